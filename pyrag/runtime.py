@@ -12,7 +12,7 @@ from pyrag.errors import BudgetExceededError, PyRAGError, ServiceError, UsageErr
 from pyrag.events import Answered, Observer, ignore
 from pyrag.ledger import Budget, Journal, Ledger, Recording
 from pyrag.llm.limiter import asking_for
-from pyrag.methods import get_method
+from pyrag.methods import Method, get_method
 from pyrag.methods.base import Result
 from pyrag.recovery import ladder_of
 from pyrag.trace import UNKNOWN, Answer, Citation, Exchange, Passage, Step, Trace, TraceError
@@ -28,6 +28,7 @@ async def answer_question(
     recording: Recording | None = None,
     keep: bool = False,
     journal: Journal | None = None,
+    method: Method | None = None,
 ) -> Trace:
     """Answers one question. Every failure but a senseless request ends in a trace with its error.
 
@@ -35,6 +36,7 @@ async def answer_question(
         recording: answers the requests of this question instead of the engines.
         keep: keep requests and replies in the trace, so that it can be replayed.
         journal: what an earlier process got for this question, and where to keep what this one gets.
+        method: answers in place of the method that the settings name.
 
     Raises:
         UsageError: the question is empty, or the method is unknown.
@@ -42,7 +44,7 @@ async def answer_question(
     question = question.strip()
     if not question:
         raise UsageError('the question is empty: ask something, as in pyrag ask "Who wrote Dracula?"')
-    method = get_method(settings.method)
+    method = method or get_method(settings.method)
     budget = Budget(
         calls=settings.max_calls,
         tokens=settings.max_tokens,

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from pyrag.topology import Topology
+
 TRACE_VERSION = 1
 UNKNOWN = "unknown"
 UNPLANNED = "fallback"  # origin of a program that no agent wrote
@@ -190,6 +192,7 @@ class Trace:
     config: dict[str, Any] = field(default_factory=dict)
     version: int = TRACE_VERSION
     goals: tuple[Goal, ...] = ()  # of the program that ran last, from methods that plan by goals
+    topology: Topology | None = None  # of the program that ran last, from methods that orchestrate agents
 
     @property
     def program(self) -> str:

@@ -19,7 +19,7 @@ FORBIDDEN = {
 }
 # Layers of pyrag, lowest first: a module may import its own layer and those below it.
 LAYERS = [
-    {"errors", "trace", "trajectory", "config", "events", "http_client"},
+    {"errors", "topology", "trace", "trajectory", "config", "events", "http_client"},
     {"retrieval", "llm", "embedded", "agents"},
     {"ledger", "recovery", "checks", "arguments", "climb", "episode"},
     {"methods", "evaluation"},

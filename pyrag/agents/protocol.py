@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from pyrag.topology import Characterisation, Topology
 from pyrag.trace import Goal, Passage, Usage
 
 
@@ -85,6 +86,57 @@ class Written:
     raw: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The passages that bear on a query, by position counted from 0, best first."""
+
+    positions: tuple[int, ...]
+    rationale: str = ""
+    usage: Usage = Usage()
+    raw: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """Whether passages suffice to answer a query; `missing` says what they lack."""
+
+    sufficient: bool
+    missing: str = ""
+    rationale: str = ""
+    usage: Usage = Usage()
+    raw: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection:
+    """Whether an answer stands; `critique` says what is wrong with it."""
+
+    accepted: bool
+    critique: str = ""
+    usage: Usage = Usage()
+    raw: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Characterised:
+    """What kind of question it is, and what finding out cost."""
+
+    profile: Characterisation
+    usage: Usage = Usage()
+    raw: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Orchestration:
+    """A topology that keeps the rules of `parsing_topology`. `note` says why where a fallback was taken."""
+
+    topology: Topology
+    usage: Usage = Usage()
+    raw: tuple[str, ...] = ()
+    note: str = ""
+
+
 class Decomposer(Protocol):
     async def decompose(self, question: str) -> Decomposition: ...
 
@@ -122,6 +174,42 @@ class Rewriter(Protocol):
         ...
 
 
+class Selector(Protocol):
+    async def select(self, query: str, passages: Sequence[Passage]) -> Selection: ...
+
+
+class Validator(Protocol):
+    async def validate(self, query: str, passages: Sequence[Passage]) -> Validation: ...
+
+
+class Reflector(Protocol):
+    async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
+        """Reviews an answer to a query; `passages` is what it was drawn from, empty where that were earlier answers."""
+        ...
+
+
+class Lesson(Protocol):
+    """What an orchestrator needs of an entry of the experience library."""
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def insight(self) -> str: ...
+
+
+class Orchestrator(Protocol):
+    async def characterise(self, question: str) -> Characterised: ...
+
+    async def orchestrate(self, question: str, experience: Sequence[Lesson], sample: int = 0) -> Orchestration:
+        """A complete topology. Samples above 0 are others than the best guess, for comparing groups."""
+        ...
+
+    async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
+        """Another topology after one that did not run to an answer. Raises `BadOutputError` where none is left."""
+        ...
+
+
 class Writer(Protocol):
     async def write(
         self, template: str, values: Mapping[str, str], stop: tuple[str, ...] = (), prefix: str = ""
@@ -129,6 +217,20 @@ class Writer(Protocol):
         """What a language model writes after a prompt template filled with `values`, up to one of the `stop` strings,
         which is left out. It goes on from `prefix`, text that it is taken to have written already."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """HERA's agents and their orchestrator. `concluder` answers from facts in its query, or from passages."""
+
+    orchestrator: Orchestrator
+    decomposer: Decomposer
+    answerer: Answerer
+    rewriter: Rewriter
+    selector: Selector
+    validator: Validator
+    reflector: Reflector
+    concluder: Answerer
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,3 +247,4 @@ class Agents:
     goal_planner: GoalPlanner | None = None
     analyst: Answerer | None = None
     rewriter: Rewriter | None = None
+    team: Team | None = None
