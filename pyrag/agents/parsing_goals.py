@@ -57,18 +57,18 @@ _KINDS: tuple[frozenset[str], ...] = tuple(
 
 def parse_goals(text: str) -> tuple[tuple[Goal, ...], str]:
     """The goals of a reply and the rationale given with them. Raises `BadOutputError` with what is wrong first."""
-    problem = "it holds no JSON list of goals"
+    listed, said = listed_goals(text)
+    return checked(listed), said
+
+
+def listed_goals(text: str) -> tuple[list[Any], str]:
+    """The list of goals of a reply as it was written, unchecked, and the rationale. Raises `BadOutputError`."""
     for value in (*parse_json(text, "{"), *parse_json(text, "[")):
         listed = next((value[key] for key in _LIST_KEYS if key in value), None) if isinstance(value, dict) else value
         if isinstance(listed, list):
-            try:
-                goals = checked(listed)
-            except BadOutputError as error:
-                problem = str(error)
-                break
             said = value.get("rationale") if isinstance(value, dict) else ""
-            return goals, said if isinstance(said, str) else ""
-    raise BadOutputError(problem)
+            return listed, said if isinstance(said, str) else ""
+    raise BadOutputError("it holds no JSON list of goals")
 
 
 def checked(listed: Sequence[Any]) -> tuple[Goal, ...]:
@@ -184,13 +184,17 @@ def placeholders(text: str) -> set[int]:
     return {int(match["step"]) for match in PLACEHOLDER.finditer(text)}
 
 
+def malformed(text: str) -> list[str]:
+    """What looks like a placeholder in a text and is none."""
+    return _NEARLY.findall(PLACEHOLDER.sub("", text))
+
+
 def problems(goals: Sequence[Goal]) -> Iterator[str]:
     """What is wrong among goals whose references exist."""
     types = {goal.step: goal.type for goal in goals}
     for goal in goals:
         text = texts_of(goal)
-        left = _NEARLY.search(PLACEHOLDER.sub("", text))
-        if left:
+        if left := malformed(text):
             yield f"step {goal.step} has {left[0]}, which is no placeholder: write [TYPE from step N], N a number"
         for match in PLACEHOLDER.finditer(text):
             wanted, given = match["type"].casefold(), types[int(match["step"])]

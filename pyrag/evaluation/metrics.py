@@ -6,6 +6,7 @@ Their F1 differ in two rules, which a `Script` holds. HoVer is scored by its lab
 
 from __future__ import annotations
 
+import math
 import re
 import string
 from collections import Counter
@@ -122,3 +123,27 @@ def support_recall(
     options = alternatives or {}
     hits = sum(any(one in found for one in (gold, *options.get(gold, ()))) for gold in supporting)
     return hits / len(supporting)
+
+
+def ndcg(
+    ranked: Sequence[str], supporting: Sequence[str], k: int, alternatives: Mapping[str, Sequence[str]] | None = None
+) -> float:
+    """NDCG@k of passages, best first, from 0 to 1: relevance is 1 at the first hit of each gold passage, 0 elsewhere.
+
+    An alternative of a gold passage counts as that passage. 0 where no gold passage is known.
+    """
+    if not supporting or k <= 0:
+        return 0.0
+    left = [{gold, *(alternatives or {}).get(gold, ())} for gold in dict.fromkeys(supporting)]
+    ideal = sum(_discount(rank) for rank in range(1, min(k, len(left)) + 1))
+    gained = 0.0
+    for rank, one in enumerate(ranked[:k], start=1):
+        hit = next((accepted for accepted in left if one in accepted), None)
+        if hit is not None:
+            left.remove(hit)
+            gained += _discount(rank)
+    return min(gained / ideal, 1.0)  # sums in another order may differ in their last bit
+
+
+def _discount(rank: int) -> float:
+    return 1 / math.log2(rank + 1)
