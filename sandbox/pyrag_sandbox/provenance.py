@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .tasks import NONE, Space, Task, live_log
+from .tasks import NONE, Space, Task, calls_so_far
 from .units import Plan
 
 
@@ -28,7 +28,7 @@ class Provenance:
         flow = before | task.origins_of(unit.header) if unit.compound else before
         flow = flow | task.own | task.context
         if unit.unsure:
-            flow = flow | self._calls_so_far(task)
+            flow = flow.union(calls_so_far(task))
         if unit.shape.kind and unit.shape.targets:
             self._bind(task, flow)
         elif unit.compound or unit.unsure or not isinstance(unit.tree.body[0], (ast.Assign, ast.AugAssign)):
@@ -38,12 +38,6 @@ class Provenance:
                 space.elements.pop(name, None)
                 space.origins[name] = flow
         self._stain_mutated(task, flow)
-
-    def _calls_so_far(self, task: Task) -> frozenset[int]:
-        top = task
-        while top.parent is not None:
-            top = top.parent
-        return frozenset(entry for entry in live_log(top) if isinstance(entry, int))
 
     def stain(self, space: Space, names: Iterable[str], origins: frozenset[int]) -> None:
         for name in names:

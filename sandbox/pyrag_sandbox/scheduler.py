@@ -40,9 +40,10 @@ from typing import Any, cast
 from greenlet import GreenletExit, getcurrent  # type: ignore[import-untyped] # it ships no types
 
 from .provenance import Provenance
-from .tasks import Atoms, Green, Space, Task, Text, live_log
+from .tasks import Atoms, Green, Space, Task, Text, calls_so_far
 from .transport import Execution, Transport
 from .turns import Turns
+from .unit_code import UnitCode
 from .units import ROOT, Block, Plan, Unit
 
 WINDOW = 64  # elements or iterations that one comprehension or loop has under way
@@ -79,7 +80,7 @@ class Scheduler:
         most_calls: int,
     ) -> None:
         self.plan = plan
-        self.compile_unit = compile_unit
+        self.code = UnitCode(compile_unit, filename)
         self.transport = transport
         self.emit = emit
         self.concurrent = concurrent
@@ -88,7 +89,6 @@ class Scheduler:
         self.books = Provenance(plan, self.is_atom)
         self.filename = filename
         self.most_calls = most_calls
-        self.code: dict[int, CodeType] = {}
         self.ready: deque[tuple[Green, Any]] = deque()
         self.waiting: dict[int, Green] = {}
         self.suspended: set[Green] = set()
@@ -108,10 +108,8 @@ class Scheduler:
         finally:
             for name in [n for n in namespace if n.startswith("%") or ":" in n]:
                 del namespace[name]
-        log = live_log(root)
         provenance = {n: self.books.closure(ids) for n, ids in root.space.origins.items() if n in namespace}
-        calls = tuple(entry for entry in log if isinstance(entry, int))
-        return Execution(self.terminal or root.error, provenance, calls, tuple(self.suspended))
+        return Execution(self.terminal or root.error, provenance, calls_so_far(root), tuple(self.suspended))
 
     def _equip(self, namespace: dict[str, Any], primitives: Iterable[str]) -> None:
         for name in primitives:
@@ -252,17 +250,9 @@ class Scheduler:
         """As many calls as there may be were made, some of them ahead: from now on only those that count."""
         while not task.live:
             self.park(task)
-        calls = self._counting(task)
+        calls = calls_so_far(task)
         if len(calls) >= self.most_calls:
             self.transport.exhausted(calls)
-
-    @staticmethod
-    def _counting(task: Task) -> tuple[int, ...]:
-        """The calls that a sequential run would have made by now."""
-        top = task
-        while top.parent is not None:
-            top = top.parent
-        return tuple(entry for entry in live_log(top) if isinstance(entry, int))
 
     def _line(self) -> int:
         frame = sys._getframe(2)
@@ -385,7 +375,7 @@ class Scheduler:
 
     def _check_limit(self, task: Task) -> None:
         """Calls made ahead have come to count."""
-        calls = self._counting(task)
+        calls = calls_so_far(task)
         if len(calls) > self.most_calls:
             self.transport.exhausted(calls[: self.most_calls])
 
@@ -399,27 +389,11 @@ class Scheduler:
         return held.value
 
     def _execute(self, task: Task) -> None:
-        unit = task.unit
-        code = self.code.get(id(unit))
-        if code is None:
-            code = self.code[id(unit)] = self.compile_unit(unit.tree).replace(co_name=unit.place.name)
-        before = task.origins_of(unit.header)
+        before = task.origins_of(task.unit.header)
         try:
-            if unit.place.sites:
-                self._from_sites(unit.place.sites, lambda: exec(code, task.space.names))  # noqa: S102 - likewise
-            else:
-                exec(code, task.space.names)  # noqa: S102 - running the program is what this is for
+            self.code.run(task.unit, task.space.names)
         finally:
             self.books.settle(task, before)
-
-    def _from_sites(self, sites: tuple[tuple[int, str], ...], run: Callable[[], None]) -> None:
-        """Run from within frames as of the calls that were inlined, for the traceback."""
-        line, name = sites[0]
-        if len(sites) > 1:
-            inner = run
-            run = lambda: self._from_sites(sites[1:], inner)  # noqa: E731
-        code = compile("\n" * (line - 1) + "run()", self.filename, "exec", dont_inherit=True)
-        exec(code.replace(co_name=name), {"run": run, "__builtins__": {}})  # noqa: S102 - a call of ours
 
 
 def _succeeded(task: Task | None) -> bool:

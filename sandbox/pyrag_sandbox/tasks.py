@@ -135,12 +135,18 @@ class Green(greenlet):  # type: ignore[misc] # untyped
     task: Task
 
 
-def live_log(task: Task) -> list[int | Text]:
-    """What a sequential run would have logged by now."""
+def calls_so_far(task: Task) -> tuple[int, ...]:
+    """The calls that a sequential run of the whole program would have made by now, in its order."""
+    while task.parent is not None:
+        task = task.parent
+    return tuple(entry for entry in _live_log(task) if isinstance(entry, int))
+
+
+def _live_log(task: Task) -> list[int | Text]:
     log = list(task.log)
     for child in task.children:
         if child.turn:
-            log += live_log(child)
+            log += _live_log(child)
     return log
 
 
