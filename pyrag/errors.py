@@ -79,7 +79,13 @@ class BadOutputError(PyRAGError):
 
 
 class ProgramFailedError(PyRAGError):
+    """`cause` is the type of the exception, the limit that stopped the program, `refused`, `check` or `no_answer`."""
+
     kind = "program"
+
+    def __init__(self, message: str, *, cause: str = "") -> None:
+        super().__init__(message)
+        self.cause = cause
 
 
 class BudgetExceededError(PyRAGError):

@@ -152,11 +152,15 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class TraceError:
-    """Why a question failed: `kind` as in `pyrag.errors`, `message` one sentence with the cure."""
+    """Why a question failed: `kind` as in `pyrag.errors`, `message` one sentence with the cure.
+
+    `cause` of a failed program is that of `ProgramFailedError`.
+    """
 
     kind: str
     message: str
     exit_code: int = 1
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)

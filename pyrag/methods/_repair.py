@@ -50,7 +50,8 @@ async def run_repaired(episode: Episode, program: Program | None, revise: Revise
     if ended.unknown:
         episode.warn(f"no way around an unknown answer: {ended.summary}")
         return Result(Answer(UNKNOWN, known=False))
-    raise ProgramFailedError(f"no program ran to an answer; the last one failed with {ended.summary}")
+    message = f"no program ran to an answer; the last one failed with {ended.summary}"
+    raise ProgramFailedError(message, cause=ended.cause)
 
 
 async def _run(episode: Episode, program: Program) -> Result | Failure:
@@ -59,7 +60,7 @@ async def _run(episode: Episode, program: Program) -> Result | Failure:
     if not fatal:
         return await execute(episode, program)
     episode.programs.append(program)
-    return Failure("\n".join(map(str, fatal)), str(fatal[0]))
+    return Failure("\n".join(map(str, fatal)), str(fatal[0]), cause="check")
 
 
 def problems(episode: Episode, program: Program) -> list[Problem]:

@@ -23,11 +23,13 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a program gave no result: `message` is what its planner is told, `unknown` whether evidence was lacking."""
+    """Why a program gave no result: `message` is what its planner is told, `unknown` whether evidence was lacking,
+    `cause` as in `pyrag.errors.ProgramFailedError`."""
 
     message: str
     summary: str
     unknown: bool = False
+    cause: str = ""
 
 
 async def execute(episode: Episode, program: Program) -> Result | Failure:
@@ -67,14 +69,14 @@ def failure_of(outcome: Outcome) -> Failure:
     match outcome.status:
         case "ok":
             message = f"the program ended without setting {RESULT}: assign the answer to it"
-            return Failure(message, message)
+            return Failure(message, message, cause="no_answer")
         case "blocked":
             said = error.message if error else "not allowed"
             where = f" (line {error.line})" if error and error.line else ""
-            return Failure(f"refused by the sandbox{where}: {said}", f"refused by the sandbox: {said}")
+            return Failure(f"refused by the sandbox{where}: {said}", f"refused by the sandbox: {said}", cause="refused")
         case "killed":
             said = f"the program was stopped by a limit ({outcome.reason})"
-            return Failure(f"{said}: write a shorter one without long loops", said)
+            return Failure(f"{said}: write a shorter one without long loops", said, cause=outcome.reason)
     assert error is not None
     summary = f"{error.type}: {error.message}" + (f" (line {error.line})" if error.line else "")
-    return Failure(error.traceback or summary, summary, unknown=error.type == UNKNOWN_ERROR)
+    return Failure(error.traceback or summary, summary, unknown=error.type == UNKNOWN_ERROR, cause=error.type)

@@ -20,5 +20,5 @@ async def answer(episode: Episode, settings: Settings) -> Result:
     episode.observer(Planned(program))
     result = await execute(episode, program)
     if isinstance(result, Failure):
-        raise ProgramFailedError(result.summary)
+        raise ProgramFailedError(result.summary, cause=result.cause)
     return result
