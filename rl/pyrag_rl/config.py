@@ -1,0 +1,238 @@
+"""What a training run is told: one dataclass, from a packaged YAML file, a user's file and flags, in rising order.
+
+    rl/configs/NAME.yaml    the papers' values: `answer`, `plan`, …, `mapgrpo-plan`, … (see `packaged_name`)
+    --config FILE           any of the keys below
+    --set key=value, flags  any of the keys below
+
+A key that nobody knows is an error naming the nearest one. `pyrag_rl.overrides` renders a config for verl. Left out:
+what only verl needs to know, and whether this machine can run it (`pyrag_rl.preflight`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any, Literal
+
+from pyrag.config import make_settings, nearest
+from pyrag.errors import ConfigError
+
+Agent = Literal["answer", "plan", "decompose", "rewrite"]
+Algorithm = Literal["grpo", "mapgrpo", "sft"]
+Profile = Literal["gpu", "cpu-smoke"]
+_FRACTIONS = ("warmup", "gpu_memory", "min_learning_rate")
+_AT_LEAST = {"group_size": 2, "lora_rank": 0, "repairs": 0, "seed": 0, "keep_checkpoints": 1, "max_steps": 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainConfig:
+    """All knobs of a run. Paths are as the user wrote them; lengths are in tokens."""
+
+    # What is trained, on what, into where.
+    agent: Agent
+    algorithm: Algorithm = "grpo"
+    model: str = ""  # a folder or hub name that transformers can load; `embedded`: the embedded reader
+    adapter: str | None = None  # a PEFT folder to start from (the curriculum's previous stage)
+    data: str = ""  # a Parquet file of `TrainRow`s (see `pyrag train data`)
+    eval_data: str | None = None  # another one that shares no question with it; evaluated before, during and after
+    out: str = ""  # the run folder
+    profile: Profile = "gpu"
+    seed: int = 1
+
+    # Optimisation.
+    learning_rate: float = 1e-6
+    schedule: Literal["constant", "cosine"] = "constant"
+    min_learning_rate: float = 0.0  # share of the learning rate that a cosine ends at
+    warmup: float = 0.0  # share of all steps
+    batch_size: int = 32  # questions a step
+    mini_batch_size: int | None = None  # questions an update; None: all of the step's
+    micro_batch_size: int = 4  # sequences at once on a GPU
+    group_size: int = 8  # completions a question (verl's rollout n)
+    epochs: int = 1
+    max_steps: int | None = None  # ends the run before its epochs do
+    kl_coef: float = 0.001  # of the low-variance KL loss against the start
+    entropy_coef: float = 0.0
+    lora_rank: int = 64  # 0: all weights
+    lora_alpha: int = 32
+    prompt_tokens: int = 2048
+    response_tokens: int = 1024
+    temperature: float = 1.0
+
+    # Reward. Final score = f1_weight · F1 + em_weight · EM.
+    f1_weight: float = 0.7
+    em_weight: float = 0.3
+    role_weights: dict[str, float] = field(default_factory=dict)  # MAPGRPO: λ, α, w of OPERA's eq. 7, 9, 10 by part
+    ndcg_k: int = 5  # of the Rewrite agent's √NDCG@k (eq. 10)
+    shuffle_rewards: bool = False  # a control: each completion gets the score of another one
+    repairs: int = 0  # turns of the Plan agent after a failure; above 0, the program agent loop trains them too
+
+    # High-score sample selection (MAPGRPO, eq. 11).
+    prescored: str | None = None  # the file of pre-scored candidates; None: none is injected
+    injected: Literal["no_gradient", "gradient"] = "no_gradient"  # whether an injected sample is learnt from itself
+
+    # The runtime that rewards are made by: any of `pyrag.Settings`, for the frozen agents, retriever and limits.
+    runtime: dict[str, Any] = field(default_factory=dict)
+
+    # Watching, keeping.
+    loggers: tuple[str, ...] = ("tensorboard",)  # verl's, besides console and file: tensorboard, wandb, …
+    eval_every: int = 50  # steps; 0: before and after only
+    save_every: int = 50  # steps; the last one is always saved
+    keep_checkpoints: int = 2
+    trace_every: int = 64  # one of so many scored completions leaves its trace in the run folder; 0: none
+    dump_rollouts: bool = True
+
+    # Machine.
+    rollout: str = "vllm"  # verl's rollout engine; `hf_cpu` is the test-only one of the profile cpu-smoke
+    gpus: int = 8  # of a node
+    nodes: int = 1
+    tensor_parallel: int = 2  # of the rollout
+    gpu_memory: float = 0.6  # share of a GPU that the rollout may take
+    reward_workers: int = 8
+    agent_workers: int = 8
+
+    def __post_init__(self) -> None:
+        for name, least in _AT_LEAST.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ConfigError(f"{name} must be at least {least}, not {value}")
+        for name in _FRACTIONS:
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
+        for name in _POSITIVE:
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"{name} must be above 0, not {getattr(self, name)}")
+        if (self.mini_batch_size or 1) > self.batch_size:
+            raise ConfigError(f"mini_batch_size {self.mini_batch_size} is larger than batch_size {self.batch_size}")
+        if self.algorithm == "mapgrpo" and self.agent == "decompose":
+            raise ConfigError("mapgrpo trains the agents plan, answer and rewrite: decompose is PyRAG's, use grpo")
+        if self.repairs and self.agent != "plan":
+            raise ConfigError(f"repairs are turns of the plan agent: leave them out for {self.agent}")
+        make_settings(self.runtime)
+
+
+_POSITIVE = (
+    "learning_rate", "batch_size", "micro_batch_size", "epochs", "prompt_tokens", "response_tokens", "temperature",
+    "ndcg_k", "gpus", "nodes", "tensor_parallel", "reward_workers", "agent_workers",
+)  # fmt: skip
+
+
+def packaged_name(agent: str, algorithm: str) -> str:
+    """The packaged file a run starts from: the agent's own, or MAPGRPO's where PyRAG has an agent of that name too."""
+    return f"mapgrpo-{agent}" if algorithm == "mapgrpo" and agent != "rewrite" else agent
+
+
+def load_config(agent: str, algorithm: str = "grpo", *, file: Path | None = None, **flags: Any) -> TrainConfig:
+    """The config of a run; flags that are None are left out. Raises `ConfigError`."""
+    if agent not in _choices("agent"):
+        raise ConfigError(f"there is no agent {agent!r}{nearest(agent, _choices('agent'))}")
+    if algorithm not in _choices("algorithm"):
+        raise ConfigError(f"there is no algorithm {algorithm!r}{nearest(algorithm, _choices('algorithm'))}")
+    source = _packaged() / f"{packaged_name(agent, algorithm)}.yaml"
+    if not source.is_file():
+        raise ConfigError(f"there is no packaged config for agent {agent} with algorithm {algorithm}")
+    layers = [read_yaml(source), read_yaml(file) if file else {}]
+    layers.append({key: value for key, value in flags.items() if value is not None})
+    values: dict[str, Any] = {}
+    for layer in layers:
+        runtime = {**values.get("runtime", {}), **layer.get("runtime", {})}
+        values = {**values, **layer, "runtime": runtime}
+    return make_config({**values, "agent": agent, "algorithm": algorithm})
+
+
+def make_config(values: Mapping[str, Any]) -> TrainConfig:
+    """A checked config from plain values. Raises `ConfigError`."""
+    import msgspec
+
+    known = [one.name for one in fields(TrainConfig)]
+    for key in values:
+        if key not in known:
+            raise ConfigError(f"unknown training setting {key!r}{nearest(key, known)}")
+    try:
+        return msgspec.convert(dict(values), TrainConfig)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"training setting: {error}") from error
+
+
+def with_settings(config: TrainConfig, pairs: list[str]) -> TrainConfig:
+    """The config with `key=value` or `runtime.key=value` texts applied; values are YAML. Raises `ConfigError`."""
+    yaml = _yaml()
+    values = as_values(config)
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals:
+            raise ConfigError(f"--set takes key=value, not {pair!r}")
+        try:
+            value = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ConfigError(f"the value of --set {pair!r} is not YAML: quote it") from error
+        if key.startswith("runtime."):
+            values["runtime"] = {**values["runtime"], key.removeprefix("runtime."): value}
+        else:
+            values[key] = value
+    return make_config(values)
+
+
+def as_values(config: TrainConfig) -> dict[str, Any]:
+    """The config as plain values, as `make_config` takes them."""
+    return {**asdict(config), "loggers": list(config.loggers)}
+
+
+def save_config(config: TrainConfig, path: Path) -> None:
+    path.write_text(_yaml().safe_dump(as_values(config), sort_keys=False, allow_unicode=True), encoding="utf-8")
+
+
+def saved_config(path: Path) -> TrainConfig:
+    """What `save_config` wrote. Raises `ConfigError`."""
+    return make_config(read_yaml(path))
+
+
+def absolute(config: TrainConfig) -> TrainConfig:
+    """With the paths that other processes will read made absolute; hub names stay as they are."""
+
+    def fixed(path: str | None) -> str | None:
+        return str(Path(path).resolve()) if path and Path(path).exists() else path
+
+    return replace(
+        config,
+        model=fixed(config.model) or "",
+        adapter=fixed(config.adapter),
+        data=fixed(config.data) or "",
+        eval_data=fixed(config.eval_data),
+        prescored=fixed(config.prescored),
+        out=str(Path(config.out).resolve()),
+    )
+
+
+def read_yaml(path: Path | Traversable) -> dict[str, Any]:
+    """The mapping in a YAML file. Raises `ConfigError`."""
+    yaml = _yaml()
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read the training config {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path} holds no settings: write `key: value` lines")
+    return values
+
+
+def _packaged() -> Traversable:
+    """`rl/configs`: inside the package where it was installed from a wheel, beside it in a checkout."""
+    inside = files("pyrag_rl") / "configs"
+    return inside if inside.is_dir() else Path(__file__).parents[1] / "configs"
+
+
+def _choices(name: str) -> tuple[str, ...]:
+    return {"agent": Agent, "algorithm": Algorithm}[name].__args__  # type: ignore[attr-defined,no-any-return]
+
+
+def _yaml() -> Any:
+    try:
+        import yaml
+    except ImportError as error:
+        raise ConfigError("training needs PyYAML and verl: pip install 'pyrag[rl]'") from error
+    return yaml

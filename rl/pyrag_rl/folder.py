@@ -1,0 +1,109 @@
+"""What a run leaves in its folder, and where. Everything that reads a run (resume, export, report) asks here.
+
+config.yaml            the config as it ran
+overrides.txt          what verl was told, one a line
+log.txt                all that verl and Ray printed
+metrics/N.jsonl        verl's metrics, one file a session: {"step": …, "data": {name: number}}
+scores/PID.jsonl       one line a scored completion: {"step", "id", "split", **Score.numbers(), "detail"}
+traces/PID.jsonl       a sample of the traces behind the scores; `pyrag trace show` reads them
+rollouts/STEP.jsonl    verl's dump: input, output, gts, score
+tensorboard/           TensorBoard's
+checkpoints/           verl's: global_step_N/…, latest_checkpointed_iteration.txt
+adapter/, merged/      what `pyrag train export` writes
+report.html            what `pyrag train report` writes
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyrag.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.yaml"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "log.txt"
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics"
+
+    @property
+    def scores(self) -> Path:
+        return self.path / "scores"
+
+    @property
+    def traces(self) -> Path:
+        return self.path / "traces"
+
+    @property
+    def rollouts(self) -> Path:
+        return self.path / "rollouts"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def adapter(self) -> Path:
+        return self.path / "adapter"
+
+    @property
+    def merged(self) -> Path:
+        return self.path / "merged"
+
+    @property
+    def steps(self) -> list[int]:
+        """Steps that have a whole checkpoint, in order."""
+        found = (re.fullmatch(r"global_step_(\d+)", one.name) for one in self.checkpoints.glob("global_step_*"))
+        whole = self.latest_step
+        return sorted(step for one in found if one and (step := int(one[1])) <= whole)
+
+    @property
+    def latest_step(self) -> int:
+        """The step that a resumed run starts from; 0 without a checkpoint. verl names it once it is wholly written."""
+        marker = self.checkpoints / "latest_checkpointed_iteration.txt"
+        return int(marker.read_text()) if marker.is_file() else 0
+
+    def checkpoint(self, step: int | None = None) -> Path:
+        """The folder of a step, by default the last. Raises `DataError`."""
+        wanted = step or self.latest_step
+        folder = self.checkpoints / f"global_step_{wanted}"
+        if not wanted or not folder.is_dir():
+            raise DataError(f"{self.path} holds no checkpoint{f' of step {step}' if step else ''}: train first")
+        return folder
+
+    def new_metrics_file(self) -> Path:
+        """A file for one more session's metrics: verl overwrites what it is given."""
+        self.metrics.mkdir(parents=True, exist_ok=True)
+        return self.metrics / f"{len(list(self.metrics.glob('*.jsonl'))) + 1}.jsonl"
+
+    def read_metrics(self) -> dict[int, dict[str, float]]:
+        """verl's metrics by step; a step that a resumed session ran again counts as that session had it."""
+        found: dict[int, dict[str, float]] = {}
+        for path in sorted(self.metrics.glob("*.jsonl"), key=lambda one: int(one.stem)):
+            for line in read_lines(path):
+                found[int(line["step"])] = {**found.get(int(line["step"]), {}), **line["data"]}
+        return dict(sorted(found.items()))
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The whole lines of a JSON Lines file that may still be written to."""
+    import msgspec
+
+    with path.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield msgspec.json.decode(line)
