@@ -41,11 +41,14 @@ def build(
     embedder: Annotated[
         str | None,
         typer.Option(
-            help="Add vectors, for hybrid search: onnx:DIR, st:NAME or openai:MODEL@URL; none to drop them "
+            help="Add vectors, for hybrid search: bundled, onnx:DIR, st:NAME or openai:MODEL@URL; none to drop them "
             "(the index's own).",
             show_default=False,
         ),
     ] = None,
+    dense: Annotated[
+        bool, typer.Option("--dense", help="Short for --embedder bundled: the small model that comes with pyrag.")
+    ] = False,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Start over: read every file again.")] = False,
     verify: Annotated[
         bool, typer.Option("--verify", help="Compare the contents of files whose size and time did not change.")
@@ -57,8 +60,13 @@ def build(
 ) -> None:
     """Build an index over documents, or bring it up to date: files that did not change are not read again."""
     from pyrag.cli.index import build
+    from pyrag.errors import UsageError
     from pyrag.retrieval.documents.model import Columns
+    from pyrag.retrieval.embedding import BUNDLED
 
+    if dense and embedder not in (None, BUNDLED):
+        raise UsageError(f"--dense means --embedder {BUNDLED}, not {embedder}: keep one of the two")
+    embedder = BUNDLED if dense else embedder
     columns = Columns(id_column, title_column, text_column)
     build(paths, out, columns=columns, embedder=embedder, rebuild=rebuild, check_contents=verify, as_json=json)
 

@@ -1,5 +1,6 @@
 """From texts to vectors: the `Embedder` protocol, its one implementation over several backends, and spec strings.
 
+    bundled                all-MiniLM-L6-v2 in int8, which comes with the package: nothing to download
     onnx:DIR               onnxruntime over a folder
     st:NAME                any sentence-transformers model of the hub, or a folder (`pyrag[dense]`)
     openai:MODEL@URL       an OpenAI-compatible /v1/embeddings
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
     Matrix = npt.NDArray[np.float32]
 
-_FORMS = "onnx:DIR, st:NAME or openai:MODEL@http://host:port/v1"
+BUNDLED = "bundled"
+_FORMS = f"{BUNDLED}, onnx:DIR, st:NAME or openai:MODEL@http://host:port/v1"
 _WITH_URL = re.compile(r"(?P<model>.+?)@(?P<url>https?://.+)")
 _SLICE = 256  # passages handed to a backend at once: queries get their turn in between
 
@@ -136,6 +138,10 @@ def passage_text(title: str, text: str) -> str:
 def open_embedder(spec: str, *, timeout: float = 30.0) -> TextEmbedder:
     """Nothing is loaded or contacted yet. `timeout` is for one request to a server. Raises `ConfigError`."""
     kind, _, rest = spec.strip().partition(":")
+    if spec.strip() == BUNDLED:
+        from pyrag.retrieval import onnx
+
+        return TextEmbedder(onnx.OnnxBackend(onnx.BUNDLED), BUNDLED)
     if kind not in ("onnx", "st", "openai") or not rest:
         raise ConfigError(f"{spec!r} names no embedder: write {_FORMS}")
     return TextEmbedder(_backend(kind, rest, timeout), spec.strip())

@@ -1,9 +1,9 @@
 """Embedding with onnxruntime and tokenizers: no torch, the first vector within half a second.
 
-A folder holds `model.onnx` (or `onnx/model.onnx`), `tokenizer.json` and, written by `export_onnx`,
-`pyrag-embedding.json`, which names the model and says how it is used. Without that file the folder's name decides by
-`families`. A model that gives a vector for each token is pooled here; one that gives a vector for each text is taken
-as it is.
+A folder holds `model.onnx` (or `onnx/model.onnx`, or `embedder.int8.onnx` as `make reader` writes it),
+`tokenizer.json` and, written by `export_onnx`, `pyrag-embedding.json`, which names the model and says how it is used.
+Without that file the folder's name decides by `families`. A model that gives a vector for each token is pooled here;
+one that gives a vector for each text is taken as it is. `BUNDLED` is the folder that comes with the package.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from pyrag.retrieval.embedding import Matrix
 
 RECIPE = "pyrag-embedding.json"
+BUNDLED = Path(__file__).parent.parent / "embedded" / "model"
 MAX_TOKENS = 256
-_BATCH = 16  # texts of one length class a run: larger ones gain nothing on a CPU
+_NETWORKS = ("model.onnx", "onnx/model.onnx", "embedder.int8.onnx")
 
 
 class OnnxBackend:
@@ -89,42 +90,28 @@ class OnnxModel:
         )
 
     def encode(self, texts: Sequence[str]) -> Matrix:
-        """One row a text. Texts of like length run together, so that little is spent on padding."""
+        """One row a text, each run alone. Int8 activations are scaled over the whole input, so in a batch a vector
+        would depend on its neighbours; on a CPU batches gain nothing."""
         import numpy as np
 
-        tokens = [one.ids for one in self._tokenizer.encode_batch([_clean(text) for text in texts])]
-        order = sorted(range(len(tokens)), key=lambda at: len(tokens[at]))
-        vectors = np.empty((len(tokens), self.fingerprint.dimension), np.float32)
-        for start in range(0, len(order), _BATCH):
-            rows = order[start : start + _BATCH]
-            vectors[rows] = self._run([tokens[row] for row in rows])
-        return vectors
+        vectors = np.zeros((len(texts), self.fingerprint.dimension), np.float32)
+        for row, one in enumerate(self._tokenizer.encode_batch([_clean(text) for text in texts])):
+            if one.ids:
+                vectors[row] = self._run(one.ids)
+        return normalise(vectors) if self.fingerprint.normalised else vectors
 
-    def _run(self, tokens: list[list[int]]) -> Matrix:
+    def _run(self, tokens: list[int]) -> Any:
         import numpy as np
 
-        longest = max(map(len, tokens))
-        ids = np.zeros((len(tokens), longest), np.int64)
-        mask = np.zeros_like(ids)
-        for row, one in enumerate(tokens):
-            ids[row, : len(one)] = one
-            mask[row, : len(one)] = 1
-        feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        output = self._session.run(None, {name: feeds[name] for name in self._inputs})[0]
-        pooled = output if output.ndim == 2 else pool(output, mask, self.fingerprint.pooling)
-        return normalise(pooled) if self.fingerprint.normalised else pooled
+        ids = np.asarray([tokens], np.int64)
+        feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        output = self._session.run(None, {name: feeds[name] for name in self._inputs})[0][0]
+        return output if output.ndim == 1 else pool(output, self.fingerprint.pooling)
 
 
-def pool(states: Any, mask: Any, how: str) -> Matrix:
-    """[texts, tokens, d] to [texts, d]; texts are padded on the right."""
-    import numpy as np
-
-    if how == "cls":
-        return np.asarray(states[:, 0], np.float32)
-    if how == "last":
-        return np.asarray(states[np.arange(len(states)), mask.sum(1) - 1], np.float32)
-    weights = mask[:, :, None].astype(np.float32)
-    return np.asarray((states * weights).sum(1) / weights.sum(1).clip(min=1e-9), np.float32)
+def pool(states: Any, how: str) -> Any:
+    """[tokens, d] to [d]."""
+    return states[0] if how == "cls" else states[-1] if how == "last" else states.mean(0)
 
 
 def normalise(vectors: Matrix) -> Matrix:
@@ -143,7 +130,7 @@ def _session(folder: Path, threads: int) -> Any:
         import onnxruntime
     except ImportError as error:
         raise ConfigError("onnx: embedding needs onnxruntime: pip install onnxruntime tokenizers") from error
-    path = next((one for one in (folder / "model.onnx", folder / "onnx" / "model.onnx") if one.is_file()), None)
+    path = next((folder / name for name in _NETWORKS if (folder / name).is_file()), None)
     if path is None:
         raise DataError(f"{folder} holds no model.onnx: name a folder that pyrag.retrieval.export_onnx has written")
     options = onnxruntime.SessionOptions()

@@ -65,7 +65,7 @@ def _over_qdrant(spec: str, options: Options) -> Retriever:
     from pyrag.retrieval.qdrant import QdrantRetriever, QdrantStore
 
     if options.embedder is None:
-        raise ConfigError(f"{spec} needs the embedder of its vectors: name it with --embedder, such as onnx:DIR")
+        raise ConfigError(f"{spec} needs the embedder of its vectors: name it with --embedder, such as bundled")
     store = QdrantStore(spec, timeout=options.timeout)
     return QdrantRetriever(store, open_embedder(options.embedder, timeout=options.timeout))
 

@@ -61,6 +61,19 @@ def test_search_names_the_place(pyrag: Run, notes: Path) -> None:
     assert pyrag("index", "search", "ix", "xyzzy").stderr == "nothing found\n"
 
 
+def test_dense_needs_nothing_but_the_package(pyrag: Run, notes: Path) -> None:
+    (notes / "c.jsonl").write_text('{"id": "s", "title": "Sea Lion", "text": "Its vessel was wrecked by Bo Ray."}\n')
+    assert pyrag("index", "notes", "--out", "ix", "--dense").returncode == 0
+    told = json.loads(pyrag("index", "info", "ix", "--json").stdout)
+    assert (told["kind"], told["embedder"], told["passages"]) == ("hybrid", "bundled", 3)
+    (best, *_) = json.loads(pyrag("index", "search", "ix", "a ship that sank", "--json").stdout)
+    assert (best["id"], set(best["parts"])) == ("s", {"dense"})  # no word in common
+    assert pyrag("ask", "Who founded the mill?", "--index", "ix").stdout == "Ann\n"
+    (notes / "d.txt").write_text("A dam.")  # an update keeps the vectors
+    assert pyrag("index", "notes", "--out", "ix").returncode == 0
+    assert "in the records and in bm25, vectors" in pyrag("index", "verify", "ix").stdout
+
+
 def test_verify(pyrag: Run, notes: Path, tmp_path: Path) -> None:
     pyrag("index", "notes", "--out", "ix")
     done = pyrag("index", "verify", "ix")
@@ -91,6 +104,7 @@ def test_columns(pyrag: Run, tmp_path: Path) -> None:
         (("index", "info", "notes"), 2, "pyrag: notes is not a pyrag index"),
         (("index", "verify", "no"), 2, "pyrag: there is no index at no: build one"),
         (("index", "search", "notes", "x"), 2, "is not a pyrag index"),
+        (("index", "notes", "--out", "ix", "--dense", "--embedder", "st:x"), 2, "--dense means --embedder bundled"),
         (("index", "notes", "--out", "notes"), 2, "holds files that are not a pyrag index"),
         (("serve-retriever", "no"), 2, "pyrag: there is no index at no"),
     ],
