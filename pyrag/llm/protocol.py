@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -36,14 +36,16 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """`schema` is the JSON schema that a reply should keep to. Only some servers see to that: whoever asks must be
-    able to read a reply that does not, and its prompt must say what it wants without the schema's help."""
+    """`schema` is the JSON schema, `pattern` the regular expression, that a reply should keep to; one of them at most.
+    Only some servers see to that: whoever asks must be able to read a reply that does not, and its prompt must say
+    what it wants without their help."""
 
     temperature: float = 0.0
     max_tokens: int = 1024
     stop: tuple[str, ...] = ()
     seed: int | None = None
     schema: Mapping[str, Any] | None = field(default=None, hash=False)
+    pattern: str | None = None
 
 
 class ChatModel(Protocol):
@@ -57,3 +59,12 @@ class ChatModel(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+class StreamingChatModel(ChatModel, Protocol):
+    """One that can show a reply while it is being written. Not every chat model can: look for the method."""
+
+    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
+        """Like `complete`. `on_text` gets the pieces of the text, in order, in the caller's event loop; together they
+        are `Reply.text`. Cancelling ends the writing."""
+        ...
