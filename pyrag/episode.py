@@ -10,19 +10,22 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, TypeVar
 
 from pyrag.agents.protocol import Agents, Reading, Rewritten, Written
 from pyrag.arguments import bind, check_query, check_topk, kind_of
 from pyrag.climb import Climb, completed, ids_of, merge
 from pyrag.errors import PyRAGError
 from pyrag.events import Observer, StepFinished, StepStarted, Warned, ignore
-from pyrag.ledger import Ledger
+from pyrag.ledger import Ledger, request_key
 from pyrag.recovery import Boost, Ladder
 from pyrag.retrieval.protocol import Retriever
+from pyrag.topology import Topology
 from pyrag.trace import UNKNOWN, Answer, Attempt, Goal, Passage, Program, Step, Usage
 from pyrag_sandbox import Call, Limits, Outcome, PrimitiveError, Record, Sandbox, Text
 
+T = TypeVar("T")
 UnknownPolicy = Literal["repair", "allow"]
 ReadAnswer = Callable[[str], Answer | None]
 _UNKNOWN_WORD = re.compile(rf"\b{UNKNOWN}\b", re.IGNORECASE)
@@ -31,7 +34,7 @@ _UNKNOWN_WORD = re.compile(rf"\b{UNKNOWN}\b", re.IGNORECASE)
 @dataclass(slots=True)
 class Episode:
     """State of one question. `unknown_policy` says what using an unknown answer in a query does: an error that goes
-    back to the planner (`repair`), or nothing (`allow`)."""
+    back to the planner (`repair`), or nothing (`allow`). `more` are primitives of a method, beside the usual two."""
 
     question: str
     agents: Agents
@@ -45,6 +48,8 @@ class Episode:
     observer: Observer = ignore
     sub_queries: tuple[str, ...] = ()
     goals: tuple[Goal, ...] = ()
+    topology: Topology | None = None
+    more: Mapping[str, Primitive] = field(default_factory=dict)
     programs: list[Program] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     passages: dict[str, Passage] = field(default_factory=dict)
@@ -58,6 +63,11 @@ class Episode:
             self.warnings.append(message)
             self.observer(Warned(message))
 
+    @property
+    def primitives(self) -> tuple[str, ...]:
+        """What programs may call."""
+        return ("retrieve", "answer", *self.more)
+
     async def run(self, program: Program) -> tuple[Outcome, Round]:
         """Executes a program in the sandbox and adds its steps to the episode, in program order.
 
@@ -65,7 +75,11 @@ class Episode:
         """
         self.programs.append(program)
         round_ = Round(self, len(self.programs) - 1, first=len(self.steps))
-        primitives = {"retrieve": round_.retrieve, "answer": round_.answer}
+        primitives: dict[str, Callable[[Call], Awaitable[Any]]] = {
+            "retrieve": round_.retrieve,
+            "answer": round_.answer,
+            **{name: partial(work, round_) for name, work in self.more.items()},
+        }
         # The calls limit is the sandbox's own, against floods; the ledger's budget is what users set.
         limits = Limits(calls=max(100, self.ledger.budget.calls + self.ledger.budget.retrievals))
         try:
@@ -100,52 +114,45 @@ class Episode:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    async def ask(
+        self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
+    ) -> tuple[T, bool]:
+        """An agent's or retriever's reply, from the memo where the same was asked before."""
+        return await self.once(
+            (role, request_key(role, request)), lambda: self.ledger.call(role, request, run, reply_type)
+        )
+
     async def fetch(self, query: str, topk: int) -> tuple[list[Passage], bool]:
-        """Passages for a query, from the memo where it was asked before."""
-
-        async def work() -> list[Passage]:
-            request = {"query": query, "topk": topk}
-            return await self.ledger.call(
-                "retrieve", request, lambda: self.retriever.retrieve(query, topk), list[Passage]
-            )
-
-        found, memo = await self.once(("retrieve", query, topk), work)
+        request = {"query": query, "topk": topk}
+        found, memo = await self.ask("retrieve", request, lambda: self.retriever.retrieve(query, topk), list[Passage])
         for passage in found:
             self.passages.setdefault(passage.id, passage)
         return found, memo
 
-    async def read(self, query: str, passages: Sequence[Passage] | None) -> tuple[Reading, bool]:
-        """The Answer agent's reply: evidence mode, or aggregation mode with `passages=None`."""
-        ids = None if passages is None else [passage.id for passage in passages]
-
-        async def work() -> Reading:
-            request = {"query": query, "passages": ids}
-            reading = await self.ledger.call(
-                "answer", request, lambda: self.agents.answerer.answer(query, passages), Reading
-            )
-            if reading.note and reading.note not in self.warnings:
-                self.warn(reading.note)
-            return reading
-
+    async def read(self, query: str, passages: Sequence[Passage] | None, role: str = "answer") -> tuple[Reading, bool]:
+        """What the Answer or the Conclude agent says: evidence mode, or aggregation mode with `passages=None`."""
         if passages is not None and not passages:
             return Reading(UNKNOWN, known=False, rationale="no passages"), False
-        return await self.once(("answer", query, None if ids is None else tuple(ids)), work)
+        team = self.agents.team
+        agent = team.concluder if team is not None and role == "conclude" else self.agents.answerer
+        request = {"query": query, "passages": None if passages is None else [passage.id for passage in passages]}
+        reading, memo = await self.ask(role, request, lambda: agent.answer(query, passages), Reading)
+        if reading.note:
+            self.warn(reading.note)
+        return reading, memo
 
     async def rewrite(
         self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str
     ) -> tuple[Rewritten, bool]:
         """Another query of the Rewrite agent, from the memo where the same was asked before."""
         ids = [passage.id for passage in passages]
+        request = {"query": query, "tried": list(tried), "passages": ids, "missing": missing}
 
         async def run() -> Rewritten:
             assert self.agents.rewriter is not None
             return await self.agents.rewriter.rewrite(query, tried, passages, missing)
 
-        async def work() -> Rewritten:
-            request = {"query": query, "tried": list(tried), "passages": ids, "missing": missing}
-            return await self.ledger.call("rewrite", request, run, Rewritten)
-
-        return await self.once(("rewrite", query, tuple(tried), tuple(ids), missing), work)
+        return await self.ask("rewrite", request, run, Rewritten)
 
     @property
     def can_rewrite(self) -> bool:
@@ -165,16 +172,17 @@ class Episode:
         self, template: str, values: Mapping[str, str], stop: tuple[str, ...], prefix: str
     ) -> tuple[Written, bool]:
         """The Writer's text, from the memo where the same was asked before."""
+        request = {"template": template, "values": dict(values), "stop": list(stop), "prefix": prefix}
 
         async def run() -> Written:
             assert self.agents.writer is not None
             return await self.agents.writer.write(template, values, stop, prefix)
 
-        async def work() -> Written:
-            request = {"template": template, "values": dict(values), "stop": list(stop), "prefix": prefix}
-            return await self.ledger.call("write", request, run, Written)
+        return await self.ask("write", request, run, Written)
 
-        return await self.once(("write", template, tuple(sorted(values.items())), stop, prefix), work)
+
+# What a program's call comes to, in the round of that program.
+Primitive = Callable[["Round", Call], Awaitable[Any]]
 
 
 @dataclass(slots=True)
@@ -189,7 +197,7 @@ class Round:
     first: int  # number of steps before this round
     bare: bool = False
     _steps: dict[int, Step] = field(default_factory=dict)
-    _retrieved: dict[int, tuple[str, int, list[Passage]]] = field(default_factory=dict)
+    retrieved: dict[int, tuple[str, int, list[Passage]]] = field(default_factory=dict)
     _answers: dict[int, Answer] = field(default_factory=dict)
     _ids: dict[int, int] = field(default_factory=dict)
 
@@ -198,31 +206,34 @@ class Round:
         query, topk = bind(call, "retrieve", ("query", "topk"), {"topk": self.episode.topk})
         query = check_query(query, "retrieve")
         topk = check_topk(topk)
-        self._refuse_unknown(call, query)
-        step = self._start(call, query, topk=topk)
-        found, memo = await self._watched(step, self.episode.fetch(query, topk))
-        self._retrieved[call.id] = (query, topk, found)
-        self._finish(step, passages=ids_of(found), memo=memo)
+        self.refuse_unknown(call, query)
+        step = self.start(call, query, topk=topk)
+        found, memo = await self.watched(step, self.episode.fetch(query, topk))
+        self.retrieved[call.id] = (query, topk, found)
+        self.finish(step, passages=ids_of(found), memo=memo)
         return [record(passage) for passage in found]
 
     async def answer(self, call: Call) -> Text:
         """`answer(query, docs)` from passages; `answer(query)` aggregates the facts in the query."""
-        query, docs = bind(call, "answer", ("query", "docs"), {"docs": None})
-        query = check_query(query, "answer")
-        passages = None if docs is None else self._passages(docs)
+        return await self.answered(call, "answer", recover=not self.bare)
+
+    async def answered(self, call: Call, role: str, *, recover: bool = False) -> Text:
+        """What an agent that answers says, as a step: from passages, or from the facts in its query."""
+        query, docs = bind(call, role, ("query", "docs"), {"docs": None})
+        query = check_query(query, role)
+        passages = None if docs is None else self.passages_of(docs)
         if passages is not None:
-            self._refuse_unknown(call, query)
-        step = self._start(
-            call, query, passages=ids_of(passages or ()), mode="aggregation" if docs is None else "evidence"
-        )
-        reading, memo = await self._watched(step, self.episode.read(query, passages))
+            self.refuse_unknown(call, query)
+        mode = "aggregation" if docs is None else "evidence"
+        step = self.start(call, query, passages=ids_of(passages or ()), mode=mode)
+        reading, memo = await self.watched(step, self.episode.read(query, passages, role))
         attempts = [completed(Attempt("first", query), passages or (), reading)]
-        if passages is not None and not reading.known and not self.bare:
-            attempts += await self._watched(step, self._recover(call, step, query, passages, reading))
+        if passages is not None and not reading.known and recover:
+            attempts += await self.watched(step, self._recover(call, step, query, passages, reading))
         last = attempts[-1]
         assert last.answer is not None
         self._answers[call.id] = last.answer
-        self._finish(
+        self.finish(
             step,
             answer=last.answer,
             passages=last.passages,
@@ -237,36 +248,34 @@ class Round:
         self, call: Call, query: str, work: Awaitable[tuple[Written, bool]], read: ReadAnswer, **fields: Any
     ) -> Written:
         """A model's free text as a step; `read` finds the answer in it, if it is to hold one. Not for programs."""
-        step = self._start(call, query, **fields)
+        step = self.start(call, query, **fields)
         written: Written
-        written, memo = await self._watched(step, work)
+        written, memo = await self.watched(step, work)
         answer = read(written.text)
         if answer is not None:
             self._answers[call.id] = answer
-        self._finish(step, output=written.text, answer=answer, memo=memo, usage=written.usage)
+        self.finish(step, output=written.text, answer=answer, memo=memo, usage=written.usage)
         return written
 
     async def _recover(
         self, call: Call, step: Step, query: str, passages: list[Passage], reading: Reading
     ) -> list[Attempt]:
         """Climbs the ladder until the answer is known, from the searches that this step's passages came from."""
-        searches = {self._retrieved[one][0]: self._retrieved[one][1] for one in self._sources(call, passages)}
+        searches = {self.retrieved[one][0]: self.retrieved[one][1] for one in self.sources(call, passages)}
         if not searches:
             return []
         return await Climb(self.episode, step.id, query, searches, passages, reading).up(self.episode.ladder)
 
-    def _sources(self, call: Call, passages: Sequence[Passage]) -> list[int]:
+    def sources(self, call: Call, passages: Sequence[Passage]) -> list[int]:
         """The retrievals of this round that the passages came from; with no passages, those that found nothing."""
         given = {passage.id for passage in passages}
         found = {
-            one: {passage.id for passage in self._retrieved[one][2]}
-            for one in call.depends_on
-            if one in self._retrieved
+            one: {passage.id for passage in self.retrieved[one][2]} for one in call.depends_on if one in self.retrieved
         }
         exact = [one for one, ids in found.items() if ids == given]
         return exact[:1] or [one for one, ids in found.items() if ids & given]
 
-    def _passages(self, docs: Any) -> list[Passage]:
+    def passages_of(self, docs: Any) -> list[Passage]:
         """Flattens what a program passed as documents. Only passages from `retrieve` are evidence."""
         if isinstance(docs, Record):
             docs = [docs]
@@ -275,8 +284,8 @@ class Round:
         flat: list[Passage] = []
         for doc in docs:
             if isinstance(doc, list):
-                flat += self._passages(doc)
-            elif isinstance(doc, Record):
+                flat += self.passages_of(doc)
+            elif isinstance(doc, Record) and doc.fields.get("id") in self.episode.passages:
                 flat.append(self.episode.passages[str(doc.fields["id"])])
             else:
                 raise PrimitiveError(
@@ -286,7 +295,7 @@ class Round:
                 )
         return merge(flat)
 
-    def _refuse_unknown(self, call: Call, query: str) -> None:
+    def refuse_unknown(self, call: Call, query: str) -> None:
         """An unknown answer must not leak into a later query as if it were a name (paper, failure F2)."""
         if self.bare or self.episode.unknown_policy == "allow" or not _UNKNOWN_WORD.search(query):
             return
@@ -299,7 +308,7 @@ class Round:
                     "UnknownAnswerError",
                 )
 
-    def _start(self, call: Call, query: str, **fields: Any) -> Step:
+    def start(self, call: Call, query: str, **fields: Any) -> Step:
         step = Step(
             id=self.first + len(self._steps),
             primitive=call.name,
@@ -315,15 +324,15 @@ class Round:
         self.episode.observer(StepStarted(step.id, call.name, query))
         return step
 
-    async def _watched(self, step: Step, work: Awaitable[Any]) -> Any:
+    async def watched(self, step: Step, work: Awaitable[Any]) -> Any:
         """Awaits, and leaves a service's failure on the step it happened at."""
         try:
             return await work
         except PyRAGError as error:
-            self._finish(step, error=str(error))
+            self.finish(step, error=str(error))
             raise
 
-    def _finish(self, step: Step, **fields: Any) -> None:
+    def finish(self, step: Step, **fields: Any) -> None:
         seconds = self.episode.ledger.elapsed() - step.started
         done = replace(step, seconds=seconds, **fields)
         self._steps[self._ids[step.id]] = done
@@ -370,7 +379,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Text):
         return value.text
     if isinstance(value, Record):
-        return {"passage": value.fields["id"]}
+        return {"passage": value.fields["id"]} if "id" in value.fields else dict(value.fields)
     if isinstance(value, list):
         return [plain(one) for one in value]
     if isinstance(value, dict):
