@@ -20,7 +20,7 @@ FORBIDDEN = {
 # Layers of pyrag, lowest first: a module may import its own layer and those below it.
 LAYERS = [
     {"errors", "topology", "trace", "trajectory", "config", "events", "http_client"},
-    {"retrieval", "llm", "embedded", "agents"},
+    {"retrieval", "llm", "embedded", "agents", "experience"},
     {"ledger", "recovery", "checks", "arguments", "climb", "episode"},
     {"methods", "evaluation"},
     {"engines", "runtime", "api"},

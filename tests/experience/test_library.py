@@ -1,0 +1,187 @@
+"""The experience library's file: operations, transactions, readers beside a writer, kills, and files that are none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyrag.errors import DataError
+from pyrag.experience import library as library_module
+from pyrag.experience.entry import LONGEST_INSIGHT
+from pyrag.experience.library import Draft, Library
+from pyrag.topology import Characterisation
+
+BRIDGE = Characterisation("bridge", "medium", "city")
+COMPARISON = Characterisation("comparison", "easy", "yes/no")
+UPDATE_AND_HANG = """
+import sys, time
+from pyrag.experience.library import Library
+from pyrag.topology import Characterisation
+with Library.open(sys.argv[1], write=True).update() as draft:
+    draft.used([1], succeeded=True)
+    draft.prune([2])
+    for number in range(300):
+        draft.add(Characterisation("bridge"), f"insight {number} " + "x" * 400)
+    draft.record("step 2")
+    print("in the middle", flush=True)
+    time.sleep(60)
+"""
+
+
+def _prune_and_fail(draft: Draft) -> None:
+    draft.prune([1, 2])
+    draft.record("lost")
+    draft.add(BRIDGE, "")
+
+
+def _read_all(path: Path) -> None:
+    with Library.open(path) as library:
+        library.entries()
+        library.records()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "experience.db"
+    with Library.open(path, write=True) as library, library.update() as draft:
+        draft.add(BRIDGE, "Resolve the person first, then ask where that person was born.")
+        draft.add(COMPARISON, "Retrieve for both entities side by side and compare in the conclude agent.")
+        draft.record("step 1")
+    return path
+
+
+def test_an_update_is_there_for_others_only_when_it_is_whole(path: Path) -> None:
+    with Library.open(path) as reader, Library.open(path, write=True) as writer:
+        before = reader.entries()
+        with writer.update() as draft:
+            new = draft.add(BRIDGE, "Validate the passages before answering.")
+            draft.used([1], succeeded=True)
+            assert draft.get(1) != before[0]  # the draft reads what it wrote
+            assert reader.entries() == before
+        assert [one.id for one in reader.entries()] == [1, 2, new.id]
+        assert reader.get(1).utility == 1  # type: ignore[union-attr]
+
+
+def test_an_update_that_raises_leaves_everything_as_it_was(path: Path) -> None:
+    with Library.open(path, write=True) as library:
+        before = library.entries()
+        with pytest.raises(DataError, match="shorten it"), library.update() as draft:
+            _prune_and_fail(draft)
+        assert (library.entries(), library.records()) == (before, ["step 1"])
+        with library.update() as draft:  # and the library can be updated again
+            draft.prune([1])
+        assert [one.id for one in library.entries()] == [2]
+
+
+def test_a_process_killed_in_the_middle_of_an_update_leaves_the_state_before_it(path: Path) -> None:
+    with Library.open(path) as library:
+        before = library.entries()
+    child = subprocess.Popen([sys.executable, "-c", UPDATE_AND_HANG, str(path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline().strip() == "in the middle"
+        child.send_signal(signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL
+    finally:
+        child.kill()
+        child.stdout.close()  # type: ignore[union-attr]
+    with Library.open(path, write=True) as library:
+        assert (library.entries(), library.records()) == (before, ["step 1"])
+        with library.update() as draft:  # the lock died with the process
+            draft.add(BRIDGE, "Another insight.")
+        assert len(library.entries()) == 3
+
+
+def test_merging_keeps_one_entry_with_the_counts_of_all(path: Path) -> None:
+    with Library.open(path, write=True) as library:
+        with library.update() as draft:
+            second = draft.add(BRIDGE, "Ask for the birthplace of the person found.", utility=2, uses=3)
+            draft.used([1], succeeded=False)
+            merged = draft.merge([1, second.id], "Find the person, then that person's birthplace.")
+        assert (merged.id, merged.utility, merged.uses) == (1, 2, 4)
+        assert library.get(1) == merged
+        assert library.get(second.id) is None
+
+
+def test_ids_are_never_given_again(path: Path) -> None:
+    with Library.open(path, write=True) as library:
+        with library.update() as draft:
+            draft.prune([2])
+        with library.update() as draft:
+            assert draft.add(BRIDGE, "A third insight.").id == 3
+
+
+def test_a_full_library_drops_what_helped_least_often(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library_module, "MOST_ENTRIES", 2)
+    with Library.open(path, write=True) as library:
+        with library.update() as draft:
+            draft.used([1], succeeded=True)
+            draft.used([2], succeeded=False)
+            new = draft.add(BRIDGE, "A third insight.")
+        assert [one.id for one in library.entries()] == [1, new.id]
+
+
+@pytest.mark.parametrize("insight", ["", "  \n", "x" * (LONGEST_INSIGHT + 1)])
+def test_insights_have_a_length(path: Path, insight: str) -> None:
+    with Library.open(path, write=True) as library:
+        with pytest.raises(DataError, match="shorten it"), library.update() as draft:
+            draft.add(BRIDGE, insight)
+        assert len(library.entries()) == 2
+
+
+def _wrong_files(tmp_path: Path) -> list[tuple[Path, str]]:
+    text, empty, other, newer = (tmp_path / name for name in ("text.db", "empty.db", "other.db", "newer.db"))
+    text.write_text("this is no database, however long it is" * 100)
+    empty.touch()
+    with sqlite3.connect(other) as db:
+        db.execute("CREATE TABLE things (id INTEGER)")
+    db.close()
+    with sqlite3.connect(newer) as db:
+        db.execute(f"PRAGMA application_id = {library_module._APPLICATION}")
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    return [
+        (tmp_path / "missing.db", "there is no such file"),
+        (tmp_path, "unable to open|no such file"),
+        (text, "not a database"),
+        (empty, "no experience library"),
+        (other, "no experience library"),
+        (newer, "version 99; this pyrag reads version 1"),
+    ]
+
+
+def test_what_is_no_library_is_said_in_one_sentence(tmp_path: Path) -> None:
+    for path, reason in _wrong_files(tmp_path):
+        with pytest.raises(DataError, match=reason) as caught:
+            Library.open(path)
+        assert str(path) in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_library_is_an_error_not_a_traceback(path: Path) -> None:
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(size - 4096))
+    with pytest.raises(DataError, match=str(path)):
+        _read_all(path)
+
+
+def test_two_writers_wait_for_each_other(path: Path) -> None:
+    code = (
+        "import sys; from pyrag.experience.library import Library; from pyrag.topology import Characterisation\n"
+        "with Library.open(sys.argv[1], write=True) as library:\n"
+        "    for number in range(25):\n"
+        "        with library.update() as draft:\n"
+        "            draft.used([1], succeeded=True)\n"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(3)]
+    assert [one.wait(timeout=60) for one in writers] == [0, 0, 0]
+    with Library.open(path) as library:
+        assert library.get(1).uses == 75  # type: ignore[union-attr]
