@@ -18,7 +18,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from multiprocessing import parent_process
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import torch
@@ -256,11 +259,20 @@ def _write(value: object, path: Path) -> None:
     fresh.replace(path)
 
 
+def _leave_with(parent: BaseProcess) -> None:
+    """A killed parent tells its workers nothing; without this they would train on."""
+    parent.join()
+    os._exit(1)
+
+
 def _work(rank: int, recipe: Recipe, examples: Path, first: Path, out: Path) -> None:
     from pyrag_rl.reader.storage import load_examples
 
     torch.set_num_threads(recipe.threads)
     torch.manual_seed(recipe.seed)
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=_leave_with, args=(parent,), daemon=True).start()
     if recipe.workers > 1:
         torch.distributed.init_process_group(
             "gloo", rank=rank, world_size=recipe.workers, timeout=timedelta(hours=6), init_method=f"file://{out}/meet"
