@@ -12,10 +12,11 @@ Left out: where rows come from (`pyrag_rl.data`).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pyrag.errors import ConfigError, DataError
 from pyrag.llm.protocol import Message
@@ -23,6 +24,7 @@ from pyrag.trace import Passage
 
 SINGLE_TURN = "single_turn_agent"
 PROGRAM_LOOP = "program_agent"
+_ROW_GROUP = 512  # rows in memory at a time
 COLUMNS = ("prompt", "data_source", "reward_model", "extra_info")
 
 
@@ -60,6 +62,7 @@ class TrainRow:
     supporting: tuple[str, ...] = ()  # ids of the gold passages, where known (rewrite)
     tried: tuple[str, ...] = ()  # rewrite: queries that did not bring the evidence
     missing: str = ""  # rewrite: what the passages lack
+    hops: int = 0  # searches that the question takes, where its data set says so (MAPGRPO's f_logic)
     sufficient: bool | None = None  # MAPGRPO's Analysis-Answer: whether the documents hold the answer
 
     @property
@@ -92,23 +95,84 @@ def row_of(extra_info: Mapping[str, Any]) -> TrainRow:
 
 def write_rows(path: Path, rows: Iterable[TrainRow], *, loop: str = SINGLE_TURN) -> int:
     """Writes a training set; returns the number of rows. Raises `DataError` where a row has no gold answer."""
-    kept = []
-    for row in rows:
+    with RowWriter(path, loop=loop) as writer:
+        for row in rows:
+            writer.add(row)
+    return writer.count
+
+
+class RowWriter:
+    """A training set that rows are added to, a batch of them in memory at a time; numbers their `index`.
+
+    It has its name once it is whole: what an exception or a kill leaves behind is a hidden file beside it.
+    """
+
+    def __init__(self, path: Path, *, loop: str = SINGLE_TURN) -> None:
+        self.path, self.loop, self.count = path, loop, 0
+        self._parts = _Parts(path, rows_schema())
+
+    def add(self, row: TrainRow) -> None:
+        """Raises `DataError` where the row has no gold answer."""
         if not any(answer.strip() for answer in row.answers):
             raise DataError(f"the row {row.id!r} has no gold answer: add one, or leave the question out")
-        kept.append(as_columns(row, loop=loop))
-    _write(path, kept, rows_schema())
-    return len(kept)
+        self._parts.add(as_columns(replace(row, index=self.count), loop=self.loop))
+        self.count += 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, failure: object, *_: object) -> None:
+        self._parts.close(keep=failure is None)
 
 
-def write_sft(path: Path, examples: Iterable[tuple[Sequence[Message], str]]) -> int:
-    """Writes a supervised set of (prompt, reply) pairs; returns their number."""
-    kept = [
-        {"messages": [{"role": one.role, "content": one.content} for one in (*prompt, Message("assistant", reply))]}
-        for prompt, reply in examples
-    ]
-    _write(path, kept, None)
-    return len(kept)
+class SftWriter:
+    """A supervised set of prompts with the replies to learn, written like `RowWriter`'s."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.count = path, 0
+        pa = _pyarrow()
+        self._parts = _Parts(path, pa.schema([("messages", pa.list_(_message()))]))
+
+    def add(self, prompt: Sequence[Message], reply: str) -> None:
+        said = (*prompt, Message("assistant", reply))
+        self._parts.add({"messages": [{"role": one.role, "content": one.content} for one in said]})
+        self.count += 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, failure: object, *_: object) -> None:
+        self._parts.close(keep=failure is None)
+
+
+class _Parts:
+    """A Parquet file written in row groups."""
+
+    def __init__(self, path: Path, schema: Any) -> None:
+        import pyarrow.parquet as pq
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path, self._scratch = path, path.with_name(f".{path.name}.{os.getpid()}")
+        self._schema, self._writer = schema, pq.ParquetWriter(self._scratch, schema)
+        self._waiting: list[dict[str, Any]] = []
+
+    def add(self, columns: dict[str, Any]) -> None:
+        self._waiting.append(columns)
+        if len(self._waiting) == _ROW_GROUP:
+            self._flush()
+
+    def close(self, *, keep: bool) -> None:
+        if keep and self._waiting:
+            self._flush()
+        self._writer.close()
+        if keep:
+            self._scratch.replace(self._path)
+        else:
+            self._scratch.unlink(missing_ok=True)
+
+    def _flush(self) -> None:
+        self._writer.write_table(_pyarrow().Table.from_pylist(self._waiting, schema=self._schema))
+        self._waiting.clear()
 
 
 def read_rows(path: Path) -> list[TrainRow]:
@@ -135,12 +199,12 @@ def rows_schema() -> Any:
     extra = [
         ("index", pa.int64()), ("id", text), ("agent", text), ("source", text), ("question", text), ("answers", texts),
         ("split", text), ("query", text), ("documents", pa.list_(document)), ("sub_queries", texts),
-        ("supporting", texts), ("tried", texts), ("missing", text), ("sufficient", pa.bool_()),
+        ("supporting", texts), ("tried", texts), ("missing", text), ("hops", pa.int64()),
+        ("sufficient", pa.bool_()),
     ]  # fmt: skip
-    message = pa.struct([("role", text), ("content", text)])
     return pa.schema(
         [
-            ("prompt", pa.list_(message)),
+            ("prompt", pa.list_(_message())),
             ("data_source", text),
             ("reward_model", pa.struct([("style", text), ("ground_truth", text)])),
             ("extra_info", pa.struct(extra)),
@@ -149,12 +213,9 @@ def rows_schema() -> Any:
     )
 
 
-def _write(path: Path, rows: list[dict[str, Any]], schema: Any) -> None:
+def _message() -> Any:
     pa = _pyarrow()
-    import pyarrow.parquet as pq
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+    return pa.struct([("role", pa.string()), ("content", pa.string())])
 
 
 def _read(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:

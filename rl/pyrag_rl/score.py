@@ -22,6 +22,7 @@ ERRORS = (
     "unknown",  # it ran, to "unknown"
     "service",  # a frozen agent, retriever or the sandbox could not be used: says nothing about the completion
     "crash",  # a fault of ours: says nothing about the completion
+    "tried_before",  # a rewritten query that had been searched for
 )
 OUTSIDE = frozenset({"service", "crash"})  # what is counted in `infra`
 
