@@ -1,0 +1,177 @@
+"""What stays as it is while an agent trains: the other agents, the retriever and the sandbox; and the scorekeeping.
+
+A reward worker has one `Frozen` a run. Completions are scored side by side, at most `concurrency` at once (a setting
+of the runtime), each within its deadline; an equal completion to the same row, an equal call of the frozen Answer
+agent and an equal search are paid for once. Every score leaves a line in the run folder, a sample of them their trace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import time
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pyrag.agents.protocol import Agents, Answerer, Reading
+from pyrag.config import Settings, make_settings
+from pyrag.engines import Engines, open_engines
+from pyrag.errors import BadOutputError, ServiceError
+from pyrag.retrieval.protocol import Retriever
+from pyrag.runtime import answer_question
+from pyrag.trace import Passage, Trace, to_json
+from pyrag_rl.config import TrainConfig, packaged_name, saved_config
+from pyrag_rl.folder import RunFolder
+from pyrag_rl.reward import Reward, reward_named
+from pyrag_rl.rows import TrainRow, row_of
+from pyrag_rl.score import OUTSIDE, Score
+from pyrag_sandbox import SandboxError
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+_REMEMBERED = 8192  # results that a memo holds
+_SHUFFLED = 256  # scores among which a control run draws
+_BEYOND_DEADLINE = 10.0  # seconds that a score may take after the runtime's own deadline should have ended it
+_frozen: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Frozen]] = weakref.WeakKeyDictionary()
+
+
+def frozen_of(run: str) -> Frozen:
+    """The run's, one for each event loop: connections and worker processes belong to a loop."""
+    mine = _frozen.setdefault(asyncio.get_running_loop(), {})
+    if run not in mine:
+        folder = RunFolder(Path(run))
+        mine[run] = Frozen(saved_config(folder.config), folder)
+    return mine[run]
+
+
+class Memo:
+    """Results by key, those used longest ago forgotten first. A failure is not remembered."""
+
+    def __init__(self, most: int = _REMEMBERED) -> None:
+        self._most = most
+        self._tasks: OrderedDict[Hashable, asyncio.Future[Any]] = OrderedDict()
+
+    async def get(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
+        """The result of `work` for this key, which may be under way already. Whoever asked may stop waiting."""
+        task = self._tasks.get(key)
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            task = self._tasks[key] = asyncio.ensure_future(work())
+            if len(self._tasks) > self._most:
+                self._tasks.popitem(last=False)
+        self._tasks.move_to_end(key)
+        result: T = await asyncio.shield(task)
+        return result
+
+    def forget(self, key: Hashable) -> None:
+        self._tasks.pop(key, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedAnswerer:
+    inner: Answerer
+    memo: Memo
+
+    async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        ids = None if passages is None else tuple(passage.id for passage in passages)
+        return await self.memo.get(("answer", query, ids), lambda: self.inner.answer(query, passages))
+
+
+class _SharedRetriever:
+    def __init__(self, inner: Retriever, memo: Memo) -> None:
+        self.name = inner.name
+        self._inner, self._memo = inner, memo
+
+    async def retrieve(self, query: str, topk: int) -> list[Passage]:
+        return await self._memo.get(("retrieve", query, topk), lambda: self._inner.retrieve(query, topk))
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class Frozen:
+    """The other agents of a run. `engines` may be given where they are open already (tests, data builders)."""
+
+    def __init__(self, config: TrainConfig, folder: RunFolder | None = None, engines: Engines | None = None) -> None:
+        self.config = config
+        self.settings: Settings = make_settings(config.runtime)
+        self._folder = folder
+        self._reward: Reward = reward_named(packaged_name(config.agent, config.algorithm))
+        memo = Memo()
+        engines = engines or open_engines(self.settings)
+        self.engines = replace(
+            engines,
+            agents=replace(engines.agents, answerer=_SharedAnswerer(engines.agents.answerer, memo)),
+            retriever=_SharedRetriever(engines.retriever, memo),
+        )
+        self._scores = Memo()
+        self._slots = asyncio.Semaphore(self.settings.concurrency)
+        self._pool: deque[float] = deque(maxlen=_SHUFFLED)
+        self._random = random.Random(config.seed)  # noqa: S311  a control's draw, no secret
+        self._count = 0
+
+    async def ask(self, question: str, agents: Agents, **settings: Any) -> Trace:
+        """Answers a question with the run's retriever and sandbox, and these agents. Never raises for its sake."""
+        engines = replace(self.engines, agents=agents)
+        return await answer_question(question, engines, replace(self.settings, **settings))
+
+    async def numbers(self, extra_info: Mapping[str, Any], completion: str) -> dict[str, float]:
+        """What verl gets for a completion of the row in `extra_info`. Raises `DataError` where that is no row."""
+        row = row_of(extra_info)
+        key = (row.split, row.index, completion)
+        score = await self._scores.get(key, lambda: self.score(row, completion))
+        if score.error in OUTSIDE:  # it may be well again when the same is asked next
+            self._scores.forget(key)
+        self.keep(score, row, extra_info.get("global_steps"))
+        return self.shuffled(score) if self.config.shuffle_rewards else score.numbers()
+
+    async def score(self, row: TrainRow, completion: str) -> Score:
+        """The score of a completion; whatever went wrong is in it."""
+        began = time.perf_counter()
+        limit = None if self.settings.deadline is None else self.settings.deadline + _BEYOND_DEADLINE
+        async with self._slots:
+            try:
+                async with asyncio.timeout(limit):
+                    score = await self._reward(row, completion, self)
+            except TimeoutError:
+                score = Score(error="timeout", detail=f"no score within {limit:g} s")
+            except BadOutputError as error:
+                score = Score(error="bad_form", detail=str(error))
+            except (ServiceError, SandboxError) as error:
+                score = Score(error="service", detail=str(error))
+            except Exception as error:  # one fault of ours must not end a run of days: it is counted, and shown
+                logger.exception("a completion could not be scored")
+                score = Score(error="crash", detail=f"{type(error).__name__}: {error}")
+        return replace(score, seconds=time.perf_counter() - began)
+
+    def shuffled(self, score: Score) -> dict[str, float]:
+        """The control: a score that some completion got, whichever; its parts stay those of the completion."""
+        self._pool.append(score.score)
+        return {**score.numbers(), "score": self._random.choice(self._pool)}
+
+    def keep(self, score: Score, row: TrainRow, step: int | None) -> None:
+        """Leaves the score in the run folder, and now and then its trace."""
+        if self._folder is None:
+            return
+        import msgspec
+
+        self._count += 1
+        named = {"step": step, "id": row.id, "split": row.split, "reason": score.error, "detail": score.detail}
+        line = {**named, **score.numbers()}
+        _append(self._folder.scores, msgspec.json.encode(line))
+        if score.trace is not None and self.config.trace_every and self._count % self.config.trace_every == 0:
+            _append(self._folder.traces, to_json(score.trace))
+
+    async def aclose(self) -> None:
+        await self.engines.aclose()
+
+
+def _append(folder: Path, line: bytes) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{os.getpid()}.jsonl").open("ab") as file:
+        file.write(line + b"\n")
