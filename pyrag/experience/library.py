@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from pyrag.errors import DataError
 from pyrag.experience.choice import SHOWN, choose, related
-from pyrag.experience.entry import LONGEST_INSIGHT, Experience
+from pyrag.experience.entry import Experience, checked_insight, one_line
 from pyrag.topology import DIFFICULTIES, QUESTION_TYPES, Characterisation
 
 VERSION = 1  # of the file's form
@@ -120,11 +120,8 @@ class Draft(Library):
     """A library inside `Library.update`: the operations of HERA's algorithm 3. KEEP is to do nothing."""
 
     def add(self, profile: Characterisation, insight: str, *, utility: int = 0, uses: int = 0) -> Experience:
-        """ADD. Beyond `MOST_ENTRIES`, the entries that helped least often go.
-
-        Raises `DataError` where the insight is empty or longer than `LONGEST_INSIGHT` characters.
-        """
-        values = (profile.type, profile.difficulty, profile.asks, _checked(insight), utility, uses)
+        """ADD. Beyond `MOST_ENTRIES`, the entries that helped least often go. Raises `DataError`: `checked_insight`."""
+        values = (profile.type, profile.difficulty, one_line(profile.asks), checked_insight(insight), utility, uses)
         with self._guarded():
             cursor = self._db.execute("INSERT INTO experiences VALUES (NULL, ?, ?, ?, ?, ?, ?)", values)
         self._shrink(keep=cursor.lastrowid)
@@ -141,9 +138,9 @@ class Draft(Library):
         with self._guarded():
             self._db.execute(
                 "UPDATE experiences SET insight = ?, utility = ?, uses = ? WHERE id = ?",
-                (_checked(insight), utility, uses, merged[0].id),
+                (text := checked_insight(insight), utility, uses, merged[0].id),
             )
-        return Experience(merged[0].id, merged[0].profile, insight, utility, uses)
+        return Experience(merged[0].id, merged[0].profile, text, utility, uses)
 
     def prune(self, ids: Sequence[int]) -> None:
         """PRUNE."""
@@ -167,13 +164,6 @@ class Draft(Library):
         entries = self.entries()
         spare = sorted((one for one in entries if one.id != keep), key=lambda one: (one.success_rate, one.id))
         self.prune([one.id for one in spare[: max(0, len(entries) - MOST_ENTRIES)]])
-
-
-def _checked(insight: str) -> str:
-    text = " ".join(insight.split())
-    if not text or len(text) > LONGEST_INSIGHT:
-        raise DataError(f"an insight must have 1 to {LONGEST_INSIGHT} characters, not {len(text)}: shorten it")
-    return text
 
 
 def _entry(row: tuple[Any, ...]) -> Experience:
