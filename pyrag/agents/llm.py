@@ -20,7 +20,7 @@ from pyrag.agents.parsing_code import parse_program, syntax_error
 from pyrag.agents.passages import fenced_passages, numbered
 from pyrag.agents.prompts import Prompts, load_prompts
 from pyrag.agents.protocol import Agents, Answerer, Decomposition, Plan, Reading
-from pyrag.agents.schemas import SUB_QUERIES
+from pyrag.agents.schemas import SUB_QUERIES, TAGGED_ANSWER
 from pyrag.agents.writer import LLMWriter
 from pyrag.errors import BadOutputError
 from pyrag.llm.context import CountTokens, about_tokens
@@ -157,7 +157,7 @@ class LLMAnswerer:
             fence, documents = fenced_passages(passages)
             system = render("answer.evidence.system")
             user = render("answer.evidence.user", query=query, documents=documents, fence=fence)
-        return Conversation(self.model, self.sampling, system, user)
+        return Conversation(self.model, replace(self.sampling, pattern=TAGGED_ANSWER), system, user)
 
 
 def _parsed(reply: str, query: str, documents: int, *, aggregate: bool) -> ParsedAnswer:

@@ -1,4 +1,4 @@
-"""JSON schemas of what agents reply, for servers that enforce them (`Sampling.schema`).
+"""JSON schemas and patterns of what agents reply, for servers that enforce them (`Sampling.schema`, `.pattern`).
 
 Every field is required and no other allowed, since OpenAI takes no other schema; a field that does not apply is empty.
 The prompts say the same in words, and the parsers read replies of servers that enforce nothing.
@@ -9,6 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 Schema = dict[str, Any]
+
+# Anything may come before, thinking in tags of any family included: it only forbids to end without an answer.
+TAGGED_ANSWER = r"[\s\S]*<answer>[\s\S]+</answer>"
 
 TEXT: Schema = {"type": "string"}
 TEXTS: Schema = {"type": "array", "items": TEXT}

@@ -1,13 +1,14 @@
 """A chat model behind `POST {base}/chat/completions`: vLLM, Ollama, llama.cpp, hosted services.
 
 The wire format is small, so it is written here; tests judge it by the official client. Connections, time limits,
-retries and the classes of faults are `pyrag.http_client`'s. A schema is sent until the server is seen to refuse or
-ignore it (`pyrag.llm.schema`). Left out: streaming, tools.
+retries and the classes of faults are `pyrag.http_client`'s. A schema or pattern is sent until the server is seen to
+refuse or ignore it (`pyrag.llm.schema`). Left out: streaming, tools.
 """
 
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from pyrag.http_client import HttpService
 from pyrag.llm.context import too_long
 from pyrag.llm.limiter import MOST, EndpointGate
 from pyrag.llm.protocol import Message, ModelInfo, Reply, Sampling
-from pyrag.llm.schema import SchemaSupport, response_format
+from pyrag.llm.schema import Constraint, Support, constraint_of
 
 DEFAULT_URL = "https://api.openai.com/v1"
 KEY_VARIABLES = ("PYRAG_API_KEY", "OPENAI_API_KEY")
@@ -29,7 +30,6 @@ KEY_FILE_VARIABLE = "PYRAG_API_KEY_FILE"
 DEFAULT_SAMPLING = Sampling()
 _SERVICE = "model server"
 _CURE = "start it, or name another with --llm openai:MODEL@http://host:port/v1"
-_REFUSES_SCHEMA = (400, 404, 415, 422, 501)
 _CURES: Mapping[int, str] = {
     400: "correct what it complains about (a prompt that is too long: lower --topk, or serve a larger window)",
     413: "lower --topk, or serve a larger window",
@@ -83,7 +83,7 @@ class OpenAIChat:
         max_in_flight: int = MOST,
     ) -> None:
         self._model = model
-        self._schemas = SchemaSupport()
+        self._support: defaultdict[str, Support] = defaultdict(Support)
         self._asked = False
         self._context_tokens: int | None = None
         self._service = HttpService(
@@ -111,24 +111,29 @@ class OpenAIChat:
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
         await self.resolve()
         body = self._body(messages, sampling)
-        if sampling.schema is None or not self._schemas.wanted:
+        constraint = constraint_of(sampling)
+        if constraint is None or not self._may_ask_for(constraint):
             return await self._post(body)
-        return await self._post_with_schema(body, sampling.schema)
+        return await self._post_constrained(body, constraint, self._support[constraint.what])
 
-    async def _post_with_schema(self, body: dict[str, Any], schema: Mapping[str, Any]) -> Reply:
-        server, proven = f"{_SERVICE} {self._service.url}", self._schemas.seen
+    def _may_ask_for(self, constraint: Constraint) -> bool:
+        # OpenAI's own server knows schemas and no other field.
+        return self._support[constraint.what].wanted and not (self._hosted and constraint.named)
+
+    async def _post_constrained(self, body: dict[str, Any], constraint: Constraint, support: Support) -> Reply:
+        server, proven = f"{_SERVICE} {self._service.url}", support.seen
         try:
-            reply = await self._post({**body, "response_format": response_format(schema)})
+            reply = await self._post({**body, constraint.field: constraint.value})
         except ContextLengthError:
             raise
         except PermanentServiceError as error:
-            if error.status not in _REFUSES_SCHEMA or proven:
+            if proven or not constraint.is_reason(error):
                 raise
             # Servers word it differently, so it is tried: a refusal for another reason comes again.
             reply = await self._post(body)
-            note = self._schemas.refused(server) if self._schemas.wanted else ""
+            note = support.refused(constraint, server)
         else:
-            note = self._schemas.judge(reply, schema, server)
+            note = support.judge(reply, constraint, server)
         return replace(reply, note=note) if note else reply
 
     async def _post(self, body: dict[str, Any]) -> Reply:

@@ -1,8 +1,8 @@
-"""Whether a server keeps to a JSON schema: tried once, remembered, never assumed.
+"""Whether a server keeps to a JSON schema or a pattern: tried once, remembered, never assumed.
 
-Servers differ: some enforce `response_format`, some refuse it with a 400, some take it and ignore it. `SchemaSupport`
+Servers differ: some enforce what a request asks for, some refuse it with a 400, some take it and ignore it. `Support`
 is what one client has seen of one endpoint. The reply of a server that ignores it is a reply to the prompt as it
-stands, so it is used and nothing is asked twice; its agent parses it as it would without a schema.
+stands, so it is used and nothing is asked twice; its agent parses it as it would without.
 
 `fits` checks the part of JSON Schema that our agents use. Left out: all else of it, which counts as kept.
 """
@@ -10,12 +10,15 @@ stands, so it is used and nothing is asked twice; its agent parses it as it woul
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyrag.llm.protocol import Reply
+from pyrag.errors import PermanentServiceError
+from pyrag.llm.protocol import Reply, Sampling
 
+_REFUSES = (400, 404, 415, 422, 501)
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (dict,),
     "array": (list,),
@@ -27,30 +30,66 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """`field` of a request holds `value`; `kept` says of a text whether it keeps to it. Where servers name a field that
+    they refuse (`named`), a refusal without its name has another reason."""
+
+    what: str
+    field: str
+    value: Mapping[str, Any]
+    kept: Callable[[str], bool]
+    named: bool
+
+    def is_reason(self, error: PermanentServiceError) -> bool:
+        """Whether a refusal may be one of this. Servers word it differently."""
+        return error.status in _REFUSES and (not self.named or self.field in error.detail)
+
+
 @dataclass(slots=True)
-class SchemaSupport:
-    """`wanted` is False once the server refused or ignored a schema; `seen` is True once one was kept to."""
+class Support:
+    """`wanted` is False once the server refused or ignored it; `seen` is True once it was kept to."""
 
     wanted: bool = True
     seen: bool = False
 
-    def judge(self, reply: Reply, schema: Mapping[str, Any], server: str) -> str:
-        """What to tell the user, the first time that a reply does not keep to its schema; else an empty text."""
+    def judge(self, reply: Reply, constraint: Constraint, server: str) -> str:
+        """What to tell the user, the first time that a reply does not keep to it; else an empty text."""
         if reply.finish_reason == "length" or not self.wanted:
             return ""  # a reply that was cut off proves nothing
-        if fits(reply.text, schema):
+        if constraint.kept(reply.text):
             self.seen = True
             return ""
-        self.wanted = False
-        return f"{server} ignores JSON schemas: its replies are read as plain text instead"
+        return self._told(constraint, server, "ignores")
 
-    def refused(self, server: str) -> str:
+    def refused(self, constraint: Constraint, server: str) -> str:
+        return self._told(constraint, server, "refuses") if self.wanted else ""
+
+    def _told(self, constraint: Constraint, server: str, what: str) -> str:
         self.wanted = False
-        return f"{server} refuses JSON schemas: its replies are read as plain text instead"
+        return f"{server} {what} {constraint.what}: its replies are read as plain text instead"
+
+
+def constraint_of(sampling: Sampling) -> Constraint | None:
+    """What a reply should keep to, if anything."""
+    schema, pattern = sampling.schema, sampling.pattern
+    if schema is not None:
+        value = response_format(schema)
+        return Constraint("JSON schemas", "response_format", value, lambda text: fits(text, schema), named=False)
+    if pattern is not None:
+        # As vLLM takes it since 0.12; others ignore the field or name it in their refusal.
+        return Constraint(
+            "patterns",
+            "structured_outputs",
+            {"regex": pattern},
+            lambda text: re.search(pattern, text) is not None,
+            named=True,
+        )
+    return None
 
 
 def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The field of a request that asks for it, as OpenAI, vLLM, SGLang, llama.cpp and Ollama take it."""
+    """A schema as OpenAI, vLLM, SGLang, llama.cpp and Ollama take it."""
     name = str(schema.get("title", "reply"))
     return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": dict(schema)}}
 

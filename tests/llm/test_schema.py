@@ -7,14 +7,16 @@ import asyncio
 import pytest
 
 from pyrag.agents.llm import SUB_QUERIES, make_llm_agents
+from pyrag.agents.schemas import TAGGED_ANSWER
 from pyrag.errors import ContextLengthError, PermanentServiceError
 from pyrag.llm.openai import OpenAIChat
 from pyrag.llm.protocol import Message, Sampling
-from pyrag.llm.schema import fits, response_format
+from pyrag.llm.schema import constraint_of, fits, response_format
 from tests.llm.conftest import completion
 
 ASKED = (Message("user", "?"),)
 WANTED = Sampling(schema=SUB_QUERIES)
+TAGGED = Sampling(pattern=TAGGED_ANSWER)
 KEPT = '{"sub_queries": ["a?", "b?"]}'
 
 
@@ -137,3 +139,56 @@ def test_fits_types() -> None:
     assert not fits('"c"', {"enum": ["a", "b"]})
     assert not fits("[]", {"type": "array", "minItems": 1})
     assert fits("1", {})
+
+
+async def test_a_pattern_is_sent_as_vllm_takes_it(server, chat) -> None:
+    server.say(*[(200, completion("<think>hm</think><answer>x</answer>"))] * 2)
+    replies = [await chat.complete(ASKED, TAGGED) for _ in range(2)]
+    assert [reply.note for reply in replies] == ["", ""]
+    assert [body["structured_outputs"] for body in server.bodies] == [{"regex": TAGGED_ANSWER}] * 2
+
+
+async def test_a_server_that_ignores_patterns_is_noticed(server, chat) -> None:
+    server.say(*[(200, completion("x"))] * 2, (200, completion(KEPT)))
+    assert "ignores patterns" in (await chat.complete(ASKED, TAGGED)).note
+    assert (await chat.complete(ASKED, TAGGED)).note == ""
+    assert ["structured_outputs" in body for body in server.bodies] == [True, False]
+    await chat.complete(ASKED, WANTED)
+    assert "response_format" in server.bodies[2]  # of schemas it has said nothing yet
+
+
+async def test_a_server_that_refuses_the_field_is_asked_without(server, chat) -> None:
+    server.say((422, {"detail": "Unexpected fields in the request: {'structured_outputs'}"}))
+    assert "refuses patterns" in (await chat.complete(ASKED, TAGGED)).note
+    await chat.complete(ASKED, TAGGED)
+    assert ["structured_outputs" in body for body in server.bodies] == [True, False, False]
+
+
+async def test_a_refusal_that_does_not_name_the_field_is_not_tried_again(server, chat) -> None:
+    server.say((400, {"error": {"message": "bad temperature"}}))
+    with pytest.raises(PermanentServiceError, match="bad temperature"):
+        await chat.complete(ASKED, TAGGED)
+    assert len(server.bodies) == 1
+
+
+def test_the_hosted_server_is_asked_for_schemas_only() -> None:
+    hosted, schema, pattern = OpenAIChat("m"), constraint_of(WANTED), constraint_of(TAGGED)
+    assert schema
+    assert pattern
+    assert (hosted._may_ask_for(schema), hosted._may_ask_for(pattern)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("<answer>x</answer>", True),
+        ("<think>Is it <answer>y</answer>? No.</think>\n<answer>x < y</answer>", True),
+        ("[THINK]a[/THINK]<answer>a\nb</answer>", True),
+        ("<answer>x", False),
+        ("x", False),
+    ],
+)
+def test_the_pattern_of_answers(text: str, kept: bool) -> None:
+    constraint = constraint_of(TAGGED)
+    assert constraint
+    assert constraint.kept(text) is kept
