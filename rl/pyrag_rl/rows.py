@@ -4,7 +4,8 @@
     data_source     name of the data set, for verl's metrics
     reward_model    {style: "rule", ground_truth: first gold spelling}
     extra_info      everything else of the row; what `compute_score` reads
-    agent_name      verl's agent loop: single_turn_agent, or program_agent where repairs are trained
+
+Which agent loop runs a row is the config's to say, not the row's.
 
 SFT sets hold one column `messages`, as verl's `MultiTurnSFTDataset` reads it: the prompt and the reply to learn.
 Left out: where rows come from (`pyrag_rl.data`).
@@ -22,8 +23,6 @@ from pyrag.errors import ConfigError, DataError
 from pyrag.llm.protocol import Message
 from pyrag.trace import Passage
 
-SINGLE_TURN = "single_turn_agent"
-PROGRAM_LOOP = "program_agent"
 _ROW_GROUP = 512  # rows in memory at a time
 COLUMNS = ("prompt", "data_source", "reward_model", "extra_info")
 
@@ -70,7 +69,7 @@ class TrainRow:
         return self.query or self.question
 
 
-def as_columns(row: TrainRow, *, loop: str = SINGLE_TURN) -> dict[str, Any]:
+def as_columns(row: TrainRow) -> dict[str, Any]:
     """The row in verl's layout."""
     extra = asdict(row)
     extra.pop("messages")
@@ -79,7 +78,6 @@ def as_columns(row: TrainRow, *, loop: str = SINGLE_TURN) -> dict[str, Any]:
         "data_source": row.source,
         "reward_model": {"style": "rule", "ground_truth": row.answers[0]},
         "extra_info": extra,
-        "agent_name": loop,
     }
 
 
@@ -93,9 +91,9 @@ def row_of(extra_info: Mapping[str, Any]) -> TrainRow:
         raise DataError(f"a training row has a wrong form ({error}): build it with pyrag train data") from error
 
 
-def write_rows(path: Path, rows: Iterable[TrainRow], *, loop: str = SINGLE_TURN) -> int:
+def write_rows(path: Path, rows: Iterable[TrainRow]) -> int:
     """Writes a training set; returns the number of rows. Raises `DataError` where a row has no gold answer."""
-    with RowWriter(path, loop=loop) as writer:
+    with RowWriter(path) as writer:
         for row in rows:
             writer.add(row)
     return writer.count
@@ -107,15 +105,15 @@ class RowWriter:
     It has its name once it is whole: what an exception or a kill leaves behind is a hidden file beside it.
     """
 
-    def __init__(self, path: Path, *, loop: str = SINGLE_TURN) -> None:
-        self.path, self.loop, self.count = path, loop, 0
+    def __init__(self, path: Path) -> None:
+        self.path, self.count = path, 0
         self._parts = _Parts(path, rows_schema())
 
-    def add(self, row: TrainRow) -> None:
-        """Raises `DataError` where the row has no gold answer."""
+    def add(self, row: TrainRow, reply: str = "") -> None:
+        """The `reply` is left out: only completions are scored. Raises `DataError` for a row without a gold answer."""
         if not any(answer.strip() for answer in row.answers):
             raise DataError(f"the row {row.id!r} has no gold answer: add one, or leave the question out")
-        self._parts.add(as_columns(replace(row, index=self.count), loop=self.loop))
+        self._parts.add(as_columns(replace(row, index=self.count)))
         self.count += 1
 
     def __enter__(self) -> Self:
@@ -126,15 +124,15 @@ class RowWriter:
 
 
 class SftWriter:
-    """A supervised set of prompts with the replies to learn, written like `RowWriter`'s."""
+    """A supervised set: the prompts of rows with the replies to learn, written as `RowWriter` does."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.count = path, 0
         pa = _pyarrow()
         self._parts = _Parts(path, pa.schema([("messages", pa.list_(_message()))]))
 
-    def add(self, prompt: Sequence[Message], reply: str) -> None:
-        said = (*prompt, Message("assistant", reply))
+    def add(self, row: TrainRow, reply: str) -> None:
+        said = (*row.messages, Message("assistant", reply))
         self._parts.add({"messages": [{"role": one.role, "content": one.content} for one in said]})
         self.count += 1
 
@@ -208,7 +206,6 @@ def rows_schema() -> Any:
             ("data_source", text),
             ("reward_model", pa.struct([("style", text), ("ground_truth", text)])),
             ("extra_info", pa.struct(extra)),
-            ("agent_name", text),
         ]
     )
 

@@ -1,0 +1,230 @@
+"""From a request to Parquet files: questions and runs are read one after the other, rows written as they come.
+
+Equal prompts are kept once. Left out: what a row holds (`sets`, `traces`), and what is shown meanwhile (the command).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+
+from pyrag.config import Settings, nearest
+from pyrag.engines import open_engines
+from pyrag.errors import DataError, UsageError
+from pyrag.evaluation.datasets import Question, find_file
+from pyrag.evaluation.runs import read_run
+from pyrag.evaluation.suite import Given, QuestionSet, Source, open_set, source_of
+from pyrag.llm.context import about_tokens
+from pyrag_rl.data import sets, traces
+from pyrag_rl.data.examples import Example, prompted
+from pyrag_rl.data.held_out import HeldOut, held_out, words_mark
+from pyrag_rl.rows import RowWriter, SftWriter, TrainRow
+
+TASKS = {
+    "answer": "answer", "synthesis": "answer", "analysis": "answer", "plan": "plan", "goals": "plan",
+    "decompose": "decompose", "rewrite": "rewrite",
+}  # fmt: skip
+"""What rows can be built for, and the agent that learns from them. `synthesis` is answering without documents;
+`goals` and `analysis` are OPERA's Plan and Analysis-Answer agents."""
+Writer = RowWriter | SftWriter
+_NEEDS_CORPUS = frozenset({"answer", "analysis", "rewrite"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """`held_out` are further places of questions to keep out; those that stand beside the training files are always.
+
+    `eval_share` of the questions go to `eval_out` instead. With `sft`, prompts and replies to learn are written.
+    """
+
+    tasks: Sequence[str]
+    out: Path
+    data: Path | None = None
+    sets: Sequence[str] = ()
+    split: str = "train"
+    runs: Sequence[Path] = ()
+    methods: Sequence[str] = ()
+    limit: int | None = None
+    seed: int = 0
+    depths: tuple[int, ...] = (3, 5, 8, 10)
+    held_out: Sequence[Path] = ()
+    leave_out: bool = False
+    eval_out: Path | None = None
+    eval_share: float = 0.0
+    sft: bool = False
+    given: Given = Given()
+    settings: Settings = Settings()
+
+
+@dataclass(slots=True)
+class Built:
+    """What came of it. `longest` is of a prompt, in estimated tokens (four bytes each); `dropped` counts by reason."""
+
+    questions: int = 0
+    rows: int = 0
+    eval_rows: int = 0
+    longest: int = 0
+    by_source: Counter[str] = field(default_factory=Counter)
+    sufficient: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+    held_out: list[str] = field(default_factory=list)
+
+
+def build(request: Request, progress: Callable[[Built], None] = lambda _: None) -> Built:
+    """Raises `UsageError` for a request that makes no sense, and `DataError` where a question is held out."""
+    _check(request)
+    return asyncio.run(_Builder(request, progress).run())
+
+
+def _check(request: Request) -> None:
+    for task in request.tasks:
+        if task not in TASKS:
+            raise UsageError(f"there is no task {task!r}{nearest(task, TASKS)}")
+    if not request.tasks:
+        raise UsageError(f"name what rows are for: {', '.join(TASKS)}")
+    if len({TASKS[task] for task in request.tasks}) > 1:
+        raise UsageError("one training set is for one agent: build a file for each")
+    _check_sources(request)
+    if bool(request.eval_out) != bool(request.eval_share):
+        raise UsageError("--eval-out and --eval-share belong together")
+    if not 0 <= request.eval_share < 1 or not request.depths or min(request.depths) < 1:
+        raise UsageError("--eval-share must be from 0 to below 1, and every number of passages at least 1")
+
+
+def _check_sources(request: Request) -> None:
+    if not request.runs and request.data is None:
+        raise UsageError("name where questions come from: --data FOLDER with --sets, or --from-run RUN")
+    if request.data is not None and not request.sets:
+        raise UsageError("name the sets of the folder with --sets")
+    if request.data is not None and (missing := [one for one in request.tasks if one not in sets.EXAMPLES]):
+        raise UsageError(f"rows for {missing[0]} come from runs only: pass --from-run RUN instead of --data")
+    if request.sft and request.data is not None:
+        raise UsageError("replies to learn come from runs: pass --from-run RUN instead of --data")
+
+
+class _Builder:
+    def __init__(self, request: Request, progress: Callable[[Built], None]) -> None:
+        self.request, self.progress, self.built = request, progress, Built()
+        self.held = HeldOut()
+        self._seen: set[bytes] = set()
+
+    async def run(self) -> Built:
+        request = self.request
+        chosen = [open_set(name, request.data, split=request.split, limit=request.limit, seed=request.seed)
+                  for name in request.sets]  # fmt: skip
+        places = [*request.held_out, *_beside(chosen), *_beside_runs(request.runs)]
+        self.held = held_out(dict.fromkeys(places))
+        self.built.held_out = [str(one) for one in dict.fromkeys(places)]
+        with ExitStack() as stack:
+            train = stack.enter_context(_open_writer(request, request.out))
+            evaluation = stack.enter_context(_open_writer(request, request.eval_out)) if request.eval_out else None
+            async for example in self._examples(chosen):
+                await self._add(example, train, evaluation)
+            self.built.rows, self.built.eval_rows = train.count, evaluation.count if evaluation else 0
+            if not self.built.rows:
+                raise DataError(f"no row came of {self.built.questions} questions: {self._why()}")
+        return self.built
+
+    def _why(self) -> str:
+        said = ", ".join(f"{count} {why}" for why, count in self.built.dropped.most_common())
+        return said or "the sets or runs do not hold what this task needs (see pyrag train data --help)"
+
+    async def _examples(self, chosen: Sequence[QuestionSet]) -> AsyncIterator[Example]:
+        for one in chosen:
+            async for example in self._of_set(one):
+                yield example
+        for run in self.request.runs:
+            self.built.questions += len(read_run(run).rows)
+            for task in self.request.tasks:
+                for example in traces.read_examples(run, task, self.request.methods):
+                    yield example
+
+    async def _of_set(self, chosen: QuestionSet) -> AsyncIterator[Example]:
+        """Several questions at once, their rows in the order of the questions."""
+        settings = self.request.settings
+        source = source_of(chosen, self.request.given) if _NEEDS_CORPUS & set(self.request.tasks) else Source("none")
+        engines = open_engines(replace(settings, **source.overrides))  # type: ignore[arg-type]  # both are str | None
+        desk = sets.Desk(
+            engines.retriever, engines.agents.decomposer, self.request.seed, self.request.depths, settings.topk
+        )
+        answerable = (one for one in chosen.questions if one.answers)
+        try:
+            for group in _groups(answerable, settings.concurrency):
+                work = [sets.EXAMPLES[task](one, chosen.name, desk) for one in group for task in self.request.tasks]
+                for examples in await asyncio.gather(*work):
+                    for example in examples:
+                        yield example
+                self.built.questions += len(group)
+                self.progress(self.built)
+        finally:
+            await engines.aclose()
+
+    async def _add(self, example: Example, train: Writer, evaluation: Writer | None) -> None:
+        row = example.row
+        if self.request.sft and not example.reply:
+            self.built.dropped["without a reply worth learning"] += 1
+            return
+        if self.held.place(row):
+            if not self.request.leave_out:
+                self.held.check(row)
+            self.built.dropped["held out"] += 1
+            return
+        row = await prompted(example, self.request.settings.prompts)
+        if self._again(row):
+            self.built.dropped["asked before"] += 1
+            return
+        away = evaluation is not None and _share(row.question) < self.request.eval_share
+        writer = evaluation if away and evaluation is not None else train
+        writer.add(replace(row, split="eval" if away else "train"), example.reply)
+        self._count(row)
+
+    def _again(self, row: TrainRow) -> bool:
+        text = "\0".join(message.content for message in row.messages)
+        mark = hashlib.blake2b(text.encode(), digest_size=16).digest()
+        seen = mark in self._seen
+        self._seen.add(mark)
+        return seen
+
+    def _count(self, row: TrainRow) -> None:
+        self.built.by_source[row.source] += 1
+        if row.sufficient is not None:
+            self.built.sufficient["sufficient" if row.sufficient else "insufficient"] += 1
+        self.built.longest = max(self.built.longest, sum(about_tokens(one.content) for one in row.messages))
+        self.progress(self.built)
+
+
+@contextmanager
+def _open_writer(request: Request, path: Path) -> Iterator[Writer]:
+    with SftWriter(path) if request.sft else RowWriter(path) as writer:
+        yield writer
+
+
+def _beside(chosen: Sequence[QuestionSet]) -> Iterator[Path]:
+    """The measured questions of the sets whose training questions are asked."""
+    for one in chosen:
+        if one.path.name.startswith("train") and (measured := find_file(one.path.parent, "questions")):
+            yield measured
+
+
+def _beside_runs(runs: Sequence[Path]) -> Iterator[Path]:
+    for run in runs:
+        for name in read_run(run).config["sessions"][-1].get("files", {}).values():
+            path = Path(name)
+            if path.name.startswith("train") and (measured := find_file(path.parent, "questions")):
+                yield measured
+
+
+def _groups(questions: Iterator[Question], size: int) -> Iterator[list[Question]]:
+    while group := list(islice(questions, size)):
+        yield group
+
+
+def _share(question: str) -> float:
+    """A draw from 0 to 1 that depends on the question's words alone, so that equal questions stay together."""
+    return int.from_bytes(words_mark(question)[:8]) / 2**64

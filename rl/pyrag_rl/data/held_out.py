@@ -1,0 +1,82 @@
+"""That no question is both learnt from and measured on: the same id in the same set, or the same words.
+
+Words are compared as answers are scored: lower case, without punctuation and articles. Left out: questions that mean
+the same in other words, which nothing here can tell.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyrag.errors import DataError
+from pyrag.evaluation.datasets import find_file, read_questions
+from pyrag.evaluation.metrics import normalise
+from pyrag.evaluation.runs import CONFIG, read_run
+from pyrag_rl.rows import TrainRow, read_rows
+
+
+@dataclass(slots=True)
+class HeldOut:
+    """Digests of the questions to measure on, each with the path that it came from."""
+
+    known: dict[bytes, Path] = field(default_factory=dict)
+
+    def add(self, path: Path) -> None:
+        """A file of questions, a folder with one, a set written by `pyrag train data`, or a run of `pyrag bench`.
+
+        Raises `DataError` where it is none of these.
+        """
+        for source, id_, question in _questions(path):
+            for mark in marks(source, id_, question):
+                self.known.setdefault(mark, path)
+
+    def place(self, row: TrainRow) -> Path | None:
+        """Where the row's question is held out; None if it may be learnt from."""
+        found = (self.known.get(mark) for mark in marks(row.source, row.id, row.question))
+        return next((path for path in found if path is not None), None)
+
+    def check(self, row: TrainRow) -> None:
+        """Raises `DataError` where the row's question is held out."""
+        if (path := self.place(row)) is not None:
+            raise DataError(
+                f"the question {row.question[:80]!r} ({row.source}, {row.id}) is held out in {path}: "
+                "take it from one of the two, or pass --leave-out to train without such questions"
+            )
+
+
+def held_out(paths: Iterable[Path]) -> HeldOut:
+    found = HeldOut()
+    for path in paths:
+        found.add(path)
+    return found
+
+
+def marks(source: str, id_: str, question: str) -> tuple[bytes, bytes]:
+    """What makes a question the same as another one: its id within its set, its words anywhere."""
+    return _digest(f"id\n{source}\n{id_}"), words_mark(question)
+
+
+def words_mark(question: str) -> bytes:
+    return _digest(f"words\n{normalise(question)}")
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+def _questions(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Set, id and text of each question."""
+    if path.is_dir() and (path / CONFIG).is_file():
+        yield from ((row.set, row.id, row.question) for row in read_run(path).rows)
+        return
+    if path.suffix == ".parquet":
+        yield from ((row.source, row.id, row.question) for row in read_rows(path))
+        return
+    file = find_file(path, "questions") if path.is_dir() else path
+    if file is None:
+        raise DataError(f"{path} holds neither questions.jsonl[.gz] nor a run: name what is to be held out")
+    source = file.parent.name
+    yield from ((source, one.id, one.question) for one in read_questions(file))

@@ -1,0 +1,59 @@
+"""What an agent would reply to come to a given result: its form written out, so that its own parser reads it back.
+
+For supervised sets and for candidates from traces, which keep what an agent decided and not the words it said it in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from pyrag.agents.opera import written_goal
+from pyrag.trace import Answer, Attempt, Goal
+
+THINKING = ("<redacted_thinking>", "</redacted_thinking>")  # as the answer prompts ask for it
+
+
+def answer_reply(answer: Answer, rationale: str) -> str:
+    return f"{THINKING[0]}{_line(rationale)}{THINKING[1]}\n<answer>{answer.text}</answer>"
+
+
+def judgement_reply(attempt: Attempt) -> str:
+    """`attempt` must have an answer. Documents are numbered as they stood in the prompt."""
+    answer = attempt.answer
+    assert answer is not None
+    numbers = [place for place, one in enumerate(attempt.passages, start=1) if one in answer.citations]
+    return _json(
+        {
+            "analysis": _line(attempt.rationale),
+            "decision": "YES" if answer.known else "NO",
+            "answer": answer.text if answer.known else "",
+            "confidence": answer.confidence if answer.confidence is not None else float(answer.known),
+            "documents": numbers,
+            "missing": "" if answer.known else _line(attempt.missing),
+        }
+    )
+
+
+def rewrite_reply(attempt: Attempt) -> str:
+    return _json({"strategy": _line(attempt.strategy), "query": attempt.query, "keywords": list(attempt.keywords)})
+
+
+def program_reply(source: str) -> str:
+    return f"```python\n{source.strip()}\n```"
+
+
+def sub_queries_reply(sub_queries: Sequence[str]) -> str:
+    return _json(list(sub_queries))
+
+
+def goals_reply(goals: Sequence[Goal], rationale: str) -> str:
+    return _json({"rationale": _line(rationale), "goals": [written_goal(one) for one in goals]})
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

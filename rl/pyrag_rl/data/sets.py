@@ -1,0 +1,168 @@
+"""Rows from the questions of data sets, with what a retriever finds for them now.
+
+    answer      the question on k passages, k drawn from `depths` for each question (NQ's layout in PyRAG's release)
+    decompose   the question
+    plan        the question with the sub-queries of the engine's Decompose agent
+    goals       the question, for OPERA's Plan agent
+    analysis    a hop's own question on k passages, and whether a gold passage is among them
+    rewrite     a hop's own question whose search missed its gold passage
+
+Hops are those that the data set's authors wrote down (MuSiQue, Bamboogle), or a question of a single hop. What OPERA's
+agents meet in a plan of their own comes from runs (`traces`).
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyrag.agents.protocol import Decomposer
+from pyrag.evaluation.datasets import Question
+from pyrag.evaluation.scoring import asked
+from pyrag.retrieval.protocol import Retriever
+from pyrag_rl.data.examples import (
+    Example,
+    ask_analysis,
+    ask_answer,
+    ask_decomposition,
+    ask_goals,
+    ask_program,
+    ask_rewrite,
+    documents_of,
+)
+from pyrag_rl.rows import TrainRow
+
+_REFERENCE = re.compile(r"#(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What rows are made with. `topk` is what a step searches for at run time."""
+
+    retriever: Retriever
+    decomposer: Decomposer
+    seed: int = 0
+    depths: tuple[int, ...] = (3, 5, 8, 10)
+    topk: int = 5
+
+    def depth(self, question: Question) -> int:
+        """The k of a question: the same on any machine."""
+        return random.Random(f"{self.seed}:{question.id}").choice(self.depths)  # noqa: S311  a draw, no secret
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One search of a question as its data set has it."""
+
+    query: str
+    answers: tuple[str, ...]
+    supporting: tuple[str, ...]
+
+
+def hops_of(question: Question) -> Iterator[Hop]:
+    """Hops whose gold passages are known, earlier answers filled in; none where the set does not say."""
+    if not question.decomposition:
+        if len(question.supporting) == 1:
+            yield Hop(question.question, question.answers, _accepted(question, question.supporting[0]))
+        return
+    found = [_first(one.answer) for one in question.decomposition]
+    for place, one in enumerate(question.decomposition):
+        query = _REFERENCE.sub(lambda match: _nth(found, int(match[1])), one.question)
+        # "Berlin >> country" is MuSiQue's shorthand: no agent would ever be asked that.
+        if one.supporting and query and found[place] and ">>" not in query and not _REFERENCE.search(query):
+            last = place == len(found) - 1
+            yield Hop(query, question.answers if last else (found[place],), _accepted(question, one.supporting))
+
+
+def _first(answer: str | list[str]) -> str:
+    return answer if isinstance(answer, str) else next(iter(answer), "")
+
+
+def _nth(found: list[str], number: int) -> str:
+    return found[number - 1] if 0 < number <= len(found) and found[number - 1] else f"#{number}"
+
+
+def _accepted(question: Question, gold: str) -> tuple[str, ...]:
+    return (gold, *question.supporting_alt.get(gold, ()))
+
+
+def _row(question: Question, source: str, agent: str, **more: Any) -> TrainRow:
+    hops = question.hops or len(question.decomposition) or len(question.supporting)
+    fields = {"answers": question.answers, "supporting": question.supporting, "hops": hops, **more}
+    return TrainRow(
+        index=0, id=question.id, agent=agent, source=source, question=asked(question), messages=(), **fields
+    )
+
+
+async def readings(question: Question, source: str, desk: Desk) -> list[Example]:
+    query = asked(question)
+    found = await desk.retriever.retrieve(query, desk.depth(question))
+    if not found:
+        return []
+    return [Example(_row(question, source, "answer", documents=documents_of(found)), ask_answer(query, found))]
+
+
+async def decompositions(question: Question, source: str, desk: Desk) -> list[Example]:
+    return [Example(_row(question, source, "decompose"), ask_decomposition(asked(question)))]
+
+
+async def programs(question: Question, source: str, desk: Desk) -> list[Example]:
+    sub_queries = (await desk.decomposer.decompose(asked(question))).sub_queries
+    row = _row(question, source, "plan", sub_queries=sub_queries)
+    return [Example(row, ask_program(asked(question), sub_queries))]
+
+
+async def plans(question: Question, source: str, desk: Desk) -> list[Example]:
+    return [Example(_row(question, source, "plan"), ask_goals(asked(question)))]
+
+
+async def judgements(question: Question, source: str, desk: Desk) -> list[Example]:
+    examples = []
+    for hop in hops_of(question):
+        found = await desk.retriever.retrieve(hop.query, desk.depth(question))
+        row = _row(
+            question,
+            source,
+            "answer",
+            query=hop.query,
+            answers=hop.answers,
+            supporting=hop.supporting,
+            documents=documents_of(found),
+            sufficient=any(one.id in hop.supporting for one in found),
+        )
+        if found:
+            examples.append(Example(row, ask_analysis(hop.query, found)))
+    return examples
+
+
+async def rewrites(question: Question, source: str, desk: Desk) -> list[Example]:
+    examples = []
+    for hop in hops_of(question):
+        found = await desk.retriever.retrieve(hop.query, desk.topk)
+        if any(one.id in hop.supporting for one in found):
+            continue
+        tried = (hop.query, hop.query)  # as the ladder puts it: the search, then the question that it was made for
+        row = _row(
+            question,
+            source,
+            "rewrite",
+            query=hop.query,
+            documents=documents_of(found),
+            supporting=hop.supporting[:1],
+            tried=tried,
+        )
+        examples.append(Example(row, ask_rewrite(hop.query, tried, found, "")))
+    return examples
+
+
+EXAMPLES: dict[str, Callable[[Question, str, Desk], Awaitable[list[Example]]]] = {
+    "answer": readings,
+    "decompose": decompositions,
+    "plan": programs,
+    "goals": plans,
+    "analysis": judgements,
+    "rewrite": rewrites,
+}

@@ -1,0 +1,216 @@
+"""Rows from a run of `pyrag bench`: what each agent was asked on the way to its answers, asked again word for word.
+
+What a trained predecessor leaves behind is what the next agent meets: MAPGRPO's stages read the runs of the stage
+before (OPERA, equation 6). A row's `reply`, where there is one, is what the agent came to in a question that came out
+right. Left out: which rows end up in which file (`build`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyrag.evaluation.runs import read_run
+from pyrag.evaluation.scoring import Row
+from pyrag.trace import UNPLANNED, Attempt, Passage, Step, Trace
+from pyrag.trajectory import tries
+from pyrag_rl.data.examples import (
+    Example,
+    ask_analysis,
+    ask_answer,
+    ask_decomposition,
+    ask_goals,
+    ask_program,
+    ask_rewrite,
+    documents_of,
+)
+from pyrag_rl.data.labels import accepted, label
+from pyrag_rl.data.replies import (
+    answer_reply,
+    goals_reply,
+    judgement_reply,
+    program_reply,
+    rewrite_reply,
+    sub_queries_reply,
+)
+from pyrag_rl.rows import TrainRow
+
+
+def read_examples(run: Path, task: str, methods: Sequence[str] = ()) -> Iterator[Example]:
+    """All examples of a task that a run holds, question by question. Raises `DataError` where the folder is no run."""
+    opened = read_run(run)
+    for row in opened.rows:
+        if row.gold and (not methods or row.method in methods):
+            yield from EXAMPLES[task](row, opened.trace(row))
+
+
+def _row(row: Row, agent: str, **more: Any) -> TrainRow:
+    fields = {"answers": row.gold, "hops": row.hops, **more}
+    supporting = fields.pop("supporting", tuple(hop.gold for hop in row.support))
+    return TrainRow(
+        index=0,
+        id=row.id,
+        agent=agent,
+        source=row.set,
+        question=row.question,
+        messages=(),
+        supporting=supporting,
+        **fields,
+    )
+
+
+def _right(row: Row) -> bool:
+    return row.em == 1.0
+
+
+def readings(row: Row, trace: Trace) -> Iterator[Example]:
+    """Answer agent with documents: steps of questions that came out right, as they were answered in the end."""
+    for step in _answered(trace) if _right(row) else ():
+        last = tries(step)[-1]
+        if step.mode == "evidence" and last.answer and last.answer.known and last.passages:
+            passages = _passages(trace, last)
+            yield Example(
+                _row(
+                    row,
+                    "answer",
+                    query=step.query,
+                    documents=documents_of(passages),
+                    answers=accepted(row, last.answer),
+                ),
+                ask_answer(step.query, passages),
+                answer_reply(last.answer, _cited(last)),
+            )
+
+
+def syntheses(row: Row, trace: Trace) -> Iterator[Example]:
+    """Answer agent without documents: steps that composed an answer from facts, in questions that came out right."""
+    for step in _answered(trace) if _right(row) else ():
+        if step.mode == "aggregation" and step.answer and step.answer.known:
+            yield Example(
+                _row(row, "answer", query=step.query, answers=accepted(row, step.answer)),
+                ask_answer(step.query, None),
+                answer_reply(step.answer, step.rationale),
+            )
+
+
+def judgements(row: Row, trace: Trace) -> Iterator[Example]:
+    """Analysis-Answer agent: every attempt at a step whose documents can be told to suffice or not."""
+    for step in _answered(trace):
+        for attempt in tries(step) if step.mode == "evidence" else ():
+            found = label(row, attempt)
+            if found is None or not attempt.passages:
+                continue
+            passages = _passages(trace, attempt)
+            agrees = attempt.answer is not None and attempt.answer.known == found.sufficient
+            yield Example(
+                _row(
+                    row,
+                    "answer",
+                    query=step.query,
+                    documents=documents_of(passages),
+                    answers=found.answers,
+                    sufficient=found.sufficient,
+                ),
+                ask_analysis(step.query, passages),
+                judgement_reply(attempt) if agrees else "",
+            )
+
+
+def rewrites(row: Row, trace: Trace) -> Iterator[Example]:
+    """Rewrite agent: every failed attempt at a step that left gold passages to be found, with what was tried so far."""
+    golds = [hop.gold for hop in row.support]
+    for step in _answered(trace):
+        made = tries(step)
+        tried = [*searches(trace, step), step.query]
+        for place, attempt in enumerate(made):
+            if attempt.policy == "rewrite":
+                tried.append(attempt.query)
+            open_golds = tuple(gold for gold in golds if gold not in attempt.passages)
+            if attempt.answer is None or attempt.answer.known or not open_golds or len(tried) < 2:
+                continue
+            passages, missing = _passages(trace, attempt), attempt.missing or attempt.rationale
+            following = made[place + 1] if place + 1 < len(made) else None
+            yield Example(
+                _row(
+                    row,
+                    "rewrite",
+                    query=step.query,
+                    documents=documents_of(passages),
+                    supporting=open_golds,
+                    tried=tuple(tried),
+                    missing=missing,
+                ),
+                ask_rewrite(step.query, tuple(tried), passages, missing),
+                rewrite_reply(following) if following and _right(row) and _helped(following) else "",
+            )
+
+
+def decompositions(row: Row, trace: Trace) -> Iterator[Example]:
+    if trace.sub_queries and not trace.goals:
+        yield Example(
+            _row(row, "decompose"),
+            ask_decomposition(trace.question),
+            sub_queries_reply(trace.sub_queries) if _right(row) else "",
+        )
+
+
+def programs(row: Row, trace: Trace) -> Iterator[Example]:
+    """Plan agent: the first program, from the sub-queries that it was written for."""
+    if trace.sub_queries and not trace.goals and trace.programs:
+        first = trace.programs[0]
+        learnt = _right(row) and len(trace.programs) == 1 and first.origin != UNPLANNED
+        yield Example(
+            _row(row, "plan", sub_queries=trace.sub_queries),
+            ask_program(trace.question, trace.sub_queries),
+            program_reply(first.source) if learnt else "",
+        )
+
+
+def plans(row: Row, trace: Trace) -> Iterator[Example]:
+    """OPERA's Plan agent."""
+    learnt = _right(row) and trace.goals and len(trace.programs) == 1
+    yield Example(
+        _row(row, "plan"),
+        ask_goals(trace.question),
+        goals_reply(trace.goals, trace.programs[0].rationale) if learnt else "",
+    )
+
+
+def searches(trace: Trace, step: Step) -> list[str]:
+    """The queries that a step's first passages came from, as its recovery ladder saw them."""
+    given = set(tries(step)[0].passages)
+    found = [one for one in trace.steps if one.id in step.depends_on and one.primitive == "retrieve"]
+    exact = [one for one in found if set(one.passages) == given]
+    return list(dict.fromkeys(one.query for one in exact[:1] or [one for one in found if given & set(one.passages)]))
+
+
+def _helped(attempt: Attempt) -> bool:
+    return attempt.policy == "rewrite" and attempt.answer is not None and attempt.answer.known
+
+
+def _answered(trace: Trace) -> Iterable[Step]:
+    return (step for step in trace.steps if step.primitive == "answer" and step.answer and not step.memo)
+
+
+def _passages(trace: Trace, attempt: Attempt) -> tuple[Passage, ...]:
+    return tuple(trace.passages[one] for one in attempt.passages)
+
+
+def _cited(attempt: Attempt) -> str:
+    """The rationale of an answer, naming its documents where it did not say them itself."""
+    assert attempt.answer is not None
+    numbers = [place for place, one in enumerate(attempt.passages, start=1) if one in attempt.answer.citations]
+    named = all(f"Doc [{number}]" in attempt.rationale for number in numbers)
+    return attempt.rationale if named else f"{attempt.rationale} {' '.join(f'Doc [{number}]' for number in numbers)}"
+
+
+EXAMPLES: dict[str, Callable[[Row, Trace], Iterator[Example]]] = {
+    "answer": readings,
+    "synthesis": syntheses,
+    "decompose": decompositions,
+    "plan": programs,
+    "goals": plans,
+    "analysis": judgements,
+    "rewrite": rewrites,
+}

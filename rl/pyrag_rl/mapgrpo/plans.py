@@ -1,0 +1,83 @@
+"""What a Plan agent's completion is worth: its parts f_logic, f_struct and f_exec (OPERA, equation 7).
+
+The paper names the parts without formulas; these are ours. All of them read what the runtime's own parser, compiler,
+plan checks and traces say. Left out: the weights (`rewards`), and running the plan (`execution`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyrag.agents.parsing_goals import EVIDENCE, MAX_GOALS, PLACEHOLDER, checked, listed_goals, malformed
+from pyrag.checks import check_plan
+from pyrag.errors import BadOutputError
+from pyrag.evaluation.opera import completed
+from pyrag.methods._goals import compile_goals
+from pyrag.methods._repair import PRIMITIVES
+from pyrag.trace import Goal, Trace
+from pyrag_sandbox.helpers import HELPERS
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """A completion as read: `listed` is what it wrote, `goals` that if it keeps all rules, `fault` what it breaks."""
+
+    listed: tuple[Any, ...] = ()
+    goals: tuple[Goal, ...] = ()
+    fault: str = ""
+
+
+def read_plan(completion: str) -> ReadPlan:
+    try:
+        listed, _ = listed_goals(completion)
+    except BadOutputError as error:
+        return ReadPlan(fault=str(error))
+    try:
+        return ReadPlan(tuple(listed), checked(listed))
+    except BadOutputError as error:
+        return ReadPlan(tuple(listed), fault=str(error))
+
+
+def structure(plan: ReadPlan) -> float:
+    """f_struct: the share of placeholders that are well-formed and name an earlier step; 0 without a list of goals."""
+    if not plan.listed or not all(isinstance(one, dict) for one in plan.listed):
+        return 0.0
+    proper = improper = 0
+    for step, one in enumerate(plan.listed[: MAX_GOALS + 1], start=1):
+        text = " ".join(str(value) for value in one.values() if isinstance(value, str))
+        named = [int(found["step"]) for found in PLACEHOLDER.finditer(text)]
+        proper += sum(number < step for number in named)
+        improper += sum(number >= step for number in named) + len(malformed(text))
+    return proper / (proper + improper) if proper + improper else 1.0
+
+
+def logic(plan: ReadPlan, question: str, hops: int = 0) -> float:
+    """f_logic: 0 for a plan that breaks a rule (order, cycle, unused answer, types); else how sound its program is to
+    the plan checks, times the share of the question's `hops` that it searches for, where these are known."""
+    if not plan.goals:
+        return 0.0
+    goals = plan.goals
+    texts = [PLACEHOLDER.sub("", one.text) for one in goals]  # a placeholder's number is no name to look for
+    problems = check_plan(compile_goals(question, goals), texts, PRIMITIVES, tuple(HELPERS))
+    covered = min(1.0, searches(goals) / hops) if hops else 1.0
+    return covered / (1 + len(problems))
+
+
+def searches(goals: Sequence[Goal]) -> int:
+    return sum(bool(goal.search) for goal in goals)
+
+
+def completion(trace: Trace) -> float:
+    """Share of the goals with a search of their own that came to an answer."""
+    wanted = sum(bool(goal.search) and goal.type != EVIDENCE for goal in trace.goals)
+    return min(1.0, completed(trace) / wanted) if wanted else float(trace.answer.known)
+
+
+def execution(trace: Trace | None, exact: float) -> float:
+    """f_exec, end-to-end success: half for the goals that came to an answer, half for the right one at the end.
+
+    `trace` is None for a plan that could not be run; `exact` is the exact match of the trace's answer.
+    """
+    return 0.0 if trace is None else (completion(trace) + exact) / 2
