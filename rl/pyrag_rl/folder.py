@@ -33,6 +33,14 @@ class RunFolder:
         return self.path / "config.yaml"
 
     @property
+    def overrides(self) -> Path:
+        return self.path / "overrides.txt"
+
+    @property
+    def agent_loops(self) -> Path:
+        return self.path / "agent_loops.yaml"
+
+    @property
     def log(self) -> Path:
         return self.path / "log.txt"
 
@@ -51,6 +59,10 @@ class RunFolder:
     @property
     def rollouts(self) -> Path:
         return self.path / "rollouts"
+
+    @property
+    def tensorboard(self) -> Path:
+        return self.path / "tensorboard"
 
     @property
     def checkpoints(self) -> Path:
