@@ -16,7 +16,6 @@ report.html            what `pyrag train report` writes
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,16 +105,16 @@ class RunFolder:
         """verl's metrics by step; a step that a resumed session ran again counts as that session had it."""
         found: dict[int, dict[str, float]] = {}
         for path in sorted(self.metrics.glob("*.jsonl"), key=lambda one: int(one.stem)):
-            for line in read_lines(path):
+            for line in read_lines(path)[0]:
                 found[int(line["step"])] = {**found.get(int(line["step"]), {}), **line["data"]}
         return dict(sorted(found.items()))
 
 
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The whole lines of a JSON Lines file that may still be written to."""
+def read_lines(path: Path, start: int = 0) -> tuple[list[dict[str, Any]], int]:
+    """The whole lines of a JSON Lines file from a byte on, and where to go on; the file may still be written to."""
     import msgspec
 
     with path.open("rb") as file:
-        for line in file:
-            if line.endswith(b"\n"):
-                yield msgspec.json.decode(line)
+        file.seek(start)
+        whole, newline, _ = file.read().rpartition(b"\n")
+    return [msgspec.json.decode(line) for line in whole.splitlines()], start + len(whole) + len(newline)

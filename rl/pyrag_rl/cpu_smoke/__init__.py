@@ -1,0 +1,29 @@
+"""Test-only: lets verl 0.9.1 run its real GRPO steps on a machine without an accelerator (profile `cpu-smoke`).
+
+`platform` and `rollout` go through verl's own extension points (`VERL_PLATFORM`, `VERL_USE_EXTERNAL_MODULES`,
+registries); four functions of verl and vLLM have to be replaced as well, each through `replaced`, which fails where the
+function is gone. Never loaded by the profile `gpu`. What it cannot show: speed, bf16 kernels, NCCL, sleep mode.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# What verl is to import, in this order: the engine and rollout need the platform.
+MODULES = ("pyrag_rl.cpu_smoke.platform", "pyrag_rl.cpu_smoke.rollout")
+ENVIRONMENT = {
+    "VERL_PLATFORM": "cpu",
+    "VERL_USE_EXTERNAL_MODULES": ",".join(MODULES),
+    "OMP_NUM_THREADS": "1",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+}
+
+
+def replaced(owner: Any, name: str, value: Any) -> Any:
+    """Puts `value` in the place of an attribute and returns what was there. Raises `AttributeError` if nothing was."""
+    if not hasattr(owner, name):
+        raise AttributeError(f"{owner!r} has no {name}: cpu_smoke was written for another verl or vLLM")
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    return before

@@ -1,0 +1,179 @@
+"""Test-only: verl's FSDP engine on the CPU, and a small rollout server over transformers (`rollout: hf_cpu`).
+
+verl's own vLLM rollout runs on a CPU too (`rollout: vllm`, see `vllm`); this one starts faster and needs no vLLM.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import ray
+import torch
+import verl.workers.engine.fsdp.transformer_impl as fsdp
+import verl.workers.rollout.base as rollouts
+from verl.workers.engine import EngineRegistry, FSDPEngineWithLMHead
+from verl.workers.rollout.replica import RolloutReplica, RolloutReplicaRegistry, TokenOutput
+
+from pyrag_rl.cpu_smoke import replaced
+
+NAME = "hf_cpu"
+_WAIT = 0.02  # seconds in which requests gather into one batch
+
+
+@contextmanager
+def _unpinned() -> Iterator[None]:
+    """Without `pin_memory`, which needs an accelerator: verl sets it for every reference model."""
+
+    def policy(pin_memory: bool = True) -> Any:
+        return original(pin_memory=False)
+
+    original = replaced(fsdp, "CPUOffloadPolicy", policy)
+    try:
+        yield
+    finally:
+        fsdp.CPUOffloadPolicy = original
+
+
+@EngineRegistry.register(model_type="language_model", backend=["fsdp", "fsdp2"], device="cpu")
+class CPUEngine(FSDPEngineWithLMHead):  # type: ignore[misc,unused-ignore]
+    def _build_fsdp_module(self, module: Any) -> Any:
+        with _unpinned():
+            return super()._build_fsdp_module(module)
+
+
+class HFServer:
+    """Samples from a transformers model, requests that come together in one batch."""
+
+    def __init__(self, config: Any, model_config: Any) -> None:
+        from transformers import AutoModelForCausalLM
+
+        torch.set_num_threads(max(1, (os.cpu_count() or 2) - 1))
+        self._model = AutoModelForCausalLM.from_pretrained(model_config.local_path, dtype=torch.float32).eval()
+        self._stop = self._model.generation_config.eos_token_id
+        self._pad = self._model.generation_config.pad_token_id
+        self._config = config
+        self._step: int | None = None
+        self._waiting: list[tuple[list[int], int, float, asyncio.Future[TokenOutput]]] = []
+        self._batching: asyncio.Task[None] | None = None
+
+    async def generate(
+        self, prompt_ids: list[int], sampling_params: Mapping[str, Any], request_id: str, **_: Any
+    ) -> TokenOutput:
+        """One completion of at most `max_tokens`, with the log-probability of each of its tokens."""
+        room = self._config.prompt_length + self._config.response_length - len(prompt_ids)
+        most = sampling_params.get("max_tokens") or min(self._config.response_length, room)
+        done: asyncio.Future[TokenOutput] = asyncio.get_running_loop().create_future()
+        temperature = float(sampling_params.get("temperature", 1.0))
+        self._waiting.append(([int(one) for one in prompt_ids], max(1, most), temperature, done))
+        if self._batching is None or self._batching.done():
+            self._batching = asyncio.create_task(self._serve())
+        return await done
+
+    async def _serve(self) -> None:
+        await asyncio.sleep(_WAIT)
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            try:
+                said = await asyncio.to_thread(self._sample, [(ids, most, heat) for ids, most, heat, _ in batch])
+            except Exception as error:  # whoever waits must hear of it, or waits for ever
+                for *_, done in batch:
+                    done.set_exception(error)
+                return
+            for (*_, done), (tokens, log_probs) in zip(batch, said, strict=True):
+                fields = {"global_steps": self._step}
+                done.set_result(
+                    TokenOutput(token_ids=tokens, log_probs=log_probs, stop_reason="completed", extra_fields=fields)
+                )
+
+    def _sample(self, asked: list[tuple[list[int], int, float]]) -> list[tuple[list[int], list[float]]]:
+        """Token by token; prompts are padded on the left, as a causal model wants them."""
+        longest = max(len(ids) for ids, *_ in asked)
+        inputs = torch.tensor([[self._pad] * (longest - len(ids)) + ids for ids, *_ in asked])
+        mask = torch.tensor([[0] * (longest - len(ids)) + [1] * len(ids) for ids, *_ in asked])
+        heat = torch.tensor([[temperature or 1.0] for *_, temperature in asked])
+        greedy = torch.tensor([temperature == 0 for *_, temperature in asked])
+        said: list[tuple[list[int], list[float]]] = [([], []) for _ in asked]
+        open_, past, positions = set(range(len(asked))), None, mask.cumsum(-1).sub(1).clamp(min=0)
+        while open_:
+            with torch.no_grad():
+                out = self._model(
+                    input_ids=inputs, attention_mask=mask, position_ids=positions, past_key_values=past, use_cache=True
+                )
+            past = out.past_key_values
+            log_probs = torch.log_softmax(out.logits[:, -1].float() / heat, -1)
+            chosen = torch.where(greedy, log_probs.argmax(-1), torch.multinomial(log_probs.exp(), 1)[:, 0])
+            for one in list(open_):
+                token = int(chosen[one])
+                said[one][0].append(token)
+                said[one][1].append(float(log_probs[one, token]))
+                if token == self._stop or len(said[one][0]) >= asked[one][1]:
+                    open_.discard(one)
+            inputs, positions = chosen[:, None], positions[:, -1:] + 1
+            mask = torch.cat([mask, torch.ones(len(asked), 1, dtype=mask.dtype)], 1)
+        return said
+
+    def update_weights(self, named: list[tuple[str, torch.Tensor]], step: int | None) -> None:
+        """The trained weights. Raises `KeyError` for a name that the model does not have."""
+        weights = self._model.state_dict()
+        with torch.no_grad():
+            for name, value in named:
+                weights[name].copy_(value)
+        self._step = step
+
+    async def _nothing_to_do(self, *args: object, **kwargs: object) -> None:
+        return None
+
+    # What verl asks of a server that shares a GPU with its trainer.
+    wake_up = sleep = abort_all_requests = resume_generation = _nothing_to_do
+    clear_kv_cache = release_kv_cache = resume_kv_cache = start_profile = stop_profile = _nothing_to_do
+
+
+class HFReplica(RolloutReplica):  # type: ignore[misc,unused-ignore]
+    async def launch_servers(self) -> None:
+        from verl.utils.config import omega_conf_to_dataclass
+
+        model = omega_conf_to_dataclass(self.model_config)
+        options = {"name": _actor_name(self.replica_rank), "max_concurrency": 64, "num_cpus": 0}
+        server = ray.remote(HFServer).options(**options).remote(self.config, model)
+        await server.resume_generation.remote()
+        self.servers = [server]
+        self._server_handle, self._server_address = server, f"{NAME}://{self.replica_rank}"
+
+
+class HFRollout(rollouts.BaseRollout):  # type: ignore[misc,unused-ignore]
+    """The worker's side: hands the trained weights to the server."""
+
+    async def resume(self, tags: object) -> None:
+        return None
+
+    async def release(self) -> None:
+        return None
+
+    async def update_weights(
+        self, weights: Any, global_steps: int | None = None, peft_config: object = None, **_: object
+    ) -> None:
+        if peft_config is not None:
+            raise NotImplementedError("hf_cpu serves merged weights: set actor_rollout_ref.model.lora.merge=True")
+        named = [(name, value.detach().float().cpu().clone()) async for name, value in _each(weights)]
+        await ray.get_actor(_actor_name(int(os.environ["RANK"]))).update_weights.remote(named, global_steps)
+
+
+async def _each(weights: Any) -> AsyncIterator[tuple[str, torch.Tensor]]:
+    if hasattr(weights, "__aiter__"):
+        async for pair in weights:
+            yield pair
+    else:
+        for pair in weights:
+            yield pair
+
+
+def _actor_name(rank: int) -> str:
+    return f"{NAME}_server_{rank}"
+
+
+RolloutReplicaRegistry.register(NAME, lambda: HFReplica)
+rollouts._ROLLOUT_REGISTRY[(NAME, "async")] = f"{__name__}.HFRollout"

@@ -1,0 +1,34 @@
+"""Test-only: what verl's vLLM rollout needs on a CPU. vLLM loads it as its worker extension."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import verl.workers.rollout.vllm_rollout.bucketed_weight_transfer as transfer
+import vllm.model_executor.layers.utils as layers
+from verl.workers.rollout.vllm_rollout.utils import vLLMColocateWorkerExtension
+
+from pyrag_rl.cpu_smoke import replaced
+
+
+def _plain_linear(layer: Any, remove_weight: bool) -> None:
+    """vLLM packs linear weights for oneDNN and drops them: new ones would have nowhere to go."""
+    layer.cpu_linear = lambda x, weight, bias: torch.nn.functional.linear(x, weight, bias)
+
+
+def _copied(self: Any, on_bucket_received: Any) -> Any:
+    """On a GPU `to(device)` copies out of the shared memory; on a CPU it is a view that keeps it open."""
+
+    def on_bucket(weights: list[tuple[str, torch.Tensor]], is_last: bool) -> Any:
+        return on_bucket_received([(name, value.clone()) for name, value in weights], is_last)
+
+    return _receive(self, on_bucket)
+
+
+replaced(layers, "dispatch_cpu_unquantized_gemm", _plain_linear)
+_receive = replaced(transfer.BucketedWeightReceiver, "receive_weights", _copied)
+
+
+class CPUWorkerExtension(vLLMColocateWorkerExtension):  # type: ignore[misc,unused-ignore]
+    pass

@@ -1,0 +1,100 @@
+"""What must hold before a run starts, each with one sentence for whoever has to put it right.
+
+Left out: what verl itself refuses when it composes its config (`pyrag_rl.launch.composed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from pyrag.errors import ConfigError, DataError
+from pyrag_rl.config import TrainConfig
+from pyrag_rl.rows import TrainRow, read_rows
+
+INSTALL = "pip install 'pyrag[rl]'"
+_GPU_INSTALL = "pip install 'verl[vllm]==0.9.1'"
+
+
+def check(config: TrainConfig) -> int:
+    """The number of steps that the run will take. Raises `ConfigError` or `DataError`."""
+    check_named(config)
+    check_packages(config)
+    if config.profile == "gpu":
+        check_gpus(config)
+    check_model(config)
+    return check_data(config)
+
+
+def check_named(config: TrainConfig) -> None:
+    for name, example in (("model", "a folder or hub name"), ("data", "a Parquet file"), ("out", "a new folder")):
+        if not getattr(config, name):
+            raise ConfigError(f"{name} is missing: pass --{name} with {example}")
+
+
+def check_packages(config: TrainConfig) -> None:
+    """Looks the packages up without importing them."""
+    needed = {"verl": INSTALL, "transfer_queue": INSTALL, "ray": INSTALL}
+    if config.rollout == "vllm" and config.algorithm != "sft":
+        needed["vllm"] = _GPU_INSTALL if config.profile == "gpu" else "make train-env"
+    for package, cure in needed.items():
+        if find_spec(package) is None:
+            raise ConfigError(f"training needs the package {package}, which is not installed: {cure}")
+
+
+def check_gpus(config: TrainConfig) -> None:
+    import torch
+
+    found = torch.cuda.device_count()
+    if found < config.gpus and config.nodes == 1:
+        seen = "no GPU" if not found else f"{found} GPU{'s' if found > 1 else ''}"
+        raise ConfigError(
+            f"the profile gpu wants {config.gpus} GPUs, and this machine has {seen}: "
+            "set gpus to what there is, or try the whole path with --profile cpu-smoke"
+        )
+
+
+def check_model(config: TrainConfig) -> None:
+    """A model that looks like a path must be a folder with a model; anything else is left to the hub."""
+    path = Path(config.model).expanduser()
+    looks_like_path = config.model.startswith((".", "/", "~")) or config.model.count("/") > 1 or path.exists()
+    if looks_like_path and not (path / "config.json").is_file():
+        raise ConfigError(f"{config.model} holds no model: a folder with config.json, weights and tokenizer is needed")
+    if config.adapter and not (Path(config.adapter) / "adapter_config.json").is_file():
+        raise ConfigError(f"{config.adapter} holds no PEFT adapter: pass what pyrag train export wrote")
+
+
+def check_data(config: TrainConfig) -> int:
+    """Rows of the right agent, with gold, enough for a batch, none of them in both sets."""
+    if config.algorithm == "sft":
+        return 0
+    rows = _checked_rows(config.data, config)
+    if len(rows) < config.batch_size:
+        raise DataError(
+            f"{config.data} has {len(rows)} rows, fewer than a batch of {config.batch_size}: "
+            "add rows, or set batch_size lower"
+        )
+    if config.eval_data:
+        shared = {_folded(row) for row in rows} & {_folded(row) for row in _checked_rows(config.eval_data, config)}
+        if shared:
+            raise DataError(
+                f"{len(shared)} questions are in both {config.data} and {config.eval_data}, "
+                f"such as {min(shared)!r}: train and evaluate on different ones"
+            )
+    steps = len(rows) // config.batch_size * config.epochs
+    return min(steps, config.max_steps or steps)
+
+
+def _checked_rows(path: str, config: TrainConfig) -> Sequence[TrainRow]:
+    rows = read_rows(Path(path))
+    for number, row in enumerate(rows, start=1):
+        if not any(answer.strip() for answer in row.answers):
+            raise DataError(f"{path} row {number} has no gold answer, so nothing can be rewarded: leave it out")
+        if row.agent != config.agent:
+            raise DataError(f"{path} row {number} is for the agent {row.agent}, not {config.agent}: pass its own set")
+    return rows
+
+
+def _folded(row: TrainRow) -> str:
+    return " ".join(row.question.casefold().split())
