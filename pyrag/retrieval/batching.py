@@ -1,4 +1,4 @@
-"""Micro-batches: keys that are asked for at about the same time are computed together, recent ones are remembered.
+"""Micro-batches: what is asked for at about the same time is computed together, recent results are remembered.
 
 The first key that comes while nothing is computed waits `window` seconds for company; while a batch is computed the
 next one gathers. A key that is being computed is not computed again. Several event loops may share one object: each
@@ -10,49 +10,46 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+Key = TypeVar("Key", bound=Hashable)
+Row = TypeVar("Row")
 
-    Row = npt.NDArray[np.float32]
-
-Compute = Callable[[Sequence[str]], Awaitable[Any]]
+Compute = Callable[[Sequence[Key]], Awaitable[Iterable[Row]]]
 
 
-class Batcher:
+class Batcher(Generic[Key, Row]):
     """`compute` gets at most `max_batch` different keys and gives one row for each; `cached` rows are remembered."""
 
-    def __init__(self, compute: Compute, *, window: float, max_batch: int, cached: int) -> None:
+    def __init__(self, compute: Compute[Key, Row], *, window: float, max_batch: int, cached: int) -> None:
         self._compute = compute
         self._window = window
         self._max_batch = max_batch
         self._cached = cached
-        self._rows: OrderedDict[str, Row] = OrderedDict()
-        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
+        self._rows: OrderedDict[Key, Row] = OrderedDict()
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue[Key, Row]] = WeakKeyDictionary()
 
-    async def get_all(self, keys: Sequence[str]) -> list[Row]:
+    async def get_all(self, keys: Sequence[Key]) -> list[Row]:
         queue = self._queue()
         # Shielded: a question that is cancelled must not take the batch of the others with it.
         waiting = [self._known(key) or asyncio.shield(queue.ask(key)) for key in keys]
         return [one.row if isinstance(one, _Known) else await one for one in waiting]
 
-    def _known(self, key: str) -> _Known | None:
+    def _known(self, key: Key) -> _Known[Row] | None:
         row = self._rows.pop(key, None)
         if row is None:
             return None
         self._rows[key] = row  # now the most recent
         return _Known(row)
 
-    def remember(self, key: str, row: Row) -> None:
+    def remember(self, key: Key, row: Row) -> None:
         self._rows[key] = row
         while len(self._rows) > self._cached:
             self._rows.popitem(last=False)
 
-    def _queue(self) -> _Queue:
+    def _queue(self) -> _Queue[Key, Row]:
         loop = asyncio.get_running_loop()
         queue = self._loops.get(loop)
         if queue is None:
@@ -60,27 +57,29 @@ class Batcher:
         return queue
 
 
-class _Known:
+class _Known(Generic[Row]):
     __slots__ = ("row",)
 
     def __init__(self, row: Row) -> None:
         self.row = row
 
 
-class _Queue:
+class _Queue(Generic[Key, Row]):
     """The batches of one event loop."""
 
-    def __init__(self, compute: Compute, remember: Callable[[str, Row], None], window: float, max_batch: int) -> None:
+    def __init__(
+        self, compute: Compute[Key, Row], remember: Callable[[Key, Row], None], window: float, max_batch: int
+    ) -> None:
         self._compute = compute
         self._remember = remember
         self._window = window
         self._max_batch = max_batch
-        self._open: dict[str, asyncio.Future[Row]] = {}  # asked for, not begun
-        self._running: dict[str, asyncio.Future[Row]] = {}
+        self._open: dict[Key, asyncio.Future[Row]] = {}  # asked for, not begun
+        self._running: dict[Key, asyncio.Future[Row]] = {}
         self._worker: asyncio.Task[None] | None = None
         self._full = asyncio.Event()
 
-    def ask(self, key: str) -> asyncio.Future[Row]:
+    def ask(self, key: Key) -> asyncio.Future[Row]:
         future = self._open.get(key) or self._running.get(key)
         if future is None:
             future = self._open[key] = asyncio.get_running_loop().create_future()
@@ -113,7 +112,7 @@ class _Queue:
             except TimeoutError:
                 return
 
-    async def _run(self, batch: dict[str, asyncio.Future[Row]]) -> None:
+    async def _run(self, batch: dict[Key, asyncio.Future[Row]]) -> None:
         try:
             rows = await self._compute(list(batch))
         except BaseException as error:

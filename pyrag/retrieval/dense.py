@@ -2,16 +2,21 @@
 
 The vectors hold ids only. What they name is looked up by `passages`, such as `Bm25Index.passages` of the same folder or
 the `get` of a dictionary in a test. An id that has no passage any more is passed over.
+
+Queries that come at the same time are searched together, in shares that the cores divide among them: a hop to a thread
+costs what a query costs. While that goes on, the next ones gather. A query finds the same in any company, to the bit.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from pyrag.errors import ServiceError
-from pyrag.retrieval.threads import in_thread
+from pyrag.retrieval.batching import Batcher
+from pyrag.retrieval.threads import cores, in_thread
 from pyrag.trace import Passage
 
 if TYPE_CHECKING:
@@ -20,6 +25,15 @@ if TYPE_CHECKING:
 
 Lookup = Callable[[Sequence[str]], Iterable[Passage]]
 PART = "dense"
+_SHARE = 16
+"""Queries in one call of FAISS, which multiplies matrices from 20 on: then rounding depends on the company."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    query: str
+    topk: int
+    vector: Any = field(compare=False)
 
 
 class DenseRetriever:
@@ -31,6 +45,7 @@ class DenseRetriever:
         self._passages = passages
         self._name = name
         self._checked = False
+        self._searches = Batcher(self._search, window=0, max_batch=_SHARE * cores(), cached=0)
 
     @property
     def name(self) -> str:
@@ -45,21 +60,43 @@ class DenseRetriever:
     async def retrieve(self, query: str, topk: int) -> list[Passage]:
         if not query.strip() or topk < 1 or not len(self._index):
             return []
-        vectors = await self._embedder.embed_queries([query])
+        (vector,) = await self._embedder.embed_queries([query])
         await self.check()
+        (passages,) = await self._searches.get_all([_Asked(query, topk, vector)])
+        return passages
+
+    async def _search(self, asked: Sequence[_Asked]) -> list[list[Passage]]:
         try:
-            return await in_thread(lambda: self._found(self._index.search(vectors, topk)[0]))
+            found = await asyncio.gather(*(in_thread(self._found, share) for share in _shares(asked)))
         except (ValueError, OSError, RuntimeError) as error:
             message = f"index {self._name} cannot be searched ({error}): build it again with pyrag index"
             raise ServiceError(message, service=self._name) from error
+        passages = {one: some for share in found for one, some in share.items()}
+        return [passages[one] for one in asked]
 
-    def _found(self, hits: list[Hit]) -> list[Passage]:
-        known = {passage.id: passage for passage in self._passages([one for one, _ in hits])}
-        return [
-            replace(known[one], score=score, parts={PART: score})
-            for one, score in sorted(hits, key=lambda hit: (-hit[1], hit[0]))
-            if one in known
-        ]
+    def _found(self, asked: Sequence[_Asked]) -> dict[_Asked, list[Passage]]:
+        import numpy as np
+
+        hits = self._index.search(np.stack([one.vector for one in asked]), asked[0].topk)
+        known = {passage.id: passage for passage in self._passages(list({one for some in hits for one, _ in some}))}
+        return {one: _passages(some, known) for one, some in zip(asked, hits, strict=True)}
 
     async def aclose(self) -> None:
         await self._embedder.aclose()
+
+
+def _shares(asked: Sequence[_Asked]) -> list[list[_Asked]]:
+    """Of the same `topk`, on which depends how deep an approximate index looks."""
+    size = min(-(-len(asked) // cores()), _SHARE)
+    alike: dict[int, list[_Asked]] = {}
+    for one in asked:
+        alike.setdefault(one.topk, []).append(one)
+    return [some[start : start + size] for some in alike.values() for start in range(0, len(some), size)]
+
+
+def _passages(hits: list[Hit], known: dict[str, Passage]) -> list[Passage]:
+    return [
+        replace(known[one], score=score, parts={PART: score})
+        for one, score in sorted(hits, key=lambda hit: (-hit[1], hit[0]))
+        if one in known
+    ]

@@ -130,18 +130,23 @@ class VectorIndex:
             limit = min(topk + 2 * topk * opened.segment.deleted // rows, rows)
         while True:
             scores, found = opened.index.search(queries, limit)
-            hits = [self._named(opened, *pair, topk) for pair in zip(scores.tolist(), found.tolist(), strict=True)]
+            if self.info.metric == "l2":
+                scores = -scores
+            hits = [_named(opened, *pair, topk) for pair in zip(found.tolist(), scores.tolist(), strict=True)]
             enough = min(topk, rows - opened.segment.deleted)
             if limit >= rows or opened.live is None or all(len(one) >= enough for one in hits):
                 return hits
             limit = min(4 * limit, rows)
 
-    def _named(self, opened: _Opened, scores: list[float], rows: list[int], topk: int) -> list[Hit]:
-        sign = 1 if self.info.metric == "ip" else -1
-        at, live = opened.ids.at, opened.live
-        pairs = zip(scores, rows, strict=True)
-        kept = [(at(row), sign * score) for score, row in pairs if row >= 0 and (live is None or live[row])]
-        return kept[:topk]
+
+def _named(opened: _Opened, rows: list[int], scores: list[float], topk: int) -> list[Hit]:
+    """Rows of -1, which stand at the end, say that FAISS has found no more."""
+    live = opened.live
+    if live is not None or rows[-1] < 0:
+        pairs = zip(rows, scores, strict=True)
+        kept = [(row, score) for row, score in pairs if row >= 0 and (live is None or live[row])][:topk]
+        rows, scores = [row for row, _ in kept], [score for _, score in kept]
+    return list(zip(opened.ids.names(rows), scores, strict=True))
 
 
 def _merged(parts: list[list[Hit]], topk: int) -> list[Hit]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import mmap
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -87,7 +88,7 @@ class Ids:
     """Ids of a segment's rows, memory-mapped."""
 
     def __init__(self, prefix: Path) -> None:
-        self._bytes = memoryview(mapped(_with(prefix, ".ids"), "u1"))
+        self._bytes = _bytes(_with(prefix, ".ids"))
         self._starts = memoryview(mapped(_with(prefix, ".off"), "u8"))  # gives an int in 40 ns, an array in 3000
         self._keys = mapped(_with(prefix, ".key"), "u8")
         self._rows = mapped(_with(prefix, ".row"), "u4")
@@ -99,7 +100,12 @@ class Ids:
         return (self.at(row) for row in range(len(self)))
 
     def at(self, row: int) -> str:
-        return str(self._bytes[self._starts[row] : self._starts[row + 1]], "utf-8", "surrogatepass")
+        return self.names([row])[0]
+
+    def names(self, rows: Iterable[int]) -> list[str]:
+        """0.15 µs each: a search asks for ten or a hundred, and may itself take no more than 50 µs."""
+        data, starts = self._bytes, self._starts
+        return [data[starts[row] : starts[row + 1]].decode("utf-8", "surrogatepass") for row in rows]
 
     def rows(self, ids: Iterable[str]) -> Iterator[int]:
         """The rows of those ids that are here; more than one where an id was written twice."""
@@ -134,6 +140,12 @@ def mapped(path: Path, dtype: str) -> Any:
     import numpy as np
 
     return np.memmap(path, dtype, "r").view(np.ndarray) if path.stat().st_size else np.zeros(0, dtype)
+
+
+def _bytes(path: Path) -> mmap.mmap | bytes:
+    """The file, mapped, with slices that are `bytes`; an empty file cannot be mapped."""
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b""
 
 
 def map_vectors(path: Path, count: int, dimension: int) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,11 @@ from hypothesis import strategies as st
 
 from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval import faiss_index
+from pyrag.retrieval.dense import DenseRetriever
 from pyrag.retrieval.embedding import Fingerprint
 from pyrag.retrieval.faiss_index import MOST_SEGMENTS, VectorFolder, open_vectors, read_vector_info
 from pyrag.retrieval.vector_types import build, candidates
+from pyrag.trace import Passage
 
 D = 16
 PRINT = Fingerprint(model="org/tiny", dimension=D)
@@ -86,9 +90,43 @@ def test_the_metric_l2_and_larger_is_still_better(tmp_path: Path) -> None:
     assert score == pytest.approx(-0.25, abs=5e-3)
 
 
-@pytest.mark.parametrize(
-    "kind", ["Flat", "SQ8", "SQfp16", "HNSW16", "RaBitQfs,Refine(SQ8)", "IVF16,Flat", "IVF16,PQ8x4fs,RFlat"]
-)
+KINDS = ["Flat", "SQ8", "SQfp16", "HNSW16", "RaBitQfs,Refine(SQ8)", "IVF16,Flat", "IVF16,PQ8x4fs,RFlat"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_questions_in_company_find_what_each_finds_alone(tmp_path: Path, kind: str) -> None:
+    filled(tmp_path / "v", 1000, type=kind, target=0.9)
+    index = open_vectors(tmp_path / "v")
+    queries = {f"q{at}": query for at, query in enumerate(vectors(70, seed=3))}
+    retriever = DenseRetriever(index, _Ready(queries), lambda ids: [Passage(one, "", "") for one in ids])
+    asked = [(key, 3 + number % 2) for number, key in enumerate(queries)]
+    together = await asyncio.gather(*(retriever.retrieve(*one) for one in asked))
+    assert [[(one.id, one.score) for one in passages] for passages in together] == [
+        sorted(index.search(queries[key][None], topk)[0], key=lambda hit: (-hit[1], hit[0])) for key, topk in asked
+    ]
+
+
+class _Ready:
+    """An `Embedder` of vectors that are there."""
+
+    name = "ready"
+
+    def __init__(self, vectors: dict[str, Any]) -> None:
+        self._vectors = vectors
+
+    async def fingerprint(self) -> Fingerprint:
+        return PRINT
+
+    async def embed_queries(self, texts: Sequence[str]) -> Any:
+        return np.stack([self._vectors[text] for text in texts])
+
+    embed_passages = embed_queries
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_type_survives_reload_move_and_deletion(tmp_path: Path, kind: str) -> None:
     folder = filled(tmp_path / "v", 1000, type=kind, target=0.9)
     (segment,) = folder.info.segments
