@@ -19,11 +19,12 @@ FORBIDDEN = {
 }
 # Layers of pyrag, lowest first: a module may import its own layer and those below it.
 LAYERS = [
-    {"errors", "topology", "trace", "trajectory", "config", "events", "http_client"},
+    {"errors", "topology", "trace", "trajectory", "config", "events", "http_client", "http_faults"},
     {"retrieval", "llm", "embedded", "agents", "experience"},
     {"ledger", "recovery", "checks", "arguments", "climb", "episode"},
     {"methods", "evaluation"},
     {"engines", "runtime", "api"},
+    {"evolve"},
     {"cli"},
 ]
 HEAVY = {

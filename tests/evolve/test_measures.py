@@ -1,0 +1,81 @@
+"""Measures of agent graphs against slow definitions of their own, written out over all sequences of agents."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyrag.evolve.measures import Edge, count_cycles, diameter, entropies, measures_of, phases, transition_entropy
+from pyrag.topology import AGENTS, Node, Topology
+
+FEW = AGENTS[:5]
+edge_lists = st.lists(st.tuples(st.sampled_from(FEW), st.sampled_from(FEW)), max_size=14)
+trajectories = st.lists(edge_lists, max_size=8)
+
+
+def cycles_by_brute_force(edges: list[Edge]) -> int:
+    """Every ordering of every subset that closes, each cycle counted once per starting point."""
+    there = set(edges)
+    return sum(
+        all(pair in there for pair in itertools.pairwise((*order, order[0])))
+        for size in range(2, len(FEW) + 1)
+        for order in itertools.permutations(FEW, size)
+        if order[0] == min(order)
+    )
+
+
+def diameter_by_brute_force(edges: list[Edge]) -> int:
+    """Floyd and Warshall's distances."""
+    far = {(a, b): 0.0 if a == b else 1.0 if (a, b) in edges else math.inf for a in FEW for b in FEW}
+    for via, a, b in itertools.product(FEW, FEW, FEW):
+        far[a, b] = min(far[a, b], far[a, via] + far[via, b])
+    return int(max(one for one in far.values() if one < math.inf))
+
+
+@given(edge_lists)
+def test_cycles(edges: list[Edge]) -> None:
+    assert count_cycles(edges) == cycles_by_brute_force(edges)
+
+
+@given(edge_lists)
+def test_diameter(edges: list[Edge]) -> None:
+    assert diameter(edges) == diameter_by_brute_force(edges)
+
+
+@given(edge_lists)
+def test_entropy(edges: list[Edge]) -> None:
+    shares = [edges.count(pair) / len(edges) for pair in itertools.product(FEW, FEW) if pair in edges]
+    assert transition_entropy(edges) == pytest.approx(-sum(p * math.log(p) for p in shares))
+    assert 0 <= transition_entropy(edges) <= math.log(max(len(set(edges)), 1)) + 1e-9
+
+
+@given(trajectories, st.integers(1, 4))
+def test_entropy_slides_over_the_last_trajectories(lists: list[list[Edge]], window: int) -> None:
+    for end, value in enumerate(entropies(lists, window), start=1):
+        recent = [edge for edges in lists[:end][-window:] for edge in edges]
+        assert value == pytest.approx(transition_entropy(recent))
+
+
+def test_measures_of_a_topology() -> None:
+    nodes = (
+        Node("a", "retriever"),
+        Node("b", "answer_generator", depends_on=("a",)),
+        Node("c", "retriever", depends_on=("b",)),
+        Node("d", "retriever", depends_on=("c",)),
+        Node("e", "conclude", depends_on=("b",)),
+    )
+    found = measures_of(Topology(nodes), f1=0.6)
+    assert (found.agents, found.self_loops, found.cycles, found.diameter) == (3, 1, 1, 2)
+    assert found.efficiency == pytest.approx(0.2)
+
+
+@given(st.integers(0, 100))
+def test_phases_cut_learning_into_four(count: int) -> None:
+    parts = phases(count)
+    assert [one for part in parts for one in part] == list(range(count))
+    assert len(parts) == 4
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
