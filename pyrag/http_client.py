@@ -20,7 +20,9 @@
 * Cancelling a call closes its connection. One object may serve several event loops, each with its own connections;
   call `aclose` in the loop that made the calls, before it ends.
 
-Left out: redirects (an error that says where to), proxies from the environment, cookies, streaming.
+`post_events` gets its reply in pieces (server-sent events).
+
+Left out: redirects (an error that says where to), proxies from the environment, cookies.
 """
 
 from __future__ import annotations
@@ -28,12 +30,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import random
-import re
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pyrag.errors import (
@@ -43,20 +44,30 @@ from pyrag.errors import (
     RetryableServiceError,
     ServiceError,
 )
+from pyrag.http_faults import (
+    Fault,
+    FaultError,
+    ReportedError,
+    connection_fault,
+    is_passing,
+    seconds_to_wait,
+    server_words,
+    shortened,
+    shown_url,
+    status_cure,
+)
 
 if TYPE_CHECKING:
     import aiohttp
 
 T = TypeVar("T")
-Fault = Literal["busy", "timeout", "unreachable", "other"]
 
 CONNECT_SECONDS = 5.0  # a host that swallows packets must not cost a model's whole timeout
 _LARGE_BODY = 1 << 20  # above this aiohttp warns about raw bytes and wants a file
-_QUOTED = 300  # characters of a server's own words that an error repeats
 _DETAIL = 4_000  # characters of a refusal's body that an error keeps for whoever looks for its cause
 _NO_CURES: Mapping[int, str] = MappingProxyType({})
+_LONGEST_EVENT = 16 << 20
 _BUSY_RETRIES = 6  # of a call behind a gate, besides its other retries
-_QUOTA = re.compile(rb'"insufficient_quota"|"billing_')  # OpenAI says 429 where no waiting helps
 
 
 class Gate(Protocol):
@@ -69,18 +80,18 @@ class Gate(Protocol):
     def leave(self, ticket: int, fault: Fault | None = None, retry_after: float | None = None) -> None: ...
 
 
-@dataclass(eq=False)
-class _FaultError(Exception):
-    """One failed attempt: what happened, what to do about it, and whether another attempt makes sense."""
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    return await response.read()
 
-    what: str
-    cure: str
-    retryable: bool = False
-    retry_after: float | None = None
-    _: KW_ONLY
-    kind: Fault = "other"
-    status: int | None = None
-    detail: str = ""
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """`consume` reads the reply of a request that succeeded."""
+
+    method: str
+    path: str
+    body: bytes | None = None
+    consume: Callable[[aiohttp.ClientResponse], Awaitable[bytes]] = _whole
 
 
 class HttpService:
@@ -124,10 +135,40 @@ class HttpService:
         """POST `body` as JSON to base URL + `path`; `decode` turns the reply's bytes into a value."""
         import msgspec
 
-        return self._decoded(await self._request("POST", path, msgspec.json.encode(body)), path, decode)
+        request = _Request("POST", path, msgspec.json.encode(body))
+        return self._decoded(await self._request(request), path, decode)
 
     async def get_json(self, path: str, decode: Callable[[bytes], T]) -> T:
-        return self._decoded(await self._request("GET", path, None), path, decode)
+        return self._decoded(await self._request(_Request("GET", path)), path, decode)
+
+    async def post_events(
+        self,
+        path: str,
+        body: Any,
+        read: Callable[[AsyncIterator[bytes]], Awaitable[T]],
+        decode: Callable[[bytes], T],
+    ) -> T:
+        """POST `body`; `read` makes a value of the reply's events, anew in each attempt. A server that replies in one
+        piece all the same is decoded.
+
+        `read` gets the data of each event. It raises `ReportedError` where the server says that it failed, and
+        `ConnectionError` where the events end too soon.
+        """
+        import msgspec
+
+        values: list[T] = []
+
+        async def consume(response: aiohttp.ClientResponse) -> bytes:
+            if response.content_type != "text/event-stream":
+                return await response.read()
+            values.append(await read(_events(response.content.iter_any())))
+            return b""
+
+        try:
+            content = await self._request(_Request("POST", path, msgspec.json.encode(body), consume))
+        except (msgspec.DecodeError, ValueError) as error:
+            raise self._malformed(path, error, b"") from error
+        return values[-1] if values else self._decoded(content, path, decode)
 
     async def aclose(self) -> None:
         while self._sessions:
@@ -137,85 +178,89 @@ class HttpService:
             else:
                 _abandon(loop, session)
 
-    async def _request(self, method: str, path: str, body: bytes | None) -> bytes:
+    async def _request(self, request: _Request) -> bytes:
         deadline = time.monotonic() + self._total
         faults: list[Fault] = []
         while True:
-            gate = self.gate if method == "POST" else None
+            gate = self.gate if request.method == "POST" else None
             ticket = 0
             if gate:
                 queued = time.monotonic()
                 ticket = await gate.enter(again=bool(faults))
                 deadline += time.monotonic() - queued
             try:
-                return await self._gated(gate, ticket, method, path, body, deadline)
-            except _FaultError as fault:
+                return await self._gated(gate, ticket, request, deadline)
+            except FaultError as fault:
                 pause = max(_backoff(len(faults)), fault.retry_after or 0.0)
                 faults.append(fault.kind)
                 no_time = time.monotonic() + pause >= deadline
                 if not fault.retryable or self._exhausted(faults) or no_time:
-                    raise self._error(fault, path, len(faults)) from fault.__cause__
+                    raise self._error(fault, request.path, len(faults)) from fault.__cause__
                 await asyncio.sleep(pause)
 
     def _exhausted(self, faults: list[Fault]) -> bool:
         busy = faults.count("busy") if self.gate else 0
         return len(faults) - busy > self._retries or busy > _BUSY_RETRIES
 
-    async def _gated(
-        self, gate: Gate | None, ticket: int, method: str, path: str, body: bytes | None, deadline: float
-    ) -> bytes:
+    async def _gated(self, gate: Gate | None, ticket: int, request: _Request, deadline: float) -> bytes:
         kind: Fault | None = "other"  # what a cancelled call leaves with
         retry_after = None
         try:
-            content = await self._attempt(method, path, body, min(self._timeout, deadline - time.monotonic()))
+            content = await self._attempt(request, min(self._timeout, deadline - time.monotonic()))
             kind = None
             return content
-        except _FaultError as fault:
+        except FaultError as fault:
             kind, retry_after = fault.kind, fault.retry_after
             raise
         finally:
             if gate:
                 gate.leave(ticket, kind, retry_after)
 
-    async def _attempt(self, method: str, path: str, body: bytes | None, seconds: float) -> bytes:
+    async def _attempt(self, request: _Request, seconds: float) -> bytes:
         import aiohttp
 
         try:
             async with (
                 asyncio.timeout(seconds),
                 self._session().request(
-                    method, self._base + path + self._query, data=_payload(body), allow_redirects=False
+                    request.method,
+                    self._base + request.path + self._query,
+                    data=_payload(request.body),
+                    allow_redirects=False,
                 ) as response,
             ):
-                content = await response.read()
+                succeeded = response.status // 100 == 2
+                content = await (request.consume if succeeded else _whole)(response)
         except aiohttp.ConnectionTimeoutError as error:
             what = f"could not be reached within {CONNECT_SECONDS:g} s"
-            raise _FaultError(what, self._cure, True, kind="unreachable") from error
+            raise FaultError(what, self._cure, True, kind="unreachable") from error
         except TimeoutError as error:
             cure = "look whether it is overloaded or stuck, or allow it more time"
-            raise _FaultError(f"did not reply within {seconds:.3g} s", cure, True, kind="timeout") from error
+            raise FaultError(f"did not reply within {seconds:.3g} s", cure, True, kind="timeout") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise _connection_fault(error, self._cure) from error
-        if response.status // 100 != 2:
+            raise connection_fault(error, self._cure) from error
+        except ReportedError as error:
+            raise self._status_fault(error.status, {}, error.content) from error
+        if not succeeded:
             raise self._status_fault(response.status, response.headers, content)
         return content
 
-    def _status_fault(self, status: int, headers: Mapping[str, str], content: bytes) -> _FaultError:
-        words = self._redacted(_server_words(content))
+    def _status_fault(self, status: int, headers: Mapping[str, str], content: bytes) -> FaultError:
+        words = self._redacted(server_words(content))
         what = f"replied HTTP {status}" + (f" ({words})" if words else "")
-        retryable = status >= 500 or (status in (408, 429) and not _QUOTA.search(content))
-        cure = self._cures.get(status) or _status_cure(status, headers)
-        return _FaultError(
+        retryable = is_passing(status, content)
+        cure = self._cures.get(status) or status_cure(status, headers)
+        return FaultError(
             what,
             self._redacted(cure),
             retryable,
-            _retry_after(headers) if retryable else None,
+            seconds_to_wait(headers) if retryable else None,
             kind="busy" if status in (429, 503) else "other",
             status=status,
             detail=self._redacted(content[:_DETAIL].decode("utf-8", "replace")),
         )
 
-    def _error(self, fault: _FaultError, path: str, attempts: int) -> ServiceError:
+    def _error(self, fault: FaultError, path: str, attempts: int) -> ServiceError:
         service = f"{self.name} {self._display}{path}"
         tries = f" in {attempts} attempts" if attempts > 1 else ""
         message = f"{service} {fault.what}{tries}: {fault.cure}"
@@ -229,13 +274,16 @@ class HttpService:
         try:
             return decode(content)
         except (msgspec.DecodeError, ValueError) as error:
-            service = f"{self.name} {self._display}{path}"
-            start = self._redacted(_shortened(content.decode("utf-8", "replace"), 80))
-            raise MalformedReplyError(
-                f"{service} sent a reply of the wrong form ({error}; it starts {start!r}): "
-                f"check that the URL is that of a {self.name}",
-                service=service,
-            ) from error
+            raise self._malformed(path, error, content) from error
+
+    def _malformed(self, path: str, error: Exception, content: bytes) -> MalformedReplyError:
+        service = f"{self.name} {self._display}{path}"
+        start = self._redacted(shortened(content.decode("utf-8", "replace"), 80))
+        return MalformedReplyError(
+            f"{service} sent a reply of the wrong form ({error}; it starts {start!r}): "
+            f"check that the URL is that of a {self.name}",
+            service=service,
+        )
 
     def _redacted(self, text: str) -> str:
         for secret in self._secrets:
@@ -250,6 +298,26 @@ class HttpService:
                 _abandon(other, self._sessions.pop(other))
             session = self._sessions[loop] = _new_session(self._headers)
         return session
+
+
+async def _events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The data of each server-sent event. Raises `ValueError` where one has no end."""
+    rest = b""
+    data: list[bytes] = []
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        if len(rest) > _LONGEST_EVENT:
+            raise ValueError("an event without an end")
+        for line in map(bytes.rstrip, lines):
+            if line.startswith(b"data:"):
+                data.append(line[5:].removeprefix(b" "))
+            elif not line and data:
+                yield b"\n".join(data)
+                data = []
+    if rest.startswith(b"data:"):  # some leave out the last line's end
+        data.append(rest[5:].strip())
+    if data:
+        yield b"\n".join(data)
 
 
 def _new_session(headers: Mapping[str, str]) -> aiohttp.ClientSession:
@@ -281,7 +349,7 @@ def _split(url: str, name: str) -> tuple[str, str, str, dict[str, str]]:
     except ValueError:
         parts, port = urlsplit(""), ""
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"{_shown(url)!r} is no URL of a {name}: write it like http://127.0.0.1:8000")
+        raise ConfigError(f"{shown_url(url)!r} is no URL of a {name}: write it like http://127.0.0.1:8000")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     base = urlunsplit((parts.scheme, host + port, parts.path.rstrip("/"), "", ""))
     login = {}
@@ -289,11 +357,6 @@ def _split(url: str, name: str) -> tuple[str, str, str, dict[str, str]]:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         login["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
     return base, f"?{parts.query}" if parts.query else "", base, login
-
-
-def _shown(url: str) -> str:
-    """A bad URL without what may be credentials: all before the last @, all after the first ?."""
-    return url.split("?")[0].rpartition("@")[2]
 
 
 def _checked(headers: Mapping[str, str], name: str) -> Mapping[str, str]:
@@ -320,76 +383,3 @@ def _payload(body: bytes | None) -> Any:
 
 def _backoff(attempt: int) -> float:
     return random.uniform(0.1, 0.25) * min(attempt + 1, 2)  # noqa: S311 (jitter, not a secret)
-
-
-def _connection_fault(error: Exception, cure: str) -> _FaultError:
-    import errno
-
-    import aiohttp
-
-    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
-        return _FaultError(
-            "has a TLS certificate or setting that cannot be trusted", "check https:// and its certificate"
-        )
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        what = "has a host name that cannot be resolved"
-        return _FaultError(what, "check the URL and the network", True, kind="unreachable")
-    if isinstance(error, aiohttp.ClientConnectorError):
-        if error.os_error.errno == errno.ECONNREFUSED:
-            return _FaultError("refused the connection", cure, True, kind="unreachable")
-        what = f"could not be reached ({error.os_error.strerror or error.os_error})"
-        return _FaultError(what, cure, True, kind="unreachable")
-    if isinstance(error, aiohttp.ClientConnectionError | aiohttp.ClientPayloadError | OSError):
-        what = "closed the connection before the reply was complete"
-        return _FaultError(what, "look into its log", True, kind="unreachable")
-    return _FaultError(f"did not speak proper HTTP ({type(error).__name__})", "check that the URL and port are right")
-
-
-def _status_cure(status: int, headers: Mapping[str, str]) -> str:
-    if status in (401, 403):
-        return "check the API key or password"
-    if status in (404, 405):
-        return "check the URL and the names given to it"
-    if status == 429:
-        return "wait, or lower --concurrency"
-    if status // 100 == 3:
-        return f"use the URL it redirects to, {_shown(headers.get('Location', 'which it does not give'))}"
-    if status >= 500:
-        return "look into its log, or try again later"
-    return "change what it complains about"
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds from `Retry-After`, which holds a number or an HTTP date."""
-    value = headers.get("Retry-After", "").strip()
-    if not value:
-        return None
-    return float(value) if value.isdecimal() else _seconds_until(value)
-
-
-def _seconds_until(date: str) -> float | None:
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return max(parsedate_to_datetime(date).timestamp() - time.time(), 0.0)
-    except ValueError:
-        return None
-
-
-def _server_words(content: bytes) -> str:
-    """The message in an error body: `{"error": {"message"}}`, `{"error"}`, `{"detail"}`, `{"message"}`, or its text."""
-    import msgspec
-
-    try:
-        value = msgspec.json.decode(content)
-    except (msgspec.DecodeError, ValueError):
-        text = content.decode("utf-8", "replace")
-        return "" if text.lstrip().startswith("<") else _shortened(text, _QUOTED)
-    while isinstance(value, dict):
-        value = next((value[key] for key in ("error", "message", "detail") if key in value), "")
-    return _shortened(str(value), _QUOTED)
-
-
-def _shortened(text: str, limit: int) -> str:
-    text = " ".join(text[: 4 * limit].split())
-    return text if len(text) <= limit else text[:limit] + "…"

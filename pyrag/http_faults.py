@@ -1,0 +1,123 @@
+"""Why an HTTP request failed, in words: what happened, what to do about it, and whether to try again.
+
+Plain functions from an exception or a reply; what is done about a fault is `pyrag.http_client`'s.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal
+
+Fault = Literal["busy", "timeout", "unreachable", "other"]
+
+_QUOTED = 300  # characters of a server's own words that an error repeats
+_QUOTA = re.compile(rb'"insufficient_quota"|"billing_')  # OpenAI says 429 where no waiting helps
+
+
+@dataclass(eq=False)
+class FaultError(Exception):
+    """One failed attempt: what happened, what to do about it, and whether another attempt makes sense."""
+
+    what: str
+    cure: str
+    retryable: bool = False
+    retry_after: float | None = None
+    _: KW_ONLY
+    kind: Fault = "other"
+    status: int | None = None
+    detail: str = ""
+
+
+class ReportedError(Exception):
+    """A server says in the middle of a stream that it failed: `status` as it would have been, `content` its words."""
+
+    def __init__(self, status: int, content: bytes) -> None:
+        super().__init__(status)
+        self.status = status
+        self.content = content
+
+
+def is_passing(status: int, content: bytes) -> bool:
+    """Whether a request that got this reply may be answered when it is tried again."""
+    return status >= 500 or (status in (408, 429) and not _QUOTA.search(content))
+
+
+def connection_fault(error: Exception, cure: str) -> FaultError:
+    import errno
+
+    import aiohttp
+
+    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
+        return FaultError(
+            "has a TLS certificate or setting that cannot be trusted", "check https:// and its certificate"
+        )
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        what = "has a host name that cannot be resolved"
+        return FaultError(what, "check the URL and the network", True, kind="unreachable")
+    if isinstance(error, aiohttp.ClientConnectorError):
+        if error.os_error.errno == errno.ECONNREFUSED:
+            return FaultError("refused the connection", cure, True, kind="unreachable")
+        what = f"could not be reached ({error.os_error.strerror or error.os_error})"
+        return FaultError(what, cure, True, kind="unreachable")
+    if isinstance(error, aiohttp.ClientConnectionError | aiohttp.ClientPayloadError | OSError):
+        what = "closed the connection before the reply was complete"
+        return FaultError(what, "look into its log", True, kind="unreachable")
+    return FaultError(f"did not speak proper HTTP ({type(error).__name__})", "check that the URL and port are right")
+
+
+def status_cure(status: int, headers: Mapping[str, str]) -> str:
+    if status in (401, 403):
+        return "check the API key or password"
+    if status in (404, 405):
+        return "check the URL and the names given to it"
+    if status == 429:
+        return "wait, or lower --concurrency"
+    if status // 100 == 3:
+        return f"use the URL it redirects to, {shown_url(headers.get('Location', 'which it does not give'))}"
+    if status >= 500:
+        return "look into its log, or try again later"
+    return "change what it complains about"
+
+
+def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
+    """Seconds from `Retry-After`, which holds a number or an HTTP date."""
+    value = headers.get("Retry-After", "").strip()
+    if not value:
+        return None
+    return float(value) if value.isdecimal() else _seconds_until(value)
+
+
+def _seconds_until(date: str) -> float | None:
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(parsedate_to_datetime(date).timestamp() - time.time(), 0.0)
+    except ValueError:
+        return None
+
+
+def server_words(content: bytes) -> str:
+    """The message in an error body: `{"error": {"message"}}`, `{"error"}`, `{"detail"}`, `{"message"}`, or its text."""
+    import msgspec
+
+    try:
+        value = msgspec.json.decode(content)
+    except (msgspec.DecodeError, ValueError):
+        text = content.decode("utf-8", "replace")
+        return "" if text.lstrip().startswith("<") else shortened(text, _QUOTED)
+    while isinstance(value, dict):
+        value = next((value[key] for key in ("error", "message", "detail") if key in value), "")
+    return shortened(str(value), _QUOTED)
+
+
+def shortened(text: str, limit: int) -> str:
+    text = " ".join(text[: 4 * limit].split())
+    return text if len(text) <= limit else text[:limit] + "…"
+
+
+def shown_url(url: str) -> str:
+    """A bad URL without what may be credentials: all before the last @, all after the first ?."""
+    return url.split("?")[0].rpartition("@")[2]
