@@ -18,7 +18,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -226,6 +226,22 @@ class CachedChat:
         return self.model.name
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
+        return await self._kept_or(lambda: self.model.complete(messages, sampling), messages, sampling)
+
+    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
+        """A reply that is kept comes in one piece, and so does that of a model that cannot stream."""
+        write = getattr(self.model, "stream", None)
+        if write is not None:
+            reply = await self._kept_or(lambda: write(messages, sampling, on_text), messages, sampling)
+        else:
+            reply = await self.complete(messages, sampling)
+        if reply.cached or write is None:
+            on_text(reply.text)
+        return reply
+
+    async def _kept_or(
+        self, ask: Callable[[], Awaitable[Reply]], messages: Sequence[Message], sampling: Sampling
+    ) -> Reply:
         resolve = getattr(self.model, "resolve", None)
         if resolve:
             await resolve()  # "the first model on offer" may be another one tomorrow
@@ -233,7 +249,7 @@ class CachedChat:
         kept = await asyncio.to_thread(self.store.get, key)
         if kept is not None:
             return kept
-        reply = await self.model.complete(messages, sampling)
+        reply = await ask()
         await asyncio.to_thread(self.store.put, key, replace(reply, note=""))
         return reply
 

@@ -2,14 +2,14 @@
 
 The wire format is small, so it is written here; tests judge it by the official client. Connections, time limits,
 retries and the classes of faults are `pyrag.http_client`'s. A schema or pattern is sent until the server is seen to
-refuse or ignore it (`pyrag.llm.schema`). Left out: streaming, tools.
+refuse or ignore it (`pyrag.llm.schema`), and so is the wish to see a reply as it is written. Left out: tools.
 """
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ KEY_FILE_VARIABLE = "PYRAG_API_KEY_FILE"
 
 DEFAULT_SAMPLING = Sampling()
 _SERVICE = "model server"
+_NO_STREAM = (400, 404, 405, 415, 422, 501)  # how servers refuse what they cannot do
 _CURE = "start it, or name another with --llm openai:MODEL@http://host:port/v1"
 _CURES: Mapping[int, str] = {
     400: "correct what it complains about (a prompt that is too long: lower --topk, or serve a larger window)",
@@ -83,6 +84,7 @@ class OpenAIChat:
         max_in_flight: int = MOST,
     ) -> None:
         self._model = model
+        self._streams = True  # until the server refuses
         self._support: defaultdict[str, Support] = defaultdict(Support)
         self._asked = False
         self._context_tokens: int | None = None
@@ -115,6 +117,35 @@ class OpenAIChat:
         if constraint is None or not self._may_ask_for(constraint):
             return await self._post(body)
         return await self._post_constrained(body, constraint, self._support[constraint.what])
+
+    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
+        """In one piece where the server cannot stream, and where the reply must keep to a form."""
+        if not self._streams or constraint_of(sampling) is not None:
+            reply = await self.complete(messages, sampling)
+            on_text(reply.text)
+            return reply
+        await self.resolve()
+        body = self._body(messages, sampling)
+        shown = _Shown(on_text)
+        try:
+            reply = await self._post_stream(body, shown)
+        except PermanentServiceError as error:
+            if error.status not in _NO_STREAM:
+                raise
+            reply = await self._post(body)  # servers word it differently: a refusal for another reason comes again
+            self._streams = False
+        if not shown.pieces:
+            on_text(reply.text)
+        return reply
+
+    async def _post_stream(self, body: dict[str, Any], shown: _Shown) -> Reply:
+        from pyrag.llm.wire import decode_reply, read_stream
+
+        async def read(events: AsyncIterator[bytes]) -> Reply:
+            return await read_stream(events, shown.attempt())
+
+        body = {**body, "stream": True, "stream_options": {"include_usage": True}}
+        return await self._service.post_events("/chat/completions", body, read, decode_reply)
 
     def _may_ask_for(self, constraint: Constraint) -> bool:
         # OpenAI's own server knows schemas and no other field.
@@ -196,6 +227,24 @@ class OpenAIChat:
             service = f"{_SERVICE} {self._service.url}"
             raise PermanentServiceError(f"{service} offers no model: load one, or name it in --llm", service=service)
         return offered[0]
+
+
+class _Shown:
+    """Passes on what the first attempt writes, and nothing of later ones once a piece was shown."""
+
+    def __init__(self, on_text: Callable[[str], None]) -> None:
+        self.pieces = 0
+        self._on_text = on_text
+
+    def attempt(self) -> Callable[[str], None]:
+        return self._ignore if self.pieces else self._show
+
+    def _show(self, text: str) -> None:
+        self.pieces += 1
+        self._on_text(text)
+
+    def _ignore(self, text: str) -> None:
+        pass
 
 
 def _reply_decoder() -> Callable[[bytes], Reply]:

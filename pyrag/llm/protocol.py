@@ -66,5 +66,6 @@ class StreamingChatModel(ChatModel, Protocol):
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
         """Like `complete`. `on_text` gets the pieces of the text, in order, in the caller's event loop; together they
-        are `Reply.text`. Cancelling ends the writing."""
+        are `Reply.text`, unless the writing broke off and began again: of that, nothing is shown. Cancelling ends the
+        writing."""
         ...

@@ -5,10 +5,12 @@ Imported with the first request only: it needs msgspec.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import msgspec
 
+from pyrag.http_faults import ReportedError
 from pyrag.llm.protocol import ModelInfo, Reply
 
 
@@ -24,6 +26,11 @@ class _Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
+class _ChunkChoice(msgspec.Struct):
+    delta: _Message | None = None
+    finish_reason: str | None = None
+
+
 class _Usage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -32,6 +39,16 @@ class _Usage(msgspec.Struct):
 class _Completion(msgspec.Struct):
     choices: list[_Choice]
     usage: _Usage | None = None
+
+
+class _Failure(msgspec.Struct):
+    code: Any = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_ChunkChoice] = []
+    usage: _Usage | None = None
+    error: _Failure | str | None = None
 
 
 class _Model(msgspec.Struct):
@@ -46,6 +63,7 @@ class _Models(msgspec.Struct):
 
 
 _completions = msgspec.json.Decoder(_Completion)
+_chunks = msgspec.json.Decoder(_Chunk)
 _models = msgspec.json.Decoder(_Models)
 
 
@@ -63,6 +81,38 @@ def decode_reply(content: bytes) -> Reply:
     )
 
 
+async def read_stream(events: AsyncIterator[bytes], on_text: Callable[[str], None]) -> Reply:
+    """The reply whose pieces come as events; `on_text` gets each at once.
+
+    Raises `ReportedError` where the server gives up, `ConnectionError` where the stream ends before the reply does, and
+    `msgspec.DecodeError` where an event is no piece of a chat completion.
+    """
+    texts: list[str] = []
+    reasoning: list[str] = []
+    finish, usage = "", _Usage()
+    async for data in events:
+        if data == b"[DONE]":
+            break
+        chunk = _chunks.decode(data)
+        if chunk.error is not None:
+            code = chunk.error.code if isinstance(chunk.error, _Failure) else None
+            raise ReportedError(code if isinstance(code, int) and code >= 400 else 500, data)
+        usage = chunk.usage or usage
+        for choice in chunk.choices[:1]:
+            delta = choice.delta or _Message()
+            reasoning.append(delta.reasoning_content or delta.reasoning or "")
+            finish = choice.finish_reason or finish
+            if text := _content(delta):
+                texts.append(text)
+                on_text(text)
+    if not finish:
+        raise ConnectionError("the stream ended before the reply did")
+    if not "".join(texts).strip() and any(reasoning):
+        texts.append(f"<think>{''.join(reasoning)}")
+        on_text(texts[-1])
+    return Reply("".join(texts), usage.prompt_tokens or 0, usage.completion_tokens or 0, finish)
+
+
 def decode_models(content: bytes) -> list[ModelInfo]:
     found = _models.decode(content).data
     return [ModelInfo(model.id, model.parent, model.max_model_len or model.context_length) for model in found]
@@ -70,8 +120,11 @@ def decode_models(content: bytes) -> list[ModelInfo]:
 
 def _text(message: _Message) -> str:
     """The content. A server that took all of a reply for reasoning left none: then the reasoning, marked as such."""
-    content = message.content or message.refusal or ""
-    if isinstance(content, list):
-        content = "".join(str(part.get("text", "")) for part in content)
+    content = _content(message)
     reasoning = message.reasoning_content or message.reasoning or ""
     return content if content.strip() or not reasoning else f"<think>{reasoning}"
+
+
+def _content(message: _Message) -> str:
+    content = message.content or message.refusal or ""
+    return content if isinstance(content, str) else "".join(str(part.get("text", "")) for part in content)
