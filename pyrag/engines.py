@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pyrag.agents.prompts import Prompts
 from pyrag.agents.protocol import Agents
 from pyrag.config import Settings
+from pyrag.llm.meter import Meter, MeteredChat
 from pyrag.llm.protocol import ChatModel, Sampling
 from pyrag.retrieval.protocol import Retriever
 from pyrag_sandbox import Sandbox
@@ -31,33 +33,68 @@ class Engines:
     sandbox: Sandbox
     recording: Path | None = None
     _closers: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)
+    _prompted: Callable[[Prompts], Agents] | None = None
+
+    def prompted(self, prompts: Prompts) -> Engines:
+        """These engines with agents that are told something else, over the same models. Close only one of both."""
+        return self if self._prompted is None else replace(self, agents=self._prompted(prompts))
 
     async def aclose(self) -> None:
         for close in (*self._closers, self.retriever.aclose, self.sandbox.aclose):
             await close()
 
 
-def open_engines(settings: Settings, retriever: Retriever | None = None) -> Engines:
-    """Opens what the settings name; nothing is contacted yet. Raises `ConfigError` and `DataError`."""
-    closers: list[Callable[[], Awaitable[Any]]] = []
+def open_engines(settings: Settings, retriever: Retriever | None = None, *, meter: Meter | None = None) -> Engines:
+    """Opens what the settings name; nothing is contacted yet. `meter` limits what all questions may spend together.
+
+    Raises `ConfigError` and `DataError`.
+    """
+    models = _Models(settings, meter)
     recording = Path(settings.llm.removeprefix(REPLAY)) if settings.llm.startswith(REPLAY) else None
     return Engines(
-        agents=_open_agents(settings, closers),
+        agents=_open_agents(settings, models, None),
         retriever=retriever or _open_retriever(settings),
         sandbox=Sandbox(require="kernel" if settings.sandbox == "kernel" else "policy"),
         recording=recording,
-        _closers=closers,
+        _closers=models.closers,
+        _prompted=lambda prompts: _open_agents(settings, models, prompts),
     )
 
 
-def _open_agents(settings: Settings, closers: list[Callable[[], Awaitable[Any]]]) -> Agents:
+class _Models:
+    """The chat models that settings name, each opened once."""
+
+    def __init__(self, settings: Settings, meter: Meter | None) -> None:
+        self._settings, self._meter = settings, meter
+        self._opened: dict[str, ChatModel] = {}
+        self.closers: list[Callable[[], Awaitable[Any]]] = []
+
+    def get(self, spec: str) -> ChatModel:
+        if spec not in self._opened:
+            model = self._opened[spec] = self._open(spec)
+            self.closers.append(model.aclose)
+        return self._opened[spec]
+
+    def _open(self, spec: str) -> ChatModel:
+        from pyrag.llm.spec import open_chat_model
+
+        settings = self._settings
+        model = open_chat_model(spec, timeout=settings.call_timeout, max_in_flight=settings.max_in_flight)
+        if self._meter:
+            model = MeteredChat(model, self._meter)
+        if settings.cache and not spec.startswith("scripted:"):
+            model = _cached(model, settings)
+        return model
+
+
+def _open_agents(settings: Settings, models: _Models, prompts: Prompts | None) -> Agents:
     """Agents by role; roles that name the same model share one client."""
     opened: dict[str, Agents] = {}
 
     def agents(spec: str | None) -> Agents:
         spec = spec or settings.llm
         if spec not in opened:
-            opened[spec] = _agents_of(spec, settings, closers)
+            opened[spec] = _agents_of(spec, settings, models, prompts)
         return opened[spec]
 
     base, planner = agents(None), agents(settings.plan_llm)
@@ -77,7 +114,7 @@ def _open_agents(settings: Settings, closers: list[Callable[[], Awaitable[Any]]]
     )
 
 
-def _agents_of(spec: str, settings: Settings, closers: list[Callable[[], Awaitable[Any]]]) -> Agents:
+def _agents_of(spec: str, settings: Settings, models: _Models, prompts: Prompts | None) -> Agents:
     if spec in ABOUT_EMBEDDED or spec.startswith(REPLAY):
         from pyrag.embedded import embedded_agents
 
@@ -85,15 +122,11 @@ def _agents_of(spec: str, settings: Settings, closers: list[Callable[[], Awaitab
         return embedded_agents(spec, lexical=spec == LEXICAL)
     from pyrag.agents.llm import make_llm_agents
     from pyrag.llm.context import token_counter
-    from pyrag.llm.spec import open_chat_model
 
-    model = open_chat_model(spec, timeout=settings.call_timeout, max_in_flight=settings.max_in_flight)
-    if settings.cache and not spec.startswith("scripted:"):
-        model = _cached(model, settings)
-    closers.append(model.aclose)
     window = settings.context_tokens
     return make_llm_agents(
-        model,
+        models.get(spec),
+        prompts=prompts,
         prompts_dir=settings.prompts,
         sampling=Sampling(max_tokens=min(Sampling().max_tokens, window // 4)) if window else None,
         context_tokens=window,

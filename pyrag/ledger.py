@@ -11,12 +11,15 @@ import hashlib
 import time
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pyrag.errors import BudgetExceededError, DataError, ReplayError
 from pyrag.trace import Exchange, Usage
+
+if TYPE_CHECKING:
+    from pyrag.guesses import Guesses
 
 T = TypeVar("T")
 
@@ -119,17 +122,50 @@ class Ledger:
         self.keep = keep or recording is not None
         self.started = time.perf_counter() - (journal.spent if journal else 0.0)
         self.usage = Usage()
+        self.guesses: Guesses | None = None  # what was asked ahead
         self.exchanges: list[Exchange] = []
         self._reserved = Usage()
         self._settled = asyncio.Event()  # a new one whenever a request ends
+        self._memo: dict[str, asyncio.Future[Any]] = {}
 
     def elapsed(self) -> float:
         """Seconds since the question was asked, time between processes left out."""
         return time.perf_counter() - self.started
 
+    async def once(
+        self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
+    ) -> tuple[T, bool]:
+        """Like `call`, and whether the same was asked before: then that is the reply. Failures are not remembered."""
+        key = request_key(role, request)
+        if (asked := self.asked(key)) is not None:
+            return await asyncio.shield(asked), True
+        if self.guesses is not None:
+            run = self.guesses.claim(key, run)
+        task = self._memo[key] = asyncio.ensure_future(self.call(role, request, run, reply_type))
+        task.add_done_callback(lambda done: self._forget_failure(key, done))
+        # Shielded: when a program fails, what it has in flight goes on, since its repair will ask for it again.
+        return await asyncio.shield(task), False
+
+    def asked(self, key: str) -> asyncio.Future[Any] | None:
+        """The reply to a request that was made before."""
+        return self._memo.get(key)
+
+    def _forget_failure(self, key: str, task: asyncio.Future[Any]) -> None:
+        if task.cancelled() or task.exception() is not None:
+            self._memo.pop(key, None)
+
+    async def aclose(self) -> None:
+        """Cancels what is still in flight, and counts the guesses that nobody asked for."""
+        tasks = [task for task in self._memo.values() if not task.done()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self.guesses is not None:
+            self.usage += await self.guesses.unused()
+
     async def call(self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]) -> T:
         """Runs one request, or replays it. Raises `BudgetExceededError` before it would cost too much."""
-        cost = Usage(retrievals=1) if role == "retrieve" else Usage(model_calls=1)
+        cost = cost_of(role)
         while self.budget.patient and not self._has_room(cost):
             await self._settled.wait()
         self._reserve(cost)
@@ -137,15 +173,7 @@ class Ledger:
         try:
             recalled = self._recalled(role, request, reply_type)
             reply = await run() if recalled is None else recalled
-            spent = getattr(reply, "usage", Usage())
-            # An agent that needed several model calls (retries) says so; every request costs at least itself.
-            self.usage += Usage(
-                model_calls=spent.model_calls if spent.cached_calls else max(cost.model_calls, spent.model_calls),
-                retrievals=cost.retrievals,
-                prompt_tokens=spent.prompt_tokens,
-                completion_tokens=spent.completion_tokens,
-                cached_calls=spent.cached_calls,
-            )
+            self.usage += spent_on(reply, cost)
         finally:
             self._reserved += Usage(model_calls=-cost.model_calls, retrievals=-cost.retrievals)
             self._settled.set()
@@ -154,6 +182,14 @@ class Ledger:
             self._record(role, request, reply, time.perf_counter() - started, new=recalled is None)
         return reply
 
+    def has_room_for(self, cost: Usage) -> bool:
+        """Whether the budget bears this beside what was spent and what is under way."""
+        try:
+            self._check(self.usage + self._reserved + cost)
+        except BudgetExceededError:
+            return False
+        return True
+
     def _has_room(self, cost: Usage) -> bool:
         """Whether waiting for the requests under way could not help, because there is room or nothing under way."""
         under_way = self._reserved.model_calls
@@ -161,7 +197,10 @@ class Ledger:
 
     def _reserve(self, cost: Usage) -> None:
         """Counts a request before it is made, so that requests side by side cannot overspend together."""
-        wanted = self.usage + self._reserved + cost
+        self._check(self.usage + self._reserved + cost)
+        self._reserved += cost
+
+    def _check(self, wanted: Usage) -> None:
         tokens = wanted.prompt_tokens + wanted.completion_tokens
         for spent, limit, what in (
             (wanted.model_calls, self.budget.calls, "model calls"),
@@ -171,7 +210,6 @@ class Ledger:
             if limit is not None and spent > limit:
                 raise BudgetExceededError(f"the budget of {limit} {what} for this question is spent: raise it to go on")
         self._check_cost()
-        self._reserved += cost
 
     def _check_cost(self) -> None:
         """What a request will cost shows afterwards: the last one may go beyond the budget, no other begins."""
@@ -206,6 +244,18 @@ class Ledger:
             return msgspec.convert(exchange.reply.get("value"), reply_type)
         except msgspec.ValidationError as error:
             raise ReplayError(f"the recorded reply to {role} is not in form: {error}") from error
+
+
+def cost_of(role: str) -> Usage:
+    """The least that a request costs."""
+    return Usage(retrievals=1) if role == "retrieve" else Usage(model_calls=1)
+
+
+def spent_on(reply: Any, cost: Usage) -> Usage:
+    """What a request cost. An agent that needed several model calls (retries) says so."""
+    spent = getattr(reply, "usage", Usage())
+    calls = spent.model_calls if spent.cached_calls else max(cost.model_calls, spent.model_calls)
+    return replace(spent, model_calls=calls, retrievals=cost.retrievals, seconds=0.0, cost=None)
 
 
 def request_key(role: str, request: dict[str, Any]) -> str:

@@ -34,7 +34,8 @@ class Passage:
 class Usage:
     """What was spent. Seconds are wall time; `cost` is in the currency of the prices given, None without them.
 
-    Replies from the cache are `cached_calls`, and neither model calls nor tokens.
+    Replies from the cache are `cached_calls` with `cached_tokens`, and neither model calls nor tokens. `unused_calls`
+    and `unused_retrievals` are those among the others that were begun ahead of the program and not needed by it.
     """
 
     model_calls: int = 0
@@ -44,6 +45,9 @@ class Usage:
     seconds: float = 0.0
     cached_calls: int = 0
     cost: float | None = None
+    cached_tokens: int = 0
+    unused_calls: int = 0
+    unused_retrievals: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -54,6 +58,9 @@ class Usage:
             self.seconds + other.seconds,
             self.cached_calls + other.cached_calls,
             None if self.cost is None and other.cost is None else (self.cost or 0.0) + (other.cost or 0.0),
+            self.cached_tokens + other.cached_tokens,
+            self.unused_calls + other.unused_calls,
+            self.unused_retrievals + other.unused_retrievals,
         )
 
 

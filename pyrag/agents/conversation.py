@@ -62,5 +62,5 @@ class Conversation:
 def usage_of(reply: Reply) -> Usage:
     """What a reply cost. One from the cache was paid for before."""
     if reply.cached:
-        return Usage(cached_calls=1)
+        return Usage(cached_calls=1, cached_tokens=reply.prompt_tokens + reply.completion_tokens)
     return Usage(model_calls=1, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)

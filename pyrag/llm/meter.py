@@ -1,0 +1,60 @@
+"""A limit on what many questions may spend together: every call that is paid for passes it, whoever makes it.
+
+It stands below the cache, so that kept replies count nothing. Left out: the budget of one question (`pyrag.ledger`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyrag.errors import BudgetExceededError
+from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
+
+DEFAULT_SAMPLING = Sampling()
+
+
+class Meter:
+    """Counts calls and tokens (prompt and completion); None is no limit. What an earlier process spent may be given.
+
+    A call is counted before it is made, its tokens when they are known: calls under way may go beyond the limit of
+    tokens, none begins after it.
+    """
+
+    def __init__(self, max_calls: int | None = None, max_tokens: int | None = None) -> None:
+        self.max_calls, self.max_tokens = max_calls, max_tokens
+        self.calls = self.tokens = 0
+
+    def begin(self) -> None:
+        """Raises `BudgetExceededError` where a limit is reached."""
+        if self.max_calls is not None and self.calls >= self.max_calls:
+            raise BudgetExceededError(
+                f"the budget of {self.max_calls} model calls is spent: raise --max-calls to go on"
+            )
+        if self.max_tokens is not None and self.tokens >= self.max_tokens:
+            raise BudgetExceededError(f"the budget of {self.max_tokens} tokens is spent: raise --max-tokens to go on")
+        self.calls += 1
+
+
+class MeteredChat:
+    """A chat model whose calls a meter counts."""
+
+    def __init__(self, model: ChatModel, meter: Meter) -> None:
+        self.model = model
+        self.meter = meter
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
+        self.meter.begin()
+        reply = await self.model.complete(messages, sampling)
+        self.meter.tokens += reply.prompt_tokens + reply.completion_tokens
+        return reply
+
+    async def aclose(self) -> None:
+        await self.model.aclose()
+
+    def __getattr__(self, name: str) -> object:
+        """What else the model can do: `models`, `context_tokens`, `resolve`."""
+        return getattr(self.model, name)
