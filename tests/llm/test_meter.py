@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pyrag.agents.prompts import load_prompts
@@ -34,10 +36,9 @@ async def test_no_call_begins_after_the_last_token() -> None:
     assert (meter.calls, meter.tokens) == (2, 16)
 
 
-async def test_engines_with_other_prompts_share_models_and_meter(tmp_path: object) -> None:
-    script = f"{tmp_path}/script.json"
-    with open(script, "w") as file:
-        file.write('["[\\"first\\"]", "[\\"second\\"]"]')
+async def test_engines_with_other_prompts_share_models_and_meter(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text('["[\\"first\\"]", "[\\"second\\"]"]')
     meter = Meter()
     engines = open_engines(Settings(llm=f"scripted:{script}"), meter=meter)
     other = engines.prompted(load_prompts())
