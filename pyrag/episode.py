@@ -6,7 +6,6 @@ one episode share the memo, so that a repaired program pays only for what change
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from pyrag.arguments import bind, check_query, check_topk, kind_of
 from pyrag.climb import Climb, completed, ids_of, merge
 from pyrag.errors import PyRAGError
 from pyrag.events import Observer, StepFinished, StepStarted, Warned, ignore
-from pyrag.ledger import Ledger, request_key
+from pyrag.ledger import Ledger
 from pyrag.recovery import Boost, Ladder
 from pyrag.retrieval.protocol import Retriever
 from pyrag.topology import Topology
@@ -55,7 +54,6 @@ class Episode:
     passages: dict[str, Passage] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     variables: dict[str, Any] = field(default_factory=dict)
-    _memo: dict[tuple[Any, ...], asyncio.Future[Any]] = field(default_factory=dict)
 
     def warn(self, message: str) -> None:
         """Says something once: decomposing and planning may both notice it."""
@@ -93,34 +91,15 @@ class Episode:
             self.programs[-1] = replace(program, output=outcome.output)
         return outcome, round_
 
-    async def once(self, key: tuple[Any, ...], work: Callable[[], Awaitable[Any]]) -> tuple[Any, bool]:
-        """The result of `work` for this key, and whether it was there already. Failures are not remembered."""
-        task = self._memo.get(key)
-        if seen := task is not None:
-            return await asyncio.shield(task), seen
-        task = self._memo[key] = asyncio.ensure_future(work())
-        task.add_done_callback(lambda done: self._forget_failure(key, done))
-        # Shielded: when a program fails, what it has in flight goes on, since its repair will ask for it again.
-        return await asyncio.shield(task), seen
-
-    def _forget_failure(self, key: tuple[Any, ...], task: asyncio.Future[Any]) -> None:
-        if task.cancelled() or task.exception() is not None:
-            self._memo.pop(key, None)
-
     async def aclose(self) -> None:
         """Cancels what is still in flight."""
-        tasks = [task for task in self._memo.values() if not task.done()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.ledger.aclose()
 
     async def ask(
         self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
     ) -> tuple[T, bool]:
         """An agent's or retriever's reply, from the memo where the same was asked before."""
-        return await self.once(
-            (role, request_key(role, request)), lambda: self.ledger.call(role, request, run, reply_type)
-        )
+        return await self.ledger.once(role, request, run, reply_type)
 
     async def fetch(self, query: str, topk: int) -> tuple[list[Passage], bool]:
         request = {"query": query, "topk": topk}

@@ -21,7 +21,7 @@ FORBIDDEN = {
 LAYERS = [
     {"errors", "topology", "trace", "trajectory", "config", "events", "http_client", "http_faults"},
     {"retrieval", "llm", "embedded", "agents", "experience"},
-    {"ledger", "recovery", "checks", "arguments", "climb", "episode"},
+    {"ledger", "guesses", "recovery", "checks", "arguments", "climb", "episode"},
     {"methods", "evaluation"},
     {"engines", "runtime", "api"},
     {"evolve"},
