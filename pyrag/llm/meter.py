@@ -23,15 +23,17 @@ class Meter:
     def __init__(self, max_calls: int | None = None, max_tokens: int | None = None) -> None:
         self.max_calls, self.max_tokens = max_calls, max_tokens
         self.calls = self.tokens = 0
+        self.refused = False  # whether a call was wanted that the limits did not allow
 
     def begin(self) -> None:
         """Raises `BudgetExceededError` where a limit is reached."""
-        if self.max_calls is not None and self.calls >= self.max_calls:
-            raise BudgetExceededError(
-                f"the budget of {self.max_calls} model calls is spent: raise --max-calls to go on"
-            )
-        if self.max_tokens is not None and self.tokens >= self.max_tokens:
-            raise BudgetExceededError(f"the budget of {self.max_tokens} tokens is spent: raise --max-tokens to go on")
+        for spent, limit, what, flag in (
+            (self.calls, self.max_calls, "model calls", "--max-calls"),
+            (self.tokens, self.max_tokens, "tokens", "--max-tokens"),
+        ):
+            if limit is not None and spent >= limit:
+                self.refused = True
+                raise BudgetExceededError(f"the budget of {limit} {what} is spent: raise {flag} to go on")
         self.calls += 1
 
 
@@ -56,5 +58,7 @@ class MeteredChat:
         await self.model.aclose()
 
     def __getattr__(self, name: str) -> object:
-        """What else the model can do: `models`, `context_tokens`, `resolve`."""
+        """What else the model can do: `models`, `context_tokens`, `resolve`; not `stream`, which would not be counted."""
+        if name == "stream":
+            raise AttributeError(name)
         return getattr(self.model, name)

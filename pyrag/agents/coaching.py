@@ -1,0 +1,71 @@
+"""What a coach is: the role that looks at trajectories and says how the team can do better (HERA's reflecting half of
+the orchestrator, algorithms 2, 3 and 5). An LLM implements it by prompts (`pyrag.agents.coach`).
+
+A coach sees trajectories as text (`pyrag.evolve.transcript`). It raises `ServiceError` where its model cannot be used
+and `BadOutputError` where it cannot be made to reply in form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
+
+from pyrag.experience.entry import Experience
+from pyrag.topology import Agent, Characterisation
+
+Operation = Literal["ADD", "MERGE", "PRUNE", "KEEP"]
+Axis = Literal["efficiency", "thoroughness", "risk_sensitivity", "error_correction", "heuristic_injection"]
+
+OPERATIONS: tuple[Operation, ...] = get_args(Operation)
+AXES: tuple[Axis, ...] = get_args(Axis)
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What becomes of a new insight: `entries` are ids of the library's, `insight` the text of a merged entry."""
+
+    operation: Operation
+    entries: tuple[int, ...] = ()
+    insight: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Guidance:
+    """What an agent has learned, most important first: operational rules Δρ^op and behavioural principles Δρ^bp (§3.4).
+
+    Both are single sentences.
+    """
+
+    rules: tuple[str, ...] = ()
+    principles: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        """Characters."""
+        return sum(map(len, (*self.rules, *self.principles)))
+
+
+class Coach(Protocol):
+    async def reflect(self, profile: Characterisation, group: Sequence[str]) -> tuple[str, ...]:
+        """Insights from comparing a group's trajectories, best first (ReflectOnGroup)."""
+        ...
+
+    async def settle(self, insight: str, entries: Sequence[Experience]) -> Settlement:
+        """Whether a new insight completes, contradicts or repeats entries like it (Complementary, Conflicts)."""
+        ...
+
+    async def blame(self, trajectory: str, agents: Sequence[Agent]) -> tuple[Agent, ...]:
+        """The agents among these that caused the failure (IdentifyFailedAgents)."""
+        ...
+
+    async def vary(self, agent: Agent, axis: Axis, failures: Sequence[str]) -> tuple[str, ...]:
+        """Additional rules that move an agent's behaviour along an axis (GenerateVariant)."""
+        ...
+
+    async def distil(self, agent: Agent, failures: Sequence[str], results: Sequence[str]) -> Guidance:
+        """What to add to an agent's guidance (ExtractOperationalRules, ExtractBehavioralPrinciples)."""
+        ...
+
+    async def shorten(self, agent: Agent, guidance: Guidance, characters: int) -> Guidance:
+        """The same in fewer characters (Π_C)."""
+        ...
