@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from pyrag.agents.prompts import Prompts
 from pyrag.agents.protocol import Agents
 from pyrag.config import Settings
+from pyrag.errors import PyRAGError
 from pyrag.llm.meter import Meter, MeteredChat
 from pyrag.llm.protocol import ChatModel, Sampling
 from pyrag.retrieval.protocol import Retriever
@@ -34,6 +36,14 @@ class Engines:
     recording: Path | None = None
     _closers: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)
     _prompted: Callable[[Prompts], Agents] | None = None
+    _starters: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)
+
+    async def start(self) -> None:
+        """Waits until models of this machine are loaded, which may take minutes and is no question's time. What fails
+        is told by the first call."""
+        for start in self._starters:
+            with contextlib.suppress(PyRAGError):
+                await start()
 
     def prompted(self, prompts: Prompts) -> Engines:
         """These engines with agents that are told something else, over the same models. Close only one of both."""
@@ -58,6 +68,7 @@ def open_engines(settings: Settings, retriever: Retriever | None = None, *, mete
         recording=recording,
         _closers=models.closers,
         _prompted=lambda prompts: _open_agents(settings, models, prompts),
+        _starters=models.starters,
     )
 
 
@@ -68,11 +79,13 @@ class _Models:
         self._settings, self._meter = settings, meter
         self._opened: dict[str, ChatModel] = {}
         self.closers: list[Callable[[], Awaitable[Any]]] = []
+        self.starters: list[Callable[[], Awaitable[Any]]] = []
 
     def get(self, spec: str) -> ChatModel:
         if spec not in self._opened:
             model = self._opened[spec] = self._open(spec)
             self.closers.append(model.aclose)
+            self.starters += [model.start] if hasattr(model, "start") else []
         return self._opened[spec]
 
     def _open(self, spec: str) -> ChatModel:
@@ -123,14 +136,16 @@ def _agents_of(spec: str, settings: Settings, models: _Models, prompts: Prompts 
     from pyrag.agents.llm import make_llm_agents
     from pyrag.llm.context import token_counter
 
-    window = settings.context_tokens
+    model = models.get(spec)
+    # A model of this machine has its files at hand; a server is asked for its window when that matters.
+    window: int | None = settings.context_tokens or getattr(model, "window", None)
     return make_llm_agents(
-        models.get(spec),
+        model,
         prompts=prompts,
         prompts_dir=settings.prompts,
         sampling=Sampling(max_tokens=min(Sampling().max_tokens, window // 4)) if window else None,
         context_tokens=window,
-        count_tokens=token_counter(settings.tokenizer),
+        count_tokens=token_counter(settings.tokenizer or getattr(model, "tokenizer", None)),
     )
 
 

@@ -45,6 +45,7 @@ async def answer_question(
     if not question:
         raise UsageError('the question is empty: ask something, as in pyrag ask "Who wrote Dracula?"')
     method = method or get_method(settings.method)
+    await engines.start()
     budget = Budget(
         calls=settings.max_calls,
         tokens=settings.max_tokens,

@@ -3,6 +3,8 @@
     openai:MODEL@http://host:port/v1    an OpenAI-compatible server
     openai:MODEL                        the server of OPENAI_BASE_URL, else OpenAI's
     openai:@http://host:port/v1         the first model that the server offers
+    vllm:MODEL,adapter=NAME=FOLDER,…    vLLM in this process, see `pyrag.llm.local_spec` and `pyrag.llm.vllm`
+    transformers:MODEL,device=cpu,…     Hugging Face transformers in this process, see `pyrag.llm.transformers`
     scripted:FILE                       replies from a file, see `pyrag.llm.scripted`
 
 `embedded` and `replay:FILE` are engines, but no chat models: whoever assembles engines handles them before this.
@@ -18,7 +20,15 @@ from pyrag.errors import ConfigError
 from pyrag.llm.limiter import MOST
 from pyrag.llm.protocol import ChatModel
 
-FORMS = ("embedded", "embedded:lexical", "openai:MODEL@http://host:port/v1", "scripted:FILE", "replay:FILE")
+FORMS = (
+    "embedded",
+    "embedded:lexical",
+    "openai:MODEL@http://host:port/v1",
+    "vllm:MODEL",
+    "transformers:MODEL",
+    "scripted:FILE",
+    "replay:FILE",
+)
 
 _WITH_URL = re.compile(r"(?P<model>.*?)@(?P<url>https?://.*)", re.DOTALL)
 _LIKE_ADDRESS = re.compile(r"@(?:localhost\b|[\w.-]+:\d+)|\A(?:https?:)?//")
@@ -32,6 +42,14 @@ def open_chat_model(
     scheme, _, rest = spec.strip().partition(":")
     if scheme == "openai":
         return _openai(rest, timeout, max_in_flight, os.environ if environ is None else environ)
+    if scheme == "vllm":
+        from pyrag.llm.vllm import open_vllm
+
+        return open_vllm(rest, timeout)
+    if scheme == "transformers":
+        from pyrag.llm.transformers import open_transformers
+
+        return open_transformers(rest, timeout)
     if scheme == "scripted":
         return _scripted(rest)
     raise ConfigError(f"there is no engine {scheme!r}{_nearest(scheme)}; engines are {', '.join(FORMS)}")
