@@ -20,6 +20,7 @@ from .syntax import (
     dotted,
     fresh_names,
     harmless_class,
+    in_comprehension_targets,
     is_atomic,
     lazy_display,
     own_nodes,
@@ -179,6 +180,8 @@ class Analyzer:
     def _scope(self, function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]:
         body = body_of(function)
         own = list(own_nodes(body))
-        inner = {name for node in own for name in bound_names(node)} | set(parameters(function.args))
+        elsewhere = in_comprehension_targets(own)
+        inner = {name for node in own if node not in elsewhere for name in bound_names(node)}
+        inner.update(parameters(function.args))
         declared = {n for node in own if isinstance(node, ast.Global) for n in node.names}
         return frozenset(inner - declared), fresh_names(own, frozenset(parameters(function.args)))

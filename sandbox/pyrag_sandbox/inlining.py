@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from .syntax import loads, parameters, target_names
+from .syntax import in_comprehension_targets, loads, parameters, target_names
 from .trees import Transformer, walk, walk_all
 
 _LEFT_OUT = (
@@ -26,7 +26,6 @@ _LEFT_OUT = (
     *(ast.Delete, ast.Yield, ast.YieldFrom, ast.Await, ast.NamedExpr, ast.Match),
 )
 _MOST_LEVELS = 8  # of inlined functions that call inlined functions
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +158,8 @@ def _has_keyword_defaults(node: ast.AST) -> bool:
 
 def _locals(function: ast.FunctionDef) -> frozenset[str]:
     nodes = walk_all(list(function.body))
-    inner = {id(n) for c in nodes if isinstance(c, _COMPREHENSIONS) for g in c.generators for n in walk(g.target)}
-    stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and id(n) not in inner}
+    elsewhere = in_comprehension_targets(nodes)
+    stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n not in elsewhere}
     caught = {n.name for n in nodes if isinstance(n, ast.ExceptHandler) and n.name}
     return frozenset({*stored, *caught, *parameters(function.args)})
 

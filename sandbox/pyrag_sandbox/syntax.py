@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from .trees import children
+from .trees import children, walk
 from .vocabulary import EXCEPTIONS, FRESH, METHODS
 
 FunctionNode = ast.FunctionDef | ast.Lambda
@@ -23,6 +23,11 @@ def own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
             stack.extend(d for d in node.args.kw_defaults if d)
         elif not isinstance(node, ast.ClassDef):
             stack += children(node)
+
+
+def in_comprehension_targets(nodes: Iterable[ast.AST]) -> set[ast.AST]:
+    """Of these nodes and what is below them: those in targets of comprehensions, whose names nothing outside sees."""
+    return {n for c in nodes if isinstance(c, ast.comprehension) for n in walk(c.target)}
 
 
 def bound_names(node: ast.AST) -> Iterator[str]:

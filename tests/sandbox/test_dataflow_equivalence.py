@@ -170,6 +170,20 @@ xs=[answer(a) for a, b in [('a',1),('b',)]]
 xs={answer(a): [1] for a in 'ab'}
 y={[answer(a)] for a in 'ab'}
 ---
+def f(q):
+    other = s1
+    return [other for s1 in q]
+x=f(answer('a'))
+s1=answer('b')
+y=f(answer('c'))
+---
+s1='early'
+def f(q):
+    return [s1, *(s1 for s1 in q)]
+x=f(answer('a'))
+s1=answer('b')
+y=f('cd')
+---
 a=answer('a')
 raise ValueError(a)
 b=answer('b')
