@@ -105,6 +105,47 @@ def serve_retriever(
     serve(spec, host, port, embedder=embedder, rerank=rerank)
 
 
+@app.command("serve-model")
+def serve_model(
+    model: Annotated[str, typer.Argument(help="A model's folder, or its name on the hub.")],
+    more: Annotated[list[str] | None, typer.Argument(help="Further arguments for vllm serve, behind --.")] = None,
+    lora: Annotated[list[str] | None, typer.Option(help="An adapter as NAME=FOLDER; any number of them.")] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of the machine's.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8000,
+    name: Annotated[str | None, typer.Option(help="What clients call the model, instead of MODEL.")] = None,
+    tensor_parallel: Annotated[int, typer.Option(help="GPUs that share one copy of the model.", min=1)] = 1,
+    data_parallel: Annotated[int, typer.Option(help="Copies of the model.", min=1)] = 1,
+    dtype: Annotated[str | None, typer.Option(help="auto, bfloat16, float16 or float32 (the model's own).")] = None,
+    max_model_len: Annotated[int | None, typer.Option(help="Window in tokens (the model's own).", min=1)] = None,
+    gpu_memory: Annotated[
+        float | None, typer.Option(help="Share of each GPU's memory (0.9).", min=0.0, max=1.0)
+    ] = None,
+    prefix_caching: Annotated[bool, typer.Option(help="Compute equal beginnings of prompts once.")] = True,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the line for the shell, run nothing.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="With --dry-run: print it as JSON.")] = False,
+) -> None:
+    """Serve a model and its LoRA adapters with vLLM, for --llm openai:…; a key comes from PYRAG_API_KEY."""
+    from pyrag.cli.serve_model import serve
+    from pyrag.llm.adapters import read_adapter
+    from pyrag.llm.serve_line import Serving
+
+    serving = Serving(
+        model=model,
+        adapters=[read_adapter(one) for one in lora or ()],
+        host=host,
+        port=port,
+        served_name=name,
+        tensor_parallel=tensor_parallel,
+        data_parallel=data_parallel,
+        dtype=dtype,
+        max_model_len=max_model_len,
+        gpu_memory=gpu_memory,
+        prefix_caching=prefix_caching,
+        more=more or (),
+    )
+    serve(serving, dry_run=dry_run, as_json=json)
+
+
 @app.command()
 def doctor(
     llm: options.Llm = None,
@@ -125,15 +166,16 @@ def doctor(
 
 @app.command()
 def models(
+    spec: Annotated[str | None, typer.Argument(help="The engine, as for --llm.")] = None,
     llm: options.Llm = None,
     json: Annotated[bool, typer.Option("--json", help="Print the models as JSON.")] = False,
     config: options.Config = None,
 ) -> None:
-    """List the models that a server offers."""
+    """List the models that a server or an engine offers, adapters included."""
     from pyrag.cli.models import show
     from pyrag.config import load_settings
 
-    show(load_settings({"llm": llm}, config=config), as_json=json)
+    show(load_settings({"llm": spec or llm}, config=config), as_json=json)
 
 
 @trace_app.command("show")

@@ -13,6 +13,7 @@ from pyrag.config import Settings
 from pyrag.engines import ABOUT_EMBEDDED, REPLAY, Engines, open_engines
 from pyrag.errors import PyRAGError
 
+LOCAL_ENGINES = ("vllm", "transformers")
 PACKAGES = ("pyrag", "RestrictedPython", "greenlet", "aiohttp", "tantivy", "msgspec", "typer", "rich")
 
 
@@ -38,7 +39,11 @@ def examine(settings: Settings, *, as_json: bool) -> None:
 
 
 async def _examine(settings: Settings) -> list[Finding]:
-    findings = [Finding("python", True, f"{platform.python_version()} on {platform.platform()}"), _packages()]
+    findings = [
+        Finding("python", True, f"{platform.python_version()} on {platform.platform()}"),
+        _packages(),
+        Finding("local models", True, ", ".join(map(_local_engine, LOCAL_ENGINES))),
+    ]
     try:
         engines = open_engines(settings)
     except PyRAGError as error:
@@ -67,12 +72,21 @@ def _packages() -> Finding:
     return Finding("packages", True, ", ".join(versions))
 
 
+def _local_engine(name: str) -> str:
+    """Whether an engine's package is there. Importing it would take seconds, and starting it minutes."""
+    try:
+        return f"{name}: with {name} {importlib.metadata.version(name)}"
+    except importlib.metadata.PackageNotFoundError:
+        return f"{name}: not installed (pip install 'pyrag[{name}]')"
+
+
 def _specs(settings: Settings) -> dict[str, str]:
     named = {
         "engine": settings.llm,
         "plan engine": settings.plan_llm,
         "decompose engine": settings.decompose_llm,
         "answer engine": settings.answer_llm,
+        "rewrite engine": settings.rewrite_llm,
     }
     return {role: spec for role, spec in named.items() if spec}
 
@@ -104,6 +118,9 @@ async def _engine(spec: str, settings: Settings) -> str:
     from pyrag.llm.spec import open_chat_model
 
     model = open_chat_model(spec, timeout=settings.call_timeout)
+    if spec.partition(":")[0] in LOCAL_ENGINES:
+        await model.aclose()
+        return f"{model.name} can be loaded, with the first question"
     try:
         lists = getattr(model, "models", None)
         offered = ", ".join(await lists()) if lists else "scripted replies"

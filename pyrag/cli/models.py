@@ -1,4 +1,4 @@
-"""`pyrag models`: what a model server offers."""
+"""`pyrag models`: what a model server, or an engine of this machine, offers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 from pyrag.config import Settings
 from pyrag.errors import UsageError
-from pyrag.llm.protocol import ModelInfo
+from pyrag.llm.protocol import ModelInfo, ModelLister
 
 
 def show(settings: Settings, *, as_json: bool) -> None:
@@ -24,15 +24,16 @@ def show(settings: Settings, *, as_json: bool) -> None:
 
 
 async def _offered(settings: Settings) -> list[ModelInfo]:
-    from pyrag.llm.openai import OpenAIChat
+    from pyrag.engines import ABOUT_EMBEDDED, REPLAY
     from pyrag.llm.spec import open_chat_model
 
-    if not settings.llm.startswith("openai:"):
-        engine = settings.llm.partition(":")[0]
-        raise UsageError(f"the engine {engine} offers no models: name a server with --llm openai:@http://host:port/v1")
-    model = open_chat_model(settings.llm, timeout=settings.call_timeout)
-    assert isinstance(model, OpenAIChat)
-    try:
-        return await model.offered()
-    finally:
-        await model.aclose()
+    spec = settings.llm
+    if not (spec in ABOUT_EMBEDDED or spec.startswith(REPLAY)):
+        model = open_chat_model(spec, timeout=settings.call_timeout)
+        try:
+            if isinstance(model, ModelLister):
+                return await model.offered()
+        finally:
+            await model.aclose()
+    engine = spec.partition(":")[0]
+    raise UsageError(f"the engine {engine} offers no models: name a server with --llm openai:@http://host:port/v1")

@@ -10,7 +10,8 @@ import typer
 Llm = Annotated[
     str | None,
     typer.Option(
-        help="Engine: embedded, embedded:lexical, openai:MODEL@URL, scripted:FILE, replay:FILE.", show_default=False
+        help="Engine: embedded, openai:MODEL@URL, vllm:MODEL, transformers:MODEL, scripted:FILE, replay:FILE.",
+        show_default=False,
     ),
 ]
 PlanLlm = Annotated[str | None, typer.Option(help="Another engine for the Plan agent, such as a coder model.")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,13 @@ class ChatModel(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+@runtime_checkable
+class ModelLister(Protocol):
+    """What knows which models there are: a client of a server, an engine of this machine."""
+
+    async def offered(self) -> list[ModelInfo]: ...
 
 
 class StreamingChatModel(ChatModel, Protocol):

@@ -1,0 +1,58 @@
+"""`pyrag serve-model`: vLLM's server with the flags that pyrag wants, in place of this process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyrag.errors import UsageError
+from pyrag.llm.local_spec import model_folder
+from pyrag.llm.openai import key_from_environment
+from pyrag.llm.serve_line import KEY_VARIABLE, LOOPBACK, Serving, serve_line, shown
+
+
+def serve(serving: Serving, *, dry_run: bool, as_json: bool) -> None:
+    """Prints the line, or runs it. Raises `ConfigError` and `DataError` for what vLLM would only say after a minute."""
+    model_folder(serving.model)
+    line = serve_line(serving)
+    if dry_run:
+        print(_as_json(serving, line) if as_json else shown(line))
+        return
+    key = _key(os.environ)
+    if key is None and serving.host not in (LOOPBACK, "localhost", "::1"):
+        print(
+            f"pyrag: who can reach {serving.host} can use this model: set PYRAG_API_KEY to ask for it", file=sys.stderr
+        )
+    print(f"pyrag: {shown(line)}\npyrag: use it with --llm {' or --llm '.join(_specs(serving))}", file=sys.stderr)
+    _run(line, {**os.environ, **({KEY_VARIABLE: key} if key else {})})
+
+
+def _run(line: list[str], environ: Mapping[str, str]) -> None:
+    program = shutil.which(line[0], path=str(Path(sys.executable).parent)) or shutil.which(line[0])
+    if program is None:
+        raise UsageError(
+            "vLLM is not installed: run pip install 'pyrag[vllm]', or copy the line of --dry-run to where it is"
+        )
+    sys.stderr.flush()
+    os.execve(program, line, environ)  # noqa: S606  # signals and exit codes are vLLM's own
+
+
+def _key(environ: Mapping[str, str]) -> str | None:
+    """vLLM's own variable, else the key that pyrag sends. That of OpenAI is for another server."""
+    given = environ.get(KEY_VARIABLE, "").strip()
+    return given or key_from_environment({name: text for name, text in environ.items() if name != "OPENAI_API_KEY"})
+
+
+def _specs(serving: Serving) -> list[str]:
+    host = f"[{serving.host}]" if ":" in serving.host else serving.host
+    names = [serving.served_name or serving.model, *(adapter.name for adapter in serving.adapters)]
+    return [f"openai:{name}@http://{host}:{serving.port}/v1" for name in names]
+
+
+def _as_json(serving: Serving, line: list[str]) -> str:
+    import json
+
+    return json.dumps({"line": line, "llm": _specs(serving)})
