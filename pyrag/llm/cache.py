@@ -18,6 +18,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -169,6 +170,8 @@ class ReplyStore:
             try:
                 if self._connection is None or self._process != os.getpid():
                     self._connection, self._process = self._open(), os.getpid()
+                    # At the end of the process nothing is left to do; a fork must not close what its parent uses.
+                    weakref.finalize(self, self._connection.close).atexit = False
                 yield self._connection
             except (sqlite3.DatabaseError, OSError) as error:
                 if patient and isinstance(error, sqlite3.OperationalError) and _passing(error):

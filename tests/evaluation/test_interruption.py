@@ -149,13 +149,14 @@ def test_ctrl_c_keeps_what_is_finished(chat: ChatServer, tmp_path: Path) -> None
 
 def test_a_second_process_on_the_same_run_is_refused(chat: ChatServer, tmp_path: Path) -> None:
     data, run = write_set(tmp_path / "data", 12), tmp_path / "run"
-    chat.delay = 0.3
+    chat.hang = (7, 1)
     process = start(*arguments(chat, data, run), cwd=tmp_path)
     while not results(run) and process.poll() is None:
         time.sleep(0.01)
     second = bench(*arguments(chat, data, run), cwd=tmp_path)
     process.kill()
     process.communicate()
+    chat.released.set()
     assert second.returncode == 2
     assert f"in use by process {process.pid}" in second.stderr
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,6 +105,7 @@ class Records:
             uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
             self._db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
             self._db.execute("SELECT 1 FROM files LIMIT 1")  # opens the file, which else the first question would
+        weakref.finalize(self, self._db.close)
         self._path = path
         self.changed = False  # in a way that is worth keeping
 
