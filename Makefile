@@ -4,7 +4,7 @@ VENV := .venv
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: reader help install demo test test-dense lint format bench bench-speed test-slow bench-harness wheel clean
+.PHONY: reader help install demo test test-dense test-ray lint format bench bench-speed test-slow bench-harness wheel clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,14 @@ $(VENV)-dense/.done: pyproject.toml
 
 test-dense: $(VENV)-dense/.done ## run the tests of the extra `dense`, in an environment of their own with TORCH=torch==2.13.0
 	$(VENV)-dense/bin/python -m pytest -q tests/retrieval/test_sentence_transformers.py
+
+$(VENV)-ray/.done: pyproject.toml
+	test -x $(VENV)-ray/bin/python || $(PYTHON) -m venv $(VENV)-ray
+	$(VENV)-ray/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[ray]' pytest pytest-asyncio hypothesis
+	@touch $@
+
+test-ray: $(VENV)-ray/.done ## run the tests of the extra `ray`: two local workers, one killed in the middle
+	$(VENV)-ray/bin/python -m pytest -q tests/retrieval/test_shards.py tests/evaluation/test_ray.py
 
 lint: $(VENV)/.dev ## run ruff, mypy --strict and the import-direction test
 	$(BIN)/ruff check .

@@ -40,10 +40,11 @@ from pyrag.retrieval.bm25 import Bm25Retriever, index_of
 from pyrag.retrieval.dense import DenseRetriever
 from pyrag.retrieval.documents import read_passages
 from pyrag.retrieval.embedding import Fingerprint, TextEmbedder, open_embedder, passage_text
-from pyrag.retrieval.faiss_index import VectorFolder, VectorIndex, open_vectors
+from pyrag.retrieval.faiss_index import VectorIndex, open_vectors
 from pyrag.retrieval.hybrid import HybridRetriever, Part
 from pyrag.retrieval.protocol import Retriever
 from pyrag.retrieval.threads import cores
+from pyrag.retrieval.vector_folder import VectorFolder
 from pyrag.trace import Passage
 
 SETS = ("popqa", "hotpotqa", "2wikimultihopqa", "musique")

@@ -19,7 +19,7 @@ FORBIDDEN = {
 }
 # Layers of pyrag, lowest first: a module may import its own layer and those below it.
 LAYERS = [
-    {"errors", "topology", "trace", "trajectory", "config", "events", "http_client", "http_faults"},
+    {"errors", "topology", "trace", "trajectory", "config", "events", "http_client", "http_faults", "ray_cluster"},
     {"retrieval", "llm", "embedded", "agents", "experience"},
     {"ledger", "guesses", "recovery", "checks", "arguments", "climb", "episode"},
     {"methods", "evaluation"},

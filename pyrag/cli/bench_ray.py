@@ -1,7 +1,7 @@
 """The questions of a benchmark on Ray workers. Results are kept by the run's own process, in the same files.
 
 An actor that dies takes the questions it had under way with it: they go to the others, and Ray starts it again. Needs
-`pip install ray`; workers must reach the same index paths (a shared disk) or a retriever by URL.
+`pip install 'pyrag[ray]'`; workers must reach the same index paths (a shared disk) or a retriever by URL.
 
 Left out: `--resume-steps` (journals are files of this machine).
 """
@@ -9,12 +9,11 @@ Left out: `--resume-steps` (journals are files of this machine).
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from typing import Any, Self
 
 from pyrag.config import Settings
-from pyrag.errors import ConfigError
 from pyrag.evaluation.batch import Job
+from pyrag.ray_cluster import connected
 from pyrag.trace import Trace, from_json, to_json
 
 _TRIES = 3  # of a question whose worker died
@@ -24,7 +23,7 @@ class RayAsk:
     """Hands each question to the least busy of several Ray actors. `address` is a cluster's, or "local"."""
 
     def __init__(self, settings: Settings, address: str, count: int) -> None:
-        self._ray = _connected(address, count)
+        self._ray = connected(address, count)
         actor = self._ray.remote(Worker)
         # An actor answers several questions at once; it is restarted for as long as the run goes on.
         options = {"max_concurrency": settings.concurrency, "max_restarts": -1, "num_cpus": 1}
@@ -50,27 +49,6 @@ class RayAsk:
     async def __aexit__(self, *exc: object) -> None:
         for actor in self._actors:
             self._ray.kill(actor)
-
-
-def _connected(address: str, count: int) -> Any:
-    """Ray, connected once in this process. Raises `ConfigError`."""
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # as Ray's next version does; else it warns
-    try:
-        ray: Any = import_module("ray")  # not a dependency, so type checkers need not know it
-    except ImportError:
-        raise ConfigError("--ray needs Ray: pip install ray, or use --workers on one machine") from None
-    if not ray.is_initialized():
-        quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
-        try:
-            if address == "local":
-                ray.init(num_cpus=count, **quiet)
-            else:
-                ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise ConfigError(
-                f"cannot join the Ray cluster at {address} ({error}): check --ray, or use local"
-            ) from error
-    return ray
 
 
 def _encoded(content: Settings | Job) -> bytes:

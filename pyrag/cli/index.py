@@ -7,16 +7,31 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyrag.retrieval.documents.model import Columns
+    from pyrag.retrieval.faiss_index import Layout, VectorInfo
     from pyrag.retrieval.index import Built
     from pyrag.retrieval.indexing.parts import Part
+    from pyrag.retrieval.indexing.ray_workers import RayWorkers
     from pyrag.retrieval.indexing.update import Progress
 
 _SHOWN = 20  # files that were left out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vectors:
+    """How vectors are made and kept; None where an index that is there stays as it is."""
+
+    embedder: str | None = None
+    type: str | None = None
+    target: float | None = None
+    shards: int | None = None
+    ray: str | None = None
+    workers: int = 2
 
 
 def build(
@@ -24,7 +39,7 @@ def build(
     out: Path,
     *,
     columns: Columns,
-    embedder: str | None,
+    vectors: Vectors,
     rebuild: bool,
     check_contents: bool,
     as_json: bool,
@@ -33,7 +48,7 @@ def build(
 
     started = time.perf_counter()
     progress = _Progress()
-    with _parts(embedder, out) as parts:
+    with _parts(vectors, out) as parts:
         built = update_index(
             paths, out, progress, parts=parts, columns=columns, rebuild=rebuild, check_contents=check_contents,
             on_wait=lambda: print(f"another build of {out} is going on: waiting for it to end", file=sys.stderr),
@@ -49,28 +64,51 @@ def build(
 
 
 @contextmanager
-def _parts(embedder: str | None, out: Path) -> Iterator[tuple[Part, ...]]:
-    """An index keeps its embedder unless another one, or none, is named."""
-    from pyrag.errors import DataError
-    from pyrag.retrieval.index import read_info
+def _parts(vectors: Vectors, out: Path) -> Iterator[tuple[Part, ...]]:
+    from pyrag.errors import UsageError
     from pyrag.retrieval.indexing.bm25_part import Bm25Part
 
-    if embedder is None:
-        try:
-            embedder = read_info(out).embedder
-        except DataError:
-            embedder = ""
+    embedder, layout = _made_before(out)
+    embedder = embedder if vectors.embedder is None else vectors.embedder
+    named = [name for name in ("type", "target", "shards", "ray") if getattr(vectors, name) is not None]
     if embedder in ("", "none"):
+        if named:
+            option = "recall" if named[0] == "target" else named[0]
+            raise UsageError(f"--{option} is about vectors, and this index has none: add --dense or --embedder")
         yield (Bm25Part(),)
         return
+    import msgspec
+
     from pyrag.retrieval.embedding import open_embedder
     from pyrag.retrieval.indexing.dense_part import DensePart
 
-    dense = DensePart(open_embedder(embedder, timeout=300.0))
+    layout = msgspec.structs.replace(layout, **{name: getattr(vectors, name) for name in named if name != "ray"})
+    dense = DensePart(open_embedder(embedder, timeout=300.0), layout, _on_ray(embedder, vectors))
     try:
         yield Bm25Part(), dense
     finally:
         dense.close()
+
+
+def _made_before(out: Path) -> tuple[str, Layout]:
+    """The embedder and the layout of an index that is there."""
+    from pyrag.errors import DataError
+    from pyrag.retrieval.faiss_index import Layout, read_vector_info
+    from pyrag.retrieval.index import read_info, vectors_folder
+
+    try:
+        about = read_info(out)
+        return about.embedder, read_vector_info(vectors_folder(out, about)).layout if about.embedder else Layout()
+    except DataError:
+        return "", Layout()
+
+
+def _on_ray(embedder: str, vectors: Vectors) -> RayWorkers | None:
+    if vectors.ray is None:
+        return None
+    from pyrag.retrieval.indexing.ray_workers import RayWorkers
+
+    return RayWorkers(embedder, vectors.ray, vectors.workers)
 
 
 def _as_object(built: Built, out: Path, seconds: float) -> dict[str, Any]:
@@ -101,7 +139,8 @@ def _print_left_out(problems: tuple[tuple[str, str], ...] | list[tuple[str, str]
 def info(folder: Path, *, as_json: bool) -> None:
     import msgspec
 
-    from pyrag.retrieval.index import open_generation, read_info
+    from pyrag.retrieval.faiss_index import read_vector_info
+    from pyrag.retrieval.index import open_generation, read_info, vectors_folder
     from pyrag.retrieval.indexing.records import Records
 
     about = read_info(folder)
@@ -112,18 +151,29 @@ def info(folder: Path, *, as_json: bool) -> None:
         records.close()
     generation = folder / about.generation
     sizes = {part.name: _size(part) for part in sorted(generation.glob("*/"))}
+    vectors = read_vector_info(vectors_folder(folder, about)) if about.embedder else None
     if as_json:
         left_out = [{"file": name, "reason": reason} for name, reason in problems]
-        facts = msgspec.to_builtins(about)
+        facts = {**msgspec.to_builtins(about), "vectors": msgspec.to_builtins(vectors)}
         _print_json({"index": str(folder), **facts, "left_out": left_out, "bytes": _size(generation), "parts": sizes})
         return
     print(f"{folder}: {about.kind}, {about.passages} passages of {about.files} files, built {about.created}")
     print(f"  from {', '.join(about.sources)}")
     parts = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in sizes.items())
     print(f"  {_size(generation) / 1e6:.1f} MB ({parts}) in {about.generation}")
-    if about.embedder:
-        print(f"  vectors of {about.embedder}")
+    if vectors:
+        print(f"  vectors of {about.embedder}: {_described(vectors)}")
     _print_left_out(problems, len(problems))
+
+
+def _described(vectors: VectorInfo) -> str:
+    """Its segments in words, those of a kind together."""
+    kinds: dict[str, list[int]] = {}
+    for one in vectors.segments:
+        kinds.setdefault(f"{one.type} {one.search}".strip(), []).append(one.rows - one.deleted)
+    some = (f"{sum(rows)} in {len(rows)} x {kind}" for kind, rows in kinds.items())
+    recall = min((one.recall for one in vectors.segments), default=1.0)
+    return f"{', '.join(some)}; recall {recall:.3f} on a sample of them"
 
 
 def search(folder: Path, query: str, topk: int, *, as_json: bool) -> None:

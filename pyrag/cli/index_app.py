@@ -49,6 +49,20 @@ def build(
     dense: Annotated[
         bool, typer.Option("--dense", help="Short for --embedder bundled: the small model that comes with pyrag.")
     ] = False,
+    vector_type: Annotated[
+        str | None,
+        typer.Option("--type", help="How vectors are kept: auto (by size), or a FAISS factory string such as HNSW32."),
+    ] = None,
+    recall: Annotated[
+        float | None, typer.Option(help="Recall@10 that vector search is tuned for (0.95).", min=0.1, max=1.0)
+    ] = None,
+    shards: Annotated[
+        int | None, typer.Option(help="Keep the vectors in so many parts, built one by one (1).", min=1, max=4096)
+    ] = None,
+    ray: Annotated[
+        str | None, typer.Option(help="Embed, and build shards, on a Ray cluster: its address, or local.")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Ray workers.", min=1)] = 2,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Start over: read every file again.")] = False,
     verify: Annotated[
         bool, typer.Option("--verify", help="Compare the contents of files whose size and time did not change.")
@@ -59,7 +73,7 @@ def build(
     json: Json = False,
 ) -> None:
     """Build an index over documents, or bring it up to date: files that did not change are not read again."""
-    from pyrag.cli.index import build
+    from pyrag.cli.index import Vectors, build
     from pyrag.errors import UsageError
     from pyrag.retrieval.documents.model import Columns
     from pyrag.retrieval.embedding import BUNDLED
@@ -68,7 +82,8 @@ def build(
         raise UsageError(f"--dense means --embedder {BUNDLED}, not {embedder}: keep one of the two")
     embedder = BUNDLED if dense else embedder
     columns = Columns(id_column, title_column, text_column)
-    build(paths, out, columns=columns, embedder=embedder, rebuild=rebuild, check_contents=verify, as_json=json)
+    vectors = Vectors(embedder=embedder, type=vector_type, target=recall, shards=shards, ray=ray, workers=workers)
+    build(paths, out, columns=columns, vectors=vectors, rebuild=rebuild, check_contents=verify, as_json=json)
 
 
 @index_app.command()

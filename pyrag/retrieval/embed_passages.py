@@ -11,8 +11,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from pyrag.retrieval.embedding import passage_text
-from pyrag.retrieval.faiss_index import VectorFolder, VectorInfo
+from pyrag.retrieval.faiss_index import VectorInfo
 from pyrag.retrieval.threads import in_thread
+from pyrag.retrieval.vector_folder import VectorFolder
 from pyrag.trace import Passage
 
 if TYPE_CHECKING:

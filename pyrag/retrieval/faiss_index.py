@@ -1,31 +1,22 @@
-"""Vectors by passage id in a folder, searched with FAISS: add, delete, compact, and read while that goes on.
+"""Vectors by passage id in a folder, searched with FAISS. `vector_folder` is what writes one.
 
     DIR/vectors.json      what made the vectors, and the segments in use; replaced in one step by every change
     DIR/seg-X.faiss       a FAISS index over the rows of one segment; the other files are `vector_files`
     DIR/seg-X.live-N      which rows are not deleted, where some are
     DIR/pending.*         vectors that were added but not committed, kept over a kill
 
-    vectors = VectorFolder.create(folder, fingerprint)        # or VectorFolder(folder)
-    with vectors.writer() as writer:                          # one at a time; holds what an earlier one left
-        writer.add(ids, matrix)                               # flushed to disk at once
-        writer.commit(delete=gone)                            # ids that are there already are replaced
     index = open_vectors(folder)                              # a snapshot, memory-mapped
     index.search(queries, topk)                               # [[(id, score), ...], ...]
 
-A segment is never changed: adding writes another one, deleting a list of rows, `compact` builds one out of all. Readers
-keep what they opened. Shards that were built elsewhere are taken over with `adopt`. The scores are inner products, or
-negative squared distances for the metric `l2`: larger is better.
-
-Left out: passages (only ids are here), embedding (see `embedding`), several writers at once (the second waits).
+Segments are searched one after the other and their hits merged, which is exact: scores do not depend on the segment.
+They are inner products, or negative squared distances for the metric `l2`: larger is better. Readers keep what they
+opened. Left out: passages (only ids are here), embedding (see `embedding`).
 """
 
 from __future__ import annotations
 
-import errno
 import threading
-import time
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,17 +25,14 @@ import msgspec
 
 from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval.embedding import Fingerprint
-from pyrag.retrieval.vector_files import SUFFIXES, Gathering, Ids, link, locked, map_vectors, mapped, save, sync
-from pyrag.retrieval.vector_types import AUTO, RECALL, Metric, build, set_search
+from pyrag.retrieval.vector_files import Ids, mapped
+from pyrag.retrieval.vector_types import AUTO, RECALL, Metric, set_search
 
 if TYPE_CHECKING:
     from pyrag.retrieval.embedding import Matrix
 
 FORMAT = 1
 NAME = "vectors.json"
-MOST_SEGMENTS = 8
-MOST_DELETED = 0.3
-_PENDING = "pending"
 
 Hit = tuple[str, float]
 
@@ -61,10 +49,18 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     deleted: int = 0
 
 
-class VectorInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What `vectors.json` says. `type` is a FAISS factory string or `auto`, `target` the recall that auto aims at.
+class Layout(msgspec.Struct, frozen=True, kw_only=True):
+    """How vectors are kept: a FAISS factory string or `auto`, the recall that is aimed at, in how many shards."""
 
-    `embedder` is the spec string that the folder was made with, empty where there was none.
+    type: str = AUTO
+    target: float = RECALL
+    shards: int = 1
+
+
+class VectorInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What `vectors.json` says: `Layout` explains `type`, `target` and `shards`.
+
+    The shards in `unbuilt` are yet to be made out of the segments that were added one by one.
     """
 
     format: int = FORMAT
@@ -72,8 +68,13 @@ class VectorInfo(msgspec.Struct, frozen=True, kw_only=True):
     metric: Metric = "ip"
     type: str = AUTO
     target: float = RECALL
-    embedder: str = ""
+    shards: int = 1
+    unbuilt: tuple[int, ...] = ()
     segments: tuple[Segment, ...] = ()
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(type=self.type, target=self.target, shards=self.shards)
 
     @property
     def count(self) -> int:
@@ -81,7 +82,9 @@ class VectorInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class _Opened:
+class OpenedSegment:
+    """`index` is FAISS's, `live` an array of a truth value a row, or None where none was deleted."""
+
     segment: Segment
     index: Any
     ids: Ids
@@ -91,7 +94,7 @@ class _Opened:
 class VectorIndex:
     """A snapshot of a folder, for any number of threads. Changes to the folder do not change it."""
 
-    def __init__(self, info: VectorInfo, segments: Sequence[_Opened]) -> None:
+    def __init__(self, info: VectorInfo, segments: Sequence[OpenedSegment]) -> None:
         self.info = info
         self._segments = segments
 
@@ -122,7 +125,7 @@ class VectorIndex:
             return parts[0]
         return [_merged([part[row] for part in parts], topk) for row in range(len(queries))]
 
-    def _hits(self, opened: _Opened, queries: Matrix, topk: int) -> list[list[Hit]]:
+    def _hits(self, opened: OpenedSegment, queries: Matrix, topk: int) -> list[list[Hit]]:
         """Deleted rows are sifted out afterwards, which every type of index allows; more is asked for if need be."""
         rows = opened.segment.rows
         limit = min(topk, rows)
@@ -139,7 +142,7 @@ class VectorIndex:
             limit = min(4 * limit, rows)
 
 
-def _named(opened: _Opened, rows: list[int], scores: list[float], topk: int) -> list[Hit]:
+def _named(opened: OpenedSegment, rows: list[int], scores: list[float], topk: int) -> list[Hit]:
     """Rows of -1, which stand at the end, say that FAISS has found no more."""
     live = opened.live
     if live is not None or rows[-1] < 0:
@@ -171,7 +174,7 @@ def open_vectors(folder: str | Path) -> VectorIndex:
     info = read_vector_info(folder)
     while True:
         try:
-            return VectorIndex(info, [_opened(folder, one, info) for one in info.segments])
+            return VectorIndex(info, [open_segment(folder, one, info) for one in info.segments])
         except (OSError, RuntimeError, ValueError) as error:
             before, info = info, read_vector_info(folder)
             if info == before:  # and not replaced since it was read
@@ -179,7 +182,8 @@ def open_vectors(folder: str | Path) -> VectorIndex:
                 raise DataError(f"the vectors in {folder} are damaged ({reason}): build the index again") from error
 
 
-def _opened(folder: Path, segment: Segment, info: VectorInfo) -> _Opened:
+def open_segment(folder: Path, segment: Segment, info: VectorInfo) -> OpenedSegment:
+    """Raises `OSError`, `RuntimeError` or `ValueError` where its files are damaged."""
     import faiss
 
     index = faiss.read_index(str(folder / f"{segment.name}.faiss"), faiss.IO_FLAG_MMAP_IFC)
@@ -187,7 +191,7 @@ def _opened(folder: Path, segment: Segment, info: VectorInfo) -> _Opened:
     ids = Ids(folder / segment.name)
     if not index.ntotal == len(ids) == segment.rows or index.d != info.fingerprint.dimension:
         raise ValueError(f"{segment.name} holds {index.ntotal} vectors and {len(ids)} ids, not {segment.rows}")
-    return _Opened(segment, index, ids, mapped(folder / segment.live, "?") if segment.live else None)
+    return OpenedSegment(segment, index, ids, mapped(folder / segment.live, "?") if segment.live else None)
 
 
 def read_vector_info(folder: str | Path) -> VectorInfo:
@@ -201,192 +205,3 @@ def read_vector_info(folder: str | Path) -> VectorInfo:
     if info.format != FORMAT:
         raise DataError(f"{path} has version {info.format} and this pyrag reads {FORMAT}: build the index again")
     return info
-
-
-class VectorFolder:
-    """The writing side of a folder."""
-
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
-        read_vector_info(self.folder)
-
-    @classmethod
-    def create(
-        cls,
-        folder: str | Path,
-        fingerprint: Fingerprint,
-        *,
-        type: str = AUTO,  # noqa: A002 (the word that FAISS and the file use)
-        target: float = RECALL,
-        metric: Metric = "ip",
-        embedder: str = "",
-    ) -> VectorFolder:
-        """Makes the folder where it is missing; a folder of vectors that is there is kept if it is of the same kind."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        info = VectorInfo(fingerprint=fingerprint, type=type, target=target, metric=metric, embedder=embedder)
-        if not (folder / NAME).exists():
-            _write_info(folder, info)
-        elif difference := read_vector_info(folder).fingerprint.difference(fingerprint):
-            raise ConfigError(f"{folder} was embedded with {difference}: build the index again to change its embedder")
-        return cls(folder)
-
-    @property
-    def info(self) -> VectorInfo:
-        return read_vector_info(self.folder)
-
-    @contextmanager
-    def writer(self) -> Iterator[VectorWriter]:
-        """The only writer of the folder while it is open. What it does not commit is kept for the next one."""
-        with locked(self.folder):
-            gathering = Gathering(self.folder / _PENDING, self.info.fingerprint.dimension)
-            try:
-                yield VectorWriter(self, gathering)
-            finally:
-                gathering.close()
-
-    def delete(self, ids: Collection[str]) -> int:
-        """How many rows went; ids that are not there are passed over."""
-        with locked(self.folder):
-            before = self.info
-            after = self._without(before, ids)
-            self._replace(after)
-        return before.count - after.count
-
-    @property
-    def needs_compaction(self) -> bool:
-        """Many small segments cost time in each query, deleted rows cost room."""
-        segments = self.info.segments
-        rows, deleted = (sum(getattr(one, name) for one in segments) for name in ("rows", "deleted"))
-        return len(segments) > MOST_SEGMENTS or deleted > MOST_DELETED * max(rows, 1)
-
-    def compact(self) -> None:
-        """Builds one segment out of all that is not deleted, from the vectors as they were added."""
-        with locked(self.folder):
-            info = self.info
-            gathering = Gathering(self.folder / f"compacting-{time.time_ns():x}", info.fingerprint.dimension)
-            try:
-                for one in info.segments:
-                    _copy_live(_opened(self.folder, one, info), self.folder, gathering)
-                segments = (self._segment(gathering),) if len(gathering) else ()
-            except BaseException:
-                gathering.discard()
-                raise
-            if not segments:
-                gathering.discard()
-            self._replace(msgspec.structs.replace(info, segments=segments))
-
-    def adopt(self, other: str | Path) -> None:
-        """Takes over the segments of another folder, such as a shard built elsewhere; linked where that is possible."""
-        shard = read_vector_info(other)
-        if difference := self.info.fingerprint.difference(shard.fingerprint):
-            raise ConfigError(f"{self.folder} was embedded with {difference} as {other} was: embed the shard alike")
-        with locked(self.folder):
-            for one in shard.segments:
-                for name in (*_files(one), *([one.live] if one.live else [])):
-                    link(Path(other) / name, self.folder / name)
-            info = self.info
-            self._replace(msgspec.structs.replace(info, segments=(*info.segments, *shard.segments)))
-
-    def _segment(self, gathering: Gathering) -> Segment:
-        """Builds the index of what was gathered, and turns it into a segment of this folder."""
-        info = self.info
-        name = f"seg-{time.time_ns():x}"
-        built = build(gathering.vectors(), info.metric, info.type, info.target)
-        _write_index(built.index, self.folder / f"{name}.faiss")
-        gathering.finish(self.folder / name)
-        return Segment(name=name, rows=len(gathering), type=built.type, search=built.search, recall=built.recall)
-
-    def _without(self, info: VectorInfo, ids: Collection[str]) -> VectorInfo:
-        segments = [self._thinned(one, ids) for one in info.segments]
-        return msgspec.structs.replace(info, segments=tuple(one for one in segments if one.deleted < one.rows))
-
-    def _thinned(self, segment: Segment, ids: Collection[str], keep_last: bool = False) -> Segment:
-        """The segment without some ids; with `keep_last`, the last row of each id stays."""
-        import numpy as np
-
-        names = Ids(self.folder / segment.name)
-        rows = [row for one in ids for row in (sorted(names.rows([one]))[:-1] if keep_last else names.rows([one]))]
-        path = self.folder / segment.live
-        live = mapped(path, "?").copy() if segment.live else np.ones(segment.rows, bool)
-        live[rows] = False
-        deleted = int(segment.rows - live.sum())
-        if deleted == segment.deleted:
-            return segment
-        name = f"{segment.name}.live-{time.time_ns():x}"
-        save(self.folder / name, live)
-        return msgspec.structs.replace(segment, live=name, deleted=deleted)
-
-    def _replace(self, info: VectorInfo) -> None:
-        """The switch; files that nothing names any more go. Open readers have them mapped."""
-        _write_info(self.folder, info)
-        kept = {name for one in info.segments for name in (*_files(one), one.live)}
-        for path in (*self.folder.glob("seg-*"), *self.folder.glob("compacting-*")):
-            if path.name not in kept:
-                path.unlink(missing_ok=True)
-
-
-class VectorWriter:
-    """Gathers vectors for one new segment; see `VectorFolder.writer`."""
-
-    def __init__(self, folder: VectorFolder, gathering: Gathering) -> None:
-        self._folder = folder
-        self._gathering = gathering
-
-    @property
-    def pending(self) -> Sequence[str]:
-        """Ids that are on disk already, those of a killed process first: they need not be embedded again."""
-        return self._gathering.ids
-
-    def add(self, ids: Sequence[str], vectors: Matrix) -> None:
-        dimension = self._gathering.dimension
-        if vectors.shape != (len(ids), dimension):
-            raise ConfigError(f"{len(ids)} ids need vectors of shape {(len(ids), dimension)}, not {vectors.shape}")
-        self._gathering.append(ids, vectors)
-
-    def commit(self, delete: Collection[str] = ()) -> VectorInfo:
-        """Makes what was added searchable and `delete` unfindable, both in one step. Ends the writer's use."""
-        ids = self._gathering.ids
-        gone = set(delete)
-        info = self._folder._without(self._folder.info, gone | set(ids))
-        if ids:
-            segment = self._folder._segment(self._gathering)
-            if twice := len(set(ids)) < len(ids):
-                segment = self._folder._thinned(segment, set(ids), keep_last=twice)
-            info = msgspec.structs.replace(info, segments=(*info.segments, segment))
-        self._folder._replace(info)
-        return info
-
-    def discard(self) -> None:
-        self._gathering.discard()
-
-
-def _copy_live(opened: _Opened, folder: Path, gathering: Gathering) -> None:
-    import numpy as np
-
-    rows = np.arange(opened.segment.rows) if opened.live is None else np.flatnonzero(opened.live)
-    vectors = map_vectors(folder / f"{opened.segment.name}.vec", opened.segment.rows, opened.index.d)
-    for start in range(0, len(rows), 65_536):
-        some = rows[start : start + 65_536]
-        gathering.append([opened.ids.at(row) for row in some.tolist()], vectors[some])
-
-
-def _files(segment: Segment) -> list[str]:
-    return [segment.name + suffix for suffix in (".faiss", *SUFFIXES)]
-
-
-def _write_index(index: Any, path: Path) -> None:
-    import faiss
-
-    try:
-        faiss.write_index(index, str(path))
-    except RuntimeError as error:  # whatever went wrong with the file
-        raise OSError(errno.EIO, str(error).rpartition("Error: ")[2][:200], str(path)) from error
-    sync(path)
-
-
-def _write_info(folder: Path, info: VectorInfo) -> None:
-    path = folder / f".{NAME}.new"
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(info)) + b"\n")
-    sync(path)
-    path.replace(folder / NAME)

@@ -28,13 +28,16 @@ _SEPARATOR = b"\n"
 
 
 class Gathering:
-    """Vectors and ids on their way into a segment: `PREFIX.vec`, `PREFIX.list`; a later process may continue."""
+    """Vectors and ids on their way into a segment: `PREFIX.vec`, `PREFIX.list`; a later process may continue.
+
+    `path` is the file of the vectors, until `finish` or `discard`.
+    """
 
     def __init__(self, prefix: Path, dimension: int) -> None:
         self.dimension = dimension
-        self._vectors_path, self._list_path = _with(prefix, ".vec"), _with(prefix, ".list")
+        self.path, self._list_path = _with(prefix, ".vec"), _with(prefix, ".list")
         self.ids = self._recovered()
-        self._vectors = self._vectors_path.open("ab")
+        self._vectors = self.path.open("ab")
         self._list = self._list_path.open("ab")
 
     def __len__(self) -> int:
@@ -50,20 +53,17 @@ class Gathering:
         self._list.flush()
         self.ids.extend(ids)
 
-    def vectors(self) -> Any:
-        return map_vectors(self._vectors_path, len(self.ids), self.dimension)
-
     def finish(self, prefix: Path) -> None:
         """Turns into the files of a segment."""
         self.close()
         write_ids(self.ids, prefix)
-        sync(self._vectors_path)
-        self._vectors_path.rename(_with(prefix, ".vec"))
+        sync(self.path)
+        self.path.rename(_with(prefix, ".vec"))
         self._list_path.unlink()
 
     def discard(self) -> None:
         self.close()
-        self._vectors_path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
         self._list_path.unlink(missing_ok=True)
 
     def close(self) -> None:
@@ -72,14 +72,14 @@ class Gathering:
 
     def _recovered(self) -> list[str]:
         """The ids whose vectors are complete, after cutting off what is not."""
-        if not (self._list_path.exists() and self._vectors_path.exists()):
-            self._vectors_path.write_bytes(b"")
+        if not (self._list_path.exists() and self.path.exists()):
+            self.path.write_bytes(b"")
             self._list_path.write_bytes(b"")
             return []
         width = 2 * self.dimension
         lines = self._list_path.read_bytes().split(_SEPARATOR)[:-1]
-        lines = lines[: self._vectors_path.stat().st_size // width]
-        os.truncate(self._vectors_path, len(lines) * width)
+        lines = lines[: self.path.stat().st_size // width]
+        os.truncate(self.path, len(lines) * width)
         os.truncate(self._list_path, sum(map(len, lines)) + len(lines))
         return [_unescaped(line) for line in lines]
 
@@ -106,6 +106,12 @@ class Ids:
         """0.15 µs each: a search asks for ten or a hundred, and may itself take no more than 50 µs."""
         data, starts = self._bytes, self._starts
         return [data[starts[row] : starts[row + 1]].decode("utf-8", "surrogatepass") for row in rows]
+
+    def of_shard(self, shard: int, shards: int) -> Any:
+        """The rows whose ids belong to the shard, rising: all shards are about as large."""
+        import numpy as np
+
+        return np.sort(self._rows[self._keys % np.uint64(shards) == shard])
 
     def rows(self, ids: Iterable[str]) -> Iterator[int]:
         """The rows of those ids that are here; more than one where an id was written twice."""

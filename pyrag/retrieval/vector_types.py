@@ -9,6 +9,7 @@ recall 0.99 and 0.987, built in a second; HNSW takes 80 s to build.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -60,13 +61,23 @@ def candidates(count: int, target: float) -> list[str]:
 
 
 def build(vectors: Any, metric: Metric, wanted: str = AUTO, target: float = RECALL) -> Built:
-    """`vectors` may be memory-mapped and of another float type: blocks of it are copied. Raises `ConfigError`."""
-    types = candidates(len(vectors), target) if wanted == AUTO else [wanted]
+    """`vectors` may be memory-mapped and of another float type: blocks of it are copied. Raises `ConfigError`.
+
+    Fewer vectors than the type can be trained on, as an update may add, get one that fits their number.
+    """
+    fitting = wanted == AUTO or len(vectors) < _fewest(wanted)
+    types = candidates(len(vectors), target) if fitting else [wanted]
     for one in types:
         built = _calibrated(_filled(one, vectors, metric), one, vectors, metric, target)
         if built.recall >= target:
             break
     return built
+
+
+def _fewest(factory: str) -> int:
+    """Vectors to train on: one for each list, and for each code of a product quantiser."""
+    lists = re.search(r"IVF(\d+)", factory)
+    return max(int(lists[1]) if lists else 0, 256 if "PQ" in factory else 0)
 
 
 def _filled(factory: str, vectors: Any, metric: Metric) -> Any:

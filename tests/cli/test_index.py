@@ -74,6 +74,17 @@ def test_dense_needs_nothing_but_the_package(pyrag: Run, notes: Path) -> None:
     assert "in the records and in bm25, vectors" in pyrag("index", "verify", "ix").stdout
 
 
+def test_shards_and_types_are_options_and_stay(pyrag: Run, notes: Path) -> None:
+    assert pyrag("index", "notes", "--out", "ix", "--dense", "--shards", "2", "--type", "SQ8").returncode == 0
+    for _ in range(2):
+        told = json.loads(pyrag("index", "info", "ix", "--json").stdout)["vectors"]
+        assert (told["shards"], told["type"], {one["type"] for one in told["segments"]}) == (2, "SQ8", {"SQ8"})
+        assert "1 x SQ8" in (shown := pyrag("index", "info", "ix").stdout) or "2 x SQ8" in shown
+        (notes / "b.jsonl").write_text('{"id": "z", "title": "Zoo", "text": "A lion."}\n')
+        assert pyrag("index", "notes", "--out", "ix").returncode == 0
+    assert pyrag("index", "verify", "ix").returncode == 0
+
+
 def test_verify(pyrag: Run, notes: Path, tmp_path: Path) -> None:
     pyrag("index", "notes", "--out", "ix")
     done = pyrag("index", "verify", "ix")
@@ -99,6 +110,7 @@ def test_columns(pyrag: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
+        (("index", "notes", "--out", "ix", "--shards", "2"), 2, "--shards is about vectors, and this index has none"),
         (("index", "nothing", "--out", "ix"), 2, "pyrag: nothing does not exist: check the path"),
         (("index", "notes"), 2, "Missing option '--out'"),
         (("index", "info", "notes"), 2, "pyrag: notes is not a pyrag index"),

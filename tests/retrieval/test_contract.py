@@ -15,13 +15,14 @@ from pyrag.errors import ConfigError, ServiceError
 from pyrag.retrieval.bm25 import Bm25Retriever, index_of
 from pyrag.retrieval.dense import DenseRetriever
 from pyrag.retrieval.embed_passages import embed_passages
-from pyrag.retrieval.faiss_index import VectorFolder, open_vectors
+from pyrag.retrieval.faiss_index import open_vectors
 from pyrag.retrieval.http import HttpRetriever
 from pyrag.retrieval.hybrid import HybridRetriever, Part
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.protocol import Retriever
 from pyrag.retrieval.qdrant import QdrantRetriever, QdrantStore
 from pyrag.retrieval.rerank import RerankingRetriever
+from pyrag.retrieval.vector_folder import VectorFolder
 from pyrag.trace import Passage
 
 from .conftest import Server

@@ -20,9 +20,10 @@ from pyrag.retrieval import embedding as module
 from pyrag.retrieval.documents import read_passages
 from pyrag.retrieval.embed_passages import embed_passages
 from pyrag.retrieval.embedding import TextEmbedder
-from pyrag.retrieval.faiss_index import VectorFolder, open_vectors
+from pyrag.retrieval.faiss_index import open_vectors
 from pyrag.retrieval.index import build_index, read_info, vectors_folder, with_vectors
 from pyrag.retrieval.rerank import RerankingRetriever
+from pyrag.retrieval.vector_folder import VectorFolder
 from pyrag.trace import Passage
 
 from .embedders import WordsBackend, words_embedder

@@ -17,10 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyrag.errors import ConfigError, DataError
-from pyrag.retrieval import faiss_index
+from pyrag.retrieval import vector_folder
 from pyrag.retrieval.dense import DenseRetriever
 from pyrag.retrieval.embedding import Fingerprint
-from pyrag.retrieval.faiss_index import MOST_SEGMENTS, VectorFolder, open_vectors, read_vector_info
+from pyrag.retrieval.faiss_index import Layout, open_vectors, read_vector_info
+from pyrag.retrieval.vector_folder import MOST_SEGMENTS, VectorFolder
 from pyrag.retrieval.vector_types import build, candidates
 from pyrag.trace import Passage
 
@@ -43,6 +44,12 @@ def ids(count: int, start: int = 0) -> list[str]:
 def filled(folder: Path, count: int = 100, **options: Any) -> VectorFolder:
     made = VectorFolder.create(folder, PRINT, **options)
     add(made, ids(count), vectors(count))
+    return made
+
+
+def filled_with(folder: Path, names: list[str], matrix: Any) -> VectorFolder:
+    made = VectorFolder.create(folder, PRINT, type="Flat")
+    add(made, names, matrix)
     return made
 
 
@@ -234,7 +241,7 @@ def test_readers_in_threads_during_changes(tmp_path: Path) -> None:
 CHILD = """
 import sys, time
 import numpy as np
-from pyrag.retrieval.faiss_index import VectorFolder
+from pyrag.retrieval.vector_folder import VectorFolder
 folder = VectorFolder(sys.argv[1])
 with folder.writer() as writer:
     for turn in range(100):
@@ -284,6 +291,48 @@ def test_shards_are_taken_over(tmp_path: Path) -> None:
     VectorFolder.create(tmp_path / "alien", Fingerprint(model="other", dimension=D))
     with pytest.raises(ConfigError, match="embed the shard alike"):
         folder.adopt(tmp_path / "alien")
+
+
+def test_shards_are_made_of_what_was_added_and_follow_from_ids(tmp_path: Path) -> None:
+    names, matrix = ids(3000), vectors(3000)
+    folder = VectorFolder.create(tmp_path / "v", PRINT, type="SQ8", shards=4)
+    for start in range(0, 3000, 1000):
+        add(folder, names[start : start + 1000], matrix[start : start + 1000])
+    folder.delete(names[:50])
+    whole = filled_with(tmp_path / "w", names[50:], matrix[50:])
+    assert folder.needs_compaction
+    folder.compact()
+    segments = folder.info.segments
+    assert [one.deleted for one in segments] == [0] * 4
+    assert all(600 < one.rows < 850 for one in segments)
+    assert not folder.needs_compaction
+    queries = vectors(20, seed=3)
+    exact = VectorFolder(tmp_path / "v")
+    exact.reshape(Layout(type="Flat", shards=3))
+    exact.compact()
+    assert open_vectors(tmp_path / "v").search(queries, 10) == open_vectors(whole.folder).search(queries, 10)
+
+
+def test_building_shards_goes_on_after_the_last_that_was_kept(tmp_path: Path) -> None:
+    folder = VectorFolder.create(tmp_path / "v", PRINT, shards=5)
+    add(folder, ids(500), vectors(500))
+    kept: list[int] = []
+
+    def keep() -> None:
+        kept.append(len(folder.info.unbuilt))
+        if len(kept) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        folder.compact(keep=keep)
+    assert sorted(open_vectors(tmp_path / "v").ids()) == sorted(ids(500)), "whole at every step"
+    built = {one.name for one in folder.info.segments if not one.deleted}
+    folder.compact(keep=lambda: kept.append(len(folder.info.unbuilt)))
+    assert kept == [4, 3, 2, 1, 0]
+    assert built < {one.name for one in folder.info.segments}
+    assert open_vectors(tmp_path / "v").search(vectors(3), 9) == open_vectors(
+        filled(tmp_path / "w", 500).folder
+    ).search(vectors(3), 9)
 
 
 def test_compaction_is_asked_for(tmp_path: Path) -> None:
@@ -355,7 +404,7 @@ def test_a_failing_build_leaves_the_index_and_what_was_added(tmp_path: Path, mon
     with folder.writer() as writer:
         writer.add(["x"], vectors(1))
         with monkeypatch.context() as patch:
-            patch.setattr(faiss_index, "_write_index", full)
+            patch.setattr(vector_folder, "_write_index", full)
             with pytest.raises(OSError, match="No space"):
                 writer.commit()
     assert len(open_vectors(tmp_path / "v")) == 5
@@ -390,5 +439,18 @@ def test_search_is_only_as_hard_as_the_target_asks() -> None:
 def test_an_impossible_type_is_one_sentence() -> None:
     with pytest.raises(ConfigError, match="no 'Nonsense' index can be built over 10 vectors"):
         build(vectors(10), "ip", "Nonsense")
-    with pytest.raises(ConfigError, match="use auto"):
-        build(vectors(10), "ip", "IVF1024,Flat")
+
+
+@pytest.mark.parametrize("wanted", ["IVF1024,Flat", "PQ8x8"])
+def test_too_few_to_train_on_are_kept_another_way(wanted: str) -> None:
+    assert build(vectors(10), "ip", wanted).type == "Flat"
+
+
+def test_what_auto_builds_of_millions(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, most in (("FLAT", 100), ("SCALAR", 200), ("SCAN", 1000)):
+        monkeypatch.setattr(f"pyrag.retrieval.vector_types.{name}", most)
+    built = build(vectors(5000), "ip", target=0.9)
+    assert built.type == "IVF512_HNSW32,RaBitQfs,Refine(SQ8)"
+    assert built.recall >= 0.9
+    assert "nprobe=" in built.search
+    assert "k_factor_rf=" in built.search

@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,7 +57,10 @@ class Bm25Part:
     def writer(self, folder: Path) -> Bm25Writer:
         return Bm25Writer(folder)
 
-    def finish(self, folder: Path, *, anew: bool) -> None:
+    def is_as_wanted(self, folder: Path) -> bool:
+        return True
+
+    def finish(self, folder: Path, *, anew: bool, keep: Callable[[], object]) -> None:
         ghosts, documents = _ghosts(folder)
         if (folder / _HAD_DELETIONS).exists() and (anew or documents <= SMALL or ghosts > MOST_GHOSTS * documents):
             _rewrite(folder)

@@ -74,9 +74,11 @@ class Build:
             outcome = self._update(paths, live)
         finally:
             self._close()
-        if outcome.new or foreign or source != base:
+        as_wanted = all(part.is_as_wanted(live / part.kind) for part in self._options.parts)
+        if outcome.new or foreign or source != base or not as_wanted:
+            anew = base is None or not self._fits(base) or self._options.rebuild
             for part in self._options.parts:
-                part.finish(live / part.kind, anew=base is None or not self._fits(base) or self._options.rebuild)
+                part.finish(live / part.kind, anew=anew, keep=self._work.checkpoint)
             write_checksums(live)
             _sync_all(live)
             outcome.new = True

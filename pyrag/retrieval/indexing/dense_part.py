@@ -7,73 +7,85 @@ the build. What moved without a change of its text is not embedded again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+
+import msgspec
 
 from pyrag.retrieval.embedding import Embedder, Fingerprint, passage_text
-from pyrag.retrieval.faiss_index import VectorFolder, open_vectors
+from pyrag.retrieval.faiss_index import Layout, open_vectors
 from pyrag.retrieval.index import VECTORS
 from pyrag.retrieval.indexing.parts import Settings
-from pyrag.retrieval.vector_types import AUTO
+from pyrag.retrieval.indexing.workers import InProcess, Workers
+from pyrag.retrieval.vector_folder import VectorFolder
 from pyrag.trace import Passage
 
-T = TypeVar("T")
 _BATCH = 256
 
 
 class DensePart:
-    """`embedder` is used from a loop of its own and not closed; `type` is `auto` or a FAISS factory string."""
+    """`embedder` is used from a loop of its own and not closed. `workers` embed and build in its place; closed here.
+
+    The `layout` may change without any passage being embedded again.
+    """
 
     kind = VECTORS
     keeps_places = False
 
-    def __init__(self, embedder: Embedder, *, type: str = AUTO) -> None:  # noqa: A002 (FAISS's word)
+    def __init__(self, embedder: Embedder, layout: Layout | None = None, workers: Workers | None = None) -> None:
         self._embedder = embedder
-        self._type = type
+        self._layout = layout or Layout()
         self._runner = asyncio.Runner()
+        self.workers = workers or InProcess(embedder, self._runner)
         self._fingerprint: Fingerprint | None = None
 
     @property
     def settings(self) -> Settings:
         made = self.fingerprint
         compared = {name: getattr(made, name) for name in ("dimension", "query_prefix", "passage_prefix", "pooling")}
-        return {"embedder": self._embedder.name, "model": made.model, "type": self._type, **compared}
+        return {"embedder": self._embedder.name, "model": made.model, **compared}
 
     @property
     def fingerprint(self) -> Fingerprint:
         if self._fingerprint is None:
-            self._fingerprint = self.run(self._embedder.fingerprint())
+            self._fingerprint = self._runner.run(self._embedder.fingerprint())
         return self._fingerprint
 
-    def run(self, what: Coroutine[Any, Any, T]) -> T:
-        return self._runner.run(what)
-
-    def embed(self, passages: Sequence[Passage]) -> Any:
-        return self.run(self._embedder.embed_passages([passage_text(one.title, one.text) for one in passages]))
-
     def writer(self, folder: Path) -> DenseWriter:
-        return DenseWriter(self, VectorFolder.create(folder, self.fingerprint, type=self._type))
+        wanted = msgspec.structs.asdict(self._layout)
+        return DenseWriter(self.workers, VectorFolder.create(folder, self.fingerprint, **wanted))
 
-    def finish(self, folder: Path, *, anew: bool) -> None:
+    def is_as_wanted(self, folder: Path) -> bool:
+        return VectorFolder(folder).info.layout == self._layout
+
+    def finish(self, folder: Path, *, anew: bool, keep: Callable[[], object]) -> None:
         vectors = VectorFolder(folder)
+        if not self.is_as_wanted(folder):
+            vectors.reshape(self._layout)
         if vectors.needs_compaction:
-            vectors.compact()
+            keep()
+            vectors.compact(self.workers, keep)
 
     def ids(self, folder: Path) -> Iterator[str]:
         return open_vectors(folder).ids()
 
     def close(self) -> None:
-        self.run(self._embedder.aclose())
+        self.workers.close()
+        self._runner.run(self._embedder.aclose())
         self._runner.close()
 
 
 class DenseWriter:
-    def __init__(self, part: DensePart, folder: VectorFolder) -> None:
-        self._part = part
+    """Embeds as passages come, some batches ahead where workers do it; their order is that of the passages."""
+
+    def __init__(self, workers: Workers, folder: VectorFolder) -> None:
+        self._workers = workers
         self._folder = folder
         self._context: Any = None
         self._writer: Any = None
+        self._begun: deque[tuple[list[str], Callable[[], Any]]] = deque()
         self._added: set[str] = set()
         self._gone: set[str] = set()
 
@@ -83,8 +95,15 @@ class DenseWriter:
             self._writer = self._context.__enter__()
         for start in range(0, len(passages), _BATCH):
             some = passages[start : start + _BATCH]
-            self._writer.add([one.id for one in some], self._part.embed(some))
-            self._added.update(one.id for one in some)
+            ids = [one.id for one in some]
+            self._begun.append((ids, self._workers.embed([passage_text(one.title, one.text) for one in some])))
+            self._added.update(ids)
+            self._take(self._workers.ahead)
+
+    def _take(self, left: int) -> None:
+        while len(self._begun) > left:
+            ids, matrix = self._begun.popleft()
+            self._writer.add(ids, matrix())
 
     def delete(self, ids: Sequence[str]) -> None:
         if not self._added.isdisjoint(ids):
@@ -92,6 +111,7 @@ class DenseWriter:
         self._gone.update(ids)
 
     def commit(self) -> None:
+        self._take(0)
         if self._writer is not None:
             self._writer.commit(self._gone)
             self._end()
@@ -100,6 +120,7 @@ class DenseWriter:
         self._added, self._gone = set(), set()
 
     def close(self) -> None:
+        self._begun.clear()
         self._end()
 
     def _end(self) -> None:

@@ -10,7 +10,7 @@ excepted, which are not taken along). The bm25 part is always there, and is wher
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -57,10 +57,15 @@ class Part(Protocol):
         """Of the folder, which may be empty."""
         ...
 
-    def finish(self, folder: Path, *, anew: bool) -> None:
+    def is_as_wanted(self, folder: Path) -> bool:
+        """Whether a folder that did not change may stay as it is, or has to be finished again."""
+        ...
+
+    def finish(self, folder: Path, *, anew: bool, keep: Callable[[], object]) -> None:
         """Called once the writer is closed, before the generation is published: to compact, if that is due.
 
-        `anew` says that the part was built from nothing, whatever it took.
+        `anew` says that the part was built from nothing, whatever it took. `keep` makes a checkpoint, for what takes
+        long; the folder must be whole then.
         """
         ...
 

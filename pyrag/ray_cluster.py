@@ -1,0 +1,33 @@
+"""The connection to Ray, for what spreads over its workers. Needs `pip install 'pyrag[ray]'`."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any
+
+from pyrag.errors import ConfigError
+
+
+def connected(address: str, count: int) -> Any:
+    """Ray, connected once in this process to a cluster, or to `count` workers of its own with "local".
+
+    Raises `ConfigError` where Ray is not installed or the cluster cannot be reached.
+    """
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # as Ray's next version does; else it warns
+    try:
+        ray: Any = import_module("ray")  # not a dependency, so type checkers need not know it
+    except ImportError:
+        raise ConfigError("--ray needs Ray: pip install 'pyrag[ray]', or leave it out to use this machine") from None
+    if not ray.is_initialized():
+        quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+        try:
+            if address == "local":
+                ray.init(num_cpus=count, include_dashboard=False, **quiet)
+            else:
+                ray.init(address=address, **quiet)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise ConfigError(
+                f"cannot join the Ray cluster at {address} ({error}): check --ray, or use local"
+            ) from error
+    return ray

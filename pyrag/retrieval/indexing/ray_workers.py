@@ -1,0 +1,78 @@
+"""Embedding and index building on Ray workers, for corpora that take one machine days.
+
+Each worker is an actor with an embedder of its own, opened from the same spec. One that dies is started again by Ray,
+which also repeats what it had under way; the builder takes results in the order of the passages, so an index does not
+depend on who computed what, nor on who died. Workers read and write the files of shards at the builder's paths: a
+cluster needs a shared disk. Only the builder reads documents and writes the rest of the index.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from itertools import cycle
+from typing import Any
+
+from pyrag.errors import PyRAGError
+from pyrag.ray_cluster import connected
+from pyrag.retrieval.faiss_index import Segment
+from pyrag.retrieval.vector_folder import Job, build_segment
+
+_TRIES = 3  # of a batch whose worker died
+_AHEAD = 2  # batches a worker: one that is embedded, one that waits
+_TIMEOUT = 300.0  # seconds for a request, where the embedder is a server
+
+
+class RayWorkers:
+    """`Workers` on a cluster; `address` is the cluster's, or "local"."""
+
+    def __init__(self, embedder: str, address: str, count: int) -> None:
+        self._ray = connected(address, count)
+        actor = self._ray.remote(Worker).options(num_cpus=1, max_restarts=-1, max_task_retries=_TRIES)
+        self.actors = [actor.remote(embedder) for _ in range(count)]
+        self._turns = cycle(self.actors)
+        self.width = count
+        self.ahead = _AHEAD * count
+
+    def embed(self, texts: Sequence[str]) -> Callable[[], Any]:
+        begun = next(self._turns).embed.remote(list(texts))
+        return lambda: self._result(begun)
+
+    def build(self, jobs: Sequence[Job]) -> list[Segment]:
+        begun = [actor.build.remote(job) for actor, job in zip(cycle(self.actors), jobs, strict=False)]
+        return [self._result(one) for one in begun]
+
+    def _result(self, begun: Any) -> Any:
+        try:
+            return self._ray.get(begun)
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+        except self._ray.exceptions.RayActorError as error:
+            reason = " ".join(str(error).split())[:200]
+            raise PyRAGError(
+                f"a Ray worker died {_TRIES + 1} times over one batch ({reason}): see Ray's logs"
+            ) from error
+
+    def close(self) -> None:
+        for actor in self.actors:
+            self._ray.kill(actor)
+
+
+class Worker:
+    """The actor. Its model is loaded by its first batch."""
+
+    def __init__(self, embedder: str) -> None:
+        from pyrag.retrieval.embedding import open_embedder
+
+        self._embedder = open_embedder(embedder, timeout=_TIMEOUT)
+        self._runner = asyncio.Runner()
+
+    def pid(self) -> int:
+        return os.getpid()
+
+    def embed(self, texts: list[str]) -> Any:
+        return self._runner.run(self._embedder.embed_passages(texts))
+
+    def build(self, job: Job) -> Segment:
+        return build_segment(job)
