@@ -159,6 +159,11 @@ def _missing_sub_queries(tree: ast.Module, sub_queries: Sequence[str]) -> Iterat
         node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ).casefold()
     for query in sub_queries:
-        names = [name.casefold() for name in _NAME.findall(query)[0 if query[:1].islower() else 1 :]]
+        names = names_in(query)
         if names and not any(name in texts for name in names):
             yield Problem(f"the sub-query {query!r} never appears in the program")
+
+
+def names_in(query: str) -> list[str]:
+    """Words of a query that are names or numbers, in lower case; its first word says nothing."""
+    return [name.casefold() for name in _NAME.findall(query)[0 if query[:1].islower() else 1 :]]

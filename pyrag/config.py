@@ -58,6 +58,7 @@ class Settings:
     unknown: Literal["repair", "allow"] = "repair"
     rounds: int | None = None  # most rounds of an iterative method (iter-retgen, ircot, …); None: its own default
     parallel: bool = True
+    stream: bool = True  # begin to retrieve and to run the program while it is still being written
     max_calls: int = 20  # model calls a question
     max_tokens: int | None = None  # prompt and completion tokens a question
     price_in: float | None = None  # of a million prompt tokens, in any currency

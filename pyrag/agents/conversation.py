@@ -5,10 +5,13 @@ Left out: what a reply means. A caller parses `ask()` and, where that fails, cal
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 from pyrag.trace import Usage
+
+Watch = Callable[[], Callable[[str], None]]
 
 _SHOWN = 8_000  # characters of a bad reply that its author sees again
 _MOST_TOKENS = 8_192
@@ -16,12 +19,16 @@ CUT_OFF = "it was cut off at the limit of {tokens} tokens: be shorter"
 
 
 class Conversation:
-    """State of one agent call: usage and raw replies, the bad ones included."""
+    """State of one agent call: usage and raw replies, the bad ones included. Where the model can show a reply while it
+    writes, `watch` is called for each, and what it returns with each piece."""
 
-    def __init__(self, model: ChatModel, sampling: Sampling, system: str, user: str) -> None:
+    def __init__(
+        self, model: ChatModel, sampling: Sampling, system: str, user: str, watch: Watch | None = None
+    ) -> None:
         self.usage = Usage()
         self._model = model
         self._sampling = sampling
+        self._watch = watch
         self._opening = (Message("system", system), Message("user", user))
         self._replies: list[Reply] = []
 
@@ -53,7 +60,11 @@ class Conversation:
         return f"{problem}; {CUT_OFF.format(tokens=self._sampling.max_tokens)}"
 
     async def _complete(self, messages: tuple[Message, ...]) -> str:
-        reply = await self._model.complete(messages, self._sampling)
+        stream = getattr(self._model, "stream", None)
+        if self._watch is not None and stream is not None:
+            reply: Reply = await stream(messages, self._sampling, self._watch())
+        else:
+            reply = await self._model.complete(messages, self._sampling)
         self._replies.append(reply)
         self.usage += usage_of(reply)
         return reply.text

@@ -7,11 +7,13 @@ do about an unknown answer, and every fault of a service, which passes through u
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from pyrag.agents.conversation import Conversation
+from pyrag.agents.drafting import DraftReader, OnDraft
 from pyrag.agents.fitting import FittingAnswerer
 from pyrag.agents.opera import LLMAnalyst, LLMGoalPlanner, LLMRewriter
 from pyrag.agents.parsing import parse_sub_queries
@@ -68,6 +70,11 @@ class LLMPlanner:
     model: ChatModel
     prompts: Prompts
     sampling: Sampling = Sampling()
+    on_draft: OnDraft | None = None  # called with each program as far as it is written
+
+    def drafting(self, on_draft: OnDraft) -> LLMPlanner:
+        """This planner, showing its programs while it writes them."""
+        return replace(self, on_draft=on_draft)
 
     async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
         if sub_queries is None:
@@ -93,7 +100,8 @@ class LLMPlanner:
         return Plan(plan.source, plan.usage, (), plan.raw, "the planner wrote a program but no list of sub-queries")
 
     def _talk(self, system: str, user: str) -> Conversation:
-        return Conversation(self.model, self.sampling, self.prompts.render(system), user)
+        watch = None if self.on_draft is None else partial(_reading_drafts, self.on_draft)
+        return Conversation(self.model, self.sampling, self.prompts.render(system), user, watch)
 
     async def _program(self, talk: Conversation, question: str) -> Plan:
         reply = await talk.ask()
@@ -109,6 +117,10 @@ class LLMPlanner:
             f"{self.model.name} wrote no program that compiles in {RETRIES + 1} replies "
             f"({' '.join(problem.split())[:200]}): try another model for the plan (--plan-llm)"
         )
+
+
+def _reading_drafts(on_draft: OnDraft) -> Callable[[str], None]:
+    return DraftReader(on_draft).feed
 
 
 def _read_program(reply: str) -> tuple[str, str | None]:

@@ -15,6 +15,7 @@ from pyrag.errors import BadOutputError
 MAX_SOURCE = 64 * 1024  # bytes, as in the sandbox's own limit
 
 _FENCE = re.compile(r"(```+|~~~+)[ \t]*([\w+-]*)[ \t]*\n(.*?)(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
+_NOTHING = "(?!)"
 _PAYLOAD = r"(?:```|~~~)\s*(?:python|py)\b"
 _PRIMITIVE = re.compile(r"\b(?:retrieve|answer)\s*\(")
 _RESULT = re.compile(r"^\s*final_answer\b[^=\n]*=", re.MULTILINE)
@@ -28,14 +29,29 @@ _SINGLE = "‘’‚‛"
 
 def parse_program(text: str) -> str:
     """The program of a reply; it may still have syntax errors. Raises `BadOutputError` where there is none."""
-    rest = split_thinking(text.replace("\r\n", "\n"), _PAYLOAD)[1]
-    source = _fenced(rest) if _FENCE.search(rest) else _bare(rest)
-    source = textwrap.dedent(source).strip("\n").rstrip()
+    source = _source_in(text, _PAYLOAD)
     if not source.strip():
         raise BadOutputError("it holds no program")
     if len(source.encode("utf-8", "replace")) > MAX_SOURCE:
         raise BadOutputError(f"its program is longer than {MAX_SOURCE // 1024} KiB")
     return repaired_quotes(source)
+
+
+def parse_draft(text: str) -> str:
+    """How the program of an unfinished reply begins, as far as that is seen from whole lines; empty where it is not.
+
+    Thinking that is not closed yet is no program, and prose without a fence is waited for.
+    """
+    if not _FENCE.search(text) and not _CODE_LINE.match(text.lstrip()):
+        return ""
+    source = _source_in(text, _NOTHING)
+    return f"{repaired_quotes(source)}\n" if source.strip() and len(source) <= MAX_SOURCE else ""
+
+
+def _source_in(text: str, payload: str) -> str:
+    rest = split_thinking(text.replace("\r\n", "\n"), payload)[1]
+    source = _fenced(rest) if _FENCE.search(rest) else _bare(rest)
+    return textwrap.dedent(source).strip("\n").rstrip()
 
 
 def _fenced(text: str) -> str:

@@ -7,10 +7,11 @@ reply in form; nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from pyrag.agents.coaching import Coach
 from pyrag.topology import Characterisation, Topology
 from pyrag.trace import Goal, Passage, Usage
 
@@ -151,6 +152,16 @@ class Planner(Protocol):
         ...
 
 
+class DraftingPlanner(Planner, Protocol):
+    """A planner that takes its time and can show a program while it writes it. Not every planner can: look for the
+    method."""
+
+    def drafting(self, on_draft: Callable[[str], None]) -> Planner:
+        """A planner that does the same, and calls `on_draft` with how each program begins as soon as further statements
+        of it are finished."""
+        ...
+
+
 class GoalPlanner(Protocol):
     async def plan(self, question: str) -> GoalPlan:
         """Sub-goals of the question; one that a single search settles stays a single goal."""
@@ -236,7 +247,7 @@ class Team:
 @dataclass(frozen=True, slots=True)
 class Agents:
     """One engine, ready for use. `name` is what traces and the command line show. Engines without a language model
-    have no `writer`. An `analyst` is an answerer that also judges whether the evidence suffices; without one, the
+    have no `writer` and no `coach`. An `analyst` is an answerer that also judges whether the evidence suffices; without one, the
     answerer does."""
 
     name: str
@@ -248,3 +259,4 @@ class Agents:
     analyst: Answerer | None = None
     rewriter: Rewriter | None = None
     team: Team | None = None
+    coach: Coach | None = None

@@ -173,6 +173,8 @@ def cost_line(trace: Trace) -> Text:
     parts = [f"{usage.model_calls} model calls", f"{usage.retrievals} retrievals", f"{tokens} tokens"]
     if trace.repairs:
         parts.append(f"{trace.repairs} repairs")
+    if usage.unused_calls or usage.unused_retrievals:
+        parts.append(f"{usage.unused_calls + usage.unused_retrievals} of them begun ahead in vain")
     if usage.cached_calls:
         parts.append(f"{usage.cached_calls} from the cache")
     if usage.cost is not None:

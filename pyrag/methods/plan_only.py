@@ -9,6 +9,7 @@ from __future__ import annotations
 from pyrag.agents.passages import fenced_passages
 from pyrag.config import Settings
 from pyrag.episode import Episode
+from pyrag.methods._ahead import Ahead
 from pyrag.methods._drive import Driver, reader
 from pyrag.methods.base import Result
 from pyrag.methods.pyrag import write_program
@@ -18,7 +19,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
     question = episode.question
     with Driver(episode) as driver:
         driver.need_writer("plan-only")
-        program = await write_program(episode, settings)
+        program = await write_program(episode, settings, Ahead(episode, on=False))
         episode.programs.append(program)
         found = await driver.retrieve(question, settings.topk)
         fence, documents = fenced_passages(found.passages)

@@ -8,6 +8,7 @@ from pyrag.agents.protocol import Decomposition, Plan
 from pyrag.config import Settings
 from pyrag.episode import Episode
 from pyrag.events import Decomposed
+from pyrag.methods._ahead import Ahead
 from pyrag.methods._repair import Draft, Revise, accepted, problems, revised, run_repaired
 from pyrag.methods.base import Result
 from pyrag.trace import Program
@@ -15,9 +16,10 @@ from pyrag.trace import Program
 
 async def answer(episode: Episode, settings: Settings) -> Result:
     """Raises `ProgramFailedError` where the last repair failed too."""
-    revise = partial(_revise, episode)
-    program = await _heed_checks(episode, await write_program(episode, settings), revise)
-    return await run_repaired(episode, program, revise, settings.repairs)
+    async with Ahead(episode, on=settings.stream) as ahead:
+        revise = partial(_revise, episode, ahead)
+        program = await _heed_checks(episode, await write_program(episode, settings, ahead), revise)
+        return await run_repaired(episode, program, revise, settings.repairs)
 
 
 async def _heed_checks(episode: Episode, program: Program, revise: Revise) -> Program:
@@ -49,15 +51,17 @@ async def decompose(episode: Episode) -> None:
         episode.warn(decomposition.note)
 
 
-async def write_program(episode: Episode, settings: Settings) -> Program:
+async def write_program(episode: Episode, settings: Settings, ahead: Ahead) -> Program:
     """The first program, with its sub-queries set on the episode."""
-    agents, question = episode.agents, episode.question
+    question = episode.question
     if not settings.joint:
         await decompose(episode)
+        ahead.search(episode.sub_queries)
     given = None if settings.joint else list(episode.sub_queries)
-    plan = await episode.ledger.call(
-        "plan", {"question": question, "sub_queries": given}, lambda: agents.planner.plan(question, given), Plan
-    )
+    with ahead.watching() as planner:
+        plan = await episode.ledger.call(
+            "plan", {"question": question, "sub_queries": given}, lambda: planner.plan(question, given), Plan
+        )
     if settings.joint:
         episode.sub_queries = plan.sub_queries or (question,)
         episode.observer(Decomposed(episode.sub_queries))
@@ -68,13 +72,14 @@ def _draft(episode: Episode, plan: Plan, origin: str) -> Draft:
     return Draft(Program(plan.source, planner=episode.agents.name, origin=origin), plan.note)
 
 
-async def _revise(episode: Episode, program: Program, error: str, origin: str) -> Draft:
+async def _revise(episode: Episode, ahead: Ahead, program: Program, error: str, origin: str) -> Draft:
     """The Plan agent's next program."""
     question, sub_queries = episode.question, list(episode.sub_queries)
-    plan = await episode.ledger.call(
-        "repair",
-        {"question": question, "sub_queries": sub_queries, "program": program.source, "error": error},
-        lambda: episode.agents.planner.repair(question, sub_queries, program.source, error),
-        Plan,
-    )
+    with ahead.watching() as planner:
+        plan = await episode.ledger.call(
+            "repair",
+            {"question": question, "sub_queries": sub_queries, "program": program.source, "error": error},
+            lambda: planner.repair(question, sub_queries, program.source, error),
+            Plan,
+        )
     return _draft(episode, plan, origin)
