@@ -13,6 +13,7 @@ from pyrag.cli.cache import cache_app
 from pyrag.cli.data import data_app
 from pyrag.cli.experience import experience_app
 from pyrag.cli.index_app import index_app
+from pyrag.cli.train import train_app
 
 app = typer.Typer(
     name="pyrag",
@@ -32,6 +33,7 @@ app.add_typer(experience_app, name="experience")
 app.add_typer(index_app, name="index")
 app.add_typer(trace_app, name="trace")
 app.add_typer(sandbox_app, name="sandbox")
+app.add_typer(train_app, name="train")
 
 
 def _version(wanted: bool) -> None:

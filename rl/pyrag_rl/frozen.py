@@ -127,41 +127,50 @@ class Frozen:
         score = await self._scores.get(key, lambda: self.score(row, completion))
         if score.error in OUTSIDE:  # it may be well again when the same is asked next
             self._scores.forget(key)
-        self.keep(score, row, extra_info.get("global_steps"))
-        return self.shuffled(score) if self.config.shuffle_rewards else score.numbers()
+        return self.told(score, row, extra_info.get("global_steps"))
 
     async def score(self, row: TrainRow, completion: str) -> Score:
         """The score of a completion; whatever went wrong is in it."""
+        async with self._slots:
+            return await self.guarded(self._reward(row, completion, self))
+
+    async def guarded(self, work: Awaitable[Score]) -> Score:
+        """What `work` comes to, in time or not; what it raises becomes a reason."""
         began = time.perf_counter()
         limit = None if self.settings.deadline is None else self.settings.deadline + _BEYOND_DEADLINE
-        async with self._slots:
-            try:
-                async with asyncio.timeout(limit):
-                    score = await self._reward(row, completion, self)
-            except TimeoutError:
-                score = Score(error="timeout", detail=f"no score within {limit:g} s")
-            except BadOutputError as error:
-                score = Score(error="bad_form", detail=str(error))
-            except (ServiceError, SandboxError) as error:
-                score = Score(error="service", detail=str(error))
-            except Exception as error:  # one fault of ours must not end a run of days: it is counted, and shown
-                logger.exception("a completion could not be scored")
-                score = Score(error="crash", detail=f"{type(error).__name__}: {error}")
+        try:
+            async with asyncio.timeout(limit):
+                score = await work
+        except TimeoutError:
+            score = Score(error="timeout", detail=f"no score within {limit:g} s")
+        except BadOutputError as error:
+            score = Score(error="bad_form", detail=str(error))
+        except (ServiceError, SandboxError) as error:
+            score = Score(error="service", detail=str(error))
+        except Exception as error:  # one fault of ours must not end a run of days: it is counted, and shown
+            logger.exception("a completion could not be scored")
+            score = Score(error="crash", detail=f"{type(error).__name__}: {error}")
         return replace(score, seconds=time.perf_counter() - began)
 
-    def shuffled(self, score: Score) -> dict[str, float]:
-        """The control: a score that some completion got, whichever; its parts stay those of the completion."""
+    def told(self, score: Score, row: TrainRow, weights: int | None) -> dict[str, float]:
+        """What verl is told of a score, which is kept as well. `weights` counts the steps that made them.
+
+        With `shuffle_rewards` the reward is one that some completion got, whichever; the parts stay what they are.
+        """
+        self.keep(score, row, weights)
+        if not self.config.shuffle_rewards:
+            return score.numbers()
         self._pool.append(score.score)
         return {**score.numbers(), "score": self._random.choice(self._pool)}
 
-    def keep(self, score: Score, row: TrainRow, step: int | None) -> None:
+    def keep(self, score: Score, row: TrainRow, weights: int | None) -> None:
         """Leaves the score in the run folder, and now and then its trace."""
         if self._folder is None:
             return
         import msgspec
 
         self._count += 1
-        named = {"step": step, "id": row.id, "split": row.split, "reason": score.error, "detail": score.detail}
+        named = {"step": weights, "id": row.id, "split": row.split, "reason": score.error, "detail": score.detail}
         line = {**named, **score.numbers()}
         _append(self._folder.scores, msgspec.json.encode(line))
         if score.trace is not None and self.config.trace_every and self._count % self.config.trace_every == 0:

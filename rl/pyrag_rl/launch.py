@@ -63,7 +63,7 @@ def train(config: TrainConfig, *, console: Console = print) -> RunFolder:
     console(f"training the {config.agent} agent: {steps} steps{went_on}; all that verl prints is in {folder.log}")
     temp = tempfile.mkdtemp(prefix="pyrag-ray-")
     try:
-        _run(config, folder, temp, Watch(folder, config, steps, console))
+        run_verl(command_of(config, folder, temp), config, folder, Watch(folder, config, steps, console))
     finally:
         _end_leftovers(temp)
         shutil.rmtree(temp, ignore_errors=True)
@@ -119,26 +119,32 @@ def environment(config: TrainConfig, folder: RunFolder) -> dict[str, str]:
 
 def composed(config: TrainConfig) -> str:
     """The YAML that verl makes of the config. Raises `ConfigError` where verl does not know a key."""
+    config = absolute(config)
+    return composed_by("ppo_trainer", verl_overrides(config, RunFolder(Path(config.out))))
+
+
+def composed_by(name: str, overrides: list[str]) -> str:
+    """The YAML of one of verl's configs with overrides. Raises `ConfigError`."""
     try:
         from hydra import compose, initialize_config_module
         from hydra.errors import HydraException
         from omegaconf import OmegaConf
     except ImportError as error:
         raise ConfigError(f"what verl composes can be shown where verl is installed: {preflight.INSTALL}") from error
-    folder = RunFolder(Path(absolute(config).out))
     try:
         with initialize_config_module("verl.trainer.config", version_base=None):
-            made = compose("ppo_trainer", overrides=verl_overrides(absolute(config), folder))
+            made = compose(name, overrides=overrides)
     except (HydraException, ModuleNotFoundError) as error:
         raise ConfigError(f"this verl does not take our settings ({error}): install verl 0.9.1") from error
     text: str = OmegaConf.to_yaml(made)
     return text
 
 
-def _run(config: TrainConfig, folder: RunFolder, temp: str, watch: Watch) -> None:
-    folder.overrides.write_text("\n".join(verl_overrides(config, folder, temp)) + "\n", encoding="utf-8")
+def run_verl(command: list[str], config: TrainConfig, folder: RunFolder, watch: Watch) -> None:
+    """One session of a trainer of verl, to its end. Raises `TrainingFailedError`."""
+    folder.overrides.write_text("\n".join(one for one in command if "=" in one) + "\n", encoding="utf-8")
     session = {"VERL_FILE_LOGGER_PATH": str(folder.new_metrics_file())}
-    command, env = command_of(config, folder, temp), {**os.environ, **environment(config, folder), **session}
+    env = {**os.environ, **environment(config, folder), **session}
     with folder.log.open("ab") as log:
         began = log.tell()
         process = subprocess.Popen(  # noqa: S603  our own interpreter and module

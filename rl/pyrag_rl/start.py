@@ -1,0 +1,50 @@
+"""Which trainer a config belongs to: verl's GRPO, verl's supervised one, or the embedded reader's own."""
+
+from __future__ import annotations
+
+import shlex
+from importlib import import_module
+from pathlib import Path
+
+from pyrag.errors import ConfigError
+from pyrag_rl.config import TrainConfig
+from pyrag_rl.launch import Console
+
+EMBEDDED = "embedded"
+
+
+def start(config: TrainConfig, *, console: Console = print, dry_run: bool = False) -> None:
+    """Runs what the config asks for; `dry_run` shows it only. Raises `PyRAGError`."""
+    if config.model == EMBEDDED:
+        _train_embedded(config, console)
+    elif dry_run:
+        show(config, console)
+    elif config.algorithm == "sft":
+        from pyrag_rl.sft import train_sft
+
+        train_sft(config, console=console)
+    else:
+        from pyrag_rl.launch import train
+
+        train(config, console=console)
+
+
+def show(config: TrainConfig, console: Console = print) -> None:
+    """The config that verl composes (what it is told, where verl is not installed), and the command."""
+    from pyrag_rl import launch, preflight, sft
+    from pyrag_rl.folder import RunFolder
+
+    preflight.check_named(config)
+    trainer = sft if config.algorithm == "sft" else launch
+    folder = RunFolder(Path(config.out))
+    try:
+        console(trainer.composed(config))
+    except ConfigError as error:
+        console(f"# {error}")
+    console(shlex.join(trainer.command_of(config, folder)))
+
+
+def _train_embedded(config: TrainConfig, console: Console) -> None:
+    if config.agent != "answer":
+        raise ConfigError(f"the embedded model has a trainable answer agent only, not {config.agent}")
+    import_module("pyrag_rl.span_policy.train").run(config, console)
