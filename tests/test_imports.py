@@ -17,8 +17,8 @@ FORBIDDEN = {
     "rl/pyrag_rl": {"benchmarks", "tests"},
     "benchmarks": {"tests"},
 }
-# The one door from the command line to training: its functions may import what its start-up may not.
-DOORS = {"pyrag/cli/train.py": {"pyrag_rl"}}
+# The doors from the command line to training: their functions may import what its start-up may not.
+DOORS = {f"pyrag/cli/{name}.py": {"pyrag_rl"} for name in ("train", "train_data")}
 # Layers of pyrag, lowest first: a module may import its own layer and those below it.
 LAYERS = [
     {"errors", "topology", "trace", "trajectory", "config", "events", "http_client", "http_faults", "ray_cluster"},

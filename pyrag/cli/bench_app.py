@@ -72,7 +72,7 @@ def bench(
         "index": None if index is None else str(index), "cache": cache, "max_cost": max_cost,
     }  # fmt: skip
     request = Request(
-        settings=load_settings(flags, config=config), sets=_names(sets), methods=_names(method), limit=limit, seed=seed,
+        settings=load_settings(flags, config=config), sets=names(sets), methods=names(method), limit=limit, seed=seed,
         data=data, split=split, out=out, corpora=corpus or (), index_dir=index_dir, workers=workers, ray=ray,
         resume_steps=resume_steps, as_json=json,
     )  # fmt: skip
@@ -107,13 +107,13 @@ def show(
     if agents:
         from pyrag.cli.bench_agents import show_agents
 
-        show_agents(run, sets=_names(sets), methods=_names(method), as_json=json)
+        show_agents(run, sets=names(sets), methods=names(method), as_json=json)
     elif errors or kind:
-        show_errors(run, kind=kind, limit=limit, sets=_names(sets), methods=_names(method), as_json=json)
+        show_errors(run, kind=kind, limit=limit, sets=names(sets), methods=names(method), as_json=json)
     else:
-        show_run(run, sets=_names(sets), methods=_names(method), as_json=json)
+        show_run(run, sets=names(sets), methods=names(method), as_json=json)
 
 
-def _names(given: list[str] | None) -> list[str]:
+def names(given: list[str] | None) -> list[str]:
     """Names that may be repeated options or joined by commas, each once."""
     return list(dict.fromkeys(name.strip() for one in given or () for name in one.split(",") if name.strip()))

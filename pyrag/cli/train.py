@@ -7,9 +7,13 @@ from typing import Annotated
 
 import typer
 
+from pyrag.cli import train_data
+
 train_app = typer.Typer(
     help="Train an agent by verl, with rewards from the pipeline that answers users.", rich_markup_mode=None
 )
+
+train_app.command("data")(train_data.data)
 
 Run = Annotated[Path, typer.Argument(help="The run folder: the --out of pyrag train.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

@@ -71,6 +71,7 @@ class TrainConfig:
 
     # High-score sample selection (MAPGRPO, eq. 11).
     prescored: str | None = None  # the file of pre-scored candidates; None: none is injected
+    least_score: float = 0.7  # of a pre-scored candidate; a question whose best has less gets none
     injected: Literal["no_gradient", "gradient"] = "no_gradient"  # whether an injected sample is learnt from itself
 
     # The runtime that rewards are made by: any of `pyrag.Settings`, for the frozen agents, retriever and limits.

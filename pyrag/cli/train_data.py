@@ -1,0 +1,120 @@
+"""`pyrag train data`: training sets from data sets and from runs of `pyrag bench`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pyrag.cli import options
+from pyrag.cli.bench_app import names
+
+if TYPE_CHECKING:
+    from pyrag_rl.data.build import Built, Request
+
+
+def data(
+    tasks: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TASK...",
+            help="answer, synthesis (answers without documents), plan, decompose; OPERA's goals, analysis, rewrite.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The Parquet file to write.")],
+    folder: Annotated[Path | None, typer.Option("--data", help="Folder with one folder a set.")] = None,
+    sets: Annotated[list[str] | None, typer.Option("--sets", help="Sets of it, with commas or repeated.")] = None,
+    split: Annotated[str, typer.Option(help="Which questions: train, or '' for a set's only ones.")] = "train",
+    from_run: Annotated[
+        list[Path] | None, typer.Option("--from-run", help="A run of pyrag bench; repeatable.", show_default=False)
+    ] = None,
+    method: Annotated[list[str] | None, typer.Option("--method", help="Of the runs, only these methods.")] = None,
+    sft: Annotated[
+        bool, typer.Option("--sft", help="Write prompts with the replies of questions that came out right.")
+    ] = False,
+    eval_out: Annotated[Path | None, typer.Option(help="Another file, for the questions of --eval-share.")] = None,
+    eval_share: Annotated[float, typer.Option(help="Share of the questions to evaluate on.", min=0, max=1)] = 0.0,
+    held_out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Questions that must not be learnt from: a set, a run or a Parquet file.", show_default=False
+        ),
+    ] = None,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Leave such questions out instead of refusing them.")
+    ] = False,
+    depths: Annotated[str, typer.Option(help="Passages of a prompt: one of these for each question.")] = "3,5,8,10",
+    limit: Annotated[int | None, typer.Option(help="Questions a set.", min=1)] = None,
+    seed: Annotated[int, typer.Option(help="Of the samples.")] = 0,
+    corpus: Annotated[list[Path] | None, typer.Option(help="Documents for sets without a corpus.")] = None,
+    index: options.Index = None,
+    retriever: options.RetrieverUrl = None,
+    index_dir: Annotated[Path, typer.Option(help="Where indexes are built and kept.")] = Path("runs/indexes"),
+    llm: options.Llm = None,
+    topk: options.TopK = None,
+    prompts: options.Prompts = None,
+    concurrency: options.Concurrency = None,
+    json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+    config: options.Config = None,
+) -> None:
+    """Write a training set. Prompts are those that the agents send when they answer users."""
+    from pyrag.config import load_settings
+    from pyrag.evaluation.suite import Given
+    from pyrag_rl.data.build import Request, build
+
+    flags = {"llm": llm, "topk": topk, "prompts": prompts, "concurrency": concurrency}
+    request = Request(
+        tasks=names(tasks), out=out, data=folder, sets=names(sets), split=split, runs=from_run or (),
+        methods=names(method), limit=limit, seed=seed, depths=_numbers(depths), held_out=held_out or (),
+        leave_out=leave_out, eval_out=eval_out, eval_share=eval_share, sft=sft,
+        given=Given(tuple(corpus or ()), Path(index) if index else None, retriever, index_dir),
+        settings=load_settings(flags, config=config),
+    )  # fmt: skip
+    with _progress() as tell:
+        built = build(request, tell)
+    _print(request, built, as_json=json)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    from pyrag.errors import UsageError
+
+    try:
+        return tuple(int(one) for one in text.split(","))
+    except ValueError:
+        raise UsageError(f"--depths takes numbers with commas, such as 3,5,8,10, not {text!r}") from None
+
+
+@contextmanager
+def _progress() -> Iterator[Any]:
+    """A line on stderr, on a terminal only."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status("") as status:
+        yield lambda built: status.update(f"{built.questions} questions · {built.by_source.total()} rows")
+
+
+def _print(request: Request, built: Built, *, as_json: bool) -> None:
+    if as_json:
+        import msgspec
+
+        print(msgspec.json.encode({"out": str(request.out), **msgspec.to_builtins(built)}).decode())
+        return
+    aside = f", {built.eval_rows} in {request.eval_out}" if request.eval_out else ""
+    print(f"{built.rows} rows in {request.out}{aside}, from {built.questions} questions")
+    print("by set: " + ", ".join(f"{name} {count}" for name, count in built.by_source.items()))
+    if built.sufficient:
+        print("documents: " + ", ".join(f"{name} {count}" for name, count in built.sufficient.items()))
+    if built.dropped:
+        print("left out: " + ", ".join(f"{count} {why}" for why, count in built.dropped.items()))
+    print(f"longest prompt: about {built.longest} tokens (a training run leaves out what exceeds its prompt_tokens)")
+    print(
+        "held out: " + (", ".join(built.held_out) or "nothing"), file=sys.stderr if not built.held_out else sys.stdout
+    )
