@@ -37,12 +37,13 @@ def page(report: Report) -> str:
     note = ""
     if report.summary.failed:
         note = f'<p class="failed">{escape(failed_note(report.summary).strip("*"))}</p>'
-    body = "".join(_section(report, one) for one in report.sections)
-    head = f'<meta charset="utf-8"><title>Benchmark report</title><style>{_STYLE}</style>'
-    return (
-        f'<!doctype html>\n<html lang="en"><head>{head}</head>\n'
-        f"<body><h1>Benchmark report</h1>{note}{body}</body></html>\n"
-    )
+    return document("Benchmark report", note + "".join(_section(report, one) for one in report.sections))
+
+
+def document(title: str, body: str) -> str:
+    """A whole page; `body` is HTML."""
+    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body><h1>{escape(title)}</h1>{body}</body></html>\n'
 
 
 def _section(report: Report, section: Section) -> str:
@@ -51,11 +52,11 @@ def _section(report: Report, section: Section) -> str:
         parts.append(f"<p>{escape(section.text)}</p>")
     parts += [_PLOTS[name](report) for name in section.plots]
     if section.table:
-        parts.append(_table(section.table))
+        parts.append(table_html(section.table))
     return "\n".join(parts) + "\n"
 
 
-def _table(table: Table) -> str:
+def table_html(table: Table) -> str:
     def cells(tag: str, row: list[str]) -> str:
         classes = ((("figure " if i >= table.left else "") + _mark(table.header[i])).strip() for i in range(len(row)))
         pairs = zip(classes, row, strict=True)
@@ -85,7 +86,7 @@ def _cost(report: Report) -> str:
     plots = [svg.scatter("Accuracy against model calls", calls, "model calls a question", "EM, average of the sets")]
     if any(x for x, _ in tokens.values()):
         plots.append(svg.scatter("Accuracy against tokens", tokens, "tokens a question", "EM, average of the sets"))
-    return _plots(plots)
+    return plots_html(plots)
 
 
 def _seconds(report: Report) -> str:
@@ -93,7 +94,7 @@ def _seconds(report: Report) -> str:
     for one in report.summary.averages:
         own = [stats.all.timing.seconds for stats in report.summary.sets if stats.method == one.method]
         points[one.method] = (sum(own) / len(own), 100 * one.em)
-    return _plots([svg.scatter("Accuracy against time", points, "seconds a question", "EM, average of the sets")])
+    return plots_html([svg.scatter("Accuracy against time", points, "seconds a question", "EM, average of the sets")])
 
 
 def _hops(report: Report) -> str:
@@ -110,7 +111,7 @@ def _hops(report: Report) -> str:
         }
         groups = [f"hop {n}" for n in range(1, deepest + 1)]
         plots.append(svg.grouped_bars(name, groups, series, "gold passage found, %"))
-    return _legend(report) + _plots(plots)
+    return _legend(report) + plots_html(plots)
 
 
 def _failures(report: Report) -> str:
@@ -119,21 +120,21 @@ def _failures(report: Report) -> str:
     names = {"right": "right", **KINDS}
     colours = {names[kind]: fill for kind, fill in _KIND_COLOURS.items() if kind in present}
     bars = {label: {names[kind]: share for kind, share in one.items()} for label, one in shares.items()}
-    return svg.legend(colours) + _plots([svg.stacked_bars("All questions, %", bars, colours)])
+    return svg.legend(colours) + plots_html([svg.stacked_bars("All questions, %", bars, colours)])
 
 
 def _latency(report: Report) -> str:
     seconds = {label: [row.seconds for row in report.rows if row.method == label] for label in report.labels}
     lines = {label: svg.cumulative(values) if values else [] for label, values in seconds.items()}
     plot = svg.curves("Latency: share of questions answered within", lines, "seconds", "questions, %")
-    return _legend(report) + _plots([plot])
+    return _legend(report) + plots_html([plot])
 
 
 def _has_rows(report: Report, label: str) -> bool:
     return any(row.method == label for row in report.rows)
 
 
-def _plots(plots: list[str]) -> str:
+def plots_html(plots: list[str]) -> str:
     return f'<div class="plots">{"".join(plots)}</div>'
 
 

@@ -105,8 +105,8 @@ def open_run(folder: Path, identity: Mapping[str, Any], session: Mapping[str, An
     """
     _check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with _lock(folder):
-        sessions = _register(folder, _plain({**identity, "format": FORMAT}), dict(session))
+    with locked(folder):
+        sessions = _register(folder, plain({**identity, "format": FORMAT}), dict(session))
         (folder / "traces").mkdir(exist_ok=True)
         writer = RunWriter(folder, _recover(folder), sessions)
         try:
@@ -125,7 +125,7 @@ def _check_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _lock(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Held while the process lives, however it ends."""
     with (folder / "lock").open("a+") as file:
         try:
@@ -183,7 +183,7 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
             yield prefix + key, value
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """As it will be read back, so that it can be compared."""
     return json.loads(json.dumps(value))
 

@@ -120,11 +120,22 @@ def stacked_bars(title: str, bars: Mapping[str, Mapping[str, float]], colours: M
     return _svg(WIDTH, 34 + row * len(bars), title, parts)
 
 
-def curves(title: str, lines: Mapping[str, Points], x_name: str, y_name: str) -> str:
-    """Lines from 0 to 100 per cent."""
-    longest = max((x for points in lines.values() for x, _ in points), default=1.0)
-    frame = Frame(title, (0, _ceiling(longest)), (0, 100), (x_name, y_name))
+def curves(
+    title: str,
+    lines: Mapping[str, Points],
+    x_name: str,
+    y_name: str,
+    *,
+    highest: float | None = 100,
+    dots: Points = (),
+) -> str:
+    """Lines from 0 to `highest`, per cent by default; None: to what there is. `dots` are drawn below them."""
+    drawn = [*dots, *(point for points in lines.values() for point in points)]
+    longest = max((x for x, _ in drawn), default=1.0)
+    top = _ceiling(max((y for _, y in drawn), default=1.0)) if highest is None else highest
+    frame = Frame(title, (0, _ceiling(longest)), (0, top), (x_name, y_name))
     frame.x_ticks()
+    frame.parts += [f'<circle cx="{frame.px(x):.1f}" cy="{frame.py(y):.1f}" r="2" fill="#999999"/>' for x, y in dots]
     for position, points in enumerate(lines.values()):
         path = " ".join(f"{frame.px(x):.1f},{frame.py(y):.1f}" for x, y in points)
         stroke = f'fill="none" stroke="{colour(position)}" stroke-width="2"'

@@ -122,6 +122,17 @@ class ReplyStore:
             replies, size = db.execute("SELECT replies, bytes FROM total").fetchone()
         return CacheInfo(str(self.path), replies, size, self.path.stat().st_size)
 
+    def tokens(self) -> int:
+        """Tokens of all replies that are there, prompts included."""
+        if not self.path.is_file():
+            return 0
+        with self._opened() as db:
+            (total,) = db.execute(
+                "SELECT total(json_extract(reply, '$.prompt_tokens') + json_extract(reply, '$.completion_tokens')) "
+                "FROM replies"
+            ).fetchone()
+        return int(total)
+
     def clear(self) -> CacheInfo:
         """Deletes all replies, or the files where they are damaged; says what there was."""
         try:
