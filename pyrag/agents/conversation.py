@@ -60,7 +60,7 @@ class Conversation:
         return f"{problem}; {CUT_OFF.format(tokens=self._sampling.max_tokens)}"
 
     async def _complete(self, messages: tuple[Message, ...]) -> str:
-        stream = getattr(self._model, "stream", None)
+        stream = getattr(self._model, "stream", None) if getattr(self._model, "streaming", True) else None
         if self._watch is not None and stream is not None:
             reply: Reply = await stream(messages, self._sampling, self._watch())
         else:

@@ -84,7 +84,7 @@ class OpenAIChat:
         max_in_flight: int = MOST,
     ) -> None:
         self._model = model
-        self._streams = True  # until the server refuses
+        self.streaming = True  # until the server refuses
         self._support: defaultdict[str, Support] = defaultdict(Support)
         self._asked = False
         self._context_tokens: int | None = None
@@ -120,7 +120,7 @@ class OpenAIChat:
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
         """In one piece where the server cannot stream, and where the reply must keep to a form."""
-        if not self._streams or constraint_of(sampling) is not None:
+        if not self.streaming or constraint_of(sampling) is not None:
             reply = await self.complete(messages, sampling)
             on_text(reply.text)
             return reply
@@ -133,7 +133,7 @@ class OpenAIChat:
             if error.status not in _NO_STREAM:
                 raise
             reply = await self._post(body)  # servers word it differently: a refusal for another reason comes again
-            self._streams = False
+            self.streaming = False
         if not shown.pieces:
             on_text(reply.text)
         return reply

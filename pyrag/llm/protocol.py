@@ -69,7 +69,10 @@ class ModelLister(Protocol):
 
 
 class StreamingChatModel(ChatModel, Protocol):
-    """One that can show a reply while it is being written. Not every chat model can: look for the method."""
+    """One that can show a reply while it is being written. Not every chat model can: look for the method.
+
+    One that finds out only from its server has an attribute `streaming`, False once replies come in one piece.
+    """
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
         """Like `complete`. `on_text` gets the pieces of the text, in order, in the caller's event loop; together they

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from functools import cache
 from types import ModuleType
 from typing import Protocol, cast
 
@@ -25,9 +26,10 @@ class Method(Protocol):
     async def __call__(self, episode: Episode, settings: Settings) -> Result: ...
 
 
-def method_names() -> list[str]:
+@cache
+def method_names() -> tuple[str, ...]:
     names = (info.name for info in pkgutil.iter_modules(__path__))
-    return sorted(name.replace("_", "-") for name in names if name != "base" and not name.startswith("_"))
+    return tuple(sorted(name.replace("_", "-") for name in names if name != "base" and not name.startswith("_")))
 
 
 def get_method(name: str) -> Method:

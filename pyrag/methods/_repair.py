@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from pyrag.checks import Problem, check_plan
 from pyrag.episode import Episode
@@ -63,10 +64,15 @@ async def _run(episode: Episode, program: Program) -> Result | Failure:
     return Failure("\n".join(map(str, fatal)), str(fatal[0]), cause="check")
 
 
-def problems(episode: Episode, program: Program) -> list[Problem]:
+def problems(episode: Episode, program: Program) -> tuple[Problem, ...]:
+    return _problems(program.source, episode.sub_queries)
+
+
+@lru_cache(maxsize=256)  # programs are checked when they are written, and before they run
+def _problems(source: str, sub_queries: tuple[str, ...]) -> tuple[Problem, ...]:
     from pyrag_sandbox.helpers import HELPERS
 
-    return check_plan(program.source, episode.sub_queries, PRIMITIVES, tuple(HELPERS))
+    return tuple(check_plan(source, sub_queries, PRIMITIVES, tuple(HELPERS)))
 
 
 async def revised(episode: Episode, program: Program, error: str, origin: str, revise: Revise) -> Program | None:

@@ -16,7 +16,7 @@ NOTHING = "<answer>unknown</answer>"
 
 
 def test_the_registry_is_the_folder() -> None:
-    assert method_names() == [
+    assert list(method_names()) == [
         "adaptive", "cot", "decompose-only", "direct", "ircot", "iter-retgen", "opera", "plan-only", "pyrag",
         "search-agent", "self-ask", "vanilla",
     ]  # fmt: skip
