@@ -212,7 +212,7 @@ def data(tmp_path: Path) -> Path:
         {"id": "2", "question": "Who wrote Dracula?", "answers": ["Bram Stoker"]},
     ]
     lines(folder / "train_questions.jsonl", train)
-    lines(folder / "questions.jsonl", [{"id": "m9", "question": "who wrote  Dracula", "answers": ["Stoker"]}])  # fmt: skip
+    lines(folder / "questions.jsonl", [{"id": "m9", "question": "who wrote  Dracula", "answers": ["S"]}])
     corpus = [{"id": one.id, "title": one.title, "text": one.text} for one in PASSAGES.values()]
     lines(folder / "train_corpus.jsonl", corpus)
     return folder.parent
