@@ -19,14 +19,14 @@ from typing import Protocol
 from pyrag.agents.protocol import Reading
 from pyrag.embedded.neural_decode import Span, trim
 from pyrag.embedded.neural_model import MODEL_FOLDER, Calibration, load
-from pyrag.embedded.reader import by_pattern
+from pyrag.embedded.reader import by_guess, by_pattern, read_views
 from pyrag.embedded.reader import read as read_lexically
 from pyrag.embedded.reader_text import fold
 from pyrag.embedded.reader_types import Want, analyse
-from pyrag.embedded.reader_view import view
+from pyrag.embedded.reader_view import View, views
 from pyrag.trace import UNKNOWN, Passage
 
-_COMPUTED = ("yesno", "choice")
+COMPUTED = ("yesno", "choice")  # kinds of questions that the lexical reader decides by comparing
 
 
 class Reader(Protocol):
@@ -54,19 +54,25 @@ class NeuralAnswerer:
         if passages is None:
             return read_lexically(query, None, self.eagerness)
         want = analyse(query)
-        if want.kind in _COMPUTED:
-            return read_lexically(query, passages, self.eagerness)
-        pages = [view(place, passage, want) for place, passage in enumerate(passages)]
-        if (found := by_pattern(want, pages, self.eagerness)) is not None:
-            return found
+        pages = views(want, passages)
+        if want.kind in COMPUTED:
+            return read_views(want, pages, passages, self.eagerness)
+        if (sure := by_pattern(want, pages, self.eagerness)) is not None:
+            return sure
         model = self.model
-        return answer(model, model.calibration, want, passages, self.eagerness)
+        found = candidates(model, want, passages, pages, by_guess(want, pages))
+        return answer(found, model.calibration, passages, self.eagerness)
 
-    def relevance(self, query: str, passage: Passage) -> float:
-        """How likely the passage answers the question, in [0, 1]; for gates and rerankers."""
-        calibration = self.model.calibration
-        found = ordered(candidates(self.model, analyse(query), [passage]), calibration)
-        return round(_probability(found[0].score(calibration), calibration), 4) if found else 0.0
+    def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
+        """How likely each passage answers the question, in [0, 1]; for gates and rerankers."""
+        model, want = self.model, analyse(query)
+        pages = views(want, passages)
+        found = candidates(model, want, passages, pages, by_pattern(want, pages) or by_guess(want, pages))
+        best = [0.0] * len(passages)
+        for each in found:
+            likely = _probability(each.score(model.calibration), model.calibration)
+            best[each.span.passage] = max(best[each.span.passage], likely)
+        return best
 
     @property
     def model(self) -> Reader:
@@ -89,12 +95,11 @@ class Candidate:
 
 
 def answer(
-    model: Reader, calibration: Calibration, want: Want, passages: Sequence[Passage], eagerness: float = 1.0
+    found: Sequence[Candidate], calibration: Calibration, passages: Sequence[Passage], eagerness: float = 1.0
 ) -> Reading:
-    found = ordered(candidates(model, want, passages), calibration)
     if not found:
         return Reading(UNKNOWN, False, (), "there is nothing to read", 0.0)
-    best = found[0]
+    best = ordered(found, calibration)[0]
     confidence = round(_probability(best.score(calibration), calibration), 4)
     if confidence * eagerness < calibration.threshold:
         return Reading(UNKNOWN, False, (), "no passage answers the question well enough", confidence)
@@ -107,11 +112,12 @@ def ordered(found: Sequence[Candidate], calibration: Calibration) -> list[Candid
     return sorted(found, key=lambda each: (-each.score(calibration), each.span.passage, each.span.start))
 
 
-def candidates(model: Reader, want: Want, passages: Sequence[Passage]) -> list[Candidate]:
-    """What the network marks in each passage, and the lexical reader's answer where the network missed it."""
+def candidates(
+    model: Reader, want: Want, passages: Sequence[Passage], pages: Sequence[View], said: Reading
+) -> list[Candidate]:
+    """What the network marks in each passage, and what the lexical reader `said` where the network missed it."""
     spans = model.spans(want.question, [(passage.title, passage.text) for passage in passages])
-    about = [view(place, passage, want).about for place, passage in enumerate(passages)]
-    said = read_lexically(want.question, passages)
+    about = [page.about for page in pages]
     sure = (said.confidence or 0.0) if said.known else 0.0
     found = []
     for span in spans:

@@ -18,7 +18,7 @@ from pyrag.embedded.reader_people import in_full
 from pyrag.embedded.reader_score import Guess, guess, names_seen
 from pyrag.embedded.reader_text import content_stem, fold, tidy
 from pyrag.embedded.reader_types import Want, analyse, split_aggregation
-from pyrag.embedded.reader_view import View, view
+from pyrag.embedded.reader_view import View, view, views
 from pyrag.embedded.reader_weights import SURENESS, WEIGHTS
 from pyrag.trace import UNKNOWN, Passage
 
@@ -52,29 +52,22 @@ def read(query: str, passages: Sequence[Passage] | None, eagerness: float = 1.0)
     if passages is None:
         return _aggregate(query, eagerness)
     want = analyse(query)
-    pages = [view(position, passage, want) for position, passage in enumerate(passages)]
+    return read_views(want, views(want, passages), passages, eagerness)
+
+
+def read_views(want: Want, pages: list[View], passages: Sequence[Passage], eagerness: float = 1.0) -> Reading:
+    """`read` for a question and passages that were made ready before."""
     if not want.question or not pages:
         return _unknown("there are no passages to read")
     if want.kind == "choice":
         return _choice(want, [about_option(option, passages) for option in want.options], pages)
     if want.kind == "yesno":
         return _verdict(decide(want, _named_things(want, pages))) or _unknown("no passage is about what is asked")
-    return _span(want, pages, eagerness)
+    return by_pattern(want, pages, eagerness) or by_guess(want, pages, eagerness)
 
 
-def evidence_score(query: str, passage: Passage) -> float:
-    """How likely the passage holds the answer to the query, in [0, 1]; for gates that drop passages unread."""
-    want = analyse(query)
-    page = view(0, passage, want)
-    pattern = _by_relation(want, [page])
-    best = guess(want, [page], WEIGHTS, SURENESS)
-    return round(max(pattern.confidence or 0.0 if pattern else 0.0, best.confidence if best else 0.0), 4)
-
-
-def _span(want: Want, pages: list[View], eagerness: float) -> Reading:
-    found = by_pattern(want, pages, eagerness)
-    if found is not None:
-        return found
+def by_guess(want: Want, pages: Sequence[View], eagerness: float = 1.0) -> Reading:
+    """What the general scorer finds where no pattern is sure, or unknown."""
     best = guess(want, pages, WEIGHTS, SURENESS)
     least = _least_certainty(want, best)
     if best is None or best.confidence * eagerness < least:

@@ -6,6 +6,7 @@ The match of a question's entity with a title is the strongest evidence a lexica
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyrag.embedded.reader_lexicon import HONORIFICS, words
@@ -34,6 +35,10 @@ class View:
     @property
     def lead(self) -> Sentence | None:
         return self.sentences[0] if self.sentences else None
+
+
+def views(want: Want, passages: Sequence[Passage]) -> list[View]:
+    return [view(position, passage, want) for position, passage in enumerate(passages)]
 
 
 def view(position: int, passage: Passage, want: Want) -> View:

@@ -87,10 +87,10 @@ async def test_aggregation_and_yes_no_need_no_network() -> None:
     assert (await reader.answer("Is Alpha an Indian film?", [ALPHA])).text in ("yes", "no", "unknown")
 
 
-def test_relevance_is_a_probability() -> None:
-    reader = answerer(3.0, -4.0)
-    assert reader.relevance("Who directed Alpha?", ALPHA) > 0.9
-    assert reader.relevance("Who directed Alpha?", BETA) < 0.1
+def test_evidence_is_a_probability_for_each_passage() -> None:
+    alpha, beta = answerer(3.0, -4.0).evidence("Who directed Alpha?", [ALPHA, BETA])
+    assert (alpha > 0.9, beta < 0.1) == (True, True)
+    assert answerer(3.0, -4.0).evidence("Who directed Alpha?", []) == []
 
 
 async def test_a_missing_model_says_what_to_do() -> None:

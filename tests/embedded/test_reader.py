@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyrag.embedded.reader import EmbeddedAnswerer, evidence_score, read
+from pyrag.embedded.reader import EmbeddedAnswerer, read
 from pyrag.trace import Passage
 
 IDA = Passage(
@@ -169,9 +169,3 @@ def test_no_passages_and_no_question() -> None:
 def test_reading_is_deterministic() -> None:
     question = "Which river does Dorn lie on?"
     assert read(question, ALL) == read(question, ALL)
-
-
-def test_evidence_score_prefers_the_passage_with_the_answer() -> None:
-    scores = {passage.id: evidence_score("Who directed The Blue Kite?", passage) for passage in ALL}
-    assert max(scores, key=lambda key: scores[key]) == "kite"
-    assert all(0.0 <= score <= 1.0 for score in scores.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrag.embedded.reader import evidence_score, read
+from pyrag.embedded.reader import read
 from pyrag.embedded.reader_text import fold, sentences, split_sentences, tidy
 from pyrag.trace import Passage
 
@@ -45,12 +45,6 @@ def test_aggregation_is_well_formed(facts: str, question: str) -> None:
     assert reading.known or reading.text == "unknown"
     assert reading.confidence is not None
     assert 0.0 <= reading.confidence <= 1.0
-
-
-@settings(max_examples=100, deadline=None)
-@given(_TEXTS, _TEXTS, _TEXTS)
-def test_evidence_score_is_a_share(question: str, title: str, text: str) -> None:
-    assert 0.0 <= evidence_score(question, Passage("p", title, text)) <= 1.0
 
 
 @settings(max_examples=200, deadline=None)

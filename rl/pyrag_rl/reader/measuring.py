@@ -11,19 +11,19 @@ from __future__ import annotations
 import json
 import math
 import random
-import re
-import string
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pyrag.embedded.neural import Candidate, Reader, answer, candidates, ordered
+from pyrag.embedded.neural import Candidate, Reader, candidates, ordered
 from pyrag.embedded.neural_decode import Span
 from pyrag.embedded.neural_model import Calibration, Model, load
+from pyrag.embedded.reader import read_views
 from pyrag.embedded.reader_types import analyse
+from pyrag.embedded.reader_view import views
+from pyrag.evaluation.metrics import exact_match, f1
 from pyrag.trace import Passage
 from pyrag_rl.reader import hops, squad
 from pyrag_rl.reader.hops import Held
@@ -61,25 +61,6 @@ class Outcome:
     answerable: bool
 
 
-def normalise(text: str) -> str:
-    """The official normalisation of SQuAD and its descendants."""
-    text = "".join(char for char in text.lower() if char not in string.punctuation)
-    return " ".join(re.sub(r"\b(?:a|an|the)\b", " ", text).split())
-
-
-def exact(text: str, answers: Iterable[str]) -> float:
-    return float(any(normalise(text) == normalise(each) for each in answers))
-
-
-def f1(text: str, answers: Iterable[str]) -> float:
-    def one(wanted: str) -> float:
-        got, gold = normalise(text).split(), normalise(wanted).split()
-        common = sum((Counter(got) & Counter(gold)).values())
-        return 2 * common / (len(got) + len(gold)) if common else 0.0
-
-    return max(map(one, answers), default=0.0)
-
-
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
     """How often a positive scores above a negative."""
     order = sorted([(value, 1) for value in positive] + [(value, 0) for value in negative])
@@ -104,9 +85,15 @@ def read(model: Reader, asked: Sequence[Held], index: Bm25, mode: str) -> list[R
             found = index.search(each.question, _TOP + 3)
             texts = found if mode == "top5" else [text for text in found if text.id != each.gold.id]
         texts = texts[:_TOP]
-        found_here = candidates(model, analyse(each.question), [passage(text) for text in texts])
-        readings.append(Reading(each, tuple(texts), tuple(found_here)))
+        readings.append(Reading(each, tuple(texts), tuple(found_in(model, each.question, texts))))
     return readings
+
+
+def found_in(model: Reader, question: str, texts: Sequence[Text]) -> list[Candidate]:
+    """All candidate answers; also where a pattern alone would have answered."""
+    want, passages = analyse(question), [passage(text) for text in texts]
+    pages = views(want, passages)
+    return candidates(model, want, passages, pages, read_views(want, pages, passages))
 
 
 def outcome(reading: Reading, calibration: Calibration) -> Outcome:
@@ -117,7 +104,7 @@ def outcome(reading: Reading, calibration: Calibration) -> Outcome:
     best = ordered(reading.found, calibration)[0]
     picked = reading.texts[best.span.passage].id == reading.asked.gold.id
     answers = reading.asked.answers
-    return Outcome(best.score(calibration), exact(best.text, answers), f1(best.text, answers), picked, answerable)
+    return Outcome(best.score(calibration), exact_match(best.text, answers), f1(best.text, answers), picked, answerable)
 
 
 def outcomes(readings: Sequence[Reading], calibration: Calibration) -> list[Outcome]:
@@ -315,13 +302,13 @@ def squad_dev(data: Path, count: int) -> tuple[list[Held], Bm25]:
 
 def speed(model: Model, readings: Sequence[Reading], rounds: int = 40) -> dict[str, float]:
     """Milliseconds for one passage and for five."""
-    passages = [passage(reading.asked.gold) for reading in readings[:_TOP]]
-    want = analyse(f"Who directed {passages[0].title}?")
+    texts = [reading.asked.gold for reading in readings[:_TOP]]
+    question = f"Who directed {texts[0].title}?"
     found = {}
     for count in (1, _TOP):
         began = time.perf_counter()
         for _ in range(rounds // count):
-            answer(model, model.calibration, want, passages[:count])
+            found_in(model, question, texts[:count])
         found[f"ms_for_{count}"] = round(1000 * (time.perf_counter() - began) / (rounds // count), 1)
     print(f"speed: {found}", flush=True)
     return found
