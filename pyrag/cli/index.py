@@ -33,6 +33,13 @@ class Vectors:
     ray: str | None = None
     workers: int = 2
 
+    def layout(self, before: Layout) -> Layout:
+        """The layout that is there, with what was named."""
+        import msgspec
+
+        named = {name: getattr(self, name) for name in ("type", "target", "shards")}
+        return msgspec.structs.replace(before, **{name: value for name, value in named.items() if value is not None})
+
 
 def build(
     paths: list[Path],
@@ -44,15 +51,20 @@ def build(
     check_contents: bool,
     as_json: bool,
 ) -> None:
+    with _parts(vectors, out) as parts:
+        build_parts(paths, out, parts, as_json=as_json, columns=columns, rebuild=rebuild, check_contents=check_contents)
+
+
+def build_parts(paths: list[Path], out: Path, parts: tuple[Part, ...], *, as_json: bool, **options: Any) -> None:
+    """Builds with progress, and says what came of it; the `options` are `update_index`'s."""
     from pyrag.retrieval.index import update_index
 
     started = time.perf_counter()
     progress = _Progress()
-    with _parts(vectors, out) as parts:
-        built = update_index(
-            paths, out, progress, parts=parts, columns=columns, rebuild=rebuild, check_contents=check_contents,
-            on_wait=lambda: print(f"another build of {out} is going on: waiting for it to end", file=sys.stderr),
-        )  # fmt: skip
+    built = update_index(
+        paths, out, progress, parts=parts, **options,
+        on_wait=lambda: print(f"another build of {out} is going on: waiting for it to end", file=sys.stderr),
+    )  # fmt: skip
     progress.end()
     seconds = time.perf_counter() - started
     if as_json:
@@ -68,7 +80,7 @@ def _parts(vectors: Vectors, out: Path) -> Iterator[tuple[Part, ...]]:
     from pyrag.errors import UsageError
     from pyrag.retrieval.indexing.bm25_part import Bm25Part
 
-    embedder, layout = _made_before(out)
+    embedder, layout = made_before(out)
     embedder = embedder if vectors.embedder is None else vectors.embedder
     named = [name for name in ("type", "target", "shards", "ray") if getattr(vectors, name) is not None]
     if embedder in ("", "none"):
@@ -77,12 +89,10 @@ def _parts(vectors: Vectors, out: Path) -> Iterator[tuple[Part, ...]]:
             raise UsageError(f"--{option} is about vectors, and this index has none: add --dense or --embedder")
         yield (Bm25Part(),)
         return
-    import msgspec
-
     from pyrag.retrieval.embedding import open_embedder
     from pyrag.retrieval.indexing.dense_part import DensePart
 
-    layout = msgspec.structs.replace(layout, **{name: getattr(vectors, name) for name in named if name != "ray"})
+    layout = vectors.layout(layout)
     dense = DensePart(open_embedder(embedder, timeout=300.0), layout, _on_ray(embedder, vectors))
     try:
         yield Bm25Part(), dense
@@ -90,7 +100,7 @@ def _parts(vectors: Vectors, out: Path) -> Iterator[tuple[Part, ...]]:
         dense.close()
 
 
-def _made_before(out: Path) -> tuple[str, Layout]:
+def made_before(out: Path) -> tuple[str, Layout]:
     """The embedder and the layout of an index that is there."""
     from pyrag.errors import DataError
     from pyrag.retrieval.faiss_index import Layout, read_vector_info

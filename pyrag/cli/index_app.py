@@ -8,8 +8,20 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from pyrag.hub import HUB
+
 Folder = Annotated[Path, typer.Argument(help="An index folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Type = Annotated[
+    str | None,
+    typer.Option("--type", help="How vectors are kept: auto (by size), or a FAISS factory string such as HNSW32."),
+]
+Recall = Annotated[
+    float | None, typer.Option(help="Recall@10 that vector search is tuned for (0.95).", min=0.1, max=1.0)
+]
+Shards = Annotated[
+    int | None, typer.Option(help="Keep the vectors in so many parts, built one by one (1).", min=1, max=4096)
+]
 
 
 class _BuildByDefault(TyperGroup):
@@ -49,16 +61,9 @@ def build(
     dense: Annotated[
         bool, typer.Option("--dense", help="Short for --embedder bundled: the small model that comes with pyrag.")
     ] = False,
-    vector_type: Annotated[
-        str | None,
-        typer.Option("--type", help="How vectors are kept: auto (by size), or a FAISS factory string such as HNSW32."),
-    ] = None,
-    recall: Annotated[
-        float | None, typer.Option(help="Recall@10 that vector search is tuned for (0.95).", min=0.1, max=1.0)
-    ] = None,
-    shards: Annotated[
-        int | None, typer.Option(help="Keep the vectors in so many parts, built one by one (1).", min=1, max=4096)
-    ] = None,
+    vector_type: Type = None,
+    recall: Recall = None,
+    shards: Shards = None,
     ray: Annotated[
         str | None, typer.Option(help="Embed, and build shards, on a Ray cluster: its address, or local.")
     ] = None,
@@ -84,6 +89,30 @@ def build(
     columns = Columns(id_column, title_column, text_column)
     vectors = Vectors(embedder=embedder, type=vector_type, target=recall, shards=shards, ray=ray, workers=workers)
     build(paths, out, columns=columns, vectors=vectors, rebuild=rebuild, check_contents=verify, as_json=json)
+
+
+@index_app.command()
+def fetch(
+    name: Annotated[str, typer.Argument(help="wiki-18: Search-R1's Wikipedia, 21 million passages with E5 vectors.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the index.")],
+    files: Annotated[
+        Path | None, typer.Option(help="The folder to download to; NAME if not given. May be deleted afterwards.")
+    ] = None,
+    source: Annotated[str, typer.Option("--from", help="The address of a hub, or a folder that mirrors one.")] = HUB,
+    vectors: Annotated[
+        bool, typer.Option("--vectors/--no-vectors", help="Take over the released vectors, for hybrid search.")
+    ] = True,
+    vector_type: Type = None,
+    recall: Recall = None,
+    shards: Shards = None,
+    json: Json = False,
+) -> None:
+    """Download a released corpus with its vectors, and index it. Broken off, it goes on where it was."""
+    from pyrag.cli.index import Vectors
+    from pyrag.cli.index_fetch import fetch
+
+    kept = Vectors(type=vector_type, target=recall, shards=shards) if vectors else None
+    fetch(name, out, files or Path(name), source=source, vectors=kept, as_json=json)
 
 
 @index_app.command()

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from pyrag.retrieval.embedding import Embedder, Fingerprint, passage_text
+from pyrag.retrieval.embedding import Embedder, Fingerprint
 from pyrag.retrieval.faiss_index import Layout, open_vectors
 from pyrag.retrieval.index import VECTORS
 from pyrag.retrieval.indexing.parts import Settings
@@ -96,7 +96,7 @@ class DenseWriter:
         for start in range(0, len(passages), _BATCH):
             some = passages[start : start + _BATCH]
             ids = [one.id for one in some]
-            self._begun.append((ids, self._workers.embed([passage_text(one.title, one.text) for one in some])))
+            self._begun.append((ids, self._workers.embed(some)))
             self._added.update(ids)
             self._take(self._workers.ahead)
 

@@ -16,8 +16,10 @@ from typing import Any
 
 from pyrag.errors import PyRAGError
 from pyrag.ray_cluster import connected
+from pyrag.retrieval.embedding import passage_text
 from pyrag.retrieval.faiss_index import Segment
 from pyrag.retrieval.vector_folder import Job, build_segment
+from pyrag.trace import Passage
 
 _TRIES = 3  # of a batch whose worker died
 _AHEAD = 2  # batches a worker: one that is embedded, one that waits
@@ -35,8 +37,9 @@ class RayWorkers:
         self.width = count
         self.ahead = _AHEAD * count
 
-    def embed(self, texts: Sequence[str]) -> Callable[[], Any]:
-        begun = next(self._turns).embed.remote(list(texts))
+    def embed(self, passages: Sequence[Passage]) -> Callable[[], Any]:
+        texts = [passage_text(one.title, one.text) for one in passages]
+        begun = next(self._turns).embed.remote(texts)
         return lambda: self._result(begun)
 
     def build(self, jobs: Sequence[Job]) -> list[Segment]:

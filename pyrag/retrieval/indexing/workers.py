@@ -1,4 +1,5 @@
-"""Who embeds passages and builds vector indexes for a build: this process (here), or Ray's workers (`ray_workers`)."""
+"""Who embeds passages and builds vector indexes for a build: this process (here), Ray's workers (`ray_workers`), or
+those who have done so already (`stored_vectors`)."""
 
 from __future__ import annotations
 
@@ -6,20 +7,22 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pyrag.retrieval.embedding import passage_text
 from pyrag.retrieval.vector_folder import Builder, BuildHere
+from pyrag.trace import Passage
 
 if TYPE_CHECKING:
     from pyrag.retrieval.embedding import Embedder
 
 
 class Workers(Builder, Protocol):
-    """`ahead` batches of texts may be under way while the one before them is waited for."""
+    """`ahead` batches of passages may be under way while the one before them is waited for."""
 
     @property
     def ahead(self) -> int: ...
 
-    def embed(self, texts: Sequence[str]) -> Callable[[], Any]:
-        """Begins to embed the texts; calling what it gives waits for the matrix. Raises `PyRAGError` then."""
+    def embed(self, passages: Sequence[Passage]) -> Callable[[], Any]:
+        """Begins to embed them; calling what it gives waits for the matrix. Raises `PyRAGError` then."""
         ...
 
     def close(self) -> None: ...
@@ -34,7 +37,8 @@ class InProcess(BuildHere):
         self._embedder = embedder
         self._runner = runner
 
-    def embed(self, texts: Sequence[str]) -> Callable[[], Any]:
+    def embed(self, passages: Sequence[Passage]) -> Callable[[], Any]:
+        texts = [passage_text(one.title, one.text) for one in passages]
         return lambda: self._runner.run(self._embedder.embed_passages(texts))
 
     def close(self) -> None:

@@ -1,0 +1,79 @@
+"""Files of the public hub, of another server that speaks its protocol, or of a folder that mirrors it.
+
+A folder mirrors the hub: `FOLDER/OWNER/REPOSITORY/FILE`. Downloads go on where they were broken off, by the hub's own
+client (`pip install 'pyrag[data]'`). Nothing is fetched unless a command asks for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyrag.errors import DataError, PermanentServiceError, UsageError
+
+HUB = "https://huggingface.co"
+_SHA256 = re.compile(r"[0-9a-f]{64}")  # the tag of a large file; that of a small one is git's own
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A file of a repository of data sets on the hub."""
+
+    repository: str
+    file: str
+
+
+def fetch(remote: Remote, source: str = HUB, folder: Path | None = None) -> Path:
+    """The file, downloaded into `folder` (or the client's cache) and compared with the hub's checksum.
+
+    Of a `source` that is a folder, the file there. Raises `UsageError` without the client, `DataError` where a mirror
+    lacks the file or a download is damaged, `PermanentServiceError` where it cannot be fetched.
+    """
+    if not source.startswith(("http://", "https://")):
+        return _mirrored(remote, Path(source))
+    try:
+        from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
+        from huggingface_hub.errors import HfHubHTTPError
+        from huggingface_hub.utils.tqdm import disable_progress_bars
+    except ImportError as error:
+        raise UsageError("downloads need the hub's client: pip install 'pyrag[data]'") from error
+    if not sys.stderr.isatty():
+        disable_progress_bars()
+    endpoint = source.rstrip("/")
+    try:
+        path = hf_hub_download(
+            remote.repository, remote.file, repo_type="dataset", endpoint=endpoint, etag_timeout=10, local_dir=folder
+        )
+        address = hf_hub_url(remote.repository, remote.file, repo_type="dataset", endpoint=endpoint)
+        about = get_hf_file_metadata(address, endpoint=endpoint)
+    except (HfHubHTTPError, OSError, ValueError) as error:
+        what = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise PermanentServiceError(
+            f"{remote.repository}/{remote.file} could not be fetched from {source} ({what}): "
+            "check the network, or name a mirror with --from FOLDER",
+            service=source,
+        ) from error
+    _check(Path(path), about.size, about.etag or "")
+    return Path(path)
+
+
+def _mirrored(remote: Remote, folder: Path) -> Path:
+    path = folder / remote.repository / remote.file
+    if not path.is_file():
+        raise DataError(
+            f"the mirror {folder} has no file {remote.repository}/{remote.file}: copy it there from the hub"
+        )
+    return path
+
+
+def _check(path: Path, size: int | None, tag: str) -> None:
+    wrong = size is not None and path.stat().st_size != size
+    if not wrong and _SHA256.fullmatch(tag):
+        with path.open("rb") as file:
+            wrong = hashlib.file_digest(file, "sha256").hexdigest() != tag
+    if wrong:
+        path.unlink()
+        raise DataError(f"{path} is not what the hub says it should be and was deleted: fetch it again")

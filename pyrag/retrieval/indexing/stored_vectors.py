@@ -1,0 +1,88 @@
+"""Vectors that came with a corpus: read from a flat FAISS index instead of being embedded.
+
+The index is memory-mapped; row N belongs to the passage whose id is N, as in Search-R1's and FlashRAG's corpora.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyrag.errors import ConfigError, DataError
+from pyrag.retrieval.embedding import Fingerprint, TextEmbedder
+from pyrag.retrieval.faiss_index import Layout
+from pyrag.retrieval.families import family_of
+from pyrag.retrieval.indexing.dense_part import DensePart
+from pyrag.retrieval.vector_folder import BuildHere
+from pyrag.trace import Passage
+
+if TYPE_CHECKING:
+    from pyrag.retrieval.embedding import Matrix
+
+
+def stored_part(path: Path, model: str, layout: Layout | None = None) -> DensePart:
+    """A part of the vectors in the file; queries will be embedded by sentence-transformers with the same model.
+
+    Raises `DataError` where the file is no flat FAISS index.
+    """
+    vectors = StoredVectors(path)
+    return DensePart(TextEmbedder(_Declared(model, vectors.dimension), f"st:{model}"), layout, vectors)
+
+
+class StoredVectors(BuildHere):
+    """`Workers` that look vectors up."""
+
+    ahead = 0
+
+    def __init__(self, path: Path) -> None:
+        import faiss
+
+        try:
+            index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+        except RuntimeError as error:
+            reason = str(error).rpartition("Error: ")[2].partition("\n")[0][:200]
+            raise DataError(f"{path} is no whole FAISS index ({reason}): fetch it again") from error
+        if not isinstance(index, faiss.IndexFlat):
+            raise DataError(f"{path} is a {type(index).__name__}: its vectors can only be taken from a flat index")
+        self._path = path
+        self._index = index
+        self.dimension: int = index.d
+
+    def embed(self, passages: Sequence[Passage]) -> Callable[[], Any]:
+        return lambda: self._rows([one.id for one in passages])
+
+    def _rows(self, ids: list[str]) -> Any:
+        import numpy as np
+
+        for one in ids:
+            if not (one.isascii() and one.isdigit() and int(one) < self._index.ntotal):
+                raise DataError(
+                    f"the passage {one!r} has no vector among the {self._index.ntotal} of {self._path}, where row N "
+                    "belongs to the passage N: use the corpus that the vectors were made of"
+                )
+        return self._index.reconstruct_batch(np.array(ids, np.int64))
+
+    def close(self) -> None:
+        """Unmapped with the object."""
+
+
+class _Declared:
+    """The `Backend` of a model that is not asked: it has embedded all that there is."""
+
+    def __init__(self, model: str, dimension: int) -> None:
+        family = family_of(model)
+        assert family is not None, "a release of a model that we know"
+        self._fingerprint = Fingerprint(
+            model=model, dimension=dimension, query_prefix=family.query, passage_prefix=family.passage,
+            pooling=family.pooling, normalised=family.normalised,
+        )  # fmt: skip
+
+    async def fingerprint(self) -> Fingerprint:
+        return self._fingerprint
+
+    async def encode(self, texts: Sequence[str]) -> Matrix:
+        raise ConfigError(f"these vectors were made elsewhere: open {self._fingerprint.model} to embed more")
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
