@@ -21,7 +21,18 @@ FORBIDDEN = {
 DOORS = {f"pyrag/cli/{name}.py": {"pyrag_rl"} for name in ("train", "train_data")}
 # Layers of pyrag, lowest first: a module may import its own layer and those below it.
 LAYERS = [
-    {"errors", "topology", "trace", "trajectory", "config", "events", "http_client", "http_faults", "hub", "ray_cluster"},
+    {
+        "errors",
+        "topology",
+        "trace",
+        "trajectory",
+        "config",
+        "events",
+        "http_client",
+        "http_faults",
+        "hub",
+        "ray_cluster",
+    },
     {"retrieval", "llm", "embedded", "agents", "experience"},
     {"ledger", "guesses", "recovery", "checks", "arguments", "climb", "episode"},
     {"methods", "evaluation"},
