@@ -124,6 +124,7 @@ def _open_agents(settings: Settings, models: _Models, prompts: Prompts | None) -
         planner.goal_planner,
         answerer.analyst,
         rewriter.rewriter,
+        coach=planner.coach,
     )
 
 

@@ -40,9 +40,13 @@ class Guidance:
     rules: tuple[str, ...] = ()
     principles: tuple[str, ...] = ()
 
-    def __len__(self) -> int:
-        """Characters."""
-        return sum(map(len, (*self.rules, *self.principles)))
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return (*self.rules, *self.principles)
+
+    @property
+    def characters(self) -> int:
+        return sum(map(len, self.lines))
 
 
 class Coach(Protocol):

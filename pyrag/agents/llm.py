@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from pyrag.agents.coach import LLMCoach
 from pyrag.agents.conversation import Conversation
 from pyrag.agents.drafting import DraftReader, OnDraft
 from pyrag.agents.fitting import FittingAnswerer
@@ -219,6 +220,7 @@ def make_llm_agents(
         goal_planner=LLMGoalPlanner(planner, prompts, sampling),
         analyst=fitting(LLMAnalyst(answer_model, prompts, sampling, answerer)),
         rewriter=LLMRewriter(answer_model, prompts, sampling),
+        coach=LLMCoach(planner, prompts, sampling),
     )
 
 

@@ -7,7 +7,9 @@ text, and whatever is filled in is never looked at again, so that braces in a qu
 
 The folder `methods` inside holds what single methods ask a writer: `NAME.user.txt`, and `NAME.system.txt` where there
 is one. They are read when first needed, so that a new method brings its own files and a folder for one method needs no
-others; their placeholders are those that the method fills, no more and no fewer.
+others; their placeholders are those that the method fills, no more and no fewer. One more, `{{guidance}}` in a system
+message, stands for what its agent has learned: the operational rules in `NAME.rules.txt` and the behavioural principles
+in `NAME.principles.txt`, one a line, as far as these files are there (HERA evolves them, a folder at a time).
 
 A folder replaces the package's prompts as a whole: a file that it lacks is an error, never a silent mixture.
 Left out: choosing between prompts, and everything that a model replies.
@@ -15,9 +17,10 @@ Left out: choosing between prompts, and everything that a model replies.
 
 from __future__ import annotations
 
+import copy
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -26,6 +29,8 @@ from pyrag.errors import ConfigError
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _INCLUDES = ("contract", "helpers", "example")
+GUIDANCE = ("rules", "principles")  # the kinds of what an agent learns, each a file beside its template
+_GUIDANCE = "{{guidance}}"
 
 # Every template, with the placeholders it must have and those it may have. One without its question would be asked
 # for nothing; better to refuse it than to bill for it.
@@ -71,18 +76,38 @@ class Prompts:
         """
         system = self._method_text(f"{template}.system", optional=True)
         user = self._method_text(f"{template}.user")
-        found = set(_PLACEHOLDER.findall(system + user))
+        found = set(_PLACEHOLDER.findall(system.replace(_GUIDANCE, "") + user))
         if wrong := sorted(found ^ values.keys()):
             problem = "has an unknown" if wrong[0] in found else "lacks its"
             known = ", ".join(sorted(values)) or "none"
             raise ConfigError(
                 f"the prompt {self._methods / template}.user.txt {problem} placeholder {{{{{wrong[0]}}}}}: use {known}"
             )
-        return _filled(system, values), _filled(user, values)
+        return self._guided(_filled(system, values), template), _filled(user, values)
 
     def notice(self, template: str) -> str:
         """A method's text without placeholders, such as what a model is told after a turn out of form."""
-        return self._method_text(template)
+        return self._guided(self._method_text(template), template.removesuffix(".system"))
+
+    def taught(self, template: str, rules: Sequence[str], principles: Sequence[str]) -> Prompts:
+        """These prompts where the agent of a template has learned something else."""
+        other = copy.copy(self)
+        learned = zip(GUIDANCE, (rules, principles), strict=True)
+        other._read = {
+            **self._read,
+            **{f"{template}.{kind}": "\n".join(f"- {line}" for line in lines) for kind, lines in learned},
+        }
+        return other
+
+    def guidance(self, template: str) -> str:
+        """What an agent has learned, under its headings; empty where that is nothing yet."""
+        learned = {kind: self._method_text(f"{template}.{kind}", optional=True) for kind in GUIDANCE}
+        return "\n\n".join(
+            _filled(self._method_text(f"guidance.{kind}"), {"lines": lines}) for kind, lines in learned.items() if lines
+        )
+
+    def _guided(self, system: str, template: str) -> str:
+        return system.replace(_GUIDANCE, self.guidance(template)).rstrip() if _GUIDANCE in system else system
 
     def _method_text(self, name: str, *, optional: bool = False) -> str:
         if name not in self._read:

@@ -62,3 +62,15 @@ GOALS = closed(
         },
     },
 )
+INSIGHTS = closed("insights", {"analysis": TEXT, "insights": TEXTS})
+SETTLEMENT = closed(
+    "settlement",
+    {
+        "operation": {"type": "string", "enum": ["ADD", "MERGE", "PRUNE", "KEEP"]},
+        "entries": NUMBERS,
+        "insight": TEXT,
+    },
+)
+BLAME = closed("blame", {"analysis": TEXT, "agents": TEXTS})
+RULES = closed("rules", {"rules": TEXTS})
+GUIDANCE = closed("guidance", {"analysis": TEXT, "rules": TEXTS, "principles": TEXTS})

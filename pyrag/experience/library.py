@@ -155,6 +155,16 @@ class Draft(Library):
                 [(int(succeeded), one) for one in ids],
             )
 
+    def mark(self) -> None:
+        """What is done from here on can be undone with `back`."""
+        with self._guarded():
+            self._db.execute("SAVEPOINT mark")
+
+    def back(self) -> None:
+        """Undoes what was done since `mark`."""
+        with self._guarded():
+            self._db.execute("ROLLBACK TO mark")
+
     def record(self, text: str) -> None:
         """Notes what this update is."""
         with self._guarded():

@@ -58,7 +58,7 @@ class MeteredChat:
         await self.model.aclose()
 
     def __getattr__(self, name: str) -> object:
-        """What else the model can do: `models`, `context_tokens`, `resolve`; not `stream`, which would not be counted."""
+        """What else the model can do: `models`, `context_tokens`, but not `stream`, which nobody would count."""
         if name == "stream":
             raise AttributeError(name)
         return getattr(self.model, name)

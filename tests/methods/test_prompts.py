@@ -45,7 +45,10 @@ def test_every_template_of_the_folder_is_used() -> None:
     golden += load_prompts().notice("search_agent.limit")
     unseen = {"search_agent.research.retry", "search_agent.r1-searcher.retry", "search_agent.search-o1.retry"}
     unseen |= {f"{name}.user" for name in ("opera.plan.retry", "opera.analyse.retry", "opera.revise", "rewrite.retry")}
+    others = ("evolve.", "guidance.", "hera.")  # their agents' tests see to these
     for path in (PACKAGE / "methods").glob("*.txt"):
+        if path.name.startswith(others):
+            continue
         text = re.split(r"\{\{\w+\}\}", path.read_text(encoding="utf-8").strip("\n"))
         assert path.stem in unseen or all(part in golden for part in text), path.name
 

@@ -1,0 +1,45 @@
+"""What agents of the folder `methods` share: a prompt with a schema, a parser, and a bounded number of further tries.
+
+Left out: what a reply means (`parsing_*`), and what an agent that stays out of form comes to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from pyrag.agents.conversation import Conversation
+from pyrag.agents.prompts import Prompts
+from pyrag.agents.schemas import Schema
+from pyrag.errors import BadOutputError
+from pyrag.llm.protocol import ChatModel, Sampling
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptedAgent:
+    """A model with its prompts, and the loop that asks again after a reply out of form."""
+
+    model: ChatModel
+    prompts: Prompts
+    sampling: Sampling = Sampling()
+
+    def talk(self, template: str, values: Mapping[str, str], schema: Schema, system: str = "") -> Conversation:
+        """`system` names the template whose system message is to be used, where it is another one's."""
+        own, user = self.prompts.render_method(template, values)
+        said = self.prompts.notice(f"{system}.system") if system else own
+        return Conversation(self.model, replace(self.sampling, schema=schema), said, user)
+
+    async def asked(self, talk: Conversation, parse: Callable[[str], T], retry: str, retries: int) -> T:
+        """What the first reply in form says. Raises `BadOutputError` with the last one's fault."""
+        reply = await talk.ask()
+        for retries_left in reversed(range(retries + 1)):
+            try:
+                return parse(reply)
+            except BadOutputError as error:
+                problem = talk.blame(str(error))
+            if retries_left:
+                reply = await talk.retry(self.prompts.render_method(retry, {"reason": problem})[1])
+        raise BadOutputError(problem)
