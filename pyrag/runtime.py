@@ -15,6 +15,7 @@ from pyrag.llm.limiter import asking_for
 from pyrag.methods import Method, get_method
 from pyrag.methods.base import Result
 from pyrag.recovery import ladder_of
+from pyrag.topology import Topology
 from pyrag.trace import UNKNOWN, Answer, Citation, Exchange, Passage, Step, Trace, TraceError
 from pyrag_sandbox import SandboxError
 
@@ -29,6 +30,7 @@ async def answer_question(
     keep: bool = False,
     journal: Journal | None = None,
     method: Method | None = None,
+    topology: Topology | None = None,
 ) -> Trace:
     """Answers one question. Every failure but a senseless request ends in a trace with its error.
 
@@ -37,6 +39,7 @@ async def answer_question(
         keep: keep requests and replies in the trace, so that it can be replayed.
         journal: what an earlier process got for this question, and where to keep what this one gets.
         method: answers in place of the method that the settings name.
+        topology: what a method that orchestrates agents is to run, instead of asking its orchestrator.
 
     Raises:
         UsageError: the question is empty, or the method is unknown.
@@ -67,6 +70,7 @@ async def answer_question(
         unknown_policy=settings.unknown,
         parallel=settings.parallel,
         observer=observer,
+        topology=topology,
     )
     result, error = Result(Answer(UNKNOWN, known=False)), None
     try:
@@ -138,6 +142,7 @@ def _trace(episode: Episode, result: Result, error: TraceError | None, engines: 
         exchanges=tuple(episode.ledger.exchanges),
         config=public(settings),
         goals=episode.goals,
+        topology=episode.topology,
     )
 
 

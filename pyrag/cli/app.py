@@ -11,6 +11,7 @@ from pyrag.cli import options
 from pyrag.cli.bench_app import bench_app
 from pyrag.cli.cache import cache_app
 from pyrag.cli.data import data_app
+from pyrag.cli.evolve_app import evolve_app
 from pyrag.cli.experience import experience_app
 from pyrag.cli.index_app import index_app
 from pyrag.cli.train import train_app
@@ -29,6 +30,7 @@ sandbox_app = typer.Typer(help="Look at the sandbox that runs programs.", no_arg
 app.add_typer(bench_app, name="bench")
 app.add_typer(cache_app, name="cache")
 app.add_typer(data_app, name="data")
+app.add_typer(evolve_app, name="evolve")
 app.add_typer(experience_app, name="experience")
 app.add_typer(index_app, name="index")
 app.add_typer(trace_app, name="trace")

@@ -4,7 +4,7 @@
     RUN/prompts-versions/0001    …
     RUN/prompts                  a link to the current version
 
-Versions differ in what agents have learned alone: `methods/hera.AGENT.rules.txt` and `methods/hera.AGENT.principles.txt`.
+Versions differ in what agents have learned alone: `methods/hera.AGENT.rules.txt` and `hera.AGENT.principles.txt`.
 A version is made in a folder of another name and moved into its place, so that it is whole or not there.
 """
 
@@ -52,7 +52,7 @@ class PromptVersions:
     def current(self) -> int:
         """Raises `UsageError` where the folder is no run."""
         try:
-            return int(os.readlink(self._run / CURRENT).rpartition("/")[2])
+            return int((self._run / CURRENT).readlink().name)
         except (OSError, ValueError) as error:
             raise UsageError(f"{self._run} is no run of pyrag evolve: it has no link {CURRENT} to a version") from error
 

@@ -37,11 +37,17 @@ class Update:
     after: float
     lines: tuple[str, ...]
     agent: Agent | None = None
+    version: int = 0  # of the prompts that hold the change
 
     @property
     def accepted(self) -> bool:
         """An update that lowers the validation score is refused."""
         return self.after >= self.before
+
+    @property
+    def score(self) -> float:
+        """What the validation questions score from then on."""
+        return max(self.before, self.after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,11 @@ class StepRecord:
     def samples(self) -> tuple[Tried, ...]:
         """What the orchestrator sampled, the first one being its best guess."""
         return tuple(one for one in self.tried if one.kind == "sample")
+
+    @property
+    def last_version(self) -> int:
+        """The highest number of a version of the prompts that the step made, accepted or not."""
+        return max([self.version, *(one.version for one in self.updates)])
 
 
 def written(record: StepRecord) -> str:

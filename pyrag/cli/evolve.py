@@ -1,0 +1,84 @@
+"""`pyrag evolve`: learning with a bar on a terminal, its summary, and the versions of its prompts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+from pyrag.config import Settings
+from pyrag.evolve.config import EvolveConfig
+from pyrag.evolve.prompt_versions import PromptVersions
+from pyrag.evolve.questions import split
+from pyrag.evolve.records import StepRecord
+from pyrag.evolve.run import Limits, Summary, evolve, write_report
+
+
+def learn(
+    train: Path,
+    out: Path,
+    validation: str,
+    settings: Settings,
+    config: EvolveConfig,
+    limits: Limits,
+    *,
+    limit: int | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    questions = split(train, validation, limit=limit, seed=seed)
+    with Progress(len(questions.train) * config.epochs) as progress:
+        summary = evolve(out, questions, settings, config, limits, progress.add)
+    write_report(out)
+    _print(summary, out, as_json=as_json)
+
+
+class Progress:
+    """A bar on stderr, on a terminal only: steps, validation F1, updates, calls."""
+
+    def __init__(self, steps: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        console = Console(stderr=True)
+        self._bar = Bar(
+            TextColumn("learning"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[state]}"),
+            TimeRemainingColumn(), console=console, disable=not console.is_terminal, transient=True,
+        )  # fmt: skip
+        self._task = self._bar.add_task("", total=steps, state="measuring the start")
+
+    def add(self, record: StepRecord) -> None:
+        state = f"validation F1 {100 * record.score:.1f} · prompts {record.version} · {record.calls} calls"
+        self._bar.update(self._task, completed=record.step, state=state)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._bar.stop()
+
+
+def _print(summary: Summary, out: Path, *, as_json: bool) -> None:
+    if as_json:
+        import msgspec
+
+        print(msgspec.json.encode(summary).decode())
+        return
+    print(f"{summary.steps} of {summary.of} questions learned from, {summary.calls} calls, {summary.tokens} tokens")
+    if summary.stopped:
+        print(f"stopped early: {summary.stopped}; the same command goes on from here")
+    if summary.before is not None and summary.after is not None:
+        print(f"validation F1 {100 * summary.before:.1f} → {100 * summary.after:.1f}")
+    learned = f"{summary.entries} experiences, prompts version {summary.version}"
+    print(f"{summary.accepted} updates accepted, {summary.refused} refused; {learned}")
+    print(
+        f"{out}/report.html shows all; ask with --method hera --prompts {out}/prompts --experience {out}/experience.db"
+    )
+
+
+def show_difference(run: Path, old: int | None, new: int | None) -> None:
+    versions = PromptVersions(run)
+    new = versions.current() if new is None else new
+    old = max(new - 1, 0) if old is None else old
+    print(versions.difference(old, new).rstrip("\n") or f"versions {old} and {new} are the same")

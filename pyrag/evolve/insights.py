@@ -1,0 +1,79 @@
+"""From a group of trajectories to the experience library (HERA, algorithms 2 and 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyrag.agents.coaching import Coach
+from pyrag.errors import BadOutputError
+from pyrag.evolve.trajectories import Trajectory
+from pyrag.evolve.transcript import transcript
+from pyrag.experience.entry import Experience
+from pyrag.experience.library import Draft
+from pyrag.topology import Characterisation
+
+
+def ranked(group: Sequence[Trajectory]) -> list[Trajectory]:
+    """By F1, then by tokens (algorithm 2, line 13)."""
+    return sorted(group, key=lambda one: (-one.f1, one.tokens))
+
+
+def is_mixed(group: Sequence[Trajectory], success: float) -> bool:
+    """Whether some succeeded and some failed: only then is there anything to compare (algorithm 2, line 10)."""
+    return len({one.f1 >= success for one in group}) == 2
+
+
+async def reflect(coach: Coach, profile: Characterisation, group: Sequence[Trajectory]) -> tuple[str, ...]:
+    """ReflectOnGroup: insights, most important first."""
+    return await coach.reflect(profile, [transcript(one) for one in ranked(group)])
+
+
+async def consolidate(coach: Coach, draft: Draft, profile: Characterisation, insights: Sequence[str]) -> list[str]:
+    """ExperienceLibraryUpdate (algorithm 3, lines 3 to 15); says what was done, an operation a line.
+
+    PRUNE removes the entries that are contradicted and helped least. Where none of those that contradict the insight is
+    left, it is added: the paper leaves open what becomes of it.
+    """
+    done = []
+    for insight in insights:
+        matches = draft.related(profile, insight)
+        if not matches:
+            done.append(_added(draft, profile, insight))
+            continue
+        try:
+            settled = await coach.settle(insight, matches)
+        except BadOutputError as error:
+            done.append(f"KEEP: {insight} (undecided: {error})")
+            continue
+        named = [one for one in matches if one.id in settled.entries]
+        match settled.operation:
+            case "ADD":
+                done.append(_added(draft, profile, insight))
+            case "MERGE":
+                merged = draft.merge([one.id for one in named], settled.insight)
+                done.append(f"MERGE {_ids(named)}: {merged.insight}")
+            case "PRUNE":
+                done += _pruned(draft, profile, insight, named)
+            case "KEEP":
+                done.append(f"KEEP: {insight}")
+    return done
+
+
+def _pruned(draft: Draft, profile: Characterisation, insight: str, named: Sequence[Experience]) -> list[str]:
+    low = low_utility(named)
+    draft.prune([one.id for one in low])
+    done = [f"PRUNE {_ids(low)}: {insight}"]
+    return [*done, _added(draft, profile, insight)] if len(low) == len(named) else done
+
+
+def low_utility(entries: Sequence[Experience]) -> list[Experience]:
+    """FilterLowUtility: the entries that succeeded in no more than half of their uses, as the library estimates it."""
+    return [one for one in entries if one.success_rate <= 0.5]
+
+
+def _added(draft: Draft, profile: Characterisation, insight: str) -> str:
+    return f"ADD {draft.add(profile, insight).id}: {insight}"
+
+
+def _ids(entries: Sequence[Experience]) -> str:
+    return ", ".join(str(one.id) for one in entries) or "nothing"

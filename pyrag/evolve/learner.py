@@ -1,0 +1,212 @@
+"""One training question after another: HERA's top level (algorithm 1).
+
+A step samples a group of topologies, mutates them where all fail, teaches the agents at fault, and puts what was
+learned to the validation questions. All that it changes is committed at its end, in one transaction of the library with
+the step's record; a process that is killed before leaves the state of the step before.
+
+Where the paper executes a topology and then a group of others, the group's first member is that topology here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from pyrag.agents.coaching import Coach, Guidance
+from pyrag.errors import BadOutputError
+from pyrag.evaluation.datasets import Question
+from pyrag.evolve import insights, mutation, rope
+from pyrag.evolve.config import EvolveConfig
+from pyrag.evolve.prompt_versions import PromptVersions, learners
+from pyrag.evolve.records import Failure, Kind, StepRecord, Tried, Update, written
+from pyrag.evolve.trajectories import Players, Trajectory
+from pyrag.evolve.transcript import transcript
+from pyrag.evolve.validation import Validator
+from pyrag.experience.library import Draft, Library
+from pyrag.topology import Agent, Characterisation
+
+
+@dataclass(slots=True)
+class _Step:
+    """A step under way: what it has, and what it gathers for its record."""
+
+    question: Question
+    profile: Characterisation
+    players: Players
+    group: list[Trajectory] = field(default_factory=list)
+    tried: list[Tried] = field(default_factory=list)
+    blamed: tuple[Agent, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    updates: list[Update] = field(default_factory=list)
+    insights: tuple[str, ...] = ()
+    reflected: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    def saw(self, kind: Kind, one: Trajectory, label: str = "") -> None:
+        self.tried.append(Tried(kind, one.topology, one.f1, one.tokens, one.trace.answer.text, label))
+
+
+class Learner:
+    """A run under way. `records` are those of the steps that were committed, the first one being that of step 0.
+
+    Its methods raise what `Players` raises; the state is then that of the last committed step.
+    """
+
+    def __init__(
+        self,
+        players: Players,
+        library: Library,
+        versions: PromptVersions,
+        validator: Validator,
+        config: EvolveConfig,
+        records: Sequence[StepRecord],
+    ) -> None:
+        self._library, self._versions, self._validator, self._config = library, versions, validator, config
+        self._buffers: dict[Agent, deque[str]] = defaultdict(lambda: deque(maxlen=config.buffer))
+        for record in records:
+            self._buffer(record.failures)
+        version = records[-1].version if records else 0
+        self._players = players.told(versions.prompts(version), version)
+        self.records = list(records)
+
+    async def begin(self) -> StepRecord:
+        """Step 0: the validation score before learning."""
+        score = await self.score()
+        meter = self._players.meter
+        record = StepRecord(0, score, calls=meter.calls, tokens=meter.tokens)
+        with self._library.update() as draft:
+            draft.record(written(record))
+        self.records.append(record)
+        return record
+
+    async def score(self) -> float:
+        """Mean F1 on the validation questions as things are."""
+        return await self._validator.score(self._players, self._library)
+
+    async def step(self, question: Question) -> StepRecord:
+        """Learns from a question."""
+        step = _Step(question, await self._players.characterise(question), self._players)
+        await self._sample(step)
+        coach = self._players.coach
+        if coach and step.group[0].f1 < self._config.success:
+            await self._mend(step, coach)
+        if coach and insights.is_mixed(step.group, self._config.success):
+            await self._reflect(step, coach)
+        return await self._commit(step, coach)
+
+    async def _sample(self, step: _Step) -> None:
+        """Algorithm 2, lines 3 to 9."""
+        lessons = self._library.retrieve(step.profile)
+        samples = range(self._config.group)
+        topologies = [await step.players.orchestrate(step.question, lessons, sample) for sample in samples]
+        step.group = await step.players.run_all(step.question, topologies)
+        for one in step.group:
+            step.saw("sample", one)
+
+    async def _mend(self, step: _Step, coach: Coach) -> None:
+        """Algorithm 1, lines 10 to 13, and algorithm 6 where all trajectories failed."""
+        failed = step.group[0]
+        await self._blame(step, coach, failed)
+        if all(one.f1 == 0 for one in step.group):
+            await self._mutate(step, failed)
+        for agent in step.blamed:
+            if agent in learners():
+                await self._teach(step, coach, failed, agent)
+
+    async def _blame(self, step: _Step, coach: Coach, failed: Trajectory) -> None:
+        there = list(dict.fromkeys(node.agent for node in failed.topology.nodes))
+        try:
+            step.blamed = await coach.blame(transcript(failed), there)
+        except BadOutputError as error:
+            step.notes.append(f"nobody was found at fault: {error}")
+        step.failures = tuple(Failure(agent, transcript(failed)) for agent in step.blamed)
+
+    async def _mutate(self, step: _Step, failed: Trajectory) -> None:
+        found = await mutation.mutations(step.players, failed, step.blamed[: self._config.mutations])
+        tried = await step.players.run_all(step.question, [one.topology for one in found])
+        for one, trajectory in zip(found, tried, strict=True):
+            step.saw("mutation", trajectory, one.label)
+        step.group += tried
+
+    async def _teach(self, step: _Step, coach: Coach, failed: Trajectory, agent: Agent) -> None:
+        """RoPE; what it comes to is put to the test."""
+        known = self._versions.guidance(_version(step.players), agent)
+        subject = rope.Subject(agent, known, step.players.prompts)
+        failures = [*self._buffers[agent], *(one.trajectory for one in step.failures if one.agent == agent)]
+        taught = await rope.teach(step.players, coach, subject, failed, failures[-self._config.buffer :], self._config)
+        for one in taught.variants:
+            step.saw("variant", one.trajectory, f"{agent}: {one.axis}")
+        step.notes += [taught.note] if taught.note else []
+        if taught.guidance and taught.guidance != known:
+            await self._test(step, agent, known, taught.guidance)
+
+    async def _test(self, step: _Step, agent: Agent, known: Guidance, guidance: Guidance) -> None:
+        """A version of the prompts with the guidance, which the team keeps if validation allows it."""
+        version = self._versions.add(_version(step.players), agent, guidance)
+        changed = step.players.told(self._versions.prompts(version), version)
+        before = await self._validator.score(step.players, self._library)
+        after = await self._validator.score(changed, self._library)
+        new = [line for line in guidance.lines if line not in known.lines]
+        step.updates.append(Update(before, after, tuple(new), agent, version))
+        if step.updates[-1].accepted:
+            step.players = changed
+
+    async def _reflect(self, step: _Step, coach: Coach) -> None:
+        step.reflected = True
+        try:
+            step.insights = await insights.reflect(coach, step.profile, step.group)
+        except BadOutputError as error:
+            step.notes.append(f"no insight was gained: {error}")
+
+    async def _commit(self, step: _Step, coach: Coach | None) -> StepRecord:
+        """Utilities, insights and record in one transaction; what the step taught counts from then on."""
+        with self._library.update() as draft:
+            for one in step.group:
+                draft.used(one.topology.experience, succeeded=one.f1 >= self._config.success)
+            if coach and step.insights:
+                await self._consolidate(step, coach, draft)
+            record = self._record(step)
+            draft.record(written(record))
+        self._players = step.players
+        self._versions.select(record.version)
+        self._buffer(record.failures)
+        self.records.append(record)
+        return record
+
+    async def _consolidate(self, step: _Step, coach: Coach, draft: Draft) -> None:
+        before = await self._validator.score(step.players, draft)
+        draft.mark()
+        operations = await insights.consolidate(coach, draft, step.profile, step.insights)
+        after = await self._validator.score(step.players, draft)
+        step.updates.append(Update(before, after, tuple(operations)))
+        if not step.updates[-1].accepted:
+            draft.back()
+
+    def _record(self, step: _Step) -> StepRecord:
+        meter = step.players.meter
+        return StepRecord(
+            step=self.records[-1].step + 1,
+            score=step.updates[-1].score if step.updates else self.records[-1].score,
+            version=_version(step.players),
+            question=step.question.id,
+            profile=step.profile,
+            tried=tuple(step.tried),
+            reflected=step.reflected,
+            insights=step.insights,
+            blamed=step.blamed,
+            failures=step.failures,
+            updates=tuple(step.updates),
+            calls=meter.calls,
+            tokens=meter.tokens,
+            notes=tuple(step.notes),
+        )
+
+    def _buffer(self, failures: Iterable[Failure]) -> None:
+        for one in failures:
+            self._buffers[one.agent].append(one.trajectory)
+
+
+def _version(players: Players) -> int:
+    assert players.version is not None  # only variants have none, and they are never kept
+    return players.version

@@ -1,0 +1,70 @@
+"""What is learned from and what is only measured on: two sets of questions that share none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyrag.errors import DataError, UsageError
+from pyrag.evaluation.datasets import Question, read_questions
+from pyrag.evaluation.metrics import normalise
+from pyrag.evaluation.suite import digest, sample
+
+VALIDATION_SHARE = "0.2"
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """`identity` says which questions these are, for comparing runs."""
+
+    train: tuple[Question, ...]
+    validation: tuple[Question, ...]
+    identity: dict[str, str | int | None]
+
+
+def split(train: Path, validation: str, *, limit: int | None = None, seed: int = 0) -> Split:
+    """Reads the questions. `validation` is a file, or the share of the training file that is held out; `limit` is how
+    many training questions are learned from.
+
+    Raises `DataError` where a file cannot be read or is too small, and `UsageError` where the two share a question.
+    """
+    questions = list(read_questions(train))
+    identity: dict[str, str | int | None] = {"train": digest(train), "limit": limit, "seed": seed}
+    share = _share(validation)
+    if share is None:
+        held_out = list(read_questions(Path(validation)))
+        identity["validation"] = digest(Path(validation))
+        _check_overlap(questions, held_out, train, Path(validation))
+    else:
+        held_out = sample(questions, max(1, round(share * len(questions))), seed)
+        kept = _keys(held_out)
+        questions = [one for one in questions if not _keys([one]) & kept]
+        identity["validation"] = validation
+    if not questions or not held_out:
+        raise DataError(f"{train} has too few questions to learn from some and measure on others: name a larger file")
+    return Split(tuple(sample(questions, limit, seed)), tuple(held_out), identity)
+
+
+def _share(validation: str) -> float | None:
+    try:
+        share = float(validation)
+    except ValueError:
+        return None
+    if not 0 < share < 1:
+        raise UsageError(f"--val must be a file or a share between 0 and 1, not {validation}")
+    return share
+
+
+def _check_overlap(train: Sequence[Question], held_out: Sequence[Question], path: Path, other: Path) -> None:
+    both = _keys(train) & _keys(held_out)
+    if both:
+        raise UsageError(
+            f"{path} and {other} share {len(both)} ids or questions, such as {min(both)[:80]!r}: "
+            "validation questions must not be learned from, so take them out of one of the files"
+        )
+
+
+def _keys(questions: Sequence[Question]) -> set[str]:
+    """What makes two questions the same: the id, or the words."""
+    return {one.id for one in questions} | {normalise(one.question) for one in questions}

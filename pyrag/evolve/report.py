@@ -1,0 +1,107 @@
+"""RUN/report.html: what a run learned, what validation said of it, and how the agents' graphs and costs developed.
+
+The paper's figures 3, 5 and 6 for one run. Nothing is fetched, no script runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from statistics import fmean
+
+from pyrag.evaluation import svg
+from pyrag.evaluation.report_html import document, plots_html, table_html
+from pyrag.evaluation.tables import Table
+from pyrag.evolve.lowess import lowess
+from pyrag.evolve.measures import PHASES, WINDOW, entropies, hand_overs, measures_of, phases
+from pyrag.evolve.records import StepRecord, Tried
+from pyrag.experience.entry import Experience
+
+_GRAPH = ("agents", "efficiency", "self_loops", "cycles", "diameter")
+
+
+def page(records: Sequence[StepRecord], entries: Sequence[Experience], difference: str) -> str:
+    """`difference` is that of the prompts before and after learning."""
+    parts = [
+        _section("Validation", "Mean F1 on questions that nothing was learned from.", _validation(records)),
+        _section(
+            "Updates", "An update that lowers the validation score is refused.", table_html(updates_table(records))
+        ),
+        _section("Tokens", "Each dot is a sampled trajectory; the curve is LOWESS (Cleveland 1981).", _tokens(records)),
+        _section("Transition entropy", f"Of the hand-overs in the last {WINDOW} trajectories.", _entropy(records)),
+        _section(
+            "Agent graphs", "Means of the sampled trajectories, by phase of learning.", table_html(graph_table(records))
+        ),
+        _section("Experience", "", table_html(experience_table(entries))),
+        _section(
+            "Prompts", "What the agents are told that they were not told before.", f"<pre>{escape(difference)}</pre>"
+        ),
+    ]
+    return document("What was learned", "".join(parts))
+
+
+def _section(title: str, text: str, body: str) -> str:
+    return f"<h2>{escape(title)}</h2><p>{escape(text)}</p>{body}\n"
+
+
+def _validation(records: Sequence[StepRecord]) -> str:
+    points = [(float(one.step), 100 * one.score) for one in records]
+    return plots_html([svg.curves("Validation", {"F1": points}, "step", "F1, %")])
+
+
+def _tokens(records: Sequence[StepRecord]) -> str:
+    tokens = [float(one.tokens) for one in sampled(records)]
+    places = [float(place) for place in range(1, len(tokens) + 1)]
+    curve = list(zip(places, (max(0.0, one) for one in lowess(places, tokens)), strict=True))
+    dots = list(zip(places, tokens, strict=True))
+    plot = svg.curves("Tokens of a trajectory", {"LOWESS": curve}, "trajectory", "tokens", highest=None, dots=dots)
+    return plots_html([plot])
+
+
+def _entropy(records: Sequence[StepRecord]) -> str:
+    values = entropies([hand_overs(one.topology) for one in sampled(records)])
+    points = [(float(place), value) for place, value in enumerate(values, start=1)]
+    return plots_html([svg.curves("Transition entropy", {"H": points}, "trajectory", "nats", highest=None)])
+
+
+def sampled(records: Iterable[StepRecord]) -> list[Tried]:
+    """What the orchestrator sampled, in order: mutations and variants are experiments, not its behaviour."""
+    return [one for record in records for one in record.samples]
+
+
+def updates_table(records: Iterable[StepRecord]) -> Table:
+    rows = [
+        [
+            str(record.step), "accepted" if update.accepted else "refused", update.agent or "library",
+            f"{100 * update.before:.1f}", f"{100 * update.after:.1f}", " / ".join(update.lines),
+        ]
+        for record in records
+        for update in record.updates
+    ]  # fmt: skip
+    return Table(("step", "", "of", "F1 before", "F1 after", "what"), rows, left=6)
+
+
+def graph_table(records: Sequence[StepRecord]) -> Table:
+    """Figure 6 in numbers: the measures by question type and phase."""
+    trajectories = [(record.profile, one) for record in records for one in record.samples]
+    rows = []
+    for type_ in sorted({profile.type for profile, _ in trajectories if profile}):
+        for name, part in zip(PHASES, phases(len(trajectories)), strict=True):
+            own = [trajectories[place][1] for place in part if _is(trajectories[place][0], type_)]
+            if own:
+                found = [measures_of(one.topology, one.f1) for one in own]
+                means = [f"{fmean(getattr(one, measure) for one in found):.2f}" for measure in _GRAPH]
+                rows.append([type_, name, str(len(own)), *means])
+    return Table(("question type", "phase", "n", *(one.replace("_", "-") for one in _GRAPH)), rows, left=2)
+
+
+def _is(profile: object, type_: str) -> bool:
+    return getattr(profile, "type", None) == type_
+
+
+def experience_table(entries: Iterable[Experience]) -> Table:
+    rows = [
+        [one.profile.type, one.insight, f"{one.utility} of {one.uses}"]
+        for one in sorted(entries, key=lambda one: (-one.utility, one.id))
+    ]
+    return Table(("question type", "insight", "helped"), rows, left=2)

@@ -1,0 +1,223 @@
+"""A run of learning and its folder.
+
+    config.json          what is learned from, with what (compared when the run goes on)
+    experience.db        the experience library; its records are the steps that were made
+    prompts              the current prompts, a link into prompts-versions/
+    prompts-versions/    all versions that were made
+    replies.sqlite       replies that were paid for: what a repeated request is answered from
+    summary.json, report.html
+
+A run that was killed, or stopped by its budget, goes on with the step it had not finished when it is started again;
+what that step had paid for is in `replies.sqlite`. With a deterministic engine it ends as if it had not been stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pyrag.config import Settings, public
+from pyrag.engines import open_engines
+from pyrag.errors import BudgetExceededError, DataError, UsageError
+from pyrag.evaluation import provenance
+from pyrag.evaluation.runs import difference, locked, plain, write_json
+from pyrag.evolve.config import EvolveConfig
+from pyrag.evolve.learner import Learner
+from pyrag.evolve.prompt_versions import PromptVersions
+from pyrag.evolve.questions import Split
+from pyrag.evolve.records import StepRecord, read, written
+from pyrag.evolve.trajectories import Players
+from pyrag.evolve.validation import Validator
+from pyrag.experience.library import Library
+from pyrag.llm.cache import ReplyStore
+from pyrag.llm.meter import Meter
+
+CONFIG, LIBRARY, REPLIES, SUMMARY = "config.json", "experience.db", "replies.sqlite", "summary.json"
+_INCIDENTAL = ("cache", "cache_mb", "concurrency", "max_in_flight", "call_timeout", "retrieve_timeout", "max_calls")
+Seen = Callable[[StepRecord], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a run may spend, earlier sessions included; None is no limit."""
+
+    calls: int | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How far a run is. `before` and `after` are mean F1 on the validation questions; None where not even the state
+    before learning could be measured. `stopped` says why it ended early."""
+
+    steps: int
+    of: int
+    before: float | None
+    after: float | None
+    accepted: int
+    refused: int
+    entries: int
+    version: int
+    calls: int
+    tokens: int
+    stopped: str = ""
+
+
+def evolve(
+    folder: Path, questions: Split, settings: Settings, config: EvolveConfig, limits: Limits, seen: Seen
+) -> Summary:
+    """Learns in a folder, or goes on with what is there; `seen` is called with each step that was made.
+
+    Raises `UsageError` where the folder holds something else or is in use, and what `Players` raises.
+    """
+    settings = replace(settings, method="hera", cache=str(folder / REPLIES))
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        _register(folder, {**questions.identity, **_identity(settings, config)})
+        versions = PromptVersions(folder)
+        versions.begin(settings.prompts)
+        with Library.open(folder / LIBRARY, write=True) as library:
+            records = read(library.records())
+            _restore(versions, records)
+            meter = _meter(folder, limits, records)
+            session = _Session(folder, questions, settings, config, versions, library, meter, records)
+            summary = asyncio.run(session.run(seen))
+        write_json(folder / SUMMARY, summary)
+    return summary
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """One process at work on a run."""
+
+    folder: Path
+    questions: Split
+    settings: Settings
+    config: EvolveConfig
+    versions: PromptVersions
+    library: Library
+    meter: Meter
+    records: Sequence[StepRecord]
+
+    async def run(self, seen: Seen) -> Summary:
+        engines = open_engines(self.settings, meter=self.meter)
+        try:
+            players = Players(engines, self.settings, self.meter, self.versions.prompts(0))
+            validator = Validator(self.questions.validation)
+            learner = Learner(players, self.library, self.versions, validator, self.config, self.records)
+            stopped, after = await self._learn(learner, seen)
+        finally:
+            await engines.aclose()
+        return self._summary(learner.records, after, stopped)
+
+    async def _learn(self, learner: Learner, seen: Seen) -> tuple[str, float | None]:
+        """All steps that are left; why it ended early, and the validation score at the end."""
+        try:
+            if not learner.records:
+                seen(await learner.begin())
+            for question in (self.questions.train * self.config.epochs)[learner.records[-1].step :]:
+                seen(await learner.step(question))
+            return "", await learner.score()
+        except BudgetExceededError as error:
+            return str(error), learner.records[-1].score if learner.records else None
+
+    def _summary(self, records: Sequence[StepRecord], after: float | None, stopped: str) -> Summary:
+        updates = [update for record in records for update in record.updates]
+        return Summary(
+            steps=records[-1].step if records else 0,
+            of=len(self.questions.train) * self.config.epochs,
+            before=records[0].score if records else None,
+            after=after,
+            accepted=sum(one.accepted for one in updates),
+            refused=sum(not one.accepted for one in updates),
+            entries=len(self.library.entries()),
+            version=records[-1].version if records else 0,
+            calls=self.meter.calls,
+            tokens=self.meter.tokens,
+            stopped=stopped,
+        )
+
+
+def _restore(versions: PromptVersions, records: Sequence[StepRecord]) -> None:
+    """Undoes what a process left of a step that it did not commit, and does what it had left to do after a commit."""
+    versions.forget_after(max((one.last_version for one in records), default=0))
+    versions.select(records[-1].version if records else 0)
+
+
+def _meter(folder: Path, limits: Limits, records: Sequence[StepRecord]) -> Meter:
+    """What was paid for is what the cache holds; engines that are not cached are counted by the records."""
+    meter = Meter(limits.calls, limits.tokens)
+    store = ReplyStore(folder / REPLIES)
+    last = records[-1] if records else None
+    meter.calls = max(store.info().replies, last.calls if last else 0)
+    meter.tokens = max(store.tokens(), last.tokens if last else 0)
+    store.close()
+    return meter
+
+
+def _identity(settings: Settings, config: EvolveConfig) -> dict[str, Any]:
+    chosen = {key: value for key, value in public(settings).items() if key not in _INCIDENTAL}
+    return {"settings": chosen, "config": asdict(config)}
+
+
+def _register(folder: Path, identity: dict[str, Any]) -> None:
+    """Notes what the run is, or refuses to go on with another one."""
+    path = folder / CONFIG
+    identity = plain(identity)
+    if not path.exists():
+        if strangers := [one.name for one in folder.iterdir() if one.name != "lock" and not one.name.startswith(".")]:
+            raise UsageError(f"{folder} holds {min(strangers)}, which is of no run: choose another folder with --out")
+        write_json(path, {"run": identity, "session": provenance.session()})
+        return
+    try:
+        known = json.loads(path.read_bytes())["run"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path} is damaged ({error}): restore it, or choose another folder with --out") from error
+    if known != identity:
+        said = difference(known, identity)
+        raise UsageError(
+            f"{folder} holds a run with {said}: choose another folder with --out, or repeat the options of that run"
+        )
+
+
+def _state(record: StepRecord) -> StepRecord:
+    """What a step left, without what it did."""
+    return StepRecord(record.step, record.score, record.version, calls=record.calls, tokens=record.tokens)
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[tuple[PromptVersions, Library]]:
+    """A run that is there, for looking at or reverting. Raises `UsageError` and `DataError`."""
+    if not (folder / CONFIG).is_file():
+        raise UsageError(f"{folder} is no run of pyrag evolve: name the folder given with --out")
+    with locked(folder), Library.open(folder / LIBRARY, write=True) as library:
+        yield PromptVersions(folder), library
+
+
+def write_report(folder: Path) -> Path:
+    """RUN/report.html, from what the run left."""
+    from pyrag.evolve.report import page
+
+    with opened(folder) as (versions, library):
+        records = read(library.records())
+        difference = versions.difference(0, versions.current())
+        text = page(records, library.entries(), difference)
+    path = folder / "report.html"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def revert(folder: Path, version: int) -> None:
+    """Makes an earlier version of the prompts the current one, for asking and for learning on."""
+    with opened(folder) as (versions, library):
+        versions.prompts(version)
+        last = read(library.records())[-1]
+        note = f"reverted from version {last.version} of the prompts"
+        with library.update() as draft:
+            draft.record(written(replace(_state(last), version=version, notes=(note,))))
+        versions.select(version)

@@ -1,0 +1,114 @@
+"""Asking the team: a topology for a question, and a question by a given topology, scored.
+
+Left out: what is made of the scores.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from pyrag.agents.coaching import Coach
+from pyrag.agents.prompts import Prompts
+from pyrag.agents.protocol import Lesson, Orchestrator
+from pyrag.config import Settings
+from pyrag.engines import Engines
+from pyrag.errors import BudgetExceededError, ConfigError, ServiceError
+from pyrag.evaluation.datasets import Question
+from pyrag.evaluation.metrics import score_text
+from pyrag.evaluation.scoring import asked
+from pyrag.llm.meter import Meter
+from pyrag.runtime import answer_question
+from pyrag.topology import Characterisation, Topology
+from pyrag.trace import Trace
+
+T = TypeVar("T")
+# Failures that say nothing about topologies or prompts: learning stops, and goes on when the cause is mended.
+_NOT_OURS = frozenset({"service", "sandbox", "config"})
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """τ with its rewards: F1 of the answer, and tokens of all agents, those of replies from the cache included."""
+
+    question: Question
+    topology: Topology
+    trace: Trace
+    f1: float
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Players:
+    """The agents with the prompts that `engines` were made with; `version` numbers these, None for a variant.
+
+    Raises `BudgetExceededError` when the meter refuses a call, and `ServiceError` where a model, retriever or the
+    sandbox cannot be used.
+    """
+
+    engines: Engines
+    settings: Settings
+    meter: Meter
+    prompts: Prompts
+    version: int | None = None
+
+    def told(self, prompts: Prompts, version: int | None = None) -> Players:
+        """The same agents with other prompts."""
+        return replace(self, engines=self.engines.prompted(prompts), prompts=prompts, version=version)
+
+    @property
+    def coach(self) -> Coach | None:
+        """Engines without a language model have none."""
+        return self.engines.agents.coach
+
+    @property
+    def orchestrator(self) -> Orchestrator:
+        team = self.engines.agents.team
+        if team is None:
+            raise ConfigError(f"the engine {self.engines.agents.name} has no team of agents: name another with --llm")
+        return team.orchestrator
+
+    async def characterise(self, question: Question) -> Characterisation:
+        return (await self.orchestrator.characterise(asked(question))).profile
+
+    async def orchestrate(self, question: Question, lessons: Sequence[Lesson], sample: int = 0) -> Topology:
+        """Γ ~ π_O(· | q, E_rel, N) (algorithm 4, line 9); samples above 0 are drawn at the paper's temperature."""
+        return (await self.orchestrator.orchestrate(asked(question), lessons, sample)).topology
+
+    async def revise(self, question: Question, topology: Topology, wish: str) -> Topology:
+        """Another topology. Raises `BadOutputError` where the orchestrator finds none."""
+        return (await self.orchestrator.revise(asked(question), topology, wish)).topology
+
+    async def run(self, question: Question, topology: Topology) -> Trajectory:
+        """Executes a topology (algorithm 2, lines 5 to 7). A trajectory that fails by its own fault scores 0."""
+        trace = await answer_question(asked(question), self.engines, self.settings, topology=topology)
+        if self.meter.refused:
+            raise BudgetExceededError(trace.error.message if trace.error else "the budget is spent")
+        if trace.error and trace.error.kind in _NOT_OURS:
+            raise ServiceError(f"learning stopped: {trace.error.message}; the same command goes on from here")
+        text = trace.answer.text if trace.answer.known else ""
+        used = trace.usage
+        tokens = used.prompt_tokens + used.completion_tokens + used.cached_tokens
+        return Trajectory(question, trace.topology or topology, trace, score_text(text, question.answers)[1], tokens)
+
+    async def run_all(self, question: Question, topologies: Iterable[Topology]) -> list[Trajectory]:
+        """Side by side, in order."""
+        return await together((self.run(question, one) for one in topologies), self.settings.concurrency)
+
+
+async def together(works: Iterable[Coroutine[Any, Any, T]], limit: int) -> list[T]:
+    """Results in order, at most `limit` works at once. The first error ends the others and is raised."""
+    slots = asyncio.Semaphore(limit)
+
+    async def one(work: Coroutine[Any, Any, T]) -> T:
+        async with slots:
+            return await work
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(work)) for work in works]
+    except BaseExceptionGroup as several:
+        raise several.exceptions[0] from None
+    return [task.result() for task in tasks]

@@ -1,0 +1,58 @@
+"""A trajectory as a coach reads it: who was asked what and said what, within a length that many of them fit a prompt.
+
+Texts are written as JSON strings, so that nothing an agent or a passage said can pass for a line of its own.
+"""
+
+from __future__ import annotations
+
+import json
+
+from pyrag.evolve.trajectories import Trajectory
+from pyrag.topology import PRIMITIVE_OF
+from pyrag.trace import Step
+
+_AGENT_OF = {primitive: agent for agent, primitive in PRIMITIVE_OF.items()}
+_LONGEST = 200  # characters of one text
+_TITLES = 5  # passages shown by title
+_MOST_STEPS = 30
+
+
+def transcript(trajectory: Trajectory) -> str:
+    trace, question = trajectory.trace, trajectory.question
+    steps = [step for step in trace.steps if step.primitive in _AGENT_OF]
+    lines = [f"Question: {_text(question.question)}", *(_step(trajectory, step) for step in steps[:_MOST_STEPS])]
+    if len(steps) > _MOST_STEPS:
+        lines.append(f"… and {len(steps) - _MOST_STEPS} more")
+    if trace.error:
+        lines.append(f"It ended with an error: {_text(trace.error.message)}")
+    right = " or ".join(map(_text, question.answers[:3])) or "that there is none"
+    lines.append(f"Answer: {_text(trace.answer.text)}. The right answer: {right}.")
+    lines.append(f"F1 {trajectory.f1:.2f}, {trajectory.tokens} tokens")
+    return "\n".join(lines)
+
+
+def _step(trajectory: Trajectory, step: Step) -> str:
+    mode = (
+        f" from the passages of {_titles(trajectory, step)}" if step.passages and step.primitive != "retrieve" else ""
+    )
+    return f"- {_AGENT_OF[step.primitive]} was asked {_text(step.query)}{mode} and said {_said(trajectory, step)}"
+
+
+def _said(trajectory: Trajectory, step: Step) -> str:
+    if step.error:
+        return f"nothing, for an error: {_text(step.error)}"
+    if step.answer:
+        return _text(step.answer.text)
+    return _text(step.output) if step.output else _titles(trajectory, step)
+
+
+def _titles(trajectory: Trajectory, step: Step) -> str:
+    known = trajectory.trace.passages
+    titles = [_text(known[one].title or known[one].text) for one in step.passages[:_TITLES] if one in known]
+    more = len(step.passages) - len(titles)
+    return ", ".join(titles) + (f" and {more} more" if more else "") if step.passages else "nothing"
+
+
+def _text(text: str) -> str:
+    line = " ".join(text.split())
+    return json.dumps(line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…", ensure_ascii=False)

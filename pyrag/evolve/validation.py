@@ -1,0 +1,38 @@
+"""Scores on the validation questions, which nothing is learned from. An update that lowers them is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from pyrag.evaluation.datasets import Question
+from pyrag.evolve.trajectories import Players, together
+from pyrag.experience.library import Library
+from pyrag.topology import Characterisation
+
+Key = tuple[str, int | None, tuple[str, ...]]  # question, version of the prompts, insights shown
+
+
+class Validator:
+    """Mean F1 of the orchestrator's best guess for each question. A question whose prompts and experience have not
+    changed since it was last asked is not asked again."""
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        self.questions = tuple(questions)
+        self._profiles: dict[str, Characterisation] = {}
+        self._scores: dict[Key, float] = {}
+
+    async def score(self, players: Players, library: Library) -> float:
+        """As a question asked now would be answered; `library` may be a draft."""
+        works = (self._one(players, library, question) for question in self.questions)
+        return fmean(await together(works, players.settings.concurrency))
+
+    async def _one(self, players: Players, library: Library, question: Question) -> float:
+        if question.id not in self._profiles:
+            self._profiles[question.id] = await players.characterise(question)
+        lessons = library.retrieve(self._profiles[question.id])
+        key = (question.id, players.version, tuple(one.insight for one in lessons))
+        if key not in self._scores:
+            topology = await players.orchestrate(question, lessons)
+            self._scores[key] = (await players.run(question, topology)).f1
+        return self._scores[key]

@@ -1,0 +1,74 @@
+"""Versions of prompts: whole folders, of which one is current."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pyrag.agents.coaching import Guidance
+from pyrag.agents.prompts import load_prompts
+from pyrag.errors import UsageError
+from pyrag.evolve.prompt_versions import PromptVersions
+
+LEARNED = Guidance(("Keep the name {{exactly}}.", "Ask for one thing."), ("Be short.",))
+
+
+@pytest.fixture
+def versions(tmp_path: Path) -> PromptVersions:
+    versions = PromptVersions(tmp_path)
+    versions.begin(None)
+    versions.select(0)
+    return versions
+
+
+def files_of(folder: Path) -> dict[str, str]:
+    return {str(one.relative_to(folder)): one.read_text() for one in folder.rglob("*") if one.is_file()}
+
+
+def test_a_version_differs_in_what_one_agent_has_learned(versions: PromptVersions) -> None:
+    assert versions.add(0, "query_rewriter", LEARNED) == 1
+    before, after = files_of(versions.path(0)), files_of(versions.path(1))
+    assert {name for name in after if before.get(name) != after[name]} == {
+        "methods/hera.query_rewriter.rules.txt",
+        "methods/hera.query_rewriter.principles.txt",
+    }
+    assert versions.guidance(1, "query_rewriter") == LEARNED
+    assert versions.guidance(1, "reflect") == versions.guidance(0, "query_rewriter") == Guidance()
+    told = versions.prompts(1).notice("hera.query_rewriter.system")
+    assert all(line in told for line in LEARNED.lines)
+    in_memory = load_prompts().taught("hera.query_rewriter", LEARNED.rules, LEARNED.principles)
+    assert told == in_memory.notice("hera.query_rewriter.system")
+
+
+def test_the_current_version_is_what_the_link_shows(versions: PromptVersions, tmp_path: Path) -> None:
+    versions.select(versions.add(0, "reflect", LEARNED))
+    assert versions.current() == 1
+    assert load_prompts(tmp_path / "prompts").notice("hera.reflect.system").endswith("- Be short.")
+    versions.select(0)
+    assert "Be short" not in load_prompts(tmp_path / "prompts").notice("hera.reflect.system")
+
+
+def test_differences_are_those_of_the_files(versions: PromptVersions) -> None:
+    versions.add(0, "reflect", LEARNED)
+    versions.add(1, "reflect", Guidance(("Ask for one thing.",)))
+    diff = versions.difference(0, 1)
+    assert "+++ 0001/methods/hera.reflect.rules.txt" in diff
+    assert "+- Ask for one thing." in diff
+    assert "-- Keep the name {{exactly}}." in versions.difference(1, 2)
+    assert versions.difference(1, 1) == ""
+
+
+def test_what_an_unfinished_step_made_is_forgotten(versions: PromptVersions) -> None:
+    versions.add(0, "reflect", LEARNED)
+    versions.add(1, "reflect", LEARNED)
+    versions.forget_after(1)
+    assert versions.numbers() == [0, 1]
+    assert versions.add(1, "conclude", LEARNED) == 2
+
+
+def test_versions_that_are_not_there(versions: PromptVersions, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no version 7 of the prompts: it has 0"):
+        versions.select(7)
+    with pytest.raises(UsageError, match="is no run of pyrag evolve"):
+        PromptVersions(tmp_path / "elsewhere").current()
