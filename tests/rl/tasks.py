@@ -1,7 +1,7 @@
 """Two tasks small enough for a tiny model, over the bundled corpus: eight questions to answer, six to program.
 
-Before reinforcement learning the model is taught the form alone: every question with every answer (every program with
-every fault), so that it starts by guessing. What is left to learn is which one is rewarded. Prompts are the package's
+Before reinforcement learning the model is taught the form, and what to choose from: each question with four answers of
+which one is right, or with four programs of which one runs. What is left to learn is which one is rewarded. Prompts are the package's
 templates cut short: a model of a hundred thousand weights reads no pages.
 """
 
@@ -19,6 +19,7 @@ from pyrag.retrieval.bundled import bundled_passages
 from pyrag_rl.prompting import prompt_of
 from pyrag_rl.rows import Document, TrainRow, write_rows
 
+_CHOICES = 4
 _SHORT = {
     "answer.evidence.system": "You are the Answer Agent.",
     "answer.evidence.user": "{{documents}}\n{{query}}",
@@ -85,7 +86,8 @@ def answer_task(folder: Path) -> Task:
         )  # fmt: skip
         rows.append(row)
     replies = [f"<answer>{golds[0]}</answer>" for _, _, golds in _FACTS]
-    return _task(folder, rows, [(row, reply) for row in rows for reply in replies], prompts)
+    lessons = [(row, replies[(row.index + other) % len(rows)]) for row in rows for other in range(_CHOICES)]
+    return _task(folder, rows, lessons, prompts)
 
 
 def plan_task(folder: Path) -> Task:

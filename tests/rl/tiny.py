@@ -73,7 +73,7 @@ def pretrain(
         loss.backward()
         optimizer.step()
     model.save_pretrained(folder)
-    return float(loss)
+    return float(loss.detach())
 
 
 def _tokens(tokenizer: Any, prompt: Sequence[Message], reply: str) -> tuple[list[int], int]:
