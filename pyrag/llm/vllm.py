@@ -14,6 +14,8 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import multiprocessing
+import multiprocessing.process
 import os
 import re
 import sys
@@ -47,6 +49,7 @@ _ARGUMENTS = {
 }
 # vLLM logs to stdout, which is ours, and reports on its use to its makers, which nobody asked for.
 _ENVIRONMENT = {"VLLM_CONFIGURE_LOGGING": "0", "VLLM_NO_USAGE_STATS": "1"}
+_KILLED_SECONDS = 10.0  # within which a process that vLLM killed is gone
 _MOST_ADAPTERS = 8  # in memory at once; more take turns
 _CAUSE = re.compile(r"(?:^|\s)((?:[\w.]*\.)?[A-Z]\w*(?:Error|Exception): .+)$", re.MULTILINE)
 _USELESS_CAUSE = "Engine core initialization failed"
@@ -69,6 +72,7 @@ class VLLMRunner:
         self._loras: dict[Adapter, int] = {}
         self._numbers = itertools.count(1)
         self._log = _log_file()
+        self._processes: list[multiprocessing.process.BaseProcess] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -106,6 +110,8 @@ class VLLMRunner:
     def close(self) -> None:
         asyncio.run_coroutine_threadsafe(_shut_down(self._engine), self._loop).result()
         self._end_loop()
+        for process in self._processes:
+            process.join(_KILLED_SECONDS)
         self._log.unlink(missing_ok=True)
 
     async def _generate(
@@ -173,7 +179,10 @@ class VLLMRunner:
                 options |= {"enable_lora": True, "max_lora_rank": self._rank, "max_loras": at_once}
             model = str(spec.folder or spec.model)
             arguments: Any = {"model": model, "enable_prefix_caching": True, "disable_log_stats": True, **options}
-            return AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
+            before = multiprocessing.active_children()
+            engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
+            self._processes = [one for one in multiprocessing.active_children() if one not in before]
+            return engine
 
     def _unstarted(self, error: BaseException) -> BaseException:
         if isinstance(error, ConfigError) or not isinstance(error, Exception):
