@@ -23,7 +23,7 @@ from pyrag.evaluation.opera import Outcome, agent_stats, agents_table, ladder_ta
 from pyrag.evaluation.provenance import commit
 from pyrag.evaluation.tables import Table
 from pyrag.methods.opera import VARIANTS
-from pyrag.retrieval.index import build_index
+from pyrag.retrieval.index import update_index
 
 LADDERS = ("none", "boost", "rewrite", "boost+rewrite")
 TOPKS = (3, 5, 10, 15, 20)
@@ -97,7 +97,7 @@ def benches(options: argparse.Namespace, scratch: Path) -> Iterator[Bench]:
         if corpus is None or asked is None:
             print(f"\n{name}: no {prefix}corpus or {prefix}questions, left out")
             continue
-        build_index([corpus], scratch / name)
+        update_index([corpus], scratch / name)
         questions = [one for one in read_questions(asked) if one.answerable][: options.limit]
         yield Bench(name, scratch / name, questions, options.llm, options.concurrency)
 

@@ -130,7 +130,7 @@ def source_of(chosen: QuestionSet, given: Given, building: Callable[[str], None]
 
 
 def _indexed(corpora: Sequence[Path], name: str, cache: Path, building: Callable[[str], None]) -> Source:
-    from pyrag.retrieval.index import build_index, read_info
+    from pyrag.retrieval.index import read_info, update_index
 
     sha = _joint_digest(corpora)
     folder = cache / f"{corpora[0].name.partition('.')[0]}-{sha[:16]}"
@@ -138,7 +138,7 @@ def _indexed(corpora: Sequence[Path], name: str, cache: Path, building: Callable
         read_info(folder)
     except DataError:
         building(name)
-        build_index(corpora, folder)
+        update_index(corpora, folder)
     return Source(f"{name} (BM25)", sha, folder, corpora=tuple(corpora))
 
 

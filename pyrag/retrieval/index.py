@@ -10,7 +10,7 @@ renamed to DIR or, where DIR is an index already, moved in and named in `pyrag-i
 step. Until then, and after any failure, readers find what was there before. A killed build is resumed by the next one
 from its last checkpoint. An index that is there is updated: files that did not change are not read again.
 
-The `kind` says which retriever the folder opens as: `bm25`, `dense` or `hybrid`. How an index is built is
+The `kind` says which retriever the folder opens as: `bm25` or `hybrid`. How an index is built is
 `pyrag.retrieval.indexing`; checking it is `verify` there.
 """
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pyrag.retrieval.indexing.update import Progress
 
 FORMAT = 2
-KINDS = ("bm25", "dense", "hybrid")
+KINDS = ("bm25", "hybrid")
 VECTORS = "vectors"
 T = TypeVar("T")
 
@@ -74,25 +74,6 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
 
 def _ignore(*_: object) -> None:
     pass
-
-
-def build_index(
-    paths: Iterable[str | Path],
-    out: str | Path,
-    progress: Callable[[Progress], None] = _ignore,
-    *,
-    parts: tuple[Part, ...] = (),
-    columns: Columns | None = None,
-    rebuild: bool = False,
-    check_contents: bool = False,
-    checkpoint: float = 30.0,
-    on_wait: Callable[[], None] = _ignore,
-) -> IndexInfo:
-    """`update_index`, for those who want the result only."""
-    return update_index(
-        paths, out, progress, parts=parts, columns=columns, rebuild=rebuild, check_contents=check_contents,
-        checkpoint=checkpoint, on_wait=on_wait,
-    ).info  # fmt: skip
 
 
 def update_index(
@@ -198,25 +179,6 @@ def read_info(path: str | Path) -> IndexInfo:
 
 def vectors_folder(path: str | Path, info: IndexInfo) -> Path:
     return Path(path) / info.generation / VECTORS
-
-
-def with_vectors(path: str | Path, embedder: str, kind: str = "hybrid") -> IndexInfo:
-    """Says that the generation in use has vectors now, and of which embedder; readers that open it later use them.
-
-    For vectors that were made elsewhere. The next update drops them, unless it is given an embedder of its own.
-    """
-    from pyrag.retrieval.indexing.build import write_info
-    from pyrag.retrieval.indexing.checksums import write_checksums
-    from pyrag.retrieval.indexing.workplace import at_work
-
-    folder = Path(os.path.realpath(path))
-    read_info(folder)
-    with _write_errors(folder), at_work(folder, _ignore) as work:
-        info = msgspec.structs.replace(read_info(folder), kind=kind, embedder=embedder)
-        write_checksums(folder / info.generation)
-        write_info(info, work.folder)
-        (work.folder / MARK).replace(folder / MARK)
-    return info
 
 
 def _kind(parts: tuple[Part, ...]) -> str:

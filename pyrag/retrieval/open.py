@@ -21,7 +21,7 @@ class Options:
     """How to retrieve. `timeout` is for one request to a server, in seconds.
 
     `embedder` replaces the one that an index names (another engine for the same model); `dense_weight` is what the
-    dense half of a hybrid counts, in [0, 1]; `rerank` names a cross-encoder.
+    dense half of a hybrid counts: 0 leaves BM25 alone, 1 the vectors; `rerank` names a cross-encoder.
     """
 
     timeout: float = 10.0
@@ -94,7 +94,7 @@ def _of_kind(info: IndexInfo, folder: Path, shown: str, options: Options) -> Ret
 
     bm25 = open_index(folder)
     sparse = Bm25Retriever(bm25, name=f"bm25:{shown}")
-    if info.kind == "bm25":
+    if info.kind == "bm25" or options.dense_weight <= 0:
         return sparse
     from pyrag.retrieval.dense import DenseRetriever
     from pyrag.retrieval.faiss_index import open_vectors
@@ -102,7 +102,7 @@ def _of_kind(info: IndexInfo, folder: Path, shown: str, options: Options) -> Ret
 
     vectors = open_vectors(vectors_folder(folder, info))
     dense = DenseRetriever(vectors, _embedder(info, options), bm25.passages, name=f"dense:{shown}")
-    if info.kind == "dense":
+    if options.dense_weight >= 1:
         return dense
     from pyrag.retrieval.hybrid import HybridRetriever, Part
 

@@ -18,7 +18,7 @@ import pytest
 
 from pyrag.errors import DataError, PyRAGError
 from pyrag.retrieval.documents import read_passages, unpack
-from pyrag.retrieval.index import build_index, update_index
+from pyrag.retrieval.index import update_index
 from pyrag.retrieval.indexing import update
 from pyrag.retrieval.indexing.verify import verify_index
 
@@ -67,7 +67,7 @@ def test_bad_files_of_a_folder_are_named_and_left_out(tmp_path: Path, monkeypatc
 
 def test_a_file_that_turns_bad_goes_with_all_it_had(tmp_path: Path) -> None:
     folder, index = records(tmp_path / "n", 2, 10), tmp_path / "ix"
-    build_index([folder], index)
+    update_index([folder], index)
     with (folder / "0.jsonl").open("a") as file:
         file.write("{nope\n")
     built = update_index([folder], index)
@@ -106,23 +106,23 @@ def test_files_that_fail_to_read_are_tried_again(tmp_path: Path, monkeypatch: py
 
 def test_nothing_left_is_refused_and_the_index_stays(tmp_path: Path) -> None:
     folder, index = records(tmp_path / "n", 1, 10), tmp_path / "ix"
-    build_index([folder], index)
+    update_index([folder], index)
     (folder / "0.jsonl").write_bytes(b"\xff")
     with pytest.raises(DataError, match=r"none of the files could be read, the first for this reason: .*0\.jsonl"):
-        build_index([folder], index)
+        update_index([folder], index)
     (folder / "0.jsonl").unlink()
     with pytest.raises(DataError, match="holds no file to read"):
-        build_index([folder], index)
+        update_index([folder], index)
     assert len(content(index)) == 10
 
 
 def test_an_id_that_two_files_claim_is_refused_with_both_places(tmp_path: Path) -> None:
     folder, index = records(tmp_path / "n", 2, 10), tmp_path / "ix"
-    build_index([folder], index)
+    update_index([folder], index)
     with (folder / "1.jsonl").open("a") as file:
         file.write('{"id": "0-3", "text": "x"}\n')
     with pytest.raises(DataError, match=r"'0-3' is used twice, at .*0\.jsonl line 4 and at .*1\.jsonl line 11: give"):
-        build_index([folder], index)
+        update_index([folder], index)
     assert len(content(index)) == 20
 
 
@@ -134,14 +134,14 @@ def test_a_full_disk_leaves_the_index_as_it_was(tmp_path: Path) -> None:
         pytest.skip("may not mount")
     try:
         folder = records(tmp_path / "n", 1, 10)
-        build_index([folder], disk / "ix")
+        update_index([folder], disk / "ix")
         lines = (json.dumps({"text": f"{n} " + random.Random(n).randbytes(400).hex()}) + "\n" for n in range(20_000))
         (folder / "big.jsonl").write_text("".join(lines))
         with pytest.raises(PyRAGError, match=r"could not be written \(.*(No space left|full).*\): make room"):
-            build_index([folder], disk / "ix", checkpoint=0)
+            update_index([folder], disk / "ix", checkpoint=0)
         assert len(content(disk / "ix")) == 10
         (folder / "big.jsonl").unlink()
-        build_index([folder], disk / "ix")
+        update_index([folder], disk / "ix")
         assert verify_index(disk / "ix").problems == ()
         assert not list(disk.rglob("*building*"))
     finally:

@@ -14,7 +14,7 @@ from aiohttp import web
 from pyrag.errors import ConfigError, ServiceError
 from pyrag.retrieval.bm25 import Bm25Retriever, index_of
 from pyrag.retrieval.dense import DenseRetriever
-from pyrag.retrieval.embed_passages import embed_passages
+from pyrag.retrieval.embedding import passage_text
 from pyrag.retrieval.faiss_index import open_vectors
 from pyrag.retrieval.http import HttpRetriever
 from pyrag.retrieval.hybrid import HybridRetriever, Part
@@ -40,7 +40,10 @@ PASSAGES.append(Passage("weird id\n é \\", "星河", "Ünïcode 👍 rivers", s
 async def dense(folder: Path) -> DenseRetriever:
     embedder = words_embedder()
     vectors = VectorFolder.create(folder / "vectors", await embedder.fingerprint())
-    await embed_passages(vectors, PASSAGES, embedder)
+    with vectors.writer() as writer:
+        texts = [passage_text(one.title, one.text) for one in PASSAGES]
+        writer.add([one.id for one in PASSAGES], await embedder.embed_passages(texts))
+        writer.commit()
     return DenseRetriever(open_vectors(folder / "vectors"), embedder, index_of(PASSAGES).passages)
 
 

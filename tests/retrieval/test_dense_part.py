@@ -12,7 +12,7 @@ import pytest
 from pyrag.errors import ServiceError
 from pyrag.retrieval import embedding, open_retriever
 from pyrag.retrieval.embedding import TextEmbedder
-from pyrag.retrieval.index import build_index, read_info, update_index
+from pyrag.retrieval.index import read_info, update_index
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.retrieval.indexing.dense_part import DensePart
 from pyrag.retrieval.indexing.update import Progress
@@ -109,7 +109,7 @@ def test_an_embedder_that_fails_costs_nothing_that_was_done(
 def test_without_its_embedder_an_index_drops_its_vectors(tmp_path: Path, parts: tuple[Bm25Part, DensePart]) -> None:
     folder, index = records(tmp_path / "n", 1, 8), tmp_path / "ix"
     update_index([folder], index, parts=parts)
-    build_index([folder], index)
+    update_index([folder], index)
     assert read_info(index).kind == "bm25"
     assert not list(index.rglob("vectors.json"))
     assert verify_index(index).problems == ()

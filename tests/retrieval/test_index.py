@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pyrag.errors import DataError, PyRAGError
-from pyrag.retrieval.index import build_index, open_index, read_info
+from pyrag.retrieval.index import open_index, read_info, update_index
 from pyrag.retrieval.indexing import build as module
 from pyrag.retrieval.indexing.update import Progress
 from pyrag.trace import Passage
@@ -41,7 +41,7 @@ def leftovers(folder: Path) -> list[str]:
 def test_build_open_search(tmp_path: Path) -> None:
     source = corpus(tmp_path / "c.jsonl", 1200)
     seen: list[Progress] = []
-    info = build_index([source], tmp_path / "deep/er/ix", progress=seen.append)
+    info = update_index([source], tmp_path / "deep/er/ix", progress=seen.append).info
     assert (info.kind, info.passages, info.files, info.sources, info.format) == ("bm25", 1200, 1, (str(source),), 2)
     assert [one.passages for one in seen] == [1000, 1200]
     assert seen[0].done < seen[0].total == seen[-1].done == source.stat().st_size
@@ -57,16 +57,16 @@ def test_build_open_search(tmp_path: Path) -> None:
 
 
 def test_an_index_can_be_moved(tmp_path: Path) -> None:
-    build_index([corpus(tmp_path / "c.jsonl")], tmp_path / "ix")
+    update_index([corpus(tmp_path / "c.jsonl")], tmp_path / "ix")
     before = open_index(tmp_path / "ix").search("zebra number7", 5)
     (tmp_path / "ix").rename(tmp_path / "elsewhere")
     assert open_index(tmp_path / "elsewhere").search("zebra number7", 5) == before
 
 
 def test_rebuilding_replaces_and_open_readers_keep_the_old(tmp_path: Path) -> None:
-    build_index([corpus(tmp_path / "c.jsonl")], tmp_path / "ix")
+    update_index([corpus(tmp_path / "c.jsonl")], tmp_path / "ix")
     old = open_index(tmp_path / "ix")
-    build_index([corpus(tmp_path / "d.jsonl", 3, "lion")], tmp_path / "ix")
+    update_index([corpus(tmp_path / "d.jsonl", 3, "lion")], tmp_path / "ix")
     assert len(found(tmp_path / "ix", "lion")) == 3
     assert found(tmp_path / "ix", "zebra") == []
     assert len(old.search("zebra", 100)) == 20
@@ -75,7 +75,7 @@ def test_rebuilding_replaces_and_open_readers_keep_the_old(tmp_path: Path) -> No
 
 def test_readers_never_meet_a_gap_while_it_is_replaced(tmp_path: Path) -> None:
     sources = [corpus(tmp_path / f"{n}.jsonl", n) for n in (5, 6)]
-    build_index(sources[:1], tmp_path / "ix")
+    update_index(sources[:1], tmp_path / "ix")
     stop = threading.Event()
     counts: set[int] = set()
     failures: list[Exception] = []
@@ -90,7 +90,7 @@ def test_readers_never_meet_a_gap_while_it_is_replaced(tmp_path: Path) -> None:
     reader = threading.Thread(target=read)
     reader.start()
     for turn in range(5):
-        build_index([sources[turn % 2]], tmp_path / "ix")
+        update_index([sources[turn % 2]], tmp_path / "ix")
     stop.set()
     reader.join()
     assert not failures
@@ -99,9 +99,9 @@ def test_readers_never_meet_a_gap_while_it_is_replaced(tmp_path: Path) -> None:
 
 def test_an_empty_folder_and_a_link_to_an_index_may_be_named(tmp_path: Path) -> None:
     (tmp_path / "ix").mkdir()
-    build_index([corpus(tmp_path / "c.jsonl")], tmp_path / "ix")
+    update_index([corpus(tmp_path / "c.jsonl")], tmp_path / "ix")
     (tmp_path / "link").symlink_to("ix")
-    build_index([corpus(tmp_path / "c.jsonl", 2)], tmp_path / "link")
+    update_index([corpus(tmp_path / "c.jsonl", 2)], tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
     assert len(found(tmp_path / "ix")) == 2
 
@@ -111,9 +111,9 @@ def test_a_folder_of_other_files_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/thesis.txt").write_text("x")
     with pytest.raises(DataError, match="mine holds files that are not a pyrag index: choose another folder"):
-        build_index([source], tmp_path / "mine")
+        update_index([source], tmp_path / "mine")
     with pytest.raises(DataError, match=r"c\.jsonl is a file: choose a folder"):
-        build_index([source], source)
+        update_index([source], source)
     assert names(tmp_path / "mine") == ["thesis.txt"]
 
 
@@ -124,13 +124,13 @@ def test_an_exception_in_the_middle_leaves_everything_as_it_was(
 ) -> None:
     source = corpus(tmp_path / "c.jsonl", 800)
     if existing:
-        build_index([corpus(tmp_path / "old.jsonl", 2)], tmp_path / "ix")
+        update_index([corpus(tmp_path / "old.jsonl", 2)], tmp_path / "ix")
 
     def progress(_: Progress) -> None:
         raise failing
 
     with pytest.raises(failing):
-        build_index([source], tmp_path / "ix", progress)
+        update_index([source], tmp_path / "ix", progress)
     assert not leftovers(tmp_path)
     assert len(found(tmp_path / "ix")) == 2 if existing else not (tmp_path / "ix").exists()
 
@@ -139,7 +139,7 @@ def test_a_broken_line_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
     source = corpus(tmp_path / "c.jsonl", 800)
     source.write_text(source.read_text() + "{broken\n")
     with pytest.raises(DataError, match=r"c\.jsonl line 801: not JSON"):
-        build_index([source], tmp_path / "ix")
+        update_index([source], tmp_path / "ix")
     assert names(tmp_path) == ["c.jsonl"]
 
 
@@ -148,10 +148,10 @@ def test_a_full_disk_at_the_end(tmp_path: Path, step: str, monkeypatch: pytest.M
     def full(*args: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    build_index([corpus(tmp_path / "old.jsonl", 2)], tmp_path / "ix")
+    update_index([corpus(tmp_path / "old.jsonl", 2)], tmp_path / "ix")
     monkeypatch.setattr(module, step, full)
     with pytest.raises(PyRAGError, match=r"could not be written \(No space left on device\): make room"):
-        build_index([corpus(tmp_path / "c.jsonl")], tmp_path / "ix")
+        update_index([corpus(tmp_path / "c.jsonl")], tmp_path / "ix")
     assert len(found(tmp_path / "ix")) == 2
     assert not leftovers(tmp_path)
 
@@ -160,7 +160,7 @@ CHILD = """
 import resource, signal, sys, time
 from pathlib import Path
 from pyrag.errors import PyRAGError
-from pyrag.retrieval.index import build_index
+from pyrag.retrieval.index import update_index
 
 def pause(count):
     print("building", flush=True)
@@ -170,7 +170,7 @@ what, source, out = sys.argv[1:]
 if what == "limit":  # a file that may not grow is the nearest thing to a full disk that a test can make
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 try:
-    build_index([source], out, pause if what == "pause" else None)
+    update_index([source], out, pause if what == "pause" else None)
 except PyRAGError as error:
     print(error)
 except KeyboardInterrupt:
@@ -194,14 +194,14 @@ def test_tantivys_own_write_errors_become_one_sentence(tmp_path: Path) -> None:
 def test_a_killed_build_leaves_the_old_index_and_the_next_cleans_up(tmp_path: Path, existing: bool) -> None:
     source = corpus(tmp_path / "c.jsonl", 600)
     if existing:
-        build_index([corpus(tmp_path / "old.jsonl", 2)], tmp_path / "ix")
+        update_index([corpus(tmp_path / "old.jsonl", 2)], tmp_path / "ix")
     with child("pause", source, tmp_path / "ix") as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "building\n"
         process.kill()
     assert len(leftovers(tmp_path)) == 1
     assert len(found(tmp_path / "ix")) == 2 if existing else not (tmp_path / "ix").exists()
-    build_index([source], tmp_path / "ix")
+    update_index([source], tmp_path / "ix")
     assert not leftovers(tmp_path)
     assert len(found(tmp_path / "ix")) == 600
 
@@ -226,7 +226,7 @@ def test_a_second_build_of_a_folder_waits_for_the_first(tmp_path: Path) -> None:
             assert len(leftovers(tmp_path)) == 1
             process.kill()
 
-        build_index([corpus(tmp_path / "d.jsonl", 3)], tmp_path / "ix", on_wait=on_wait)
+        update_index([corpus(tmp_path / "d.jsonl", 3)], tmp_path / "ix", on_wait=on_wait)
     assert waited == [True]
     assert len(found(tmp_path / "ix")) == 3
     assert not leftovers(tmp_path)
@@ -254,7 +254,7 @@ def damage(change: Callable[[dict[str, Any]], None]) -> Callable[[Path], None]:
     ],
 )
 def test_what_cannot_be_opened_says_why(tmp_path: Path, change: Callable[[Path], None], says: str) -> None:
-    build_index([corpus(tmp_path / "c.jsonl")], tmp_path / "ix")
+    update_index([corpus(tmp_path / "c.jsonl")], tmp_path / "ix")
     change(tmp_path / "ix")
     with pytest.raises(DataError, match=says):
         open_index(tmp_path / "ix")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrag.retrieval.index import Built, build_index, open_index, read_info, update_index
+from pyrag.retrieval.index import Built, open_index, read_info, update_index
 from pyrag.retrieval.indexing import update, workplace
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.retrieval.indexing.records import Records
@@ -27,14 +27,14 @@ from .updating import WORDS, assert_like_fresh, records, results
 
 CHILD = """
 import sys, time
-from pyrag.retrieval.index import build_index
+from pyrag.retrieval.index import update_index
 
 def pause(progress):
     print("going", flush=True)
     time.sleep(0.01)
 
 folder, out = sys.argv[1:]
-build_index([folder], out, pause, checkpoint=0)
+update_index([folder], out, pause, checkpoint=0)
 print("done", flush=True)
 """
 
@@ -134,7 +134,7 @@ def test_an_interrupted_build_keeps_its_checkpoint(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        build_index([folder], index, stop, checkpoint=0)
+        update_index([folder], index, stop, checkpoint=0)
     assert not index.exists()
     built = update_index([folder], index)
     assert 0 < built.added < built.info.passages
@@ -144,7 +144,7 @@ def test_an_interrupted_build_keeps_its_checkpoint(tmp_path: Path) -> None:
 def test_readers_keep_what_they_have_while_an_index_is_updated(tmp_path: Path) -> None:
     """16 threads that open and search, and one process that updates: nobody ever meets a mixture."""
     folder, index = records(tmp_path / "n", 4, 50), tmp_path / "ix"
-    build_index([folder], index)
+    update_index([folder], index)
     stop = threading.Event()
     failures: list[BaseException] = []
     counts: set[int] = set()
@@ -189,14 +189,14 @@ def test_readers_keep_what_they_have_while_an_index_is_updated(tmp_path: Path) -
     ],
 )
 def test_damage_is_found(tmp_path: Path, damage: Callable[[Path], None], says: str) -> None:
-    build_index([records(tmp_path / "n")], tmp_path / "ix")
+    update_index([records(tmp_path / "n")], tmp_path / "ix")
     generation = tmp_path / "ix" / read_info(tmp_path / "ix").generation
     damage(generation)
     assert any(says in problem for problem in verify_index(tmp_path / "ix").problems)
 
 
 def test_a_part_that_differs_from_the_records_is_found(tmp_path: Path) -> None:
-    build_index([records(tmp_path / "n")], tmp_path / "ix")
+    update_index([records(tmp_path / "n")], tmp_path / "ix")
     generation = tmp_path / "ix" / read_info(tmp_path / "ix").generation
     writer = Bm25Part().writer(generation / "bm25")
     writer.delete(["0-1"])

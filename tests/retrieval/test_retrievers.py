@@ -15,7 +15,7 @@ from aiohttp import web
 from pyrag.errors import ConfigError, DataError, MalformedReplyError, RetryableServiceError
 from pyrag.retrieval import open_retriever
 from pyrag.retrieval.http import HttpRetriever
-from pyrag.retrieval.index import build_index
+from pyrag.retrieval.index import update_index
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.trace import Passage
 
@@ -128,7 +128,7 @@ async def test_in_memory_by_words_and_by_script() -> None:
 
 async def test_open_retriever(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("The zebra has stripes.")
-    build_index([tmp_path], tmp_path / "ix")
+    update_index([tmp_path], tmp_path / "ix")
     for spec in (tmp_path / "ix", str(tmp_path / "ix")):
         retriever = open_retriever(spec)
         assert retriever.name == f"bm25:{tmp_path / 'ix'}"

@@ -17,7 +17,7 @@ from aiohttp import web
 from pyrag.errors import PyRAGError, ServiceError
 from pyrag.retrieval import open_retriever, server
 from pyrag.retrieval.http import HttpRetriever
-from pyrag.retrieval.index import build_index
+from pyrag.retrieval.index import update_index
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.protocol import Retriever
 from pyrag.retrieval.server import Current, application, serve
@@ -46,7 +46,7 @@ class Running:
 def index(tmp_path: Path) -> Path:
     (tmp_path / "n").mkdir()
     (tmp_path / "n/a.md").write_text('# "Mill"\nThe mill was founded by Ann.\n\n# Zoo\nA zebra.\n')
-    build_index([tmp_path / "n"], tmp_path / "ix")
+    update_index([tmp_path / "n"], tmp_path / "ix")
     return tmp_path / "ix"
 
 
@@ -165,7 +165,7 @@ async def test_a_new_generation_is_picked_up_and_an_old_request_keeps_its_own(
         waiting = asyncio.create_task(one.post({"queries": ["hold lion"]}))
         await asyncio.sleep(0.05)
         (index.parent / "n/b.md").write_text("A lion.")
-        await asyncio.to_thread(build_index, [index.parent / "n"], index)
+        await asyncio.to_thread(update_index, [index.parent / "n"], index)
         for _ in range(100):
             _, reply = await one.post({"queries": ["lion"]})
             if reply["result"][0]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.model import Columns
-from pyrag.retrieval.index import build_index, read_info, update_index
+from pyrag.retrieval.index import read_info, update_index
 from pyrag.retrieval.indexing import bm25_part, update
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
 
@@ -108,11 +108,11 @@ def test_any_history_ends_where_a_fresh_build_does(
             update_index(given, index, parts=(Bm25Part(), part))
         except DataError:
             with pytest.raises(DataError, match="is used twice"):
-                build_index(given, tmp_path / "refused", parts=(Bm25Part(), Recording()))
+                update_index(given, tmp_path / "refused", parts=(Bm25Part(), Recording()))
             return
         fresh = Recording()
         shutil.rmtree(tmp_path / "fresh", ignore_errors=True)
-        build_index(given, tmp_path / "fresh", parts=(Bm25Part(), fresh))
+        update_index(given, tmp_path / "fresh", parts=(Bm25Part(), fresh))
         assert content(index) == content(tmp_path / "fresh")
         assert results(index) == results(tmp_path / "fresh")
         assert part.held == fresh.held == {one.id for one in content(index)}
@@ -183,7 +183,7 @@ def test_other_settings_build_anew(tmp_path: Path) -> None:
 
 def test_an_index_of_another_version_is_built_anew(tmp_path: Path) -> None:
     folder, index = records(tmp_path / "n", 1), tmp_path / "ix"
-    build_index([folder], index)
+    update_index([folder], index)
     mark = index / "pyrag-index.json"
     mark.write_text(json.dumps({**json.loads(mark.read_text()), "format": 1}))
     assert update_index([folder], index).added == 50
@@ -192,16 +192,16 @@ def test_an_index_of_another_version_is_built_anew(tmp_path: Path) -> None:
 
 def test_deleted_documents_leave_no_trace_in_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, index = records(tmp_path / "n"), tmp_path / "ix"
-    build_index([folder], index)
+    update_index([folder], index)
     (folder / "0.jsonl").unlink()
     monkeypatch.setattr(bm25_part, "SMALL", 0)
     monkeypatch.setattr(bm25_part, "MOST_GHOSTS", 1.0)
-    build_index([folder], index)
+    update_index([folder], index)
     assert bm25_part._ghosts(index / read_info(index).generation / "bm25")[0] > 0
     monkeypatch.undo()
     monkeypatch.setattr(update, "RACY", -1)
     (folder / "1.jsonl").unlink()
-    build_index([folder], index)
+    update_index([folder], index)
     assert bm25_part._ghosts(index / read_info(index).generation / "bm25") == (0, 200)
     assert_like_fresh(index, [folder], tmp_path / "fresh")
 
@@ -212,9 +212,9 @@ def test_without_hard_links_files_are_copied(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(Path, "hardlink_to", refuse)
     folder, index = records(tmp_path / "n"), tmp_path / "ix"
-    build_index([folder], index, checkpoint=0)
+    update_index([folder], index, checkpoint=0)
     (folder / "0.jsonl").unlink()
-    build_index([folder], index, checkpoint=0)
+    update_index([folder], index, checkpoint=0)
     monkeypatch.undo()
     monkeypatch.setattr(update, "RACY", -1)
     assert_like_fresh(index, [folder], tmp_path / "fresh")

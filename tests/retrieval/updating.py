@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pyrag.retrieval.index import build_index, open_index, read_info
+from pyrag.retrieval.index import open_index, read_info, update_index
 from pyrag.retrieval.indexing import bm25_part
 from pyrag.retrieval.indexing.verify import verify_index
 from pyrag.trace import Passage
@@ -29,7 +29,7 @@ def results(index: Path) -> list[list[Passage]]:
 def assert_like_fresh(index: Path, paths: Sequence[Path], fresh: Path) -> None:
     """Scores of a large index that was updated may differ a little, see `bm25_part`."""
     shutil.rmtree(fresh, ignore_errors=True)
-    build_index(paths, fresh)
+    update_index(paths, fresh)
     assert content(index) == content(fresh)
     if sum(bm25_part._ghosts(index / read_info(index).generation / "bm25")) <= bm25_part.SMALL:
         assert results(index) == results(fresh)
