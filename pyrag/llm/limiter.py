@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from pyrag.http_client import Fault
+from pyrag.http_faults import Fault
 
 MOST = 256  # calls at once, unless the settings say otherwise
 LONGEST_HOLD = 60.0  # seconds; whoever asks for more than that is asked again, not obeyed
