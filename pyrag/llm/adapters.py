@@ -6,6 +6,7 @@ Looks at files only; loading is the engines'. Left out: adapters that are still 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -34,11 +35,16 @@ def read_adapter(given: str) -> Adapter:
     Raises `ConfigError` for a senseless name and `DataError` where there is no adapter.
     """
     name, equals, path = given.partition("=")
-    folder = Path(path if equals else name).expanduser()
-    name = name if equals else folder.resolve().name
+    folder = expanded(path if equals else name).absolute()
+    name = name if equals else folder.name
     if not _NAME.fullmatch(name):
         raise ConfigError(f"{name!r} is no name for an adapter: write NAME=FOLDER, the name without spaces")
-    return Adapter(name, str(folder.absolute()), _rank(folder))
+    return Adapter(name, str(folder), _rank(folder))
+
+
+def expanded(path: str) -> Path:
+    """With the home folder for `~`; unchanged where nobody has that name."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 (Path's own raises)
 
 
 def lora_rank(ranks: Iterable[int]) -> int:

@@ -18,7 +18,7 @@ from typing import Any
 
 from pyrag.config import nearest
 from pyrag.errors import ConfigError, DataError
-from pyrag.llm.adapters import Adapter, read_adapter
+from pyrag.llm.adapters import Adapter, expanded, read_adapter
 
 Option = str | int | float | bool
 
@@ -75,7 +75,7 @@ def parse_local_spec(engine: str, rest: str, known: Mapping[str, type]) -> Local
 
 def model_folder(model: str) -> Path | None:
     """The folder of a model; None for a name on the hub. Raises `DataError` where there is no model."""
-    folder = Path(model).expanduser()
+    folder = expanded(model)
     if not folder.is_dir():
         if model.startswith(_PATH_LIKE) or not _HUB_NAME.fullmatch(model):
             raise DataError(f"there is no model folder {model}: give one as transformers saves it, or a hub's ORG/NAME")
