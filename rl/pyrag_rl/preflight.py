@@ -23,6 +23,11 @@ def check(config: TrainConfig) -> int:
     check_packages(config)
     if config.profile == "gpu":
         check_gpus(config)
+    elif config.algorithm != "sft" and config.batch_size * config.group_size % config.micro_batch_size:
+        raise ConfigError(  # on GPUs verl packs sequences as they fit
+            f"batch_size · group_size ({config.batch_size * config.group_size}) is no multiple of micro_batch_size "
+            f"({config.micro_batch_size}): set micro_batch_size to one of its divisors"
+        )
     check_model(config)
     return check_data(config)
 

@@ -1,8 +1,8 @@
 """Two tasks small enough for a tiny model, over the bundled corpus: eight questions to answer, six to program.
 
 Before reinforcement learning the model is taught the form, and what to choose from: each question with four answers of
-which one is right, or with four programs of which one runs. What is left to learn is which one is rewarded. Prompts are the package's
-templates cut short: a model of a hundred thousand weights reads no pages.
+which one is right, or with four programs of which one runs. What is left to learn is which one is rewarded. Prompts
+are the package's templates cut short: a model of a hundred thousand weights reads no pages.
 """
 
 from __future__ import annotations

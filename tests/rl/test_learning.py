@@ -27,7 +27,7 @@ STEPS = 60
 START, END = 2, 8  # steps that are averaged at either end of a curve; it rises early
 SMALL = [
     "profile=cpu-smoke", "rollout=hf_cpu", "gpus=1", "tensor_parallel=1", "reward_workers=1", "agent_workers=1",
-    "group_size=8", "micro_batch_size=64", "schedule=constant", "learning_rate=0.003", "lora_rank=16", "lora_alpha=32",
+    "group_size=8", "schedule=constant", "learning_rate=0.003", "lora_rank=16", "lora_alpha=32",
     "prompt_tokens=128", "response_tokens=96", "epochs=1000", f"max_steps={STEPS}", "save_every=1000", "loggers=[]",
 ]  # fmt: skip
 
@@ -42,7 +42,10 @@ def learn(agent: str, folder: Path, *, shuffled: bool, lessons: int = 300) -> li
     config = load_config(
         agent, model=str(folder / "model"), data=str(task.data), out=str(folder / "run"), runtime=runtime
     )
-    config = with_settings(config, [*SMALL, f"batch_size={rows}", f"shuffle_rewards={str(shuffled).lower()}"])
+    config = with_settings(
+        config,
+        [*SMALL, f"batch_size={rows}", f"micro_batch_size={8 * rows}", f"shuffle_rewards={str(shuffled).lower()}"],
+    )
     return curve(train(config))
 
 

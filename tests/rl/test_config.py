@@ -1,0 +1,129 @@
+"""What a run is told: packaged values, files, flags; what is refused, and in which words."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from pyrag.errors import ConfigError
+from pyrag_rl.config import TrainConfig, load_config, make_config, save_config, saved_config, with_settings
+
+TRAINED = [
+    ("answer", "grpo"), ("plan", "grpo"), ("decompose", "grpo"), ("rewrite", "grpo"), ("plan", "mapgrpo"),
+    ("answer", "mapgrpo"), ("rewrite", "mapgrpo"), ("answer", "sft"), ("plan", "sft"), ("decompose", "sft"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("agent", "algorithm"), TRAINED)
+def test_every_packaged_config_loads(agent: str, algorithm: str) -> None:
+    config = load_config(agent, algorithm)
+    assert (config.agent, config.algorithm, config.profile) == (agent, algorithm, "gpu")
+
+
+def test_the_answer_agent_has_the_paper_s_values() -> None:
+    config = load_config("answer")
+    assert (config.learning_rate, config.schedule, config.warmup) == (1e-6, "cosine", 0.02)
+    assert (config.batch_size, config.group_size, config.epochs) == (32, 8, 1)
+
+
+@pytest.mark.parametrize("agent", ["plan", "decompose"])
+def test_the_other_agents_have_the_paper_s_values(agent: str) -> None:
+    config = load_config(agent)
+    assert (config.learning_rate, config.batch_size, config.group_size, config.epochs) == (3e-6, 64, 4, 2)
+    assert config.repairs == 0
+
+
+@pytest.mark.parametrize("agent", ["answer", "plan", "decompose"])
+def test_pyrag_s_agents_share_the_rest(agent: str) -> None:
+    config = load_config(agent)
+    assert (config.kl_coef, config.entropy_coef, config.lora_rank, config.lora_alpha) == (0.001, 0.0, 64, 32)
+    assert (config.prompt_tokens, config.response_tokens) == (2048, 1024)
+    assert (config.f1_weight, config.em_weight) == (0.7, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("agent", "rate", "epochs", "kl", "weights"),
+    [
+        ("plan", 5e-6, 3, 0.05, {"logic": 0.4, "structure": 0.3, "execution": 0.3}),
+        ("answer", 1e-5, 2, 0.04, {"sufficiency": 0.25, "em": 0.65, "form": 0.1}),
+        ("rewrite", 2e-5, 2, 0.04, {"ndcg": 0.9, "form": 0.1}),
+    ],
+)
+def test_opera_s_agents_have_table_6_s_values(
+    agent: str, rate: float, epochs: int, kl: float, weights: dict[str, float]
+) -> None:
+    config = load_config(agent, "mapgrpo")
+    assert (config.learning_rate, config.epochs, config.kl_coef, config.role_weights) == (rate, epochs, kl, weights)
+    assert (config.batch_size, config.group_size) == (64, 8)
+
+
+def test_layers_go_from_package_to_file_to_flags_to_set(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("batch_size: 16\nepochs: 3\nruntime: {topk: 3}\n")
+    config = load_config("plan", file=file, model="m", adapter=None)
+    config = with_settings(config, ["epochs=4", "runtime.deadline=7.5", "loggers=[wandb]"])
+    assert (config.batch_size, config.epochs, config.model, config.adapter) == (16, 4, "m", None)
+    assert config.runtime["topk"] == 3
+    assert config.runtime["deadline"] == 7.5
+    assert config.runtime["recovery"] == "none"  # the package's
+    assert config.loggers == ("wandb",)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        (["epoch=3"], "did you mean 'epochs'"),
+        (["epochs=many"], "Expected `int`"),
+        (["epochs=0"], "epochs must be above 0"),
+        (["group_size=1"], "group_size must be at least 2"),
+        (["mini_batch_size=99", "batch_size=9"], "larger than batch_size"),
+        (["profile=tpu"], "Invalid enum value"),
+        (["runtime.topkk=3"], "did you mean 'topk'"),
+        (["runtime.topk=0"], "topk must be above 0"),
+        (["repairs=1"], "repairs are turns of the plan agent"),
+        (["warmup=2"], "between 0 and 1"),
+        (["epochs"], "takes key=value"),
+        (["epochs=[1"], "is not YAML"),
+    ],
+)
+def test_what_is_wrong_is_said(pairs: list[str], said: str) -> None:
+    with pytest.raises(ConfigError, match=said.replace("[", r"\[")):
+        with_settings(load_config("answer"), pairs)
+
+
+def test_an_unknown_agent_or_algorithm_is_named() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'answer'"):
+        load_config("anwser")
+    with pytest.raises(ConfigError, match="did you mean 'grpo'"):
+        load_config("answer", "grop")
+    with pytest.raises(ConfigError, match="no packaged config"):
+        load_config("decompose", "mapgrpo")
+
+
+@pytest.mark.parametrize("text", ["- a\n", "a: [\n", "\xff"])
+def test_a_file_that_is_no_mapping_is_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ConfigError, match=r"bad\.yaml"):
+        load_config("answer", file=file)
+
+
+def test_a_saved_config_comes_back(tmp_path: Path) -> None:
+    config = with_settings(load_config("plan", model="m", data="d", out="o"), ["repairs=2", "max_steps=5"])
+    save_config(config, tmp_path / "config.yaml")
+    assert saved_config(tmp_path / "config.yaml") == config
+
+
+def test_every_field_can_be_written_as_yaml() -> None:
+    config = load_config("plan", "mapgrpo")
+    assert {one.name for one in fields(TrainConfig)} == set(save_values(config))
+
+
+def save_values(config: TrainConfig) -> dict[str, object]:
+    from pyrag_rl.config import as_values
+
+    values = as_values(config)
+    assert make_config(values) == config
+    return values

@@ -1,0 +1,216 @@
+"""What is refused before anything starts, what a run folder tells, and how verl is ended; no verl needed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pyrag.errors import ConfigError, DataError
+from pyrag.llm.protocol import Message
+from pyrag_rl import launch, preflight
+from pyrag_rl.config import TrainConfig, load_config, save_config
+from pyrag_rl.folder import RunFolder, read_lines
+from pyrag_rl.rows import TrainRow, write_rows
+from pyrag_rl.watch import Watch
+
+
+def rows(count: int, agent: str = "answer", prefix: str = "q") -> list[TrainRow]:
+    return [
+        TrainRow(
+            index=i, id=f"{prefix}{i}", agent=agent, source="toy", question=f"{prefix} {i}?", answers=(str(i),),
+            messages=(Message("user", f"{prefix} {i}?"),),
+        )
+        for i in range(count)
+    ]  # fmt: skip
+
+
+def config(tmp_path: Path, **changes: object) -> TrainConfig:
+    data = tmp_path / "train.parquet"
+    if not data.exists():
+        write_rows(data, rows(40))
+    made = load_config("answer", model="Qwen/x", data=str(data), out=str(tmp_path / "run"))
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def test_the_steps_of_a_run_are_known_beforehand(tmp_path: Path) -> None:
+    assert preflight.check_data(config(tmp_path, batch_size=16, epochs=3)) == 6
+    assert preflight.check_data(config(tmp_path, batch_size=16, epochs=3, max_steps=4)) == 4
+
+
+@pytest.mark.parametrize("name", ["model", "data", "out"])
+def test_what_is_missing_is_named(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=f"{name} is missing"):
+        preflight.check_named(config(tmp_path, **{name: ""}))
+
+
+def test_a_missing_package_is_named_with_its_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"needs the package verl.*pip install 'pyrag\[rl\]'"):
+        preflight.check_packages(config(tmp_path))
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="holds no model"):
+        preflight.check_model(config(tmp_path, model=str(tmp_path)))
+    with pytest.raises(ConfigError, match="holds no PEFT adapter"):
+        preflight.check_model(config(tmp_path, adapter=str(tmp_path)))
+    preflight.check_model(config(tmp_path))
+
+
+def test_a_set_for_another_agent_is_refused(tmp_path: Path) -> None:
+    write_rows(tmp_path / "plan.parquet", rows(40, "plan"))
+    with pytest.raises(DataError, match="is for the agent plan, not answer"):
+        preflight.check_data(config(tmp_path, data=str(tmp_path / "plan.parquet")))
+
+
+def test_a_row_without_gold_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no gold answer"):
+        write_rows(tmp_path / "bad.parquet", [replace(rows(1)[0], answers=("  ",))])
+
+
+def test_too_few_rows_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="fewer than a batch of 64"):
+        preflight.check_data(config(tmp_path, batch_size=64))
+
+
+def test_a_question_in_both_sets_is_refused(tmp_path: Path) -> None:
+    write_rows(tmp_path / "eval.parquet", [*rows(3, prefix="e"), replace(rows(1)[0], question="Q  0?")])
+    with pytest.raises(DataError, match="1 questions are in both"):
+        preflight.check_data(config(tmp_path, eval_data=str(tmp_path / "eval.parquet")))
+
+
+@pytest.mark.parametrize("content", [b"", b"no parquet"])
+def test_what_is_no_training_set_is_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x.parquet").write_bytes(content)
+    with pytest.raises(DataError, match="cannot read the training set"):
+        preflight.check_data(config(tmp_path, data=str(tmp_path / "x.parquet")))
+
+
+def test_a_run_goes_on_with_the_same_settings_only(tmp_path: Path) -> None:
+    first = config(tmp_path)
+    folder = launch.prepare(first)
+    assert folder.agent_loops.is_file()
+    launch.prepare(replace(first, max_steps=7, gpus=2))
+    with pytest.raises(ConfigError, match="another learning_rate"):
+        launch.prepare(replace(first, learning_rate=1.0))
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.tex").write_text("x")
+    with pytest.raises(ConfigError, match="is not empty and holds no run"):
+        launch.prepare(config(tmp_path))
+
+
+def test_a_run_that_is_complete_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = config(tmp_path, batch_size=8)
+    folder = launch.prepare(made)
+    (folder.checkpoints / "global_step_5").mkdir(parents=True)
+    (folder.checkpoints / "latest_checkpointed_iteration.txt").write_text("5")
+    monkeypatch.setattr(preflight, "check", preflight.check_data)
+    said: list[str] = []
+    launch.train(made, console=said.append)
+    assert said == [f"{folder.path} is trained already: 5 of 5 steps"]
+
+
+def test_only_whole_checkpoints_count(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    assert folder.latest_step == 0
+    with pytest.raises(DataError, match="holds no checkpoint"):
+        folder.checkpoint()
+    for step in (2, 4, 6):
+        (folder.checkpoints / f"global_step_{step}").mkdir(parents=True)
+    (folder.checkpoints / "latest_checkpointed_iteration.txt").write_text("4")
+    assert (folder.latest_step, folder.steps, folder.checkpoint().name) == (4, [2, 4], "global_step_4")
+
+
+def test_half_a_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "1.jsonl"
+    path.write_bytes(b'{"a":1}\n{"a":')
+    lines, position = read_lines(path)
+    assert (lines, position) == ([{"a": 1}], 8)
+    path.write_bytes(b'{"a":1}\n{"a":2}\n')
+    assert read_lines(path, position) == ([{"a": 2}], 16)
+
+
+def watched(tmp_path: Path, **changes: object) -> tuple[RunFolder, Watch, list[str]]:
+    folder, said = RunFolder(tmp_path / "run"), list[str]()
+    for place in (folder.metrics, folder.scores):
+        place.mkdir(parents=True)
+    return folder, Watch(folder, config(tmp_path, batch_size=2, group_size=2, **changes), 9, said.append), said
+
+
+def line(reason: str, detail: str = "") -> bytes:
+    return f'{{"step": 1, "reason": "{reason}", "detail": "{detail}"}}\n'.encode()
+
+
+def test_a_step_is_told_with_what_went_wrong_in_it(tmp_path: Path) -> None:
+    folder, watch, said = watched(tmp_path)
+    (folder.scores / "1.jsonl").write_bytes(line("") + line("timeout") + line("timeout"))
+    (folder.metrics / "1.jsonl").write_bytes(b'{"step": 3, "data": {"critic/score/mean": 0.25, "timing_s/step": 2}}\n')
+    assert watch.look() == ""
+    assert said == ["step 3/9  reward 0.250  seconds 2.0  (timeout 2)"]
+    assert watch.look() == ""
+    assert len(said) == 1
+
+
+def test_a_run_ends_when_most_rewards_fail_for_reasons_outside(tmp_path: Path) -> None:
+    folder, watch, _ = watched(tmp_path)
+    (folder.scores / "1.jsonl").write_bytes(line("service", "http://x refused") * 3 + line(""))
+    assert "3 of 4 rewards could not be computed (service: http://x refused)" in watch.look()
+
+
+def test_the_last_error_of_a_log_is_shown(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text("old\nValueError: from before\n")
+    start = log.stat().st_size
+    log.write_text(log.read_text() + "starting\nRuntimeError: no space\n  File x\nbye\n")
+    assert launch.last_error(log, start) == "RuntimeError: no space"
+
+
+def test_ending_a_process_ends_its_group() -> None:
+    code = "import subprocess as s, time; print(s.Popen(['sleep', '600']).pid, flush=True); time.sleep(600)"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    launch._end(process)
+    process.stdout.close()
+    assert process.returncode is not None
+    assert gone(child)
+
+
+def test_what_still_runs_from_our_ray_folder_is_ended(tmp_path: Path) -> None:
+    mark = f"pyrag-ray-test-{os.getpid()}"
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", mark]) as process:
+        while mark.encode() not in Path(f"/proc/{process.pid}/cmdline").read_bytes():
+            time.sleep(0.01)  # until it is more than a copy of us
+        launch._end_leftovers(mark)
+        assert process.wait(10) != 0
+
+
+def gone(pid: int, patience: float = 10.0) -> bool:
+    """Whether a process has ended, its parent's reaping aside."""
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_the_environment_names_no_cpu_plugin_on_gpus(tmp_path: Path) -> None:
+    made = config(tmp_path)
+    folder = RunFolder(tmp_path)
+    assert "VERL_PLATFORM" not in launch.environment(made, folder)
+    assert launch.environment(replace(made, profile="cpu-smoke"), folder)["VERL_PLATFORM"] == "cpu"
+    save_config(made, tmp_path / "config.yaml")
