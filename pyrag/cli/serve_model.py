@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from pyrag.errors import UsageError
@@ -16,28 +17,27 @@ from pyrag.llm.serve_line import KEY_VARIABLE, LOOPBACK, Serving, serve_line, sh
 
 def serve(serving: Serving, *, dry_run: bool, as_json: bool) -> None:
     """Prints the line, or runs it. Raises `ConfigError` and `DataError` for what vLLM would only say after a minute."""
-    model_folder(serving.model)
+    serving = replace(serving, model=str(model_folder(serving.model) or serving.model))
     line = serve_line(serving)
     if dry_run:
         print(_as_json(serving, line) if as_json else shown(line))
         return
-    key = _key(os.environ)
-    if key is None and serving.host not in (LOOPBACK, "localhost", "::1"):
-        print(
-            f"pyrag: who can reach {serving.host} can use this model: set PYRAG_API_KEY to ask for it", file=sys.stderr
-        )
-    print(f"pyrag: {shown(line)}\npyrag: use it with --llm {' or --llm '.join(_specs(serving))}", file=sys.stderr)
-    _run(line, {**os.environ, **({KEY_VARIABLE: key} if key else {})})
-
-
-def _run(line: list[str], environ: Mapping[str, str]) -> None:
     program = shutil.which(line[0], path=str(Path(sys.executable).parent)) or shutil.which(line[0])
     if program is None:
         raise UsageError(
             "vLLM is not installed: run pip install 'pyrag[vllm]', or copy the line of --dry-run to where it is"
         )
-    sys.stderr.flush()
-    os.execve(program, line, environ)  # noqa: S606  # signals and exit codes are vLLM's own
+    key = _key(os.environ)
+    if key is None and serving.host not in (LOOPBACK, "localhost", "::1"):
+        _say(f"who can reach {serving.host} can use this model: set PYRAG_API_KEY to a key that it asks for")
+    _say(shown(line))
+    _say(f"use it with --llm {' or --llm '.join(_specs(serving))}")
+    # In place of this process, so that signals and exit codes are vLLM's own.
+    os.execve(program, line, {**os.environ, **({KEY_VARIABLE: key} if key else {})})  # noqa: S606
+
+
+def _say(text: str) -> None:
+    print(f"pyrag: {text}", file=sys.stderr, flush=True)
 
 
 def _key(environ: Mapping[str, str]) -> str | None:
