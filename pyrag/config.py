@@ -47,7 +47,7 @@ class Settings:
     retriever: str | None = None  # URL of a /retrieve server, or qdrant:COLLECTION@URL
     embedder: str | None = None  # bundled, onnx:DIR, st:NAME or openai:MODEL@URL; else the index's own
     dense_weight: float = 0.5  # what the dense half of a hybrid index counts; the sparse half counts the rest
-    rerank: str | None = None  # a cross-encoder of sentence-transformers
+    rerank: str | None = None  # reader (the embedded one), or a cross-encoder of sentence-transformers
     method: str = "pyrag"
     topk: int = 5
     boost_topk: int = 10  # what an unknown step is re-run with; 0 leaves the boost out
@@ -56,6 +56,8 @@ class Settings:
     joint: bool = False  # sub-queries and program in one model call
     repairs: int = 3
     unknown: Literal["repair", "allow"] = "repair"
+    # Least evidence (0 to 1) that the embedded reader must see for an answer from passages; 0: it is not asked.
+    least_evidence: float = 0.0
     rounds: int | None = None  # most rounds of an iterative method (iter-retgen, ircot, …); None: its own default
     parallel: bool = True
     stream: bool = True  # begin to retrieve and to run the program while it is still being written
@@ -74,6 +76,7 @@ class Settings:
     context_tokens: int | None = None  # the answer model's window; None: as its server tells
     tokenizer: str | None = None  # a tokenizer.json to count by; without one, four bytes are a token
     prompts: str | None = None  # a folder of prompt templates instead of the package's
+    experience: str | None = None  # an experience library that pyrag evolve made, for the method hera
     sandbox: Literal["kernel", "policy"] = "kernel"
 
     def __post_init__(self) -> None:
@@ -91,8 +94,9 @@ class Settings:
             raise ConfigError("repairs and boost_topk must not be negative")
         if self.topk > 100 or self.boost_topk > 100:
             raise ConfigError("topk and boost_topk must be at most 100")
-        if not 0 <= self.dense_weight <= 1:
-            raise ConfigError(f"dense_weight must be between 0 and 1, not {self.dense_weight}")
+        for name in ("dense_weight", "least_evidence"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
         if self.index is not None and self.retriever is not None:
             raise ConfigError("index and retriever exclude each other: keep one of them")
 
@@ -172,7 +176,7 @@ def _from_file(path: Path | None) -> dict[str, Any]:
     for key in values:
         if key not in _types():
             raise ConfigError(f"{path}: unknown setting {key!r}{nearest(key, _types())}")
-    for key in ("index", "prompts", "cache", "tokenizer"):
+    for key in ("index", "prompts", "cache", "tokenizer", "experience"):
         if isinstance(values.get(key), str):
             values[key] = str(path.parent / Path(values[key]).expanduser())
     return values

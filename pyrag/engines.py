@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from pyrag.agents.prompts import Prompts
-from pyrag.agents.protocol import Agents
+from pyrag.agents.protocol import Agents, Answerer
 from pyrag.config import Settings
 from pyrag.errors import PyRAGError
+from pyrag.experience.library import Library
 from pyrag.llm.meter import Meter, MeteredChat
 from pyrag.llm.protocol import ChatModel, Sampling
 from pyrag.retrieval.protocol import Retriever
@@ -19,11 +20,18 @@ from pyrag_sandbox import Sandbox
 
 EMBEDDED = "embedded"
 LEXICAL = "embedded:lexical"
-ABOUT_EMBEDDED = {
+_ABOUT = {
     EMBEDDED: "rules and a small trained reader, no language model",
     LEXICAL: "rules and word overlap, no language model",
 }
 REPLAY = "replay:"
+
+
+def about_embedded(spec: str) -> str:
+    """What kind of embedded engine a spec names, in words; empty if it names another engine."""
+    if spec in _ABOUT:
+        return _ABOUT[spec]
+    return "rules and a reader of one's own, no language model" if spec.startswith(f"{EMBEDDED}:") else ""
 
 
 @dataclass(slots=True)
@@ -34,6 +42,7 @@ class Engines:
     retriever: Retriever
     sandbox: Sandbox
     recording: Path | None = None
+    experience: Library | None = None
     _closers: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)
     _prompted: Callable[[Prompts], Agents] | None = None
     _starters: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)
@@ -52,6 +61,8 @@ class Engines:
     async def aclose(self) -> None:
         for close in (*self._closers, self.retriever.aclose, self.sandbox.aclose):
             await close()
+        if self.experience:
+            self.experience.close()
 
 
 def open_engines(settings: Settings, retriever: Retriever | None = None, *, meter: Meter | None = None) -> Engines:
@@ -66,6 +77,7 @@ def open_engines(settings: Settings, retriever: Retriever | None = None, *, mete
         retriever=retriever or _open_retriever(settings),
         sandbox=Sandbox(require="kernel" if settings.sandbox == "kernel" else "policy"),
         recording=recording,
+        experience=Library.open(settings.experience) if settings.experience else None,
         _closers=models.closers,
         _prompted=lambda prompts: _open_agents(settings, models, prompts),
         _starters=models.starters,
@@ -119,21 +131,32 @@ def _open_agents(settings: Settings, models: _Models, prompts: Prompts | None) -
         base.name + (f" ({', '.join(others)})" if others else ""),
         decomposer.decomposer,
         planner.planner,
-        answerer.answerer,
+        _checked(answerer.answerer, settings),
         answerer.writer or base.writer,
         planner.goal_planner,
         answerer.analyst,
         rewriter.rewriter,
+        team=answerer.team and planner.team and replace(answerer.team, orchestrator=planner.team.orchestrator),
         coach=planner.coach,
     )
 
 
+def _checked(answerer: Answerer, settings: Settings) -> Answerer:
+    if not settings.least_evidence:
+        return answerer
+    from pyrag.embedded.evidence import CheckedAnswerer
+
+    return CheckedAnswerer(answerer, settings.least_evidence)
+
+
 def _agents_of(spec: str, settings: Settings, models: _Models, prompts: Prompts | None) -> Agents:
-    if spec in ABOUT_EMBEDDED or spec.startswith(REPLAY):
+    if about_embedded(spec) or spec.startswith(REPLAY):
         from pyrag.embedded import embedded_agents
 
         # A replayed question never reaches its agents: the ledger answers.
-        return embedded_agents(spec, lexical=spec == LEXICAL)
+        lexical = spec == LEXICAL
+        own = spec.startswith(f"{EMBEDDED}:") and not lexical
+        return embedded_agents(spec, lexical=lexical, folder=spec.partition(":")[2] if own else "")
     from pyrag.agents.llm import make_llm_agents
     from pyrag.llm.context import token_counter
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyrag.cli.bench_ask import LocalAsk, WorkersAsk
 from pyrag.cli.bench_view import Progress, print_summary
 from pyrag.config import Settings, public
-from pyrag.engines import ABOUT_EMBEDDED
+from pyrag.engines import about_embedded
 from pyrag.errors import UsageError
 from pyrag.evaluation.batch import Job, run_jobs
 from pyrag.evaluation.journal import journal_path
@@ -66,7 +66,7 @@ class Asked:
 
 def run(request: Request) -> None:
     """Asks what is not answered yet. Leaves with exit code 3 or 1 if questions failed outside their method."""
-    usual = EMBEDDED_METHODS if request.settings.llm in ABOUT_EMBEDDED else MODEL_METHODS
+    usual = EMBEDDED_METHODS if about_embedded(request.settings.llm) else MODEL_METHODS
     methods = list(request.methods) or [name for name in usual if name in method_names()]
     for name in methods:
         get_method(name)

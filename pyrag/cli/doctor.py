@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from pyrag.config import Settings
-from pyrag.engines import ABOUT_EMBEDDED, REPLAY, Engines, open_engines
+from pyrag.engines import REPLAY, Engines, about_embedded, open_engines
 from pyrag.errors import PyRAGError
 
 LOCAL_ENGINES = ("vllm", "transformers")
@@ -111,8 +111,8 @@ async def _sandbox(engines: Engines) -> str:
 
 
 async def _engine(spec: str, settings: Settings) -> str:
-    if spec in ABOUT_EMBEDDED:
-        return f"{spec}: {ABOUT_EMBEDDED[spec]}; good for trying things out"
+    if about := about_embedded(spec):
+        return f"{spec}: {about}; good for trying things out"
     if spec.startswith(REPLAY):
         return f"{spec}: answers from a recording"
     from pyrag.llm.spec import open_chat_model

@@ -24,11 +24,11 @@ def show(settings: Settings, *, as_json: bool) -> None:
 
 
 async def _offered(settings: Settings) -> list[ModelInfo]:
-    from pyrag.engines import ABOUT_EMBEDDED, REPLAY
+    from pyrag.engines import REPLAY, about_embedded
     from pyrag.llm.spec import open_chat_model
 
     spec = settings.llm
-    if not (spec in ABOUT_EMBEDDED or spec.startswith(REPLAY)):
+    if not (about_embedded(spec) or spec.startswith(REPLAY)):
         model = open_chat_model(spec, timeout=settings.call_timeout)
         try:
             if isinstance(model, ModelLister):

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.text import Text
 
-from pyrag.engines import ABOUT_EMBEDDED
+from pyrag.engines import about_embedded
 from pyrag.events import (
     Answered,
     Decomposed,
@@ -107,7 +107,7 @@ def _ending(trace: Trace) -> list[RenderableType]:
 
 
 def engine_line(engine: str, retriever: str) -> Text:
-    note = f" ({ABOUT_EMBEDDED[engine]})" if engine in ABOUT_EMBEDDED else ""
+    note = f" ({about})" if (about := about_embedded(engine)) else ""
     return Text(f"engine: {engine}{note} · retriever: {retriever}", style="dim")
 
 

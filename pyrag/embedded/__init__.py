@@ -7,21 +7,29 @@ deterministic on one machine, good for trying pyrag out and for small corpora; a
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pyrag.agents.protocol import Agents
+from pyrag.errors import ConfigError
 
 
-def embedded_agents(name: str = "embedded", *, lexical: bool = False) -> Agents:
+def embedded_agents(name: str = "embedded", *, lexical: bool = False, folder: str = "") -> Agents:
+    """`folder` holds a reader of one's own, as `make reader` and `pyrag train` write it. Raises `ConfigError`."""
     from pyrag.embedded.goals import EmbeddedGoalPlanner
     from pyrag.embedded.neural import NeuralAnswerer
+    from pyrag.embedded.neural_model import NETWORK
     from pyrag.embedded.planner import EmbeddedDecomposer, EmbeddedPlanner
     from pyrag.embedded.reader import EmbeddedAnswerer
     from pyrag.embedded.rewriter import EmbeddedRewriter
 
+    if folder and not (Path(folder) / NETWORK).is_file():
+        raise ConfigError(f"there is no {NETWORK} in {folder}: name a folder that make reader or pyrag train wrote")
+    answerer = NeuralAnswerer(Path(folder)) if folder else NeuralAnswerer()
     return Agents(
         name,
         EmbeddedDecomposer(),
         EmbeddedPlanner(),
-        EmbeddedAnswerer() if lexical else NeuralAnswerer(),
+        EmbeddedAnswerer() if lexical else answerer,
         goal_planner=EmbeddedGoalPlanner(),
         rewriter=EmbeddedRewriter(),
     )

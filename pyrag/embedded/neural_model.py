@@ -10,6 +10,7 @@ its neighbours, and gains no speed on a CPU. `onnxruntime` and `tokenizers` are 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from pyrag.embedded.neural_windows import Tokenizer, Window, windows
 from pyrag.errors import ServiceError
 
 MODEL_FOLDER = Path(__file__).parent / "model"
+NETWORK = "reader.int8.onnx"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,11 @@ class Calibration:
     about: float = 0.0  # what a passage about the question's subject adds to a margin
     agrees: float = 0.0  # what the lexical reader's agreement adds
     threshold: float = 0.5  # least confidence of a known answer
+
+    @property
+    def least_score(self) -> float:
+        """The score from which on an answer counts as known."""
+        return (math.log(self.threshold / (1 - self.threshold)) - self.offset) / self.scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,7 @@ class Model:
         return scores
 
 
-def load(folder: Path = MODEL_FOLDER, network: str = "reader.int8.onnx") -> Model:
+def load(folder: Path = MODEL_FOLDER, network: str = NETWORK) -> Model:
     """Raises `ServiceError` where the packages or the files are missing."""
     try:
         import onnxruntime

@@ -21,7 +21,8 @@ class Options:
     """How to retrieve. `timeout` is for one request to a server, in seconds.
 
     `embedder` replaces the one that an index names (another engine for the same model); `dense_weight` is what the
-    dense half of a hybrid counts: 0 leaves BM25 alone, 1 the vectors; `rerank` names a cross-encoder.
+    dense half of a hybrid counts: 0 leaves BM25 alone, 1 the vectors; `rerank` is `reader`, the embedded one, or names
+    a cross-encoder.
     """
 
     timeout: float = 10.0
@@ -38,9 +39,9 @@ def open_retriever(
     retriever = _opened(spec, options)
     if options.rerank is None:
         return retriever
-    from pyrag.retrieval.rerank import RerankingRetriever, cross_encoder
+    from pyrag.retrieval.rerank import reranked
 
-    return RerankingRetriever(retriever, cross_encoder(options.rerank), name=f"rerank:{options.rerank}")
+    return reranked(retriever, options.rerank)
 
 
 def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
@@ -67,7 +68,8 @@ def _over_qdrant(spec: str, options: Options) -> Retriever:
     if options.embedder is None:
         raise ConfigError(f"{spec} needs the embedder of its vectors: name it with --embedder, such as bundled")
     store = QdrantStore(spec, timeout=options.timeout)
-    return QdrantRetriever(store, open_embedder(options.embedder, timeout=options.timeout))
+    embedder = open_embedder(options.embedder, timeout=options.timeout)
+    return QdrantRetriever(store, embedder, dense_weight=options.dense_weight)
 
 
 def _over_index(folder: Path, shown: str, options: Options) -> Retriever:

@@ -1,0 +1,37 @@
+"""A second opinion beside a language model: its answer stands only where the small reader sees evidence.
+
+A language model answers from passages that do not answer, out of what it remembers. The reader scores how likely one of
+the passages answers the query; below `least` the answer counts as unknown, so that the recovery ladder is climbed, and
+the trace says why. Questions that are decided by comparing (yes/no, either-or) are not checked: no span answers them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from pyrag.agents.protocol import Answerer, Reading
+from pyrag.embedded.neural import COMPUTED, NeuralAnswerer
+from pyrag.embedded.reader_types import analyse
+from pyrag.trace import UNKNOWN, Passage
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedAnswerer:
+    """An `Answerer` whose known answers need evidence of at least `least`, in [0, 1]."""
+
+    answerer: Answerer
+    least: float
+    reader: NeuralAnswerer = field(default_factory=NeuralAnswerer)
+
+    async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        reading = await self.answerer.answer(query, passages)
+        if not (reading.known and passages) or analyse(query).kind in COMPUTED:
+            return reading
+        found = max(await asyncio.to_thread(self.reader.evidence, query, passages))
+        if found >= self.least:
+            return reading
+        why = f"not believed: {reading.text!r}; the passages' evidence is {found:.2f}, below {self.least:g}"
+        why = f"{why} ({reading.rationale})" if reading.rationale else why
+        return replace(reading, text=UNKNOWN, known=False, citations=(), rationale=why, confidence=round(found, 4))
