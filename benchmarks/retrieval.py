@@ -266,6 +266,8 @@ class _Asked:
 
 
 def _edge(folder: Path, queries: Any, options: argparse.Namespace) -> str:
+    import qdrant_edge
+
     from pyrag.retrieval.qdrant import QdrantStore
 
     truth = Truth(queries)
@@ -274,13 +276,18 @@ def _edge(folder: Path, queries: Any, options: argparse.Namespace) -> str:
     store.create(Fingerprint(model="synthetic", dimension=options.dimension))
     for rows, block in corpus(options):
         truth.add(rows, block)
-        store.add([Passage(f"id{row}", "", "") for row in rows], block)
+        store.add([Passage(f"id{row}", "", "") for row in rows], block)  # without words: vectors alone are measured
     store.optimise()
     build = time.perf_counter() - before[0], time.process_time() - before[1]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     recall = _recall([{one.id for one in store.search(query, 10)} for query in queries], truth.ids())
-    engine: Any = store._engine
-    ones = [lambda q: store.search(q[0], 10), lambda q: engine.search(q[0].tolist(), 11)]
+    shard: Any = store._engine._shard  # type: ignore[attr-defined]
+
+    def nearest(query: Any) -> Any:
+        asked = qdrant_edge.Query.Nearest(query[0].tolist(), using="dense")
+        return shard.query(qdrant_edge.QueryRequest(limit=10, query=asked, with_payload=True))
+
+    ones = [lambda q: store.search(q[0], 10), nearest]
     ours, plain = _take_turns(ones, [query[None] for query in queries])
     disk = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
     store.close()

@@ -6,9 +6,10 @@
 
 `QdrantStore` is the same code for all of them: it says what is stored and asked; `_Remote` and `_Edge` put it into the
 words of their library. A passage is a point with the passage as payload; its id is a hash of the passage's, as Qdrant
-wants numbers or UUIDs. What made the vectors is kept in a point of its own, so that a collection refuses the queries of
+wants numbers or UUIDs. It has a dense vector and BM25's sparse one (`sparse`); a hybrid query fuses both by reciprocal
+rank within the engine. What made the vectors is kept in a point of its own, so that a collection refuses the queries of
 another embedder, as an index folder does. Left out: sharding and replication factors (set them when the collection is
-made), sparse vectors (a hybrid asks BM25 beside it).
+made).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -24,6 +26,8 @@ import msgspec
 from pyrag.errors import ConfigError, ServiceError
 from pyrag.retrieval.dense import PART
 from pyrag.retrieval.embedding import Fingerprint, passage_text
+from pyrag.retrieval.hybrid import DEPTH, K
+from pyrag.retrieval.sparse import Sparse, passage_terms, query_terms
 from pyrag.retrieval.threads import in_thread
 from pyrag.trace import Passage
 
@@ -31,20 +35,42 @@ if TYPE_CHECKING:
     from pyrag.retrieval.embedding import Embedder, Matrix
 
 _BATCH = 256
+_K = K + 1  # Qdrant counts ranks from 0
 _ABOUT = str(uuid.UUID(int=0))  # the point that holds the fingerprint
 _MARK = "pyrag_fingerprint"
+_DENSE, _SPARSE = "dense", "sparse"
 
 Payload = dict[str, Any]
 Found = list[tuple[Payload, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """Without vectors, it is found by its key alone."""
+
+    key: str
+    payload: Payload
+    dense: list[float] | None = None
+    sparse: Sparse | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is near a vector, shares terms with a query, or both: None leaves a half out."""
+
+    dense: list[float] | None
+    sparse: Sparse | None
+    weights: tuple[float, float] = (1.0, 1.0)
+    """Of dense and sparse. Qdrant divides ranks by them where `hybrid.fuse` multiplies scores: the same if equal."""
 
 
 class _Engine(Protocol):
     """What is asked of a Qdrant, however it is reached. Synchronous."""
 
     def create(self, dimension: int, *, normalised: bool) -> None: ...
-    def upsert(self, points: Sequence[tuple[str, list[float], Payload]]) -> None: ...
+    def upsert(self, points: Sequence[_Point]) -> None: ...
     def delete(self, keys: Sequence[str]) -> None: ...
-    def search(self, vector: list[float], topk: int) -> Found: ...
+    def search(self, asked: _Asked, topk: int) -> Found: ...
     def payload(self, key: str) -> Payload | None: ...
     def count(self) -> int: ...
     def optimise(self) -> None: ...
@@ -75,8 +101,7 @@ class QdrantStore:
             about = self._about()
             if about is None:
                 self._engine.create(fingerprint.dimension, normalised=fingerprint.normalised)
-                first = [1.0] + [0.0] * (fingerprint.dimension - 1)
-                self._engine.upsert([(_ABOUT, first, {_MARK: msgspec.to_builtins(fingerprint)})])
+                self._engine.upsert([_Point(_ABOUT, {_MARK: msgspec.to_builtins(fingerprint)})])
                 return
         self._refuse(about, fingerprint)
 
@@ -90,12 +115,8 @@ class QdrantStore:
     def add(self, passages: Sequence[Passage], vectors: Matrix) -> None:
         """Passages whose id is there are replaced."""
         rows = [
-            (
-                _key(passage.id),
-                vector,
-                {"id": passage.id, "title": passage.title, "text": passage.text, "source": passage.source},
-            )
-            for passage, vector in zip(passages, vectors.tolist(), strict=True)
+            _Point(_key(one.id), _payload(one), vector, passage_terms(one.title, one.text))
+            for one, vector in zip(passages, vectors.tolist(), strict=True)
         ]
         with self._errors("written"):
             for start in range(0, len(rows), _BATCH):
@@ -109,10 +130,13 @@ class QdrantStore:
         with self._errors("written"):
             self._engine.delete([_key(one) for one in ids])
 
-    def search(self, vector: Matrix, topk: int) -> list[Passage]:
+    def search(self, vector: Matrix | None, topk: int, query: str = "", dense_weight: float = 0.5) -> list[Passage]:
+        """By the vector, by the words of the query, or by both where both are given and have a weight."""
+        asked = _asked(vector, query, dense_weight)
         with self._errors("searched"):
-            found = self._engine.search(vector.tolist(), topk + 1)  # the fingerprint may be among them
-        hits = [_passage(payload, score) for payload, score in found if _MARK not in payload][:topk]
+            found = self._engine.search(asked, topk)
+        part = PART if asked.sparse is None else "sparse" if asked.dense is None else "fused"
+        hits = [_passage(payload, score, part) for payload, score in found]
         return sorted(hits, key=lambda passage: (-passage.score, passage.id))
 
     def optimise(self) -> None:
@@ -141,11 +165,12 @@ class QdrantStore:
 
 
 class QdrantRetriever:
-    """A `Retriever` over a store; the first query checks the embedder."""
+    """A `Retriever` over a store; the first query checks the embedder. `dense_weight` is in [0, 1], as in a hybrid."""
 
-    def __init__(self, store: QdrantStore, embedder: Embedder) -> None:
+    def __init__(self, store: QdrantStore, embedder: Embedder, *, dense_weight: float = 0.5) -> None:
         self._store = store
         self._embedder = embedder
+        self._dense_weight = dense_weight
         self._checked = False
 
     @property
@@ -159,7 +184,7 @@ class QdrantRetriever:
         if not self._checked:
             await in_thread(self._store.check, await self._embedder.fingerprint())
             self._checked = True
-        return await in_thread(self._store.search, vectors[0], topk)
+        return await in_thread(self._store.search, vectors[0], topk, query, self._dense_weight)
 
     async def aclose(self) -> None:
         await self._embedder.aclose()
@@ -205,16 +230,17 @@ class _Remote:
         if not self._client.collection_exists(self._name):
             self._client.create_collection(
                 self._name,
-                vectors_config=models.VectorParams(size=dimension, distance=distance),
+                vectors_config={_DENSE: models.VectorParams(size=dimension, distance=distance)},
+                sparse_vectors_config={_SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
                 quantization_config=models.ScalarQuantization(
                     scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
                 ),
             )
 
-    def upsert(self, points: Sequence[tuple[str, list[float], Payload]]) -> None:
+    def upsert(self, points: Sequence[_Point]) -> None:
         from qdrant_client import models
 
-        made = [models.PointStruct(id=key, vector=vector, payload=payload) for key, vector, payload in points]
+        made = [models.PointStruct(id=one.key, vector=_vectors(models, one), payload=one.payload) for one in points]
         self._client.upsert(self._name, made, wait=True)
 
     def delete(self, keys: Sequence[str]) -> None:
@@ -222,8 +248,17 @@ class _Remote:
 
         self._client.delete(self._name, models.PointIdsList(points=list(keys)), wait=True)
 
-    def search(self, vector: list[float], topk: int) -> Found:
-        points = self._client.query_points(self._name, query=vector, limit=topk, with_payload=True).points
+    def search(self, asked: _Asked, topk: int) -> Found:
+        from qdrant_client import models
+
+        halves = [{"query": query, "using": using} for using, query in _vectors(models, asked).items()]
+        how: dict[str, Any] = halves[0]
+        if len(halves) == 2:
+            how = {
+                "prefetch": [models.Prefetch(**half, limit=max(DEPTH, topk)) for half in halves],
+                "query": models.RrfQuery(rrf=models.Rrf(k=_K, weights=list(asked.weights))),
+            }
+        points = self._client.query_points(self._name, limit=topk, with_payload=True, **how).points
         return [(point.payload or {}, point.score) for point in points]
 
     def payload(self, key: str) -> Payload | None:
@@ -259,20 +294,29 @@ class _Edge:
             return
         edge = self._edge
         distance = edge.Distance.Cosine if normalised else edge.Distance.Dot
-        vectors = edge.EdgeVectorParams(size=dimension, distance=distance)
+        config = edge.EdgeConfig(
+            vectors={_DENSE: edge.EdgeVectorParams(size=dimension, distance=distance)},
+            sparse_vectors={_SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
+        )
         self._folder.mkdir(parents=True)
-        self._shard = edge.EdgeShard.create(str(self._folder), edge.EdgeConfig(vectors=vectors))
+        self._shard = edge.EdgeShard.create(str(self._folder), config)
 
-    def upsert(self, points: Sequence[tuple[str, list[float], Payload]]) -> None:
-        made = [self._edge.Point(key, vector, payload) for key, vector, payload in points]
+    def upsert(self, points: Sequence[_Point]) -> None:
+        edge = self._edge
+        made = [edge.Point(one.key, _vectors(edge, one), one.payload) for one in points]
         self._shard.update(self._edge.UpdateOperation.upsert_points(made))
 
     def delete(self, keys: Sequence[str]) -> None:
         self._shard.update(self._edge.UpdateOperation.delete_points(list(keys)))
 
-    def search(self, vector: list[float], topk: int) -> Found:
-        nearest = self._edge.Query.Nearest(vector)
-        points = self._shard.query(self._edge.QueryRequest(limit=topk, query=nearest, with_payload=True))
+    def search(self, asked: _Asked, topk: int) -> Found:
+        edge = self._edge
+        halves = [edge.Query.Nearest(query, using=using) for using, query in _vectors(edge, asked).items()]
+        prefetches, query = None, halves[0]
+        if len(halves) == 2:
+            prefetches = [edge.Prefetch(limit=max(DEPTH, topk), query=half) for half in halves]
+            query = edge.Fusion.Rrf(k=_K, weights=list(asked.weights))
+        points = self._shard.query(edge.QueryRequest(limit=topk, query=query, prefetches=prefetches, with_payload=True))
         return [(point.payload or {}, point.score) for point in points]
 
     def payload(self, key: str) -> Payload | None:
@@ -297,6 +341,27 @@ def _key(one: str) -> str:
     return str(uuid.UUID(bytes=hashlib.blake2b(one.encode("utf-8", "surrogatepass"), digest_size=16).digest()))
 
 
-def _passage(payload: Payload, score: float) -> Passage:
+def _asked(vector: Matrix | None, query: str, dense_weight: float) -> _Asked:
+    sparse = query_terms(query) if dense_weight < 1 and query else None
+    dense = vector.tolist() if vector is not None and (dense_weight > 0 or not sparse) else None
+    return _Asked(dense, sparse or None, (2 * dense_weight, 2 - 2 * dense_weight))
+
+
+def _vectors(library: Any, one: _Point | _Asked) -> dict[str, Any]:
+    """By name, in the words of either library."""
+    made: dict[str, Any] = {} if one.dense is None else {_DENSE: one.dense}
+    if one.sparse is not None:
+        made[_SPARSE] = library.SparseVector(indices=list(one.sparse), values=list(one.sparse.values()))
+    return made
+
+
+def _payload(one: Passage) -> Payload:
+    return {
+        "id": one.id, "title": one.title, "text": one.text, "source": one.source, "start": one.start, "end": one.end,
+    }  # fmt: skip
+
+
+def _passage(payload: Payload, score: float, part: str) -> Passage:
     one, title, text, source = (str(payload.get(name, "")) for name in ("id", "title", "text", "source"))
-    return Passage(one, title, text, score, source, {PART: score})
+    start, end = payload.get("start"), payload.get("end")
+    return Passage(one, title, text, score, source, {part: score}, start, end)

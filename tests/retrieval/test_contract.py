@@ -17,11 +17,12 @@ from pyrag.retrieval.dense import DenseRetriever
 from pyrag.retrieval.embedding import passage_text
 from pyrag.retrieval.faiss_index import open_vectors
 from pyrag.retrieval.http import HttpRetriever
-from pyrag.retrieval.hybrid import HybridRetriever, Part
+from pyrag.retrieval.hybrid import HybridRetriever, Part, fuse
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.protocol import Retriever
 from pyrag.retrieval.qdrant import QdrantRetriever, QdrantStore
 from pyrag.retrieval.rerank import RerankingRetriever
+from pyrag.retrieval.sparse import passage_terms, query_terms
 from pyrag.retrieval.vector_folder import VectorFolder
 from pyrag.trace import Passage
 
@@ -154,6 +155,34 @@ async def test_qdrant_replaces_deletes_and_refuses_other_embedders(tmp_path: Pat
     with pytest.raises(ConfigError, match="name its own with --embedder"):
         await QdrantRetriever(store, other).retrieve("x", 1)
     await retriever.aclose()
+
+
+@pytest.mark.parametrize("place", [":memory:", "folder"])
+async def test_qdrant_fuses_words_and_vectors_in_one_query(tmp_path: Path, place: str) -> None:
+    store = (await qdrant(place if place == ":memory:" else str(tmp_path / place)))._store
+    query = "a word about rivers and otter"
+    (vector,) = await words_embedder().embed_queries([query])
+    dense = store.search(vector, 20, query, 1.0)
+    sparse = store.search(vector, 20, query, 0.0)
+    assert {part for one in dense for part in one.parts} == {"dense"}
+    assert {part for one in sparse for part in one.parts} == {"sparse"}
+    fused = store.search(vector, 20, query)
+    ours = fuse({"dense": dense, "sparse": sparse}, {"dense": 1.0, "sparse": 1.0})
+    ties = [one.id for one in sparse if [other.score for other in sparse].count(one.score) > 1]
+    assert [(one.id, pytest.approx(one.score)) for one in fused if one.id not in ties] == [
+        (one.id, one.score) for one in ours if one.id not in ties
+    ]
+    assert len(fused) == len(PASSAGES) > len(ties) + 1
+    store.close()
+
+
+def test_the_sparse_product_is_bm25() -> None:
+    """Against the textbook's formula; the engine multiplies each term's inverse document frequency in."""
+    passage, query = passage_terms("Mill", "the mill of the otter"), query_terms("otter mills")
+    length, counts = 6, (1, 2)  # of otter and mill; every word of a passage counts
+    expected = sum(n * 2.2 / (n + 1.2 * (0.25 + 0.75 * length / 100)) for n in counts)
+    assert sum(passage.get(term, 0) * weight for term, weight in query.items()) == pytest.approx(expected)
+    assert query_terms("") == {}
 
 
 async def test_qdrant_in_a_folder_is_there_again(tmp_path: Path) -> None:

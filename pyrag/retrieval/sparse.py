@@ -1,0 +1,44 @@
+"""BM25 as sparse vectors, for engines that keep those beside dense ones: a term is a dimension, by its hash.
+
+The inner product of a query's and a passage's vector is BM25's score once the engine weighs each dimension by its
+inverse document frequency. The average length of passages is taken to be `USUAL`, so that adding some changes none of
+the others. Two terms whose hashes meet (one pair in 65,000 terms) count as one.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+
+from pyrag.retrieval.analysis import Analysis, plain
+
+K1 = 1.2
+B = 0.75
+USUAL = 100  # terms
+
+Sparse = dict[int, float]
+
+
+def passage_terms(title: str, text: str) -> Sparse:
+    terms = _analysis().stemming.analyze(plain(f"{title}\n{text}"))
+    scale = K1 * (1 - B + B * len(terms) / USUAL)
+    return _summed((term, count * (K1 + 1) / (count + scale)) for term, count in Counter(terms).items())
+
+
+def query_terms(query: str) -> Sparse:
+    return _summed((term, 1.0) for term in _analysis().query_terms(query))
+
+
+@cache
+def _analysis() -> Analysis:
+    return Analysis()
+
+
+def _summed(weights: Iterable[tuple[str, float]]) -> Sparse:
+    sparse: Sparse = {}
+    for term, weight in weights:
+        key = zlib.crc32(term.encode("utf-8", "surrogatepass"))
+        sparse[key] = sparse.get(key, 0.0) + weight
+    return sparse
