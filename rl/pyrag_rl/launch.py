@@ -10,6 +10,7 @@ whatever still runs from it afterwards is ended by its id.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import shutil
 import signal
@@ -29,6 +30,7 @@ from pyrag_rl.watch import Watch
 
 Console = Callable[[str], None]
 _POLL = 0.5  # seconds
+_PR_SET_PDEATHSIG = 1
 _PATIENCE = 20.0  # seconds that verl has to end after a signal
 # What may change between two sessions of a run: it ends later, is watched otherwise, or runs on other machines.
 _MAY_CHANGE = {
@@ -73,6 +75,13 @@ def train(config: TrainConfig, *, console: Console = print) -> RunFolder:
 
 def prepare(config: TrainConfig) -> RunFolder:
     """The run folder with what verl reads from it. Raises `ConfigError` where it holds another run."""
+    folder = claim(config)
+    write_loops(folder)
+    return folder
+
+
+def claim(config: TrainConfig) -> RunFolder:
+    """The run folder, made or gone on with. Raises `ConfigError` where it holds another run."""
     folder = RunFolder(Path(config.out))
     if folder.config.is_file():
         before, now = as_values(saved_config(folder.config)), as_values(config)
@@ -86,7 +95,6 @@ def prepare(config: TrainConfig) -> RunFolder:
         raise ConfigError(f"{config.out} is not empty and holds no run: pass another --out")
     folder.path.mkdir(parents=True, exist_ok=True)
     save_config(config, folder.config)
-    write_loops(folder)
     return folder
 
 
@@ -148,7 +156,13 @@ def run_verl(command: list[str], config: TrainConfig, folder: RunFolder, watch: 
     with folder.log.open("ab") as log:
         began = log.tell()
         process = subprocess.Popen(  # noqa: S603  our own interpreter and module
-            command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=env, start_new_session=True
+            command,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env=env,
+            start_new_session=True,
+            preexec_fn=_die_with_parent,
         )
         try:
             while process.poll() is None:
@@ -172,6 +186,12 @@ def last_error(log: Path, start: int = 0) -> str:
         lines = [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
     named = [line for line in lines if "Error" in line.partition(":")[0] and not line.startswith(" ")]
     return (named or lines or ["it said nothing"])[-1].strip()[:300]
+
+
+def _die_with_parent() -> None:
+    """Runs in verl's process before it is verl: should we be killed, it ends too, and Ray's daemons with it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from pyrag.embedded import embedded_agents
 from pyrag.llm.protocol import Message
 from pyrag.retrieval.bundled import bundled_passages
 from pyrag_rl.prompting import prompt_of
@@ -38,7 +39,7 @@ _FACTS = (
     ("c-s-lewis", "Where was C. S. Lewis born?", ("Belfast",)),
 )
 # Question, gold, and the queries of a program that finds it: one, or two of which the second needs the first's answer.
-_PROGRAMMED = (
+PROGRAMMED = (
     ("When did Fenway Park open?", ("20 April 1912", "April 20, 1912", "1912"), ("When did Fenway Park open?",)),
     ("In which city was Ingmar Bergman born?", ("Uppsala",), ("In which city was Ingmar Bergman born?",)),
     ("Who directed The Seventh Seal?", ("Ingmar Bergman",), ("Who directed The Seventh Seal?",)),
@@ -90,18 +91,19 @@ def answer_task(folder: Path) -> Task:
     return _task(folder, rows, lessons, prompts)
 
 
-def plan_task(folder: Path) -> Task:
-    prompts = _prompts(folder)
+def plan_task(folder: Path, *, faults: int = 3) -> Task:
+    """`faults` of three kinds are taught beside a program that runs."""
+    prompts, decomposer = _prompts(folder), embedded_agents("embedded").decomposer
     rows, lessons = [], []
-    for index, (question, golds, queries) in enumerate(_PROGRAMMED):
-        subs = [query.replace("{first}", "it") for query in queries]
+    for index, (question, golds, queries) in enumerate(PROGRAMMED):
+        subs = asyncio.run(decomposer.decompose(question)).sub_queries
         messages = asyncio.run(prompt_of(lambda agents, q=question, s=subs: agents.planner.plan(q, s), str(prompts)))
         row = TrainRow(
             index=index, id=f"program-{index}", agent="plan", source="bundled", question=question, answers=golds,
-            messages=messages, sub_queries=tuple(subs),
+            messages=messages, sub_queries=subs,
         )  # fmt: skip
         rows.append(row)
-        lessons += [(row, fenced(program)) for program in (good(queries), *faulty(queries))]
+        lessons += [(row, fenced(program)) for program in (good(queries), *faulty(queries)[:faults])]
     return _task(folder, rows, lessons, prompts)
 
 

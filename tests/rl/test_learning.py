@@ -15,12 +15,10 @@ import pytest
 
 pytest.importorskip("verl", reason="make train-learns runs these where verl is installed")
 
-import tasks
-import tiny
-
 from pyrag_rl.config import load_config, with_settings
 from pyrag_rl.folder import RunFolder, read_lines
 from pyrag_rl.launch import train
+from tests.rl import tasks, tiny
 
 pytestmark = pytest.mark.slow
 STEPS = 60
