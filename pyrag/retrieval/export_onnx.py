@@ -25,19 +25,10 @@ from pyrag.retrieval.onnx import MAX_TOKENS, RECIPE
 
 def export(model: str, folder: Path, *, name: str = "", quantise: bool = True) -> Fingerprint:
     """`name` is what indexes remember, by default that of the model."""
-    from transformers import AutoModel, AutoTokenizer
+    from transformers import AutoModel
 
-    folder.mkdir(parents=True, exist_ok=True)
     network = AutoModel.from_pretrained(model, attn_implementation="eager").eval()
-    tokenizer = AutoTokenizer.from_pretrained(model)
-    tokenizer.backend_tokenizer.save(str(folder / "tokenizer.json"))
-    plain = folder / "float32.onnx"
-    _trace(network, plain)
-    if quantise:
-        _quantise(plain, folder / "model.onnx")
-        plain.unlink()
-    else:
-        plain.replace(folder / "model.onnx")
+    _write(model, network, folder, ["input_ids", "attention_mask"], "last_hidden_state", quantise)
     family, limit = family_of(name or model), int(network.config.max_position_embeddings)
     fingerprint = Fingerprint(
         model=name or model,
@@ -52,28 +43,50 @@ def export(model: str, folder: Path, *, name: str = "", quantise: bool = True) -
     return fingerprint
 
 
-def _trace(network: Any, path: Path) -> None:
+def export_cross_encoder(model: str, folder: Path, *, quantise: bool = True) -> None:
+    """For `--rerank onnx:DIR`."""
+    from transformers import AutoModelForSequenceClassification
+
+    network = AutoModelForSequenceClassification.from_pretrained(model, attn_implementation="eager").eval()
+    kinds = ["token_type_ids"] if int(getattr(network.config, "type_vocab_size", 0)) > 1 else []
+    _write(model, network, folder, ["input_ids", "attention_mask", *kinds], "logits", quantise)
+
+
+def _write(model: str, network: Any, folder: Path, inputs: list[str], output: str, quantise: bool) -> None:
+    from transformers import AutoTokenizer
+
+    folder.mkdir(parents=True, exist_ok=True)
+    AutoTokenizer.from_pretrained(model).backend_tokenizer.save(str(folder / "tokenizer.json"))
+    plain = folder / "float32.onnx"
+    _trace(network, plain, inputs, output)
+    if quantise:
+        _quantise(plain, folder / "model.onnx")
+        plain.unlink()
+    else:
+        plain.replace(folder / "model.onnx")
+
+
+def _trace(network: Any, path: Path, inputs: list[str], output: str) -> None:
     import torch
 
-    class Hidden(torch.nn.Module):  # type: ignore[misc]  # torch is not there where this is checked
+    class One(torch.nn.Module):  # type: ignore[misc]  # torch is not there where this is checked
         def __init__(self) -> None:
             super().__init__()
             self.network = network
 
-        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
-            return self.network(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        def forward(self, *given: Any) -> Any:
+            return getattr(self.network(**dict(zip(inputs, given, strict=True))), output)
 
-    names = ["input_ids", "attention_mask"]
-    example = torch.ones(2, 8, dtype=torch.long)
+    example, axes = torch.ones(2, 8, dtype=torch.long), {0: "texts", 1: "tokens"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            Hidden(),
-            (example, example),
+            One(),
+            (example,) * len(inputs),
             str(path),
-            input_names=names,
-            output_names=["last_hidden_state"],
-            dynamic_axes={one: {0: "texts", 1: "tokens"} for one in (*names, "last_hidden_state")},
+            input_names=inputs,
+            output_names=[output],
+            dynamic_axes={one: axes if one != "logits" else {0: "texts"} for one in (*inputs, output)},
             opset_version=17,
             dynamo=False,  # the newer exporter needs onnxscript and gives the same graph
         )
@@ -91,8 +104,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--name", default="", help="what indexes remember as the model (its own name)")
     parser.add_argument("--float32", action="store_true", help="do not quantise")
+    parser.add_argument("--cross-encoder", action="store_true", help="a model that scores pairs, for --rerank onnx:DIR")
     options = parser.parse_args(arguments)
     try:
+        if options.cross_encoder:
+            export_cross_encoder(options.model, options.folder, quantise=not options.float32)
+            print(f"{options.model} in {options.folder}: use it with --rerank onnx:{options.folder}")  # noqa: T201
+            return 0
         fingerprint = export(options.model, options.folder, name=options.name, quantise=not options.float32)
     except (PyRAGError, ImportError, OSError, ValueError) as error:
         print(f"{options.model} could not be exported: {error}", file=sys.stderr)  # noqa: T201 (a command)

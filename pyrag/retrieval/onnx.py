@@ -61,8 +61,8 @@ class OnnxModel:
     """The loaded model, synchronous. Raises `DataError` where the folder holds none."""
 
     def __init__(self, folder: Path, threads: int) -> None:
-        self._session = _session(folder, threads)
-        self._tokenizer = _tokenizer(folder)
+        self._session = open_session(folder, threads)
+        self._tokenizer = open_tokenizer(folder)
         self._inputs = {one.name for one in self._session.get_inputs()}
         self.fingerprint = self._described(folder)
         self._tokenizer.enable_truncation(self.fingerprint.max_tokens)
@@ -95,7 +95,7 @@ class OnnxModel:
         import numpy as np
 
         vectors = np.zeros((len(texts), self.fingerprint.dimension), np.float32)
-        for row, one in enumerate(self._tokenizer.encode_batch([_clean(text) for text in texts])):
+        for row, one in enumerate(self._tokenizer.encode_batch([clean(text) for text in texts])):
             if one.ids:
                 vectors[row] = self._run(one.ids)
         return normalise(vectors) if self.fingerprint.normalised else vectors
@@ -120,12 +120,12 @@ def normalise(vectors: Matrix) -> Matrix:
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(min=1e-12), np.float32)
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Lone surrogates cannot be handed to Rust."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def _session(folder: Path, threads: int) -> Any:
+def open_session(folder: Path, threads: int) -> Any:
     try:
         import onnxruntime
     except ImportError as error:
@@ -143,7 +143,7 @@ def _session(folder: Path, threads: int) -> Any:
         raise DataError(f"{path} cannot be loaded ({reason}): export the model again") from error
 
 
-def _tokenizer(folder: Path) -> Any:
+def open_tokenizer(folder: Path) -> Any:
     try:
         import tokenizers
     except ImportError as error:

@@ -9,21 +9,30 @@ The score that the passage had before stays in `Passage.parts`.
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from pyrag.errors import ConfigError, PyRAGError, ServiceError
+from pyrag.errors import ConfigError, DataError, PyRAGError, ServiceError
 from pyrag.retrieval.embedding import passage_text
+from pyrag.retrieval.onnx import clean, open_session, open_tokenizer
 from pyrag.retrieval.protocol import Retriever
-from pyrag.retrieval.threads import in_thread
+from pyrag.retrieval.threads import cores, in_thread
 from pyrag.trace import Passage
 
 Scorer = Callable[[str, Sequence[Passage]], Sequence[float] | Awaitable[Sequence[float]]]
+Pairs = Callable[[Sequence[tuple[str, str]]], list[float]]
 DEPTH = 50
 READER = "reader"
 READER_DEPTH = 20  # 6 ms of CPU a passage: deeper costs more than it finds
 PART = "rerank"
+ONNX = "onnx:"
+_BATCH = 32
+_MAX_TOKENS = 512  # of query and passage together
+_MAX_WORDS = 200  # of the query: the passage is what is cut to fit
 
 
 class RerankingRetriever:
@@ -84,22 +93,61 @@ def reranked(retriever: Retriever, spec: str) -> RerankingRetriever:
     return RerankingRetriever(retriever, NeuralAnswerer().evidence, name=f"{PART}:{spec}", depth=READER_DEPTH)
 
 
-def cross_encoder(model: str, *, batch: int = 32) -> Scorer:
-    """A scorer over a cross-encoder of the hub or a folder; loaded at the first query."""
-    loaded: list[Any] = []
+def cross_encoder(model: str) -> Scorer:
+    """A scorer over one model, loaded at the first query."""
+    load = (
+        partial(OnnxPairs, Path(model.removeprefix(ONNX)).expanduser())
+        if model.startswith(ONNX)
+        else partial(_sentence_transformers, model.removeprefix("st:"))
+    )
+    loading = threading.Lock()  # several queries may come first
+    loaded: list[Pairs] = []
 
     def score(query: str, passages: Sequence[Passage]) -> Sequence[float]:
-        if not loaded:
-            loaded.append(_load(model))
-        pairs = [(query, passage_text(passage.title, passage.text)) for passage in passages]
-        return [float(one) for one in loaded[0].predict(pairs, batch_size=batch, show_progress_bar=False)]
+        with loading:
+            if not loaded:
+                loaded.append(load())
+        return loaded[0]([(query, passage_text(passage.title, passage.text)) for passage in passages])
 
     return score
 
 
-def _load(model: str) -> Any:
+def _sentence_transformers(model: str) -> Pairs:
     try:
         from sentence_transformers import CrossEncoder
     except ImportError as error:
         raise ConfigError("a cross-encoder needs sentence-transformers: pip install 'pyrag[dense]'") from error
-    return CrossEncoder(model)
+    try:
+        network = CrossEncoder(model)
+    except (OSError, ValueError) as error:
+        reason = str(error).partition("\n")[0][:200]
+        raise DataError(f"the cross-encoder {model} cannot be loaded ({reason}): check its name") from error
+
+    def scores(pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [float(one) for one in network.predict(list(pairs), batch_size=_BATCH, show_progress_bar=False)]
+
+    return scores
+
+
+class OnnxPairs:
+    """An exported cross-encoder; each pair is run alone, as int8 scores would depend on their company."""
+
+    def __init__(self, folder: Path) -> None:
+        self._session = open_session(folder, cores())
+        self._tokenizer = open_tokenizer(folder)
+        self._tokenizer.enable_truncation(_MAX_TOKENS, strategy="only_second")
+        self._tokenizer.no_padding()
+        self._inputs = {one.name for one in self._session.get_inputs()}
+
+    def __call__(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        cleaned = [(clean(" ".join(query.split()[:_MAX_WORDS])), clean(text)) for query, text in pairs]
+        return [self._score(one) for one in self._tokenizer.encode_batch(cleaned)]
+
+    def _score(self, pair: Any) -> float:
+        import numpy as np
+
+        ids = np.asarray([pair.ids], np.int64)
+        kinds = np.asarray([pair.type_ids], np.int64)
+        feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": kinds}
+        logits = self._session.run(None, {name: feeds[name] for name in self._inputs})[0]
+        return float(1 / (1 + np.exp(-logits[0, -1])))  # of one label, or of two the second, which says "relevant"

@@ -11,7 +11,7 @@ import pytest
 
 from pyrag.errors import DataError
 from pyrag.retrieval.embedding import open_embedder
-from pyrag.retrieval.export_onnx import export
+from pyrag.retrieval.export_onnx import export, export_cross_encoder, main
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.rerank import RerankingRetriever, cross_encoder
 from pyrag.trace import Passage
@@ -105,3 +105,20 @@ async def test_a_cross_encoder_reranks(tmp_path: Path) -> None:
     assert sorted(one.id for one in ranked) == ["0", "1", "2"]
     assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
     assert len({one.score for one in ranked}) == 3
+
+
+async def test_an_exported_cross_encoder_scores_alike(tmp_path: Path) -> None:
+    folder = bert(tmp_path / "cross", labels=1)
+    export_cross_encoder(str(folder), tmp_path / "onnx", quantise=False)
+    assert main([str(folder), str(tmp_path / "int8"), "--cross-encoder"]) == 0
+    found = [Passage(str(n), "b", text) for n, text in enumerate([*TEXTS, "a b " * 400])]
+    plain = cross_encoder(f"st:{folder}")("a c", found[:3])
+    assert cross_encoder(f"onnx:{tmp_path / 'onnx'}")("a c", found[:3]) == pytest.approx(plain, abs=1e-4)
+    assert cross_encoder(f"onnx:{tmp_path / 'int8'}")("a c", found[:3]) == pytest.approx(plain, abs=0.2)
+    assert len(set(plain)) == 3
+
+
+def test_a_cross_encoder_that_is_not_there_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(DataError, match=r"the cross-encoder .* cannot be loaded \(.*\): check its name"):
+        cross_encoder(str(tmp_path / "nothing"))("a", [Passage("1", "", "b")])
