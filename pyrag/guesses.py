@@ -33,6 +33,7 @@ class Guesses(Ledger):
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger.budget)
         self.started = ledger.started
+        self.on_wait: Callable[[], None] = _nothing  # called when a program begins to wait for a guess
         self._real = ledger
         self._guesses: dict[str, _Guess] = {}
         ledger.guesses = self
@@ -47,6 +48,8 @@ class Guesses(Ledger):
         guess = self._guesses.get(key)
         if guess is None:
             guess = self._guesses[key] = self._begin(key, cost_of(role), run)
+        if not guess.task.done():
+            self.on_wait()
         return await asyncio.shield(guess.task), False
 
     def claim(self, key: str, run: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
@@ -77,6 +80,10 @@ class Guesses(Ledger):
         """What failed before anybody asked for it has not happened."""
         if _failed(task):
             self._guesses.pop(key, None)
+
+
+def _nothing() -> None:
+    pass
 
 
 async def _result(task: asyncio.Future[T]) -> T:

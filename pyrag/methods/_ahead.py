@@ -39,10 +39,14 @@ class Ahead:
         self._drafting = getattr(episode.agents.planner, "drafting", None) if on and _pays(episode) else None
         self._tasks: set[asyncio.Task[None]] = set()
         self._run: asyncio.Task[None] | None = None
+        self._waits = False  # it has come to a request that is not answered yet
+        self._next = ""  # what is to run after it
 
     @cached_property
     def _guesses(self) -> Guesses:
-        return Guesses(self._episode.ledger)
+        guesses = Guesses(self._episode.ledger)
+        guesses.on_wait = self._wait
+        return guesses
 
     def search(self, sub_queries: Sequence[str]) -> None:
         """Begins the searches that a program will make word for word."""
@@ -57,8 +61,9 @@ class Ahead:
             yield self._episode.agents.planner
             return
         try:
-            yield self._drafting(self._execute)
+            yield self._drafting(self._draft)
         finally:
+            self._next = ""
             self._stop()
 
     async def __aenter__(self) -> Self:
@@ -69,10 +74,23 @@ class Ahead:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _execute(self, source: str) -> None:
-        """Runs a longer beginning of the program in place of a shorter one."""
-        self._stop()
-        self._run = self._start(partial(self._aside().run, Program(source, planner="", origin="ahead")))
+    def _draft(self, source: str) -> None:
+        self._next = source
+        self._advance()
+
+    def _wait(self) -> None:
+        self._waits = True
+        asyncio.get_running_loop().call_soon(self._advance)  # after the calls that come at the same time
+
+    def _advance(self) -> None:
+        """Runs the longest beginning of the program in place of a shorter one, once that has ended or waits: programs
+        that are written fast would otherwise never get as far as to call anything."""
+        if self._next and (self._waits or self._run is None or self._run.done()):
+            self._stop()
+            program, self._next = Program(self._next, planner="", origin="ahead"), ""
+            self._waits = False
+            self._run = self._start(partial(self._aside().run, program))
+            self._run.add_done_callback(lambda _: self._advance())
 
     def _stop(self) -> None:
         if self._run is not None:
