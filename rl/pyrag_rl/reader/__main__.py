@@ -23,13 +23,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--examples", type=int, help="train each stage on at most so many examples (default: all)")
     parser.add_argument("--workers", type=int, default=2, help="processes, one core each; the result depends on it")
+    parser.add_argument("--save-every", type=float, default=120.0, help="seconds between checkpoints")
     parser.add_argument("--measure", action="store_true", help="at the end, score the measured questions as well")
     given = parser.parse_args()
     if given.out.exists() and any(given.out.iterdir()) and not given.resume:
         parser.error(f"{given.out} is not empty: add --resume to go on there, or name another folder")
     given.out.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    make(Settings(given.data, given.out, given.seed, given.examples, given.workers, given.measure))
+    make(Settings(given.data, given.out, given.seed, given.examples, given.workers, given.measure, given.save_every))
     print(f"done in {(time.monotonic() - began) / 60:.0f} min", flush=True)
 
 

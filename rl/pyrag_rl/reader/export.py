@@ -11,14 +11,14 @@ from typing import Any
 
 import torch
 
-from pyrag_rl.reader.model import Embedder, Encoder, Reader
+from pyrag_rl.reader.model import MINILM, Embedder, Encoder, Reader, Shape
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
-def reader(weights: Path, folder: Path) -> Path:
+def reader(weights: Path, folder: Path, shape: Shape = MINILM) -> Path:
     """Write `reader.fp32.onnx` and `reader.int8.onnx` into the folder; the latter's path."""
-    model = Reader()
+    model = Reader(shape)
     model.load_state_dict(torch.load(weights))
     return _export(model.eval(), folder / "reader", "scores", {0: "batch", 1: "length"})
 

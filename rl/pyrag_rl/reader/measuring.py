@@ -193,7 +193,7 @@ def summary(name: str, readings: Mapping[str, Sequence[Reading]], fitted: Calibr
     return {
         "gold": figures(f"{name}, gold passage", gold),
         "top5": figures(f"{name}, top five", top),
-        "abstention": abstention(name, top, without, least_score(fitted)),
+        "abstention": abstention(name, top, without, fitted.least_score),
     }
 
 
@@ -229,13 +229,8 @@ def calibrate(studies: Mapping[str, Mapping[str, Sequence[Reading]]]) -> Calibra
 
 def _astray(without: Sequence[Sequence[Outcome]], fitted: Calibration) -> float:
     """The share of questions without their passage that are answered all the same, as a mean over sets."""
-    least = least_score(fitted)
+    least = fitted.least_score
     return sum(sum(each.score >= least for each in one) / max(len(one), 1) for one in without) / len(without)
-
-
-def least_score(fitted: Calibration) -> float:
-    """The score from which on an answer counts as known."""
-    return (math.log(fitted.threshold / (1 - fitted.threshold)) - fitted.offset) / fitted.scale
 
 
 def _merit(readings: Mapping[str, Sequence[Reading]], tried: Calibration) -> float:

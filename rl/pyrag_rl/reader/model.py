@@ -9,36 +9,47 @@ configure. The weights are those of all-MiniLM-L6-v2, found in the package `gt-a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-VOCABULARY = 30522
-WIDTH = 384
-HEADS = 12
-LAYERS = 6
-POSITIONS = 512
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The network's sizes; MiniLM's unless a test wants a small one."""
+
+    vocabulary: int = 30522
+    width: int = 384
+    heads: int = 12
+    layers: int = 6
+    positions: int = 512
+
+
+MINILM = Shape()
 
 
 class Layer(nn.Module):
     """One transformer layer, normalised after each half as in BERT."""
 
-    def __init__(self) -> None:
+    def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
-        self.out = nn.Linear(WIDTH, WIDTH)
-        self.norm1 = nn.LayerNorm(WIDTH, eps=1e-12)
-        self.up = nn.Linear(WIDTH, 4 * WIDTH)
-        self.down = nn.Linear(4 * WIDTH, WIDTH)
-        self.norm2 = nn.LayerNorm(WIDTH, eps=1e-12)
+        width, self.heads = shape.width, shape.heads
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+        self.norm1 = nn.LayerNorm(width, eps=1e-12)
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+        self.norm2 = nn.LayerNorm(width, eps=1e-12)
 
     def forward(self, hidden: Tensor, bias: Tensor) -> Tensor:
-        batch, length, _ = hidden.shape
-        qkv = self.qkv(hidden).view(batch, length, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
+        batch, length, width = hidden.shape
+        qkv = self.qkv(hidden).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
         mixed = functional.scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], attn_mask=bias)
-        mixed = mixed.transpose(1, 2).reshape(batch, length, WIDTH)
+        mixed = mixed.transpose(1, 2).reshape(batch, length, width)
         hidden = self.norm1(hidden + self.out(mixed))
         normed: Tensor = self.norm2(hidden + self.down(functional.gelu(self.up(hidden))))
         return normed
@@ -47,13 +58,13 @@ class Layer(nn.Module):
 class Encoder(nn.Module):
     """Token states of a batch. `mask` is 1 for tokens and 0 for padding, `types` 0 for the question, 1 after it."""
 
-    def __init__(self) -> None:
+    def __init__(self, shape: Shape = MINILM) -> None:
         super().__init__()
-        self.words = nn.Embedding(VOCABULARY, WIDTH)
-        self.positions = nn.Embedding(POSITIONS, WIDTH)
-        self.types = nn.Embedding(2, WIDTH)
-        self.norm = nn.LayerNorm(WIDTH, eps=1e-12)
-        self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
+        self.words = nn.Embedding(shape.vocabulary, shape.width)
+        self.positions = nn.Embedding(shape.positions, shape.width)
+        self.types = nn.Embedding(2, shape.width)
+        self.norm = nn.LayerNorm(shape.width, eps=1e-12)
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
 
     def forward(self, ids: Tensor, mask: Tensor, types: Tensor) -> Tensor:
         places = torch.arange(ids.shape[1], device=ids.device)
@@ -67,10 +78,10 @@ class Encoder(nn.Module):
 class Reader(nn.Module):
     """Start and end scores of every token: shape (batch, length, 2). The first token stands for "no answer"."""
 
-    def __init__(self) -> None:
+    def __init__(self, shape: Shape = MINILM) -> None:
         super().__init__()
-        self.encoder = Encoder()
-        self.head = nn.Linear(WIDTH, 2)
+        self.encoder = Encoder(shape)
+        self.head = nn.Linear(shape.width, 2)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
         scores: Tensor = self.head(self.encoder(input_ids, attention_mask, token_type_ids))
@@ -89,6 +100,14 @@ class Embedder(nn.Module):
         weights = attention_mask[..., None].to(hidden.dtype)
         mean = (hidden * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
         return functional.normalize(mean, dim=-1)
+
+
+def shape_of(state: Mapping[str, Tensor]) -> Shape:
+    """The sizes of the `Reader` that a state is of; a head is as wide as MiniLM's."""
+    vocabulary, width = state["encoder.words.weight"].shape
+    layers = sum(name.endswith("qkv.weight") for name in state)
+    heads = width * MINILM.heads // MINILM.width
+    return Shape(vocabulary, width, heads, layers, len(state["encoder.positions.weight"]))
 
 
 def encoder_folder() -> Path:
@@ -116,7 +135,7 @@ def load_encoder(folder: Path) -> Encoder:
     names = {"out": "attention.output.dense", "norm1": "attention.output.LayerNorm", "up": "intermediate.dense"}
     names |= {"down": "output.dense", "norm2": "output.LayerNorm"}
     weights = {ours: found[theirs] for ours, theirs in plain.items()}
-    for index in range(LAYERS):
+    for index in range(MINILM.layers):
         base = f"encoder.layer.{index}."
         for part in ("weight", "bias"):
             qkv = [found[f"{base}attention.self.{name}.{part}"] for name in ("query", "key", "value")]

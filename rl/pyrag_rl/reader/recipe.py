@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pyrag.embedded.neural_windows import Tokenizer
 from pyrag_rl.reader import hops, squad
@@ -27,6 +28,7 @@ class Settings:
     examples: int | None = None
     workers: int = 2
     measure: bool = False
+    save_every: float = 120.0  # seconds
 
 
 def make(settings: Settings) -> None:
@@ -92,6 +94,6 @@ def train(settings: Settings, first: Path, second: Path) -> Path:
         model = Reader()
         model.encoder = load_encoder(encoder_folder())
         torch.save(model.state_dict(), start)
-    common = {"workers": settings.workers, "seed": settings.seed}
+    common: dict[str, Any] = {"workers": settings.workers, "seed": settings.seed, "save_every": settings.save_every}
     reached = run(Recipe("stage1", rate=2e-4, last=0.3, until=STAGE_1_UNTIL, **common), first, start, settings.out)
     return run(Recipe("stage2", rate=1.3e-4, warmup=50, **common), second, reached, settings.out)

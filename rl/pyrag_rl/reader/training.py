@@ -195,13 +195,13 @@ class Worker:
             for _ in range(min(self.recipe.average_every, self.end - self.done)):
                 self._step()
             self._average()
-            if self.rank == 0 and (self.done // self.recipe.average_every) % 5 == 0:
+            if self.rank == 0 and ((self.done // self.recipe.average_every) % 5 == 0 or self.done == self.end):
                 self._report((time.monotonic() - began) / (self.done - first))
             if self._together(time.monotonic() - saved > self.recipe.save_every):
                 self._save()
                 saved = time.monotonic()
         if self.rank == 0:
-            _write(weights_of(self.model, self.weights), self.out / f"{self.recipe.name}.pt")
+            write_whole(weights_of(self.model, self.weights), self.out / f"{self.recipe.name}.pt")
 
     def _step(self) -> None:
         loss = loss_of(self.model, collate([self.examples[at] for at in self.plan[self.done]]))
@@ -237,7 +237,7 @@ class Worker:
 
     def _save(self) -> None:
         state = {"done": self.done, "steps": len(self.plan), "master": self.weights.master}
-        _write(state | {"optimiser": self.weights.optimiser.state_dict()}, self._state_path(self.rank))
+        write_whole(state | {"optimiser": self.weights.optimiser.state_dict()}, self._state_path(self.rank))
 
     def _resume(self) -> None:
         """Go on from the last checkpoint; where a kill left the workers' files unlike, all take the first one's."""
@@ -253,7 +253,8 @@ class Worker:
         self.done = state["done"]
 
 
-def _write(value: object, path: Path) -> None:
+def write_whole(value: object, path: Path) -> None:
+    """Under its name only once it is wholly written."""
     fresh = path.with_suffix(".tmp")
     torch.save(value, fresh)
     fresh.replace(path)
