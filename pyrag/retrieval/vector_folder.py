@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 MOST_SEGMENTS = 8
 MOST_DELETED = 0.3
 _PENDING = "pending"
+_INTERIM = "SQ8"
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,7 +169,7 @@ class VectorFolder:
             for shard, gathering in zip(some, gatherings, strict=True):
                 for one in opened:
                     _copy_rows(one, self.folder, _live_rows(one, shard, info.shards), gathering)
-            built = self._segments([one for one in gatherings if len(one)], builder)
+            built = self._segments([one for one in gatherings if len(one)], builder, info)
         finally:
             for gathering in gatherings:
                 gathering.discard()  # where it has not become a segment
@@ -189,9 +190,8 @@ class VectorFolder:
             info = self.info
             self._replace(msgspec.structs.replace(info, segments=(*info.segments, *shard.segments)))
 
-    def _segments(self, gatherings: Sequence[Gathering], builder: Builder) -> list[Segment]:
+    def _segments(self, gatherings: Sequence[Gathering], builder: Builder, info: VectorInfo) -> list[Segment]:
         """Builds the indexes of what was gathered, and turns it into segments of this folder."""
-        info = self.info
         made = f"{time.time_ns():x}"
         paths = [self.folder / (f"seg-{made}" + (f"-{at}" if at else "")) for at in range(len(gatherings))]
         jobs = [
@@ -262,7 +262,9 @@ class VectorWriter:
         gone = set(delete)
         info = self._folder._without(self._folder.info, gone | set(ids))
         if ids:
-            (segment,) = self._folder._segments([self._gathering], BuildHere())
+            # What shards will soon be made of gets the type that is built in no time.
+            cheap = msgspec.structs.replace(info, type=_INTERIM, target=0.0) if info.unbuilt else info
+            (segment,) = self._folder._segments([self._gathering], BuildHere(), cheap)
             if twice := len(set(ids)) < len(ids):
                 segment = self._folder._thinned(segment, set(ids), keep_last=twice)
             info = msgspec.structs.replace(info, segments=(*info.segments, segment))
