@@ -1,0 +1,33 @@
+"""Rows of the span policy, and its packaged config; no torch."""
+
+from __future__ import annotations
+
+import random
+
+from pyrag_rl.config import load_config
+from pyrag_rl.reader.hops import Held
+from pyrag_rl.reader.layout import Text
+from pyrag_rl.reader.search import Bm25
+from pyrag_rl.span_policy.rows import rows
+
+TEXTS = [Text(f"t{n}", f"Mill {n}", f"Mill {n} of Dorn was founded by Ann{n} Lee.") for n in range(9)]
+TEXTS.append(Text("again", "Dorn", "The founder of the mill of Dorn is Ann3 Lee."))
+ASKED = [Held("2wiki", f"Who founded Mill {n}?", (f"Ann{n} Lee",), TEXTS[n]) for n in range(9)] * 20
+
+
+def test_rows_say_whether_their_passages_suffice() -> None:
+    made = list(rows(ASKED, Bm25(TEXTS), random.Random(0)))
+    assert len(made) == len(ASKED)
+    for row in made:
+        texts = [one.text for one in row.documents or ()]
+        assert row.sufficient == (row.supporting[0] in [one.id for one in row.documents or ()])
+        assert any(row.answers[0] in text for text in texts) == row.sufficient
+        assert 1 <= len(texts) <= 5
+    assert 0.15 < sum(not row.sufficient for row in made) / len(made) < 0.35
+    assert {row.source for row in made} == {"2wikimultihopqa"}
+
+
+def test_the_embedded_model_has_a_config_of_its_own() -> None:
+    config = load_config("answer", model="embedded")
+    assert (config.model, config.learning_rate, config.f1_weight, config.em_weight) == ("embedded", 1e-5, 0.7, 0.3)
+    assert load_config("answer").learning_rate == 1e-6
