@@ -29,7 +29,7 @@ KEY_FILE_VARIABLE = "PYRAG_API_KEY_FILE"
 
 DEFAULT_SAMPLING = Sampling()
 _SERVICE = "model server"
-_NO_STREAM = (400, 404, 405, 415, 422, 501)  # how servers refuse what they cannot do
+_NO_STREAM = (400, 404, 405, 415, 422)  # how servers refuse what they cannot do
 _CURE = "start it, or name another with --llm openai:MODEL@http://host:port/v1"
 _CURES: Mapping[int, str] = {
     400: "correct what it complains about (a prompt that is too long: lower --topk, or serve a larger window)",
