@@ -68,9 +68,11 @@ def ask(
     method: options.Method = None,
     deadline: options.Deadline = None,
     joint: options.Joint = None,
+    stream: options.Stream = None,
     max_calls: options.MaxCalls = None,
     sandbox: options.SandboxMode = None,
     prompts: options.Prompts = None,
+    experience: options.Experience = None,
     concurrency: options.Concurrency = None,
     cache: options.Cache = None,
     max_cost: options.MaxCost = None,
@@ -89,8 +91,9 @@ def ask(
     flags = {
         "llm": llm, "plan_llm": plan_llm, "rewrite_llm": rewrite_llm, "recovery": recovery,
         "index": index, "retriever": retriever, "topk": topk, "method": method,
-        "deadline": deadline, "joint": joint, "max_calls": max_calls, "sandbox": sandbox, "prompts": prompts,
-        "concurrency": concurrency, "cache": cache, "max_cost": max_cost,
+        "deadline": deadline, "joint": joint, "stream": stream, "max_calls": max_calls,
+        "sandbox": sandbox, "prompts": prompts,
+        "experience": experience, "concurrency": concurrency, "cache": cache, "max_cost": max_cost,
     }  # fmt: skip
     run(question, load_settings(flags, config=config), as_json=json, quiet=quiet, trace_file=trace, record_file=record)
 
@@ -101,7 +104,7 @@ def serve_retriever(
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of the machine's.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for a free one.", min=0, max=65535)] = 8008,
     embedder: Annotated[str | None, typer.Option(help="Another engine for the model that the index names.")] = None,
-    rerank: Annotated[str | None, typer.Option(help="A cross-encoder of sentence-transformers.")] = None,
+    rerank: Annotated[str | None, typer.Option(help="reader, or a cross-encoder of sentence-transformers.")] = None,
 ) -> None:
     """Share one index among processes and machines: POST /retrieve, for --retriever URL."""
     from pyrag.cli.serve_retriever import serve

@@ -84,7 +84,9 @@ class WorkersAsk:
     """Hands each question to the least busy of several worker processes; one that dies is replaced."""
 
     def __init__(self, settings: Settings, journals: Path | None, count: int) -> None:
-        order = Order(settings, None if journals is None else str(journals))
+        # What an endpoint bears is theirs together: each has a limiter of its own.
+        share = replace(settings, max_in_flight=max(1, settings.max_in_flight // count))
+        order = Order(share, None if journals is None else str(journals))
         self._workers = [_Worker(order) for _ in range(count)]
 
     async def __call__(self, job: Job) -> Trace:

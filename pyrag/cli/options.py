@@ -25,9 +25,13 @@ TopK = Annotated[int | None, typer.Option(help="Passages a sub-query (5).")]
 Method = Annotated[str | None, typer.Option(help="How to answer: pyrag, opera, vanilla, … (pyrag).")]
 Deadline = Annotated[float | None, typer.Option(help="Seconds a question may take (120).")]
 Joint = Annotated[bool | None, typer.Option("--joint", help="Sub-queries and program in one model call.")]
+Stream = Annotated[bool | None, typer.Option("--stream/--no-stream", help="Run programs while they are being written.")]
 MaxCalls = Annotated[int | None, typer.Option(help="Model calls a question may make (20).")]
 SandboxMode = Annotated[str | None, typer.Option(help="kernel (default), or policy where the kernel wall is missing.")]
 Prompts = Annotated[str | None, typer.Option(help="Folder of prompt templates to use instead of the package's.")]
+Experience = Annotated[
+    str | None, typer.Option(help="Experience library of pyrag evolve, for --method hera.", show_default=False)
+]
 Concurrency = Annotated[int | None, typer.Option(help="Questions at once, with - (8).")]
 Cache = Annotated[
     bool | None, typer.Option("--cache/--no-cache", help="Keep replies of models on disk, and use those kept.")

@@ -1,4 +1,4 @@
-"""Replies of OpenAI-compatible servers while they are written: over real HTTP, cut anywhere, with all kinds of fault."""
+"""Replies of OpenAI-compatible servers while they are written: over real HTTP, cut anywhere, with their faults."""
 
 from __future__ import annotations
 
