@@ -23,7 +23,7 @@ from typing import Any
 
 from pyrag.config import Settings, public
 from pyrag.engines import open_engines
-from pyrag.errors import BudgetExceededError, DataError, UsageError
+from pyrag.errors import BudgetExceededError, DataError, ServiceError, UsageError
 from pyrag.evaluation import provenance
 from pyrag.evaluation.runs import difference, locked, plain, write_json
 from pyrag.evolve.config import EvolveConfig
@@ -111,6 +111,8 @@ class _Session:
             validator = Validator(self.questions.validation)
             learner = Learner(players, self.library, self.versions, validator, self.config, self.records)
             stopped, after = await self._learn(learner, seen)
+        except ServiceError as error:
+            raise ServiceError(f"{error}; the same command goes on from here", service=error.service) from error
         finally:
             await engines.aclose()
         return self._summary(learner.records, after, stopped)

@@ -87,7 +87,7 @@ class Players:
         if self.meter.refused:
             raise BudgetExceededError(trace.error.message if trace.error else "the budget is spent")
         if trace.error and trace.error.kind in _NOT_OURS:
-            raise ServiceError(f"learning stopped: {trace.error.message}; the same command goes on from here")
+            raise ServiceError(trace.error.message)
         text = trace.answer.text if trace.answer.known else ""
         used = trace.usage
         tokens = used.prompt_tokens + used.completion_tokens + used.cached_tokens

@@ -189,7 +189,9 @@ def _connected(path: Path, *, write: bool) -> sqlite3.Connection:
     mode = "rwc" if write else "ro"
     if not write and not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
         mode = "ro&immutable=1"  # SQLite could not make the file by which readers and writers tell each other
-    db = sqlite3.connect(f"file:{quote(str(path))}?mode={mode}", uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
+    address = f"file:{quote(str(path))}?mode={mode}"
+    # A library is opened by whoever assembles engines, and read in the thread that runs the event loop.
+    db = sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         _prepare(db, write=write)
     except BaseException:

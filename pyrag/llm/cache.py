@@ -4,8 +4,9 @@
 comes back with `Reply.cached` set. `ReplyStore` is one SQLite file that any number of processes may use at once; the
 replies that were used longest ago go when it outgrows its limit (the size of the replies; the file is a little larger).
 
-Sampling at a temperature is kept too: the same request gets the same sample again. Left out: requests under way twice
-at the same moment, which are both made, and keys and addresses with passwords, which are in no model's name.
+Sampling at a temperature is kept too: the same request gets the same sample again. A request that is under way is
+waited for by its equals in the process. Left out: its equals in other processes, which are made, and keys and addresses
+with passwords, which are in no model's name.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from pyrag.errors import DataError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
@@ -234,6 +236,7 @@ class CachedChat:
         self.model = model
         self.store = store
         self.adapter = adapter
+        self._turns: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def name(self) -> str:
@@ -260,11 +263,12 @@ class CachedChat:
         if resolve:
             await resolve()  # "the first model on offer" may be another one tomorrow
         key = request_key(self.model.name, self.adapter, sampling, messages)
-        kept = await asyncio.to_thread(self.store.get, key)
-        if kept is not None:
-            return kept
-        reply = await ask()
-        await asyncio.to_thread(self.store.put, key, replace(reply, note=""))
+        async with self._turns.setdefault(key, asyncio.Lock()):
+            kept = await asyncio.to_thread(self.store.get, key)
+            if kept is not None:
+                return kept
+            reply = await ask()
+            await asyncio.to_thread(self.store.put, key, replace(reply, note=""))
         return reply
 
     async def aclose(self) -> None:

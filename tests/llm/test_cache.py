@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from pyrag.errors import DataError
-from pyrag.llm.cache import CachedChat, ReplyStore, default_path, request_key
+from pyrag.llm.cache import DEFAULT_SAMPLING, CachedChat, ReplyStore, default_path, request_key
 from pyrag.llm.openai import OpenAIChat
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.llm.scripted import ScriptedChat
@@ -160,3 +161,29 @@ async def test_many_calls_at_once(store: ReplyStore) -> None:
         replies = await asyncio.gather(*(chat.complete((Message("user", str(n)),)) for n in range(50)))
         assert [reply.text for reply in replies] == [str(n) for n in range(50)]
         assert {reply.cached for reply in replies} == {cached}
+
+
+async def test_equal_requests_at_once_are_made_once(tmp_path: Path) -> None:
+    model = SlowChat()
+    chat = CachedChat(model, ReplyStore(tmp_path / "replies.sqlite"))
+    replies = await asyncio.gather(*(chat.complete((Message("user", text),)) for text in "aabab"))
+    assert [reply.text for reply in replies] == list("aabab")
+    assert sorted(model.asked) == ["a", "b"]
+    assert [reply.cached for reply in replies].count(False) == 2
+
+
+class SlowChat:
+    """Says what it is asked, after a while."""
+
+    name = "slow"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
+        self.asked.append(messages[0].content)
+        await asyncio.sleep(0.01)
+        return Reply(messages[0].content)
+
+    async def aclose(self) -> None:
+        return

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,7 @@ from pyrag.llm.protocol import Message
 from pyrag.llm.scripted import role_of
 from tests.cli.conftest import Run, pyrag
 
-__all__ = ["ModelServer", "Run", "pyrag", "role_in", "server"]
+__all__ = ["ModelServer", "Run", "pyrag", "role_in", "server", "serving"]
 
 PROGRAM = """```python
 docs = retrieve("Who is Jed Hoyer?")
@@ -53,9 +54,12 @@ class ModelServer:
         refused = self.refuse(body)
         if refused:
             return web.json_response(refused[1], status=refused[0])
-        message = {"role": "assistant", "content": self.replies[role_in(body)]}
+        message = {"role": "assistant", "content": self.reply(body)}
         usage = {"prompt_tokens": 100, "completion_tokens": 10}
         return web.json_response({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
+
+    def reply(self, body: dict[str, Any]) -> str:
+        return self.replies[role_in(body)]
 
     async def list(self, _: web.Request) -> web.StreamResponse:
         self.listed += 1
@@ -68,7 +72,12 @@ def role_in(body: dict[str, Any]) -> str:
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    script = ModelServer()
+    with serving(ModelServer()) as script:
+        yield script
+
+
+@contextmanager
+def serving(script: ModelServer) -> Iterator[ModelServer]:
     loop = asyncio.new_event_loop()
     app = web.Application()
     app.router.add_post("/v1/chat/completions", script.chat)
@@ -84,8 +93,10 @@ def server() -> Iterator[ModelServer]:
     script.url = f"http://{host}:{port}/v1"
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    yield script
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.run_until_complete(runner.cleanup())
-    loop.close()
+    try:
+        yield script
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.run_until_complete(runner.cleanup())
+        loop.close()

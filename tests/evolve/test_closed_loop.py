@@ -1,0 +1,207 @@
+"""`pyrag evolve` as a user runs it: the command line, in a process of its own, over a model server on loopback."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyrag.evolve.records import StepRecord, read
+from pyrag.experience.library import Library
+from tests.cli.conftest import COMMAND, Run, environment, pyrag
+from tests.evolve.town import HARMFUL, INSIGHT, RULE, Town, answer, question, write
+from tests.server.conftest import serving
+
+__all__ = ["pyrag"]
+
+COMPARISON, BRIDGE = "Which town is larger, East or West of number 99?", "Who is the mayor of the town of number 98?"
+
+
+@pytest.fixture
+def town() -> Iterator[Town]:
+    with serving(Town()) as town:
+        assert isinstance(town, Town)
+        yield town
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    train = [question("comparison", 1), question("bridge", 2), question("comparison", 3), question("odd", 4)]
+    held_out = [question(kind, number) for kind in ("comparison", "bridge") for number in (50, 51)]
+    return str(write(tmp_path / "train.jsonl", *train)), str(write(tmp_path / "val.jsonl", *held_out))
+
+
+def options(town: Town, files: tuple[str, str], out: str, *more: str) -> list[str]:
+    llm = f"openai:tiny@{town.url}"
+    return ["evolve", "--train", files[0], "--val", files[1], "--out", out, "--llm", llm, "--json", *more]
+
+
+def evolved(pyrag: Run, town: Town, files: tuple[str, str], out: str, *more: str) -> dict[str, Any]:
+    done = pyrag(*options(town, files, out, *more))
+    assert done.returncode == 0, done.stderr
+    summary: dict[str, Any] = json.loads(done.stdout)
+    return summary
+
+
+def records_of(run: Path) -> list[StepRecord]:
+    with Library.open(run / "experience.db") as library:
+        return read(library.records())
+
+
+def test_what_is_learned_answers_questions_that_were_not_seen(
+    pyrag: Run, town: Town, files: tuple[str, str], tmp_path: Path
+) -> None:
+    ask = ("ask", "--method", "hera", "--llm", f"openai:tiny@{town.url}", "--quiet")
+    assert pyrag(*ask, COMPARISON).stdout == "Eastville\n"
+    assert pyrag(*ask, BRIDGE).stdout == "Little Hamlet\n"
+    summary = evolved(pyrag, town, files, "run")
+    assert (summary["before"], summary["after"]) == (0.0, 1.0)
+    with Library.open(tmp_path / "run" / "experience.db") as library:
+        (entry,) = library.entries()
+    assert (entry.insight, entry.profile.type) == (INSIGHT, "comparison")
+    assert entry.utility > 0
+    learned = ("--prompts", "run/prompts", "--experience", "run/experience.db")
+    assert pyrag(*ask, *learned, COMPARISON).stdout == f"{answer('comparison', 99)}\n"
+    assert pyrag(*ask, *learned, BRIDGE).stdout == f"{answer('bridge', 98)}\n"
+    assert INSIGHT in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_only_the_prompt_of_the_agent_at_fault_changes_and_can_be_reverted(
+    pyrag: Run, town: Town, files: tuple[str, str], tmp_path: Path
+) -> None:
+    evolved(pyrag, town, files, "run")
+    diff = pyrag("evolve", "diff", "run", "0", "1").stdout
+    assert [line for line in diff.splitlines() if line.startswith("+++")] == [
+        "+++ 0001/methods/hera.answer_generator.rules.txt"
+    ]
+    assert f"+- {RULE}" in diff
+    assert "version 0 now" in pyrag("evolve", "revert", "run", "0").stdout
+    assert not (tmp_path / "run" / "prompts" / "methods" / "hera.answer_generator.rules.txt").exists()
+    refused = pyrag("evolve", "revert", "run", "9")
+    assert refused.returncode == 2
+    assert "no version 9" in refused.stderr
+
+
+def test_a_rule_that_spoils_the_validation_questions_is_refused(
+    pyrag: Run, town: Town, files: tuple[str, str], tmp_path: Path
+) -> None:
+    summary = evolved(pyrag, town, files, "run")
+    assert summary["refused"] == 1
+    last = records_of(tmp_path / "run")[-1]
+    (update,) = last.updates
+    assert (update.lines, update.accepted) == ((HARMFUL,), False)
+    assert max(one.f1 for one in last.tried if one.kind == "variant") == 1.0  # it did help the question it was made for
+    assert HARMFUL not in (tmp_path / "run" / "prompts" / "methods" / "hera.answer_generator.rules.txt").read_text()
+    assert "refused" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_only_mixed_groups_are_reflected_on_and_nothing_is_paid_twice(
+    pyrag: Run, town: Town, files: tuple[str, str], tmp_path: Path
+) -> None:
+    summary = evolved(pyrag, town, files, "run")
+    records = records_of(tmp_path / "run")
+    mixed = [one for one in records if len({sample.f1 >= 0.5 for sample in one.samples}) == 2]
+    assert town.tasks["coach: reflect"] == len(mixed) == 1
+    assert [one.reflected for one in records].count(True) == 1
+    assert town.tasks["coach: vary"] == 3 * 5  # three first guesses failed; five axes
+    bodies = [json.dumps(body, sort_keys=True) for body in town.bodies]
+    assert summary["calls"] == len(bodies)
+    assert len(set(bodies)) == len(bodies)
+
+
+def test_a_run_that_was_killed_ends_like_one_that_was_not(
+    pyrag: Run, town: Town, files: tuple[str, str], tmp_path: Path
+) -> None:
+    whole = evolved(pyrag, town, files, "whole")
+    town.slow, before = 0.02, len(town.bodies)
+    for share in (0.2, 0.5, 0.8):  # of the requests that the whole run made
+        child = subprocess.Popen(
+            [*COMMAND, *options(town, files, "killed")], cwd=tmp_path, env=environment(), stdout=subprocess.DEVNULL
+        )
+        _wait_until(lambda share=share: len(town.bodies) - before >= share * whole["calls"], child)
+        child.send_signal(signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL
+    assert evolved(pyrag, town, files, "killed") == whole
+    one, other = (tmp_path / name for name in ("whole", "killed"))
+    assert records_of(one) == records_of(other)
+    assert _tree(one / "prompts-versions") == _tree(other / "prompts-versions")
+    assert (one / "prompts").readlink() == (other / "prompts").readlink()
+    with Library.open(one / "experience.db") as library, Library.open(other / "experience.db") as copy:
+        assert library.entries() == copy.entries()
+    assert len(town.bodies) - before <= whole["calls"] + 3 * 8  # what was in flight at a kill is asked again
+
+
+def _wait_until(reached: Any, child: subprocess.Popen[bytes]) -> None:
+    for _ in range(3000):
+        if reached():
+            return
+        assert child.poll() is None, "the run ended before it was killed"
+        time.sleep(0.01)
+    raise AssertionError("the run never got there")
+
+
+def _tree(folder: Path) -> dict[str, str]:
+    return {str(one.relative_to(folder)): one.read_text() for one in folder.rglob("*.txt")}
+
+
+def test_a_budget_ends_a_run_with_what_is_done_and_a_larger_one_goes_on(
+    pyrag: Run, town: Town, files: tuple[str, str], tmp_path: Path
+) -> None:
+    whole = evolved(pyrag, town, files, "whole")
+    before = len(town.bodies)
+    limit = whole["calls"] // 2
+    stopped = evolved(pyrag, town, files, "run", "--max-calls", str(limit))
+    assert len(town.bodies) - before <= stopped["calls"] == limit  # those under way at the end were given up
+    assert f"budget of {limit} model calls is spent" in stopped["stopped"]
+    assert 0 < stopped["steps"] < stopped["of"]
+    assert stopped["entries"] == len(records_of(tmp_path / "run")) - 1 == 1
+    assert evolved(pyrag, town, files, "run", "--max-calls", "10000") == whole
+    tokens = evolved(pyrag, town, files, "other", "--max-tokens", "110")
+    assert (tokens["steps"], tokens["before"]) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--val", "train.jsonl"), "must not be learned from"),
+        (("--val", "2"), "a share between 0 and 1"),
+        (("--train", "missing.jsonl"), "missing.jsonl"),
+        (("--out", "full"), "choose another folder with --out"),
+        (("--llm", "parrot:x"), "there is no engine"),
+        (("--prompts", "nowhere"), "there is no prompts folder nowhere"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_refused_in_one_sentence(
+    pyrag: Run, town: Town, files: tuple[str, str], tmp_path: Path, more: tuple[str, str], said: str
+) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").touch()
+    done = pyrag(*options(town, files, "run", *more))
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert town.bodies == []
+
+
+def test_a_run_goes_on_with_its_own_options_only(pyrag: Run, town: Town, files: tuple[str, str]) -> None:
+    evolved(pyrag, town, files, "run", "--max-calls", "5")
+    done = pyrag(*options(town, files, "run", "--group", "6"))
+    assert done.returncode == 2
+    assert "config.group 4, not 6" in done.stderr
+
+
+def test_a_server_that_fails_stops_the_run_and_loses_nothing(pyrag: Run, town: Town, files: tuple[str, str]) -> None:
+    whole = evolved(pyrag, town, files, "whole")
+    before = len(town.bodies)
+    town.refuse = lambda body: (400, {"error": {"message": "no"}}) if len(town.bodies) - before > 40 else None
+    done = pyrag(*options(town, files, "run"))
+    assert done.returncode == 3
+    assert "goes on from here" in done.stderr
+    town.refuse = lambda body: None
+    assert evolved(pyrag, town, files, "run")["after"] == whole["after"] == 1.0
