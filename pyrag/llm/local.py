@@ -104,8 +104,17 @@ async def _release(shared: _Shared) -> None:
             return
         for key in [key for key, one in _shared.items() if one is shared]:
             del _shared[key]
-    if shared.runner is not None and shared.runner.done() and not shared.runner.exception():
-        await asyncio.to_thread(shared.runner.result().close)
+    if shared.runner is None:
+        return
+    if shared.runner.done():
+        await asyncio.to_thread(_close, shared.runner)
+    else:
+        shared.runner.add_done_callback(_close)
+
+
+def _close(loaded: Future[Runner]) -> None:
+    if not loaded.exception():
+        loaded.result().close()
 
 
 class LocalChat:

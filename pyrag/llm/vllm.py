@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyrag.errors import ConfigError, PermanentServiceError
+from pyrag.errors import ConfigError, PermanentServiceError, PyRAGError
 from pyrag.llm.adapters import Adapter, lora_rank
 from pyrag.llm.local import LocalChat, OnText, encode_chat, explained, missing_package
 from pyrag.llm.local_spec import LocalSpec, parse_local_spec
@@ -71,7 +71,8 @@ class VLLMRunner:
         self._rank = lora_rank(adapter.rank for adapter in adapters) if adapters else 0
         self._loras: dict[Adapter, int] = {}
         self._numbers = itertools.count(1)
-        self._log = _log_file()
+        self._tokenizer = _tokenizer_of(spec)
+        self._log = _Log()
         self._processes: list[multiprocessing.process.BaseProcess] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -82,7 +83,6 @@ class VLLMRunner:
         except BaseException as error:
             self._end_loop()
             raise self._unstarted(error) from error
-        self._tokenizer = _tokenizer_of(spec)
         self.window = int(self._engine.model_config.max_model_len)
 
     def encode(self, messages: Sequence[Message]) -> list[int]:
@@ -112,7 +112,7 @@ class VLLMRunner:
         self._end_loop()
         for process in self._processes:
             process.join(_KILLED_SECONDS)
-        self._log.unlink(missing_ok=True)
+        self._log.close()
 
     async def _generate(
         self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, say: OnText | None
@@ -163,7 +163,7 @@ class VLLMRunner:
     async def _start(self, spec: LocalSpec, adapters: int) -> Any:
         for variable, value in _ENVIRONMENT.items():
             os.environ.setdefault(variable, value)
-        with _logging_to(self._log):
+        with self._log.of_processes():
             from vllm.engine.arg_utils import AsyncEngineArgs
             from vllm.platforms import current_platform
             from vllm.v1.engine.async_llm import AsyncLLM
@@ -185,13 +185,15 @@ class VLLMRunner:
             return engine
 
     def _unstarted(self, error: BaseException) -> BaseException:
-        if isinstance(error, ConfigError) or not isinstance(error, Exception):
-            self._log.unlink(missing_ok=True)
+        told_elsewhere = _USELESS_CAUSE in str(error)
+        cause = self._log.cause()
+        self._log.close(keep=told_elsewhere)
+        if isinstance(error, PyRAGError) or not isinstance(error, Exception):
             return error
-        cause = _cause_in(self._log.read_text(encoding="utf-8", errors="replace"))
-        said = RuntimeError(cause) if cause and _USELESS_CAUSE in str(error) else error
-        failure = explained(said, self._name, f"could not be loaded; its log is {self._log}")
-        return failure.with_traceback(None)
+        if not told_elsewhere:
+            return explained(error, self._name, "could not be loaded")
+        said = RuntimeError(cause) if cause else error
+        return explained(said, self._name, f"could not be loaded; its log is {self._log.path}")
 
     def _end_loop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -216,33 +218,39 @@ def _tokenizer_of(spec: LocalSpec) -> Any:
     return AutoTokenizer.from_pretrained(str(spec.folder or spec.model))
 
 
-def _log_file() -> Path:
-    number, path = tempfile.mkstemp(prefix="pyrag-vllm-", suffix=".log")
-    os.close(number)
-    return Path(path)
+class _Log:
+    """A file for what vLLM has to say, here and in its processes."""
 
+    def __init__(self) -> None:
+        number, path = tempfile.mkstemp(prefix="pyrag-vllm-", suffix=".log")
+        os.close(number)
+        self.path = Path(path)
+        self._handler = logging.FileHandler(path, delay=True)
+        logger = logging.getLogger(ENGINE)
+        logger.addHandler(self._handler)
+        logger.propagate = False
 
-@contextlib.contextmanager
-def _logging_to(log: Path) -> Iterator[None]:
-    """Processes that are started inside have the file as their stderr, vLLM's logger in this one writes to it too; all
-    else here goes on writing where it did."""
-    logger = logging.getLogger("vllm")
-    logger.propagate = False
-    for handler in list(logger.handlers):
-        logger.removeHandler(handler)
-    logger.addHandler(logging.FileHandler(log, delay=True))
-    ours, theirs, terminal = sys.stderr, os.open(log, os.O_WRONLY | os.O_APPEND), os.dup(2)
-    # It stays open: loggers that are set up inside keep it.
-    sys.stderr = open(terminal, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
-    os.dup2(theirs, 2)
-    try:
-        yield
-    finally:
-        os.dup2(terminal, 2)
-        os.close(theirs)
-        sys.stderr = ours
+    @contextlib.contextmanager
+    def of_processes(self) -> Iterator[None]:
+        """Those that are started inside have the file as their stderr; this one goes on writing where it did."""
+        ours, theirs, terminal = sys.stderr, os.open(self.path, os.O_WRONLY | os.O_APPEND), os.dup(2)
+        # It stays open: loggers that are set up inside keep it.
+        sys.stderr = open(terminal, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+        os.dup2(theirs, 2)
+        try:
+            yield
+        finally:
+            os.dup2(terminal, 2)
+            os.close(theirs)
+            sys.stderr = ours
 
+    def cause(self) -> str | None:
+        """The first error that was told: those after it are its consequences."""
+        text = self.path.read_text(encoding="utf-8", errors="replace")
+        return next((cause for cause in _CAUSE.findall(text) if _USELESS_CAUSE not in cause), None)
 
-def _cause_in(log: str) -> str | None:
-    """The first error that the engine's processes told of: those after it are its consequences."""
-    return next((cause for cause in _CAUSE.findall(log) if _USELESS_CAUSE not in cause), None)
+    def close(self, *, keep: bool = False) -> None:
+        logging.getLogger(ENGINE).removeHandler(self._handler)
+        self._handler.close()
+        if not keep:
+            self.path.unlink(missing_ok=True)
