@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 .PHONY: train-env test-rl test-rl-e2e train-learns reader help install demo test test-dense test-ray test-vllm lint format bench bench-speed test-slow bench-harness wheel clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/.core: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pyrag needs Python 3.11 or newer: make PYTHON=python3.12 …")'

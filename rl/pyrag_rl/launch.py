@@ -31,6 +31,7 @@ from pyrag_rl.watch import Watch
 Console = Callable[[str], None]
 _POLL = 0.5  # seconds
 _PR_SET_PDEATHSIG = 1
+_OF_TORCHRUN = "torch.distributed.elastic."  # says that a process failed, not why
 _PATIENCE = 20.0  # seconds that verl has to end after a signal
 # What may change between two sessions of a run: it ends later, is watched otherwise, or runs on other machines.
 _MAY_CHANGE = {
@@ -184,7 +185,7 @@ def last_error(log: Path, start: int = 0) -> str:
     with log.open("rb") as file:
         file.seek(start)
         lines = [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
-    named = [line for line in lines if "Error" in line.partition(":")[0] and not line.startswith(" ")]
+    named = [line for line in lines if "Error" in line.partition(":")[0] and not line.startswith((" ", _OF_TORCHRUN))]
     return (named or lines or ["it said nothing"])[-1].strip()[:300]
 
 

@@ -78,6 +78,7 @@ class Watch:
 
 _SHOWN = (
     ("reward", "critic/score/mean", ".3f"),
+    ("loss", "train/loss", ".4f"),  # of supervised fine-tuning
     ("kl", "actor/kl_loss", ".4f"),
     ("tokens", "response_length/mean", ".0f"),
     ("seconds", "timing_s/step", ".1f"),

@@ -21,7 +21,7 @@ from pyrag_rl.launch import train
 from tests.rl import tasks, tiny
 
 pytestmark = pytest.mark.slow
-STEPS = 60
+STEPS = 40
 START, END = 2, 8  # steps that are averaged at either end of a curve; it rises early
 SMALL = [
     "profile=cpu-smoke", "rollout=hf_cpu", "gpus=1", "tensor_parallel=1", "reward_workers=1", "agent_workers=1",

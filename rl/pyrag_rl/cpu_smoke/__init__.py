@@ -1,7 +1,7 @@
 """Test-only: lets verl 0.9.1 run its real GRPO steps on a machine without an accelerator (profile `cpu-smoke`).
 
 `platform` and `rollout` go through verl's own extension points (`VERL_PLATFORM`, `VERL_USE_EXTERNAL_MODULES`,
-registries); four functions of verl and vLLM have to be replaced as well, each through `replaced`, which fails where the
+registries); five functions of verl and vLLM have to be replaced as well, each through `replaced`, which fails where the
 function is gone. Never loaded by the profile `gpu`. What it cannot show: speed, bf16 kernels, NCCL, sleep mode.
 """
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -122,9 +124,16 @@ class PlatformCPU(PlatformBase):  # type: ignore[misc,unused-ignore]
         return None
 
 
+def _with_gloo_alone(timeout_second: int = 36000) -> tuple[int, int, int]:
+    """The same without Ray, in the supervised trainer: local rank, rank, size."""
+    torch.distributed.init_process_group("gloo", timeout=timedelta(seconds=timeout_second))
+    return int(os.environ["LOCAL_RANK"]), int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+
 def _with_gloo(timeout_second: int | None = None, backend: str | None = None) -> Any:
     """verl asks for "cpu:gloo,cpu:gloo" on a CPU, which torch refuses."""
     return _initialize(timeout_second, backend or ("gloo" if get_device_name() == "cpu" else None))
 
 
+replaced(distributed, "initialize_global_process_group", _with_gloo_alone)
 _initialize = replaced(distributed, "initialize_global_process_group_ray", _with_gloo)
