@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from pyrag.agents.asking import PromptedAgent
-from pyrag.agents.coaching import Axis, Guidance, Settlement
+from pyrag.agents.coaching import Axis, Guidance, Seen, Settlement
 from pyrag.agents.parsing_coach import (
     MOST_INSIGHTS,
     MOST_LINES,
@@ -29,9 +29,9 @@ RETRIES = 1
 class LLMCoach(PromptedAgent):
     """See `pyrag.agents.coaching.Coach`. What it says of an agent is said of the prompts it was made with."""
 
-    async def reflect(self, profile: Characterisation, group: Sequence[str]) -> tuple[str, ...]:
+    async def reflect(self, profile: Characterisation, group: Sequence[Seen]) -> tuple[str, ...]:
         kind = f"{profile.type}, {profile.difficulty}" + (f", asking for: {profile.asks}" if profile.asks else "")
-        values = {"profile": kind, "group": _listed(group), "most": str(MOST_INSIGHTS)}
+        values = {"profile": kind, "group": _listed([one.text for one in group]), "most": str(MOST_INSIGHTS)}
         return await self._say("reflect", values, INSIGHTS, parse_insights)
 
     async def settle(self, insight: str, entries: Sequence[Experience]) -> Settlement:

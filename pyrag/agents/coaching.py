@@ -1,7 +1,6 @@
 """What a coach is: the role that looks at trajectories and says how the team can do better (HERA's reflecting half of
-the orchestrator, algorithms 2, 3 and 5). An LLM implements it by prompts (`pyrag.agents.coach`).
-
-A coach sees trajectories as text (`pyrag.evolve.transcript`). It raises `ServiceError` where its model cannot be used
+the orchestrator, algorithms 2, 3 and 5). An LLM implements it by prompts (`pyrag.agents.coach`), the embedded engine by
+code as far as it can. It raises `ServiceError` where its model cannot be used
 and `BadOutputError` where it cannot be made to reply in form.
 """
 
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
 from pyrag.experience.entry import Experience
-from pyrag.topology import Agent, Characterisation
+from pyrag.topology import Agent, Characterisation, Topology
 
 Operation = Literal["ADD", "MERGE", "PRUNE", "KEEP"]
 Axis = Literal["efficiency", "thoroughness", "risk_sensitivity", "error_correction", "heuristic_injection"]
@@ -49,8 +48,17 @@ class Guidance:
         return sum(map(len, self.lines))
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A trajectory of a group as a coach sees it: `text` says what happened, and how it scored."""
+
+    topology: Topology
+    f1: float
+    text: str
+
+
 class Coach(Protocol):
-    async def reflect(self, profile: Characterisation, group: Sequence[str]) -> tuple[str, ...]:
+    async def reflect(self, profile: Characterisation, group: Sequence[Seen]) -> tuple[str, ...]:
         """Insights from comparing a group's trajectories, best first (ReflectOnGroup)."""
         ...
 

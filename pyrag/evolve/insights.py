@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyrag.agents.coaching import Coach
+from pyrag.agents.coaching import Coach, Seen
 from pyrag.errors import BadOutputError
 from pyrag.evolve.trajectories import Trajectory
 from pyrag.evolve.transcript import transcript
@@ -25,7 +25,7 @@ def is_mixed(group: Sequence[Trajectory], success: float) -> bool:
 
 async def reflect(coach: Coach, profile: Characterisation, group: Sequence[Trajectory]) -> tuple[str, ...]:
     """ReflectOnGroup: insights, most important first."""
-    return await coach.reflect(profile, [transcript(one) for one in ranked(group)])
+    return await coach.reflect(profile, [Seen(one.topology, one.f1, transcript(one)) for one in ranked(group)])
 
 
 async def consolidate(coach: Coach, draft: Draft, profile: Characterisation, insights: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrag.agents.coach import LLMCoach
-from pyrag.agents.coaching import AXES, Guidance
+from pyrag.agents.coaching import AXES, Guidance, Seen
 from pyrag.agents.parsing_coach import (
     LONGEST_LINE,
     MOST_INSIGHTS,
@@ -25,7 +25,7 @@ from pyrag.agents.prompts import load_prompts
 from pyrag.errors import BadOutputError
 from pyrag.experience.entry import Experience
 from pyrag.llm.scripted import ScriptedChat, role_of
-from pyrag.topology import Agent, Characterisation
+from pyrag.topology import Agent, Characterisation, Topology
 
 ENTRIES = [Experience(4, Characterisation("bridge"), "Validate first.", 2, 3)]
 THERE: tuple[Agent, ...] = ("retriever", "answer_generator")
@@ -46,7 +46,9 @@ async def test_each_task_shows_the_coach_what_it_needs() -> None:
         {"rules": ["Read."], "principles": []},
     )
     profile = Characterisation("comparison", "easy", "yes/no")
-    assert await one.reflect(profile, ["first trajectory", "second"]) == ("Retrieve side by side.",)
+    assert await one.reflect(
+        profile, [Seen(Topology(()), 1.0, "first trajectory"), Seen(Topology(()), 0.0, "second")]
+    ) == ("Retrieve side by side.",)
     settled = await one.settle("Check before you answer.", ENTRIES)
     assert (settled.operation, settled.entries, settled.insight) == ("MERGE", (4,), "Validate before answering.")
     assert await one.blame("a failed one", THERE) == ("answer_generator",)
