@@ -17,6 +17,7 @@ from pyrag.arguments import bind, check_query, check_topk, kind_of
 from pyrag.climb import Climb, completed, ids_of, merge
 from pyrag.errors import PyRAGError
 from pyrag.events import Observer, StepFinished, StepStarted, Warned, ignore
+from pyrag.experience.library import Library
 from pyrag.ledger import Ledger
 from pyrag.recovery import Boost, Ladder
 from pyrag.retrieval.protocol import Retriever
@@ -48,6 +49,7 @@ class Episode:
     sub_queries: tuple[str, ...] = ()
     goals: tuple[Goal, ...] = ()
     topology: Topology | None = None
+    experience: Library | None = None
     more: Mapping[str, Primitive] = field(default_factory=dict)
     programs: list[Program] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)

@@ -71,6 +71,7 @@ async def answer_question(
         parallel=settings.parallel,
         observer=observer,
         topology=topology,
+        experience=engines.experience,
     )
     result, error = Result(Answer(UNKNOWN, known=False)), None
     try:

@@ -24,6 +24,7 @@ LAYERS = [
     {
         "errors",
         "topology",
+        "topology_graph",
         "trace",
         "trajectory",
         "config",

@@ -24,6 +24,7 @@ from pyrag.agents.passages import fenced_passages, numbered
 from pyrag.agents.prompts import Prompts, load_prompts
 from pyrag.agents.protocol import Agents, Answerer, Decomposition, Plan, Reading
 from pyrag.agents.schemas import SUB_QUERIES, TAGGED_ANSWER
+from pyrag.agents.team import make_team
 from pyrag.agents.writer import LLMWriter
 from pyrag.errors import BadOutputError
 from pyrag.llm.context import CountTokens, about_tokens
@@ -211,6 +212,7 @@ def make_llm_agents(
         return FittingAnswerer(inner, answer_model, context_tokens, overhead, sampling.max_tokens, count_tokens)
 
     answerer = LLMAnswerer(answer_model, prompts, sampling)
+    team = make_team(answer_model, planner, prompts, sampling)
     return Agents(
         name=_name(answer_model, planner, decomposer),
         decomposer=LLMDecomposer(decomposer, prompts, sampling),
@@ -220,6 +222,7 @@ def make_llm_agents(
         goal_planner=LLMGoalPlanner(planner, prompts, sampling),
         analyst=fitting(LLMAnalyst(answer_model, prompts, sampling, answerer)),
         rewriter=LLMRewriter(answer_model, prompts, sampling),
+        team=replace(team, answerer=fitting(team.answerer), concluder=fitting(team.concluder)),
         coach=LLMCoach(planner, prompts, sampling),
     )
 

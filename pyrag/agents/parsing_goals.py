@@ -26,7 +26,7 @@ PLACEHOLDER = re.compile(r"\[(?P<type>[^\W\d][^\[\]\n]{0,60}?) from step (?P<ste
 YES_NO = "yes/no"
 EVIDENCE = "evidence"
 _QUOTABLE = re.compile(rf"(?P<quote>[\"']?){PLACEHOLDER.pattern}(?P=quote)", re.IGNORECASE)
-_NAMED = "answer_of_a_step"
+NAMED = "answer_of_a_step"  # stands in code for whatever a placeholder names
 _NEARLY = re.compile(r"\[[^\[\]]*\bstep\b[^\[\]]*\]", re.IGNORECASE)
 _TEXT_KEYS = ("goal", "subgoal", "sub_goal", "sub-goal", "question", "query", "text")
 _STEP_KEYS = ("step", "id", "number")
@@ -118,14 +118,18 @@ def _computed(value: Mapping[str, Any], step: int, *, searched: bool) -> str:
     compute = _text({"compute": value.get("compute") or ""}, ("compute",), step, "compute")
     if compute and searched:
         raise BadOutputError(f'step {step} computes its answer: set its "search" to false')
-    try:
-        tree = ast.parse(in_code(compute, lambda _: _NAMED) or "x", mode="eval")
-    except (SyntaxError, ValueError, RecursionError) as error:
-        raise BadOutputError(f'"compute" of step {step} is no Python expression: {error}') from error
-    quoted = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and _NAMED in str(node.value)]
-    if quoted:
-        raise BadOutputError(f'"compute" of step {step} has a placeholder inside a text: write it outside the quotes')
+    check_expression(in_code(compute, lambda _: NAMED) or "x", f"step {step}")
     return compute
+
+
+def check_expression(code: str, owner: str) -> None:
+    """Raises `BadOutputError` where code, with `NAMED` in its placeholders, is no expression, or has one in a text."""
+    try:
+        tree = ast.parse(code, mode="eval")
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise BadOutputError(f'"compute" of {owner} is no Python expression: {error}') from error
+    if any(NAMED in str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)):
+        raise BadOutputError(f'"compute" of {owner} has a placeholder inside a text: write it outside the quotes')
 
 
 def in_code(compute: str, name: Callable[[int], str]) -> str:

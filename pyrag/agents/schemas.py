@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyrag.topology import AGENTS, DIFFICULTIES, QUESTION_TYPES
+
 Schema = dict[str, Any]
 
 # Anything may come before, thinking in tags of any family included: it only forbids to end without an answer.
@@ -15,6 +17,7 @@ TAGGED_ANSWER = r"[\s\S]*<answer>[\s\S]+</answer>"
 
 TEXT: Schema = {"type": "string"}
 TEXTS: Schema = {"type": "array", "items": TEXT}
+DECISION: Schema = {"type": "string", "enum": ["YES", "NO"]}
 NUMBERS: Schema = {"type": "array", "items": {"type": "integer"}}
 
 
@@ -34,7 +37,7 @@ JUDGEMENT = closed(
     "judgement",
     {
         "analysis": TEXT,
-        "decision": {"type": "string", "enum": ["YES", "NO"]},
+        "decision": DECISION,
         "answer": TEXT,
         "confidence": {"type": "number"},
         "documents": NUMBERS,
@@ -74,3 +77,34 @@ SETTLEMENT = closed(
 BLAME = closed("blame", {"analysis": TEXT, "agents": TEXTS})
 RULES = closed("rules", {"rules": TEXTS})
 GUIDANCE = closed("guidance", {"analysis": TEXT, "rules": TEXTS, "principles": TEXTS})
+_PROFILE = {
+    "type": {"type": "string", "enum": list(QUESTION_TYPES)},
+    "difficulty": {"type": "string", "enum": list(DIFFICULTIES)},
+    "asks": TEXT,
+}
+PROFILE = closed("profile", _PROFILE)
+TOPOLOGY = closed(
+    "topology",
+    {
+        **_PROFILE,
+        "rationale": TEXT,
+        "agents": {
+            "type": "array",
+            "items": closed(
+                "agent",
+                {
+                    "id": TEXT,
+                    "agent": {"type": "string", "enum": list(AGENTS)},
+                    "input": TEXT,
+                    "depends_on": TEXTS,
+                    "kind": TEXT,
+                    "topk": {"type": "integer"},
+                    "compute": TEXT,
+                },
+            ),
+        },
+    },
+)
+DOCUMENTS = closed("documents", {"analysis": TEXT, "documents": NUMBERS})
+VERDICT = closed("verdict", {"analysis": TEXT, "decision": DECISION, "missing": TEXT})
+REVIEW = closed("review", {"decision": DECISION, "critique": TEXT})

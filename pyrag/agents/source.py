@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 
 def literal(text: str) -> str:
     """A string literal in double quotes; whatever is not printable is escaped."""
@@ -11,6 +14,15 @@ def literal(text: str) -> str:
 def braced(text: str) -> str:
     """Text inside an f-string in double quotes."""
     return _escape(text).replace("{", "{{").replace("}", "}}")
+
+
+def interpolated(text: str, slot: re.Pattern[str], name: Callable[[re.Match[str]], str]) -> str:
+    """Text inside an f-string in double quotes, with the names of variables in place of its slots."""
+    parts, at = [], 0
+    for match in slot.finditer(text):
+        parts += [braced(text[at : match.start()]), "{", name(match), "}"]
+        at = match.end()
+    return "".join([*parts, braced(text[at:])])
 
 
 def _escape(text: str) -> str:

@@ -21,15 +21,18 @@ def embedded_agents(name: str = "embedded", *, lexical: bool = False, folder: st
     from pyrag.embedded.planner import EmbeddedDecomposer, EmbeddedPlanner
     from pyrag.embedded.reader import EmbeddedAnswerer
     from pyrag.embedded.rewriter import EmbeddedRewriter
+    from pyrag.embedded.team import embedded_team
 
     if folder and not (Path(folder) / NETWORK).is_file():
         raise ConfigError(f"there is no {NETWORK} in {folder}: name a folder that make reader or pyrag train wrote")
-    answerer = NeuralAnswerer(Path(folder)) if folder else NeuralAnswerer()
+    neural = NeuralAnswerer(Path(folder)) if folder else NeuralAnswerer()
+    answerer = EmbeddedAnswerer() if lexical else neural
     return Agents(
         name,
         EmbeddedDecomposer(),
         EmbeddedPlanner(),
-        EmbeddedAnswerer() if lexical else answerer,
+        answerer,
         goal_planner=EmbeddedGoalPlanner(),
         rewriter=EmbeddedRewriter(),
+        team=embedded_team(answerer),
     )

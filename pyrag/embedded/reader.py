@@ -46,6 +46,10 @@ class EmbeddedAnswerer:
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
         return read(query, passages, self.eagerness)
 
+    def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
+        """How surely each passage is about what the question asks about, in [0, 1]."""
+        return [page.about for page in views(analyse(query), passages)]
+
 
 def read(query: str, passages: Sequence[Passage] | None, eagerness: float = 1.0) -> Reading:
     """The synchronous heart of `EmbeddedAnswerer`; without passages, the answer is in the query's own facts."""

@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from pyrag.agents.parsing_goals import EVIDENCE, PLACEHOLDER, in_code, is_check
-from pyrag.agents.source import braced, literal
+from pyrag.agents.source import interpolated, literal
+from pyrag.methods._writing import attempted, given
 from pyrag.trace import Goal
 
 _ASKS_FOR_MORE = re.compile(r"(?:\w+ )?(?:who|whom|whose|what|which|when|where|how)\b", re.IGNORECASE)
@@ -62,16 +63,8 @@ def _concluded(goal: Goal, goals: Sequence[Goal], names: Mapping[int, str]) -> l
     from_facts = computed or f"answer({_facts(goals, before, goal.text)})"
     if not docs:
         return [f"{variable(goal)} = {from_facts}"]
-    return [
-        f"{variable(goal)} = None",
-        f"if {known}:",
-        "    try:",
-        f"        {variable(goal)} = {from_facts}",
-        "    except ValueError:",
-        "        pass",
-        f'if {variable(goal)} in (None, ""):',
-        f"    {variable(goal)} = answer({substituted(goal.text, names)}, {docs})",
-    ]
+    asked = f"answer({substituted(goal.text, names)}, {docs})"
+    return attempted(variable(goal), known, from_facts, asked)
 
 
 def substituted(text: str, names: Mapping[int, str]) -> str:
@@ -80,18 +73,14 @@ def substituted(text: str, names: Mapping[int, str]) -> str:
 
 
 def _inner(text: str, names: Mapping[int, str]) -> str:
-    parts, at = [], 0
-    for match in PLACEHOLDER.finditer(text):
-        parts += [braced(text[at : match.start()]), "{", names[int(match["step"])], "}"]
-        at = match.end()
-    return "".join([*parts, braced(text[at:])])
+    return interpolated(text, PLACEHOLDER, lambda found: names[int(found["step"])])
 
 
 def _facts(goals: Sequence[Goal], known: Sequence[Goal], ask: str) -> str:
     """Answers in the form of the aggregation prompt, each behind its question."""
     names = {one.step: variable(one) for one in goals}
     facts = "; ".join(f"{_inner(one.text, names)} {{{names[one.step]}}}" for one in known if one.type != EVIDENCE)
-    return f'f"Given: {facts}. Answer the question: {_inner(ask, names)}"'
+    return given(facts, _inner(ask, names))
 
 
 def _before(goal: Goal, goals: Sequence[Goal]) -> list[Goal]:

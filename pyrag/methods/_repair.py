@@ -5,7 +5,7 @@ Left out: who the author is, and what is checked before the first run.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -15,8 +15,6 @@ from pyrag.errors import BadOutputError, ProgramFailedError
 from pyrag.events import Planned, Rejected
 from pyrag.methods.base import Failure, Result, execute
 from pyrag.trace import UNKNOWN, Answer, Program
-
-PRIMITIVES = ("retrieve", "answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +53,23 @@ async def run_repaired(episode: Episode, program: Program | None, revise: Revise
     raise ProgramFailedError(message, cause=ended.cause)
 
 
+async def heed_checks(
+    episode: Episode, program: Program, revise: Revise, check: Callable[[Program], Sequence[Problem]]
+) -> Program:
+    """One revision for what the checks say. A planner that insists gets its way, with a warning in the trace."""
+    found = check(program)
+    if not found:
+        return program
+    episode.programs.append(program)
+    better = await revised(episode, program, "\n".join(map(str, found)), "check", revise)
+    if better is None:
+        episode.programs.pop()
+        better = program
+    for problem in check(better):
+        episode.warn(f"plan check: {problem}")
+    return better
+
+
 async def _run(episode: Episode, program: Program) -> Result | Failure:
     """Runs a program, unless a check already tells that it cannot end well."""
     fatal = [problem for problem in problems(episode, program) if problem.fatal]
@@ -65,14 +80,14 @@ async def _run(episode: Episode, program: Program) -> Result | Failure:
 
 
 def problems(episode: Episode, program: Program) -> tuple[Problem, ...]:
-    return _problems(program.source, episode.sub_queries)
+    return _problems(program.source, episode.sub_queries, episode.primitives)
 
 
 @lru_cache(maxsize=256)  # programs are checked when they are written, and before they run
-def _problems(source: str, sub_queries: tuple[str, ...]) -> tuple[Problem, ...]:
+def _problems(source: str, sub_queries: tuple[str, ...], primitives: tuple[str, ...]) -> tuple[Problem, ...]:
     from pyrag_sandbox.helpers import HELPERS
 
-    return tuple(check_plan(source, sub_queries, PRIMITIVES, tuple(HELPERS)))
+    return tuple(check_plan(source, sub_queries, primitives, tuple(HELPERS)))
 
 
 async def revised(episode: Episode, program: Program, error: str, origin: str, revise: Revise) -> Program | None:

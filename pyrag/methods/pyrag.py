@@ -9,7 +9,7 @@ from pyrag.config import Settings
 from pyrag.episode import Episode
 from pyrag.events import Decomposed
 from pyrag.methods._ahead import Ahead
-from pyrag.methods._repair import Draft, Revise, accepted, problems, revised, run_repaired
+from pyrag.methods._repair import Draft, accepted, heed_checks, problems, run_repaired
 from pyrag.methods.base import Result
 from pyrag.trace import Program
 
@@ -18,23 +18,9 @@ async def answer(episode: Episode, settings: Settings) -> Result:
     """Raises `ProgramFailedError` where the last repair failed too."""
     async with Ahead(episode, on=settings.stream) as ahead:
         revise = partial(_revise, episode, ahead)
-        program = await _heed_checks(episode, await write_program(episode, settings, ahead), revise)
+        written = await write_program(episode, settings, ahead)
+        program = await heed_checks(episode, written, revise, partial(problems, episode))
         return await run_repaired(episode, program, revise, settings.repairs)
-
-
-async def _heed_checks(episode: Episode, program: Program, revise: Revise) -> Program:
-    """One revision for what the checks say. A planner that insists gets its way, with a warning in the trace."""
-    found = problems(episode, program)
-    if not found:
-        return program
-    episode.programs.append(program)
-    better = await revised(episode, program, "\n".join(map(str, found)), "check", revise)
-    if better is None:
-        episode.programs.pop()
-        better = program
-    for problem in problems(episode, better):
-        episode.warn(f"plan check: {problem}")
-    return better
 
 
 async def decompose(episode: Episode) -> None:

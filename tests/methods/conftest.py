@@ -51,6 +51,12 @@ DATE = "<answer>1 May 1950</answer>"
 GOALS = """{"rationale": "The director first.", "goals": [
  {"step": 1, "goal": "Who directed Alpha?", "type": "person", "needs": []},
  {"step": 2, "goal": "When was [person from step 1] born?", "type": "date", "needs": [1]}]}"""
+TOPOLOGY = """{"type": "bridge", "difficulty": "medium", "asks": "date", "rationale": "The director first.", "agents": [
+ {"id": "docs", "agent": "retriever", "input": "Who directed Alpha?", "depends_on": []},
+ {"id": "director", "agent": "answer_generator", "input": "Who directed Alpha?", "depends_on": ["docs"]},
+ {"id": "more", "agent": "retriever", "input": "{director} born", "depends_on": ["director"]},
+ {"id": "born", "agent": "answer_generator", "input": "When was {director} born?", "depends_on": ["director", "more"],
+  "kind": "date"}]}"""
 YES_ADA = (
     '{"analysis": "Doc [1] names her.", "decision": "YES", "answer": "Ada Berg", "confidence": 0.9, "documents": [1]}'
 )
@@ -87,6 +93,7 @@ SCRIPTS: dict[str, list[str]] = {
     "opera:no-plan": [NO, REWRITTEN, YES_BORN],
     "opera:no-rewrite": [GOALS, YES_ADA, YES_BORN],
     "opera:no-plan-no-rewrite": [YES_BORN],
+    "hera": [TOPOLOGY, YES_ADA, YES_BORN],
     "search-agent:search-r1": [
         "<think>Who directed it?</think>\n<search> Who directed Alpha? ",
         "I forgot how to act.",
@@ -114,7 +121,7 @@ SCRIPTS: dict[str, list[str]] = {
 # What a name alone stands for, and every variant of its own.
 ALL = [full for name in method_names() for full in ([f"{name}:{one}" for one in variants_of(name)] or [name])]
 OPERA = tuple(name for name in ALL if name.startswith("opera"))
-EMBEDDED = ("vanilla", "pyrag", "iter-retgen", "decompose-only", "adaptive", *OPERA)
+EMBEDDED = ("vanilla", "pyrag", "iter-retgen", "decompose-only", "adaptive", "hera", *OPERA)
 
 
 class Chat(ScriptedChat):

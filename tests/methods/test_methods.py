@@ -17,7 +17,7 @@ NOTHING = "<answer>unknown</answer>"
 
 def test_the_registry_is_the_folder() -> None:
     assert list(method_names()) == [
-        "adaptive", "cot", "decompose-only", "direct", "ircot", "iter-retgen", "opera", "plan-only", "pyrag",
+        "adaptive", "cot", "decompose-only", "direct", "hera", "ircot", "iter-retgen", "opera", "plan-only", "pyrag",
         "search-agent", "self-ask", "vanilla",
     ]  # fmt: skip
     assert variants_of("search-agent") == ("search-r1", "research", "r1-searcher", "search-o1")
