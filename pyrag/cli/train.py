@@ -14,6 +14,7 @@ train_app = typer.Typer(
 )
 
 train_app.command("data")(train_data.data)
+train_app.command("prescore")(train_data.prescore)
 
 Run = Annotated[Path, typer.Argument(help="The run folder: the --out of pyrag train.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

@@ -118,3 +118,72 @@ def _print(request: Request, built: Built, *, as_json: bool) -> None:
     print(
         "held out: " + (", ".join(built.held_out) or "nothing"), file=sys.stderr if not built.held_out else sys.stdout
     )
+
+
+def prescore(
+    rows: Annotated[Path, typer.Argument(help="What pyrag train data goals wrote.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file of candidates; one that is there goes on.")],
+    author: Annotated[
+        str | None, typer.Option(help="A stronger model that writes the plans, as in openai:MODEL@URL.")
+    ] = None,
+    completions: Annotated[
+        Path | None, typer.Option(help="Plans written before: JSON lines with source, id and completion.")
+    ] = None,
+    count: Annotated[int, typer.Option(help="Plans a question (paper: 10 to 15).", min=1)] = 12,
+    temperature: Annotated[float, typer.Option(help="Of all but the first.", min=0)] = 0.8,
+    near: Annotated[float, typer.Option(help="Cosine from which two plans are the same.", min=0, max=1)] = 0.85,
+    embedder: Annotated[str, typer.Option(help="Whose cosine: bundled, onnx:DIR, st:NAME, openai:MODEL@URL.")] = (
+        "bundled"
+    ),
+    llm: options.Llm = None,
+    rewrite_llm: options.RewriteLlm = None,
+    index: options.Index = None,
+    retriever: options.RetrieverUrl = None,
+    topk: options.TopK = None,
+    concurrency: options.Concurrency = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+    config: options.Config = None,
+) -> None:
+    """Write, run and score candidate plans, for MAPGRPO's high-score samples (the setting prescored)."""
+    import asyncio
+
+    from pyrag.config import load_settings, public
+    from pyrag.errors import UsageError
+    from pyrag.llm.spec import open_chat_model
+    from pyrag.retrieval.embedding import open_embedder
+    from pyrag_rl.config import make_config
+    from pyrag_rl.frozen import Frozen
+    from pyrag_rl.mapgrpo.candidates import Counts, Drawn, prescore, recorded
+    from pyrag_rl.rows import read_rows
+
+    if (author is None) == (completions is None):
+        raise UsageError("name where plans come from: --author MODEL or --completions FILE")
+    flags = {
+        "llm": llm, "rewrite_llm": rewrite_llm, "index": index, "retriever": retriever, "topk": topk,
+        "concurrency": concurrency,
+    }  # fmt: skip
+    settings = load_settings(flags, config=config)
+    made = read_rows(rows)
+
+    async def work() -> Counts:
+        writer = Drawn(open_chat_model(author), count, temperature) if author else recorded(completions or Path())
+        chosen = make_config({"agent": "plan", "algorithm": "mapgrpo", "runtime": public(settings)})
+        frozen, vectors = Frozen(chosen), open_embedder(embedder)
+        try:
+            return await prescore(made, out, writer, frozen, vectors, near=near)
+        finally:
+            await frozen.aclose()
+            await vectors.aclose()
+            if isinstance(writer, Drawn):
+                await writer.model.aclose()
+
+    counts = asyncio.run(work())
+    if json:
+        import msgspec
+
+        print(msgspec.json.encode(counts).decode())
+        return
+    high, middle = (sum(one >= least for one in counts.scores) for least in (0.8, 0.4))
+    print(f"{counts.kept} candidates of {counts.questions} questions in {out}")
+    print(f"scores: {high} from 0.8, {middle - high} from 0.4, {len(counts.scores) - middle} below")
+    print(f"left out: {counts.duplicates} near-duplicates, {counts.unscored} that could not be run")

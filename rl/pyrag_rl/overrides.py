@@ -16,8 +16,12 @@ from pyrag_rl.folder import RunFolder
 
 SINGLE_TURN = "single_turn_agent"  # verl's
 PROGRAM_LOOP = "program_agent"
+PRESCORED_LOOP = "prescored_agent"
 # Our agent loops by name: what verl makes of them is in `agent_loops`.
-LOOPS: Mapping[str, str] = {PROGRAM_LOOP: "pyrag_rl.program_loop.ProgramAgentLoop"}
+LOOPS: Mapping[str, str] = {
+    PROGRAM_LOOP: "pyrag_rl.program_loop.ProgramAgentLoop",
+    PRESCORED_LOOP: "pyrag_rl.mapgrpo.injection.PrescoredAgentLoop",
+}
 _PLAIN = re.compile(r"[A-Za-z0-9_./@-][A-Za-z0-9_./:@-]*")
 
 
@@ -33,6 +37,8 @@ def verl_overrides(config: TrainConfig, folder: RunFolder, temp: str = "") -> li
 
 def agent_loop(config: TrainConfig) -> str:
     """The loop that rolls a completion out."""
+    if config.prescored:
+        return PRESCORED_LOOP
     return PROGRAM_LOOP if config.repairs else SINGLE_TURN
 
 
@@ -113,7 +119,7 @@ def _rollout(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
         "actor_rollout_ref.rollout.n": config.group_size,
         "actor_rollout_ref.rollout.temperature": config.temperature,
         "actor_rollout_ref.rollout.tensor_model_parallel_size": config.tensor_parallel,
-        "actor_rollout_ref.rollout.calculate_log_probs": True,
+        "actor_rollout_ref.rollout.calculate_log_probs": not config.prescored,  # an injected candidate has none
         "actor_rollout_ref.rollout.agent.num_workers": config.agent_workers,
         "actor_rollout_ref.rollout.agent.default_agent_loop": agent_loop(config),
         "actor_rollout_ref.rollout.agent.agent_loop_config_path": str(folder.agent_loops),

@@ -29,6 +29,7 @@ def check(config: TrainConfig) -> int:
             f"({config.micro_batch_size}): set micro_batch_size to one of its divisors"
         )
     check_model(config)
+    check_prescored(config)
     return check_data(config)
 
 
@@ -68,6 +69,20 @@ def check_model(config: TrainConfig) -> None:
         raise ConfigError(f"{config.model} holds no model: a folder with config.json, weights and tokenizer is needed")
     if config.adapter and not (Path(config.adapter) / "adapter_config.json").is_file():
         raise ConfigError(f"{config.adapter} holds no PEFT adapter: pass what pyrag train export wrote")
+
+
+def check_prescored(config: TrainConfig) -> None:
+    """Candidates of a file must be for questions of the training set."""
+    if config.prescored is None:
+        return
+    from pyrag_rl.mapgrpo.prescored import best_of
+
+    best = best_of(Path(config.prescored), config.least_score)
+    if not any((row.source, row.id) in best for row in read_rows(Path(config.data))):
+        raise DataError(
+            f"{config.prescored} has no candidate of a score from {config.least_score:g} for a question of "
+            f"{config.data}: build it from that set with pyrag train prescore, or lower least_score"
+        )
 
 
 def check_data(config: TrainConfig) -> int:

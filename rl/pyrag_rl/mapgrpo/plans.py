@@ -15,9 +15,10 @@ from pyrag.checks import check_plan
 from pyrag.errors import BadOutputError
 from pyrag.evaluation.opera import completed
 from pyrag.methods._goals import compile_goals
-from pyrag.methods._repair import PRIMITIVES
 from pyrag.trace import Goal, Trace
 from pyrag_sandbox.helpers import HELPERS
+
+_PRIMITIVES = ("retrieve", "answer")  # what goals are compiled to
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def logic(plan: ReadPlan, question: str, hops: int = 0) -> float:
         return 0.0
     goals = plan.goals
     texts = [PLACEHOLDER.sub("", one.text) for one in goals]  # a placeholder's number is no name to look for
-    problems = check_plan(compile_goals(question, goals), texts, PRIMITIVES, tuple(HELPERS))
+    problems = check_plan(compile_goals(question, goals), texts, _PRIMITIVES, tuple(HELPERS))
     covered = min(1.0, searches(goals) / hops) if hops else 1.0
     return covered / (1 + len(problems))
 

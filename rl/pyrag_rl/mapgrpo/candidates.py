@@ -1,0 +1,243 @@
+"""Builds the pre-scored set (OPERA, appendix A): plans of a stronger model or a recording, run end to end, scored.
+
+Candidates of a question are drawn at a temperature, executed by the runtime with its frozen agents, scored by the five
+components of equation 14, and freed of near-duplicates by the cosine of their embeddings. A question that is finished
+is kept at once; the next session asks the others. Left out: gold plans written by hand.
+
+The components' weights are ours: the paper's text as we have it names the components only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, Protocol
+
+from pyrag.errors import DataError
+from pyrag.evaluation.metrics import score_text, script_of
+from pyrag.llm.protocol import ChatModel, Sampling
+from pyrag.retrieval.embedding import Embedder
+from pyrag.trace import Goal, Trace
+from pyrag_rl.agent_rewards import reason_of
+from pyrag_rl.frozen import Frozen
+from pyrag_rl.mapgrpo.plans import completion, logic, read_plan, searches, structure
+from pyrag_rl.mapgrpo.prescored import Candidate, distinct, read_candidates
+from pyrag_rl.role_rewards import run_goals
+from pyrag_rl.rows import TrainRow
+from pyrag_rl.score import OUTSIDE
+
+NEAR = 0.85  # cosine from which two candidates are near-duplicates (paper)
+
+
+@dataclass(frozen=True, slots=True)
+class PrescoreWeights:
+    """Of equation 14; they sum up to 1."""
+
+    logic: float = 0.2
+    execution: float = 0.2
+    answer: float = 0.4
+    efficiency: float = 0.1
+    placeholders: float = 0.1
+
+
+class Author(Protocol):
+    """Where candidates come from. `name` is kept with each."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def write(self, row: TrainRow) -> Sequence[str]:
+        """Completions for the row's prompt. Raises `ServiceError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """`count` completions of a model, the first one at temperature 0 (the paper's gold standard), the others drawn."""
+
+    model: ChatModel
+    count: int = 12
+    temperature: float = 0.8
+    max_tokens: int = 1024
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    async def write(self, row: TrainRow) -> Sequence[str]:
+        samplings = [Sampling(0.0, self.max_tokens)]
+        samplings += [Sampling(self.temperature, self.max_tokens, seed=seed) for seed in range(1, self.count)]
+        replies = await asyncio.gather(*(self.model.complete(row.messages, one) for one in samplings))
+        return [reply.text for reply in replies]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Completions written before: JSON lines with `id`, `source` and `completion`."""
+
+    path: Path
+    by_question: Mapping[tuple[str, str], Sequence[str]]
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    async def write(self, row: TrainRow) -> Sequence[str]:
+        return self.by_question.get((row.source, row.id), ())
+
+
+def recorded(path: Path) -> Recorded:
+    """Raises `DataError` where the file holds no completions."""
+    import msgspec
+
+    found: dict[tuple[str, str], list[str]] = {}
+    number = 0
+    try:
+        for number, line in enumerate(path.read_bytes().splitlines(), start=1):  # noqa: B007  named in the error
+            one = msgspec.json.decode(line, type=dict[str, object])
+            found.setdefault((str(one["source"]), str(one["id"])), []).append(str(one["completion"]))
+    except OSError as error:
+        raise DataError(f"cannot read the completions {path}: {error.strerror}") from error
+    except (msgspec.DecodeError, KeyError) as error:
+        raise DataError(f'{path} line {number} lacks "source", "id" or "completion" ({error})') from error
+    return Recorded(path, found)
+
+
+@dataclass(slots=True)
+class Counts:
+    """`unscored`: runs that failed outside the candidate, such as a retriever that was away."""
+
+    questions: int = 0
+    candidates: int = 0
+    kept: int = 0
+    duplicates: int = 0
+    unscored: int = 0
+    without: int = 0  # questions for which nothing could be kept
+    scores: list[float] = field(default_factory=list)
+
+
+def prescored(
+    candidate: str, row: TrainRow, trace: Trace | None, origin: str, weights: PrescoreWeights = PrescoreWeights()
+) -> Candidate:
+    """A candidate with its five components. `trace` is None where it is no plan that can run."""
+    read = read_plan(candidate)
+    text = trace.answer.text if trace and trace.answer.known else ""
+    parts = {
+        "logic": logic(read, row.question, row.hops),
+        "execution": completion(trace) if trace and trace.error is None else 0.0,
+        "answer": score_text(text, row.answers, script_of(row.source))[0] if text else 0.0,
+        "efficiency": efficiency(read.goals, row.hops),
+        "placeholders": structure(read),
+    }
+    score = sum(getattr(weights, name) * value for name, value in parts.items())
+    return Candidate(
+        id=row.id,
+        source=row.source,
+        question=row.question,
+        completion=candidate,
+        origin=origin,
+        score=score,
+        **parts,
+    )
+
+
+def efficiency(goals: Sequence[Goal], hops: int) -> float:
+    """1 for a plan of as many searches as the question has hops (or fewer); less, the more there are beyond."""
+    made = searches(goals)
+    return 0.0 if not made else min(1.0, hops / made) if hops else 1.0
+
+
+async def prescore(
+    rows: Iterable[TrainRow],
+    out: Path,
+    author: Author,
+    frozen: Frozen,
+    embedder: Embedder,
+    *,
+    near: float = NEAR,
+    tell: Callable[[Counts], None] = lambda _: None,
+) -> Counts:
+    """Adds the candidates of all rows to the file that are not in it yet. Raises `ServiceError` of the author."""
+    counts = Counts()
+    with _appended(out) as file:
+        done = {one.key for one in read_candidates(out)}
+        todo = (row for row in rows if (row.source, row.id) not in done)
+        async for kept in _side_by_side(todo, author, frozen, embedder, near, counts):
+            _keep(file, kept)
+            tell(counts)
+    return counts
+
+
+async def _side_by_side(
+    rows: Iterable[TrainRow], author: Author, frozen: Frozen, embedder: Embedder, near: float, counts: Counts
+) -> AsyncIterator[list[Candidate]]:
+    waiting = iter(rows)
+    running: set[asyncio.Task[list[Candidate]]] = set()
+    try:
+        while True:
+            while len(running) < frozen.settings.concurrency and (row := next(waiting, None)) is not None:
+                running.add(asyncio.create_task(_of_question(row, author, frozen, embedder, near, counts)))
+            if not running:
+                return
+            finished, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in finished:
+                yield task.result()
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+async def _of_question(
+    row: TrainRow, author: Author, frozen: Frozen, embedder: Embedder, near: float, counts: Counts
+) -> list[Candidate]:
+    """All candidates of one question that are worth keeping."""
+    written = list(dict.fromkeys(await author.write(row)))
+    scored = [one for text in written if (one := await _scored(text, row, frozen, author.name, counts)) is not None]
+    kept = await without_duplicates(scored, embedder, near)
+    counts.questions += 1
+    counts.candidates += len(written)
+    counts.kept += len(kept)
+    counts.duplicates += len(scored) - len(kept)
+    counts.without += not kept
+    counts.scores += [one.score for one in kept]
+    return kept
+
+
+async def _scored(text: str, row: TrainRow, frozen: Frozen, origin: str, counts: Counts) -> Candidate | None:
+    goals = read_plan(text).goals
+    trace = await run_goals(row.question, goals, frozen) if goals else None
+    if trace is not None and reason_of(trace) in OUTSIDE:
+        counts.unscored += 1
+        return None
+    return prescored(text, row, trace, origin)
+
+
+async def without_duplicates(candidates: Sequence[Candidate], embedder: Embedder, near: float) -> list[Candidate]:
+    """Plans are compared by the texts of their goals; what is no plan, by its whole text."""
+    if len(candidates) < 2:
+        return list(candidates)
+    texts = ["\n".join(goal.text for goal in read_plan(one.completion).goals) or one.completion for one in candidates]
+    vectors = await embedder.embed_passages(texts)
+    return distinct(candidates, (vectors @ vectors.T).tolist(), near)
+
+
+def _appended(path: Path) -> IO[bytes]:
+    """The file, opened behind its last whole line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    whole = path.read_bytes().rfind(b"\n") + 1
+    file = path.open("ab")
+    file.truncate(whole)
+    return file
+
+
+def _keep(file: IO[bytes], candidates: Sequence[Candidate]) -> None:
+    import msgspec
+
+    file.write(b"".join(msgspec.json.encode(replace(one, score=round(one.score, 6))) + b"\n" for one in candidates))
+    file.flush()
+    os.fsync(file.fileno())

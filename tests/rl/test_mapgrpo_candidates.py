@@ -1,0 +1,144 @@
+"""The pre-scored set: plans are run over the bundled corpus by the embedded engine, scored, and kept once each."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("yaml")
+
+from typer.testing import CliRunner
+
+from pyrag.errors import ConfigError, DataError
+from pyrag.llm.scripted import ScriptedChat
+from pyrag.retrieval.embedding import open_embedder
+from pyrag_rl.config import make_config
+from pyrag_rl.data.examples import ask_goals
+from pyrag_rl.frozen import Frozen
+from pyrag_rl.mapgrpo.candidates import Counts, Drawn, PrescoreWeights, efficiency, prescore, prescored
+from pyrag_rl.mapgrpo.plans import read_plan
+from pyrag_rl.mapgrpo.prescored import Candidate, best_of, distinct, read_candidates
+from pyrag_rl.prompting import prompt_of
+from pyrag_rl.rows import TrainRow, write_rows
+
+QUESTION = "In which city was the director of The Seventh Seal born?"
+TWO = [("Who directed The Seventh Seal?", "person"), ("In which city was [person from step 1] born?", "city")]
+ROUNDABOUT = [("Who made The Seventh Seal?", "person"), ("When was [person from step 1] born?", "date"),
+              ("In which city was [person from step 1] born?", "city")]  # fmt: skip
+
+
+def plan(*goals: tuple[str, str]) -> str:
+    listed = [
+        {"step": step, "goal": text, "type": kind, "needs": [1] if "step 1" in text else []}
+        for step, (text, kind) in enumerate(goals, start=1)
+    ]
+    return json.dumps({"rationale": "", "goals": listed})
+
+
+@pytest.fixture
+def row() -> TrainRow:
+    messages = asyncio.run(prompt_of(ask_goals(QUESTION)))
+    return TrainRow(
+        index=0, id="q", agent="plan", source="bundled", question=QUESTION, answers=("Uppsala",), hops=2,
+        messages=messages,
+    )  # fmt: skip
+
+
+def built(rows: Sequence[TrainRow], out: Path, replies: Sequence[str]) -> tuple[Counts, ScriptedChat]:
+    chat = ScriptedChat(list(replies))
+
+    async def work() -> Counts:
+        frozen = Frozen(make_config({"agent": "plan", "algorithm": "mapgrpo", "runtime": {"llm": "embedded"}}))
+        embedder = open_embedder("bundled")
+        try:
+            return await prescore(rows, out, Drawn(chat, count=len(replies)), frozen, embedder)
+        finally:
+            await frozen.aclose()
+            await embedder.aclose()
+
+    return asyncio.run(work()), chat
+
+
+def test_candidates_are_run_scored_and_kept_once(row: TrainRow, tmp_path: Path) -> None:
+    out = tmp_path / "prescored.jsonl"
+    almost = plan(("Who directed the film The Seventh Seal?", "person"), TWO[1])
+    other = plan(("What is the capital of Peru?", "city"))
+    counts, chat = built([row], out, [plan(*TWO), almost, other, "no plan at all"])
+    assert [call[0].content for call in chat.calls] == [row.messages[0].content] * 4  # the agent's own prompt
+    assert (counts.candidates, counts.kept, counts.duplicates) == (4, 3, 1)
+    kept = {one.completion: one for one in read_candidates(out)}
+    good = kept[plan(*TWO)]
+    assert (good.score, good.answer, good.execution, good.logic) == (1.0, 1.0, 1.0, 1.0)
+    assert kept[other].answer == 0.0
+    assert kept["no plan at all"].score == 0.0
+    assert best_of(out, 0.7) == {("bundled", "q"): good}
+
+
+def test_a_session_goes_on_where_the_last_one_was_killed(row: TrainRow, tmp_path: Path) -> None:
+    out = tmp_path / "prescored.jsonl"
+    built([row], out, [plan(*TWO)])
+    whole = out.read_bytes()
+    out.write_bytes(whole + b'{"id": "half')
+    other = replace(row, id="q2")
+    counts, chat = built([row, other], out, [plan(*TWO)])
+    assert (counts.questions, len(chat.calls)) == (1, 1)
+    assert [one.id for one in read_candidates(out)] == ["q", "q2"]
+    assert out.read_bytes().startswith(whole)
+
+
+def test_weights_of_equation_14_are_weighed() -> None:
+    weights = PrescoreWeights()
+    assert weights.logic + weights.execution + weights.answer + weights.efficiency + weights.placeholders == 1.0
+
+
+def test_a_plan_beyond_the_hops_is_less_efficient(row: TrainRow) -> None:
+    assert efficiency(read_plan(plan(*TWO)).goals, 2) == 1.0
+    assert efficiency(read_plan(plan(*ROUNDABOUT)).goals, 2) == 0.0  # one of its answers is never used: no plan
+    assert prescored("no plan", row, None, "x").score == 0.0
+
+
+VECTORS = st.lists(st.lists(st.floats(0, 1), min_size=2, max_size=2), min_size=1, max_size=6)
+
+
+@given(VECTORS, st.lists(st.floats(0, 1), min_size=6, max_size=6), st.floats(0, 1))
+def test_no_two_that_stay_are_similar_and_the_best_stays(
+    vectors: list[list[float]], scores: list[float], most: float
+) -> None:
+    candidates = [
+        Candidate(id=str(place), source="", question="", completion="", score=scores[place])
+        for place in range(len(vectors))
+    ]
+    similar = [[sum(a * b for a, b in zip(one, other, strict=True)) for other in vectors] for one in vectors]
+    kept = distinct(candidates, similar, most)
+    places = [int(one.id) for one in kept]
+    assert all(similar[a][b] < most for a in places for b in places if a < b)
+    assert max(scores[: len(vectors)]) in [one.score for one in kept]
+
+
+def test_the_command_reads_a_recording(row: TrainRow, tmp_path: Path) -> None:
+    from pyrag.cli.app import app
+
+    rows, recording, out = tmp_path / "rows.parquet", tmp_path / "said.jsonl", tmp_path / "out.jsonl"
+    write_rows(rows, [row])
+    recording.write_text(json.dumps({"source": "bundled", "id": "q", "completion": plan(*TWO)}) + "\n")
+    words = ["train", "prescore", str(rows), "--completions", str(recording), "-o", str(out), "--llm", "embedded"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert "1 candidates of 1 questions" in done.output
+    assert next(read_candidates(out)).score == 1.0
+
+
+def test_what_is_no_candidate_is_said(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("{}\n")
+    with pytest.raises(DataError, match="line 1 is no candidate"):
+        list(read_candidates(tmp_path / "x"))
+    with pytest.raises(ConfigError, match="go with mapgrpo, agent plan"):
+        make_config({"agent": "answer", "prescored": "x"})
