@@ -1,80 +1,112 @@
-"""A model server that is killed and comes back in the middle of many questions."""
+"""A model server, in a process of its own, that is killed and comes back in the middle of 200 questions."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import socket
+import subprocess
+import sys
 from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 
-from aiohttp import web
+import pytest
 
 from pyrag import PyRAG
-from tests.server.conftest import PROGRAM, REPLIES, role_in
+from pyrag.trace import Trace
 
-QUESTIONS = [f"Who is Jed Hoyer, asked for the time {n}?" for n in range(60)]
+QUESTIONS = [f"Who is Jed Hoyer, number {n}?" for n in range(200)]
+HALF, AT_ONCE = 100, 32
 
 
 class MortalServer:
-    """`served` counts the requests that were answered in full, by what was asked."""
+    def __init__(self, folder: Path) -> None:
+        self.log = folder / "requests.jsonl"
+        self.log.touch()
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.process: subprocess.Popen[bytes] | None = None
 
-    def __init__(self) -> None:
-        self.port = 0
-        self.served: Counter[str] = Counter()
-        self.busy = asyncio.Event()  # when 60 requests are answered
-        self.runner: web.AppRunner | None = None
+    @property
+    def engine(self) -> str:
+        return f"openai:tiny@http://127.0.0.1:{self.port}/v1"
 
-    async def chat(self, request: web.Request) -> web.StreamResponse:
-        body = await request.json()
-        await asyncio.sleep(0.02)
-        asked = body["messages"][-1]["content"]
-        number = asked.rpartition("asked for the time ")[2].partition("?")[0]
-        text = REPLIES[role_in(body)]
-        if role_in(body) == "plan":
-            text = PROGRAM.replace("Who is Jed Hoyer?", QUESTIONS[int(number)])
-        reply = web.json_response({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]})
-        await reply.prepare(request)
-        await reply.write_eof()
-        self.served[role_in(body) + asked] += 1
-        if self.served.total() == 60:
-            self.busy.set()
-        return reply
+    def requests(self) -> list[tuple[float, str, str]]:
+        return [tuple(json.loads(line)) for line in self.log.read_text("utf-8").splitlines()]
 
-    async def start(self) -> None:
-        app = web.Application()
-        app.router.add_post("/v1/chat/completions", self.chat)
-        self.runner = web.AppRunner(app, shutdown_timeout=0.0, handler_cancellation=True)
-        await self.runner.setup()
-        await web.TCPSite(self.runner, "127.0.0.1", self.port, reuse_address=True).start()
-        self.port = self.runner.addresses[0][1]
+    async def start(self, *, retry_after: float = 0.0) -> None:
+        script = Path(__file__).with_name("mortal_server.py")
+        command = [sys.executable, str(script), str(self.port), str(self.log), "0.05", str(retry_after)]
+        self.process = subprocess.Popen(command)  # noqa: ASYNC220 (starting is quick, and it must be killed at once)
+        async with asyncio.timeout(20):
+            while not self._listens():  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
 
-    async def kill(self) -> None:
-        assert self.runner
-        await self.runner.cleanup()
+    def _listens(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
 
 
-async def test_every_question_ends_in_an_answer_or_a_named_error() -> None:
-    server = MortalServer()
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[MortalServer]:
+    server = MortalServer(tmp_path)
+    yield server
+    server.kill()
+
+
+async def ask_all(server: MortalServer, *, down: float, retry_after: float = 0.0) -> list[Trace]:
+    """Asks half of the questions, kills the server in the middle of them, and asks the other half when it is back."""
+    slots = asyncio.Semaphore(AT_ONCE)
     await server.start()
-    traces = []
 
-    async def mishap() -> None:
-        await server.busy.wait()
-        await server.kill()
-        await asyncio.sleep(0.2)
-        await server.start()
+    async def one(question: str) -> Trace:
+        async with slots:
+            return await rag.aask(question)
 
-    async with asyncio.timeout(50), PyRAG(f"openai:tiny@http://127.0.0.1:{server.port}/v1") as rag:
-        trouble = asyncio.create_task(mishap())
-        async for trace in rag.aask_many(QUESTIONS, concurrency=16):
-            traces.append(trace)  # noqa: PERF401 (while it runs)
-        await trouble
-    await server.kill()
+    async with asyncio.timeout(100), PyRAG(server.engine) as rag, asyncio.TaskGroup() as group:
+        asked = [group.create_task(one(question)) for question in QUESTIONS[:HALF]]
+        while len(server.requests()) < 2 * HALF:  # noqa: ASYNC110 (they come in another process)
+            await asyncio.sleep(0.02)
+        server.kill()
+        await asyncio.sleep(down)
+        await server.start(retry_after=retry_after)
+        asked += [group.create_task(one(question)) for question in QUESTIONS[HALF:]]
+    return [task.result() for task in asked]
+
+
+def check(traces: list[Trace], server: MortalServer) -> None:
+    """Every question has its answer or an error that names the server, and nothing was asked after it was answered."""
     assert [trace.question for trace in traces] == QUESTIONS
-    for trace in traces:
+    for number, trace in enumerate(traces):
         if trace.error:
             assert (trace.error.kind, trace.error.exit_code) == ("service", 3)
-            assert "model server http://127.0.0.1:" in trace.error.message
+            assert f"model server http://127.0.0.1:{server.port}" in trace.error.message
         else:
-            assert trace.answer.text == "an executive"
+            assert trace.answer.text == f"an executive {number}"
         assert not any(program.error for program in trace.programs)  # no fault became a repair
-    assert sum(trace.error is None for trace in traces) >= 40  # all that were not under way, at the least
-    assert max(server.served.values()) == 1  # nothing is asked again after it was answered
+    answered = Counter(asked for _, what, asked in server.requests() if what == "answered")
+    assert max(answered.values()) == 1
+
+
+async def test_every_question_ends_in_an_answer_or_a_named_error(server: MortalServer) -> None:
+    traces = await ask_all(server, down=1.0)
+    check(traces, server)
+    assert all(trace.error is None for trace in traces[HALF:])
+    assert any(trace.error is None for trace in traces[:HALF])
+
+
+async def test_no_herd_while_a_restarted_server_asks_for_patience(server: MortalServer) -> None:
+    traces = await ask_all(server, down=0.0, retry_after=1.0)
+    check(traces, server)
+    assert all(trace.error is None for trace in traces[HALF:])
+    refused = [came for came, what, _ in server.requests() if what == "refused"]
+    assert refused
+    # Whoever is told to wait waits, and so do all who would come after: only those on their way are refused as well.
+    assert sum(came > min(refused) + 0.5 for came in refused) <= 2
