@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrag import PyRAG
+from pyrag.agents.fitting import FittingAnswerer
 from pyrag.errors import (
     ConfigError,
     ContextLengthError,
@@ -257,7 +258,10 @@ def test_a_package_that_is_missing(folder: Path, engine: str, package: str, pyra
     assert f"{engine}: not installed" in pyrag("doctor").stdout
 
 
-async def test_loading_takes_no_time_of_a_question(folder: Path, runner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def without_weights(runner: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Specs are folders, opened with the runner that holds no weights, which takes its time."""
+
     def make(spec: LocalSpec, adapters: Sequence[Adapter]) -> Any:
         threading.Event().wait(0.6)
         return runner(spec, adapters)
@@ -266,9 +270,26 @@ async def test_loading_takes_no_time_of_a_question(folder: Path, runner: Any, mo
         return LocalChat(parse_local_spec("vllm", spec, KNOWN), make)
 
     monkeypatch.setattr("pyrag.llm.spec.open_chat_model", opened)
+    return runner
+
+
+async def test_passages_are_fitted_by_the_models_own_files(folder: Path, without_weights: Any) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    words.save(str(folder / "tokenizer.json"))
+    async with PyRAG(str(folder)) as rag:
+        answerer = rag.engines.agents.answerer
+        assert isinstance(answerer, FittingAnswerer)
+        assert (answerer.window, answerer.count("three words here")) == (4096, 3)
+    assert without_weights.made == []
+
+
+async def test_loading_takes_no_time_of_a_question(folder: Path, without_weights: Any) -> None:
     async with PyRAG(str(folder), deadline=0.5) as rag:
         trace = await rag.aask("Who is Jed Hoyer?")
-    assert len(runner.made) == 1
+    assert len(without_weights.made) == 1
     assert trace.error
     assert trace.error.kind != "deadline"
 

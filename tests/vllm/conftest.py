@@ -32,7 +32,8 @@ ON_CPU = {
     "VLLM_NO_USAGE_STATS": "1",
     "HF_HUB_OFFLINE": "1",
 }
-SHORT_REPLIES = {"PYRAG_CONTEXT_TOKENS": "512"}  # a quarter of it each: a random model does not end by itself
+# A random model does not end by itself: a reply gets a quarter of the window. A busy machine takes its time over it.
+SHORT_REPLIES = {"PYRAG_CONTEXT_TOKENS": "512", "PYRAG_CALL_TIMEOUT": "300", "PYRAG_DEADLINE": "600"}
 _PATIENCE = 400.0  # seconds; a busy machine takes long to import PyTorch
 
 
@@ -83,6 +84,18 @@ def served(tiny: TinyModel, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def ask(folder: Path, *options: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """`pyrag ask` with short replies, and time enough for an engine that is loaded on a busy machine."""
+    return subprocess.run(
+        [*COMMAND, "ask", "Who is Jed Hoyer?", *options],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=environment(**ON_CPU, **SHORT_REPLIES, **env),
+        timeout=900,
+    )
 
 
 async def until(holds: Callable[[], bool], seconds: float = 30.0) -> None:

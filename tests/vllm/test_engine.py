@@ -20,7 +20,7 @@ from pyrag.llm.protocol import Message, Sampling
 from pyrag.llm.schema import constraint_of, fits
 from pyrag.llm.spec import open_chat_model
 from tests.local_models import ASKED, PATTERN, VERDICT, WINDOW, TinyModel
-from tests.vllm.conftest import COMMAND, KEY, ON_CPU, SHORT_REPLIES, Served, environment, until
+from tests.vllm.conftest import KEY, Served, ask, until
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -130,21 +130,11 @@ async def test_an_adapter_that_came_too_late(
     await late.aclose()
 
 
-def ask(llm: str, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, "ask", "Who is Jed Hoyer?", "--llm", llm, *more],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env=environment(**ON_CPU, **SHORT_REPLIES),
-        timeout=400,
-    )
-
-
 def test_ask_ends_honestly(tiny: TinyModel, tmp_path: Path) -> None:
     logs = set(Path(tempfile.gettempdir()).glob("pyrag-vllm-*.log"))
     spec = f"vllm:{tiny.folder},{OPTIONS}"
-    done = ask(spec, tmp_path, "--plan-llm", f"{spec},adapter=planner={tiny.adapter}", "--json")
+    planner = f"{spec},adapter=planner={tiny.adapter}"
+    done = ask(tmp_path, "--llm", spec, "--plan-llm", planner, "--joint", "--json")
     trace = json.loads(done.stdout)
     assert (trace["answer"], done.returncode) == ("unknown", 1), done.stdout
     assert trace["error"]["kind"] == "bad_output"
@@ -156,7 +146,7 @@ def test_a_model_that_cannot_be_loaded_is_one_sentence(tiny: TinyModel, tmp_path
     for file in tiny.folder.iterdir():
         if file.suffix != ".safetensors":
             (tmp_path / file.name).write_bytes(file.read_bytes())
-    done = ask(f"vllm:{tmp_path},{OPTIONS}", tmp_path)
+    done = ask(tmp_path, "--llm", f"vllm:{tmp_path},{OPTIONS}")
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
     told = [line for line in done.stderr.splitlines() if line.startswith("pyrag: ")]

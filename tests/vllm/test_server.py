@@ -22,14 +22,13 @@ from pyrag.llm.protocol import Message, Sampling
 from pyrag.llm.schema import constraint_of, fits, response_format
 from pyrag.trace import Passage
 from tests.local_models import ASKED, PATTERN, VERDICT, WINDOW, TinyModel
-from tests.vllm.conftest import KEY, SHORT_REPLIES, Recorder, Run, Served, until
+from tests.vllm.conftest import KEY, Recorder, Run, Served, ask, until
 
 openai = pytest.importorskip("openai")
 pytestmark = pytest.mark.filterwarnings("default")
 
 SAMPLED = Sampling(temperature=1.0, max_tokens=400, seed=3)
 ENDLESS = Sampling(max_tokens=WINDOW - 100)
-QUESTION = "Who is Jed Hoyer?"
 
 
 @pytest.fixture
@@ -210,11 +209,11 @@ def test_models_and_doctor_on_the_command_line(served: Served, pyrag: Run) -> No
     assert "offers tiny, planner" in pyrag("doctor", "--llm", spec, PYRAG_API_KEY=KEY).stdout
 
 
-def test_ask_ends_honestly_and_tells_no_key(served: Served, pyrag: Run, tmp_path: Path) -> None:
+def test_ask_ends_honestly_and_tells_no_key(served: Served, tmp_path: Path) -> None:
     tiny, planner = (f"openai:{name}@{served.url}" for name in ("tiny", "planner"))
     keys = {"PYRAG_API_KEY": KEY, "OPENAI_API_KEY": "sk-other-42-planted", "HF_TOKEN": "hf_planted_43"}
-    files = ("--json", "--trace", "t.json", "--record", "r.jsonl")
-    done = pyrag("ask", QUESTION, "--llm", tiny, "--plan-llm", planner, *files, **keys, **SHORT_REPLIES)
+    files = ("--joint", "--json", "--trace", "t.json", "--record", "r.jsonl")
+    done = ask(tmp_path, "--llm", tiny, "--plan-llm", planner, *files, **keys)
     assert done.stdout, done.stderr
     trace = json.loads(done.stdout)
     assert (trace["answer"], done.returncode) == ("unknown", 1), done.stdout
