@@ -247,7 +247,7 @@ class Team:
 @dataclass(frozen=True, slots=True)
 class Agents:
     """One engine, ready for use. `name` is what traces and the command line show. Engines without a language model
-    have no `writer` and no `coach`. An `analyst` is an answerer that also judges whether the evidence suffices; without
+    have no `writer`. An `analyst` is an answerer that also judges whether the evidence suffices; without
     one, the answerer does."""
 
     name: str

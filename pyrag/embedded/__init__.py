@@ -15,6 +15,7 @@ from pyrag.errors import ConfigError
 
 def embedded_agents(name: str = "embedded", *, lexical: bool = False, folder: str = "") -> Agents:
     """`folder` holds a reader of one's own, as `make reader` and `pyrag train` write it. Raises `ConfigError`."""
+    from pyrag.embedded.coach import EmbeddedCoach
     from pyrag.embedded.goals import EmbeddedGoalPlanner
     from pyrag.embedded.neural import NeuralAnswerer
     from pyrag.embedded.neural_model import NETWORK
@@ -35,4 +36,5 @@ def embedded_agents(name: str = "embedded", *, lexical: bool = False, folder: st
         goal_planner=EmbeddedGoalPlanner(),
         rewriter=EmbeddedRewriter(),
         team=embedded_team(answerer),
+        coach=EmbeddedCoach(),
     )

@@ -83,7 +83,8 @@ class EmbeddedOrchestrator:
         """Sample 0 follows experience; the others go through the styles."""
         style = STYLES[sample % len(STYLES)] if sample else hinted(experience)
         meaning = read_question(question)
-        topology = replace(topology_of(question, meaning, style), experience=tuple(one.id for one in experience))
+        followed = () if sample else tuple(one.id for one in experience)
+        topology = replace(topology_of(question, meaning, style), experience=followed)
         return Orchestration(topology, note=note_of(meaning))
 
     async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:

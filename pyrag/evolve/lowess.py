@@ -29,7 +29,7 @@ def lowess(x: Sequence[float], y: Sequence[float], share: float = 2 / 3, robust:
     for _ in range(robust):
         residuals = np.abs(ys - curve)
         scale = 6 * float(np.median(residuals))
-        if scale < 1e-12 * float(np.abs(ys).max(initial=0.0)):  # the curve goes through most points
+        if scale <= 1e-12 * float(np.abs(ys).max(initial=0.0)):  # the curve goes through most points
             break
         trust = np.where(residuals <= 0.999 * scale, (1 - (residuals / scale) ** 2) ** 2, 0.0)
         trust[residuals <= 0.001 * scale] = 1.0

@@ -41,3 +41,8 @@ def test_an_outlier_does_not_bend_the_robust_curve() -> None:
     robust = lowess(range(30), bent, robust=2)
     assert max(abs(a - b) for a, b in zip(plain, line, strict=True)) > 10
     assert max(abs(a - b) for a, b in zip(robust, line, strict=True)) < 1
+
+
+@pytest.mark.parametrize("value", [0.0, 7.0])
+def test_equal_values_are_their_own_curve(value: float) -> None:
+    assert lowess(range(9), [value] * 9) == [value] * 9
