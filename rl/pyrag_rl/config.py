@@ -209,7 +209,7 @@ def absolute(config: TrainConfig) -> TrainConfig:
         data=fixed(config.data) or "",
         eval_data=fixed(config.eval_data),
         prescored=fixed(config.prescored),
-        out=str(Path(config.out).resolve()),
+        out=str(Path(config.out).resolve()) if config.out else "",
     )
 
 

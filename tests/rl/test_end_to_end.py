@@ -23,6 +23,7 @@ import pytest
 pytest.importorskip("verl", reason="make test-rl-e2e runs these where verl is installed")
 
 from pyrag_rl.folder import RunFolder, read_lines
+from pyrag_rl.rows import SftWriter, read_rows
 from tests.rl import tasks, tiny
 
 pytestmark = pytest.mark.slow
@@ -195,3 +196,24 @@ def test_verl_s_own_vllm_rollout_trains_repair_turns(task: tuple[tasks.Task, Pat
     assert steps[2]["actor/kl_loss"] > 0
     assert max(step["training/rollout_probs_diff_max"] for step in steps.values()) < 1e-3
     assert steps[1]["num_turns/max"] == 4  # some programs failed, and were asked for again
+
+
+def test_supervised_fine_tuning_ends_as_an_adapter(task: tuple[tasks.Task, Path], tmp_path: Path) -> None:
+    made, model = task
+    data, folder = tmp_path / "sft.parquet", RunFolder(tmp_path / "run")
+    with SftWriter(data) as writer:
+        for row, (_, _, queries) in zip(read_rows(made.data), tasks.PROGRAMMED, strict=True):
+            writer.add(row, tasks.fenced(tasks.good(queries)))
+    sizes = ["batch_size=6", "micro_batch_size=6", "epochs=6", "lora_rank=8", "lora_alpha=16", "learning_rate=0.003"]
+    lengths = ["prompt_tokens=128", "response_tokens=128", "gpus=1", "save_every=3"]
+    sets = [part for one in (*sizes, *lengths) for part in ("--set", one)]
+    words = ["--agent", "plan", "--algorithm", "sft", "--profile", "cpu-smoke", "--model", str(model)]
+    done = subprocess.run(
+        [*PYRAG, "train", *words, "--data", str(data), "--out", str(folder.path), *sets],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    steps = folder.read_metrics()
+    assert steps[6]["train/loss"] < steps[1]["train/loss"]
+    subprocess.run([*PYRAG, "train", "export", str(folder.path), "--merged"], check=True, capture_output=True)
+    differs_from_base(model, folder)

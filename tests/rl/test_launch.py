@@ -214,3 +214,49 @@ def test_the_environment_names_no_cpu_plugin_on_gpus(tmp_path: Path) -> None:
     assert "VERL_PLATFORM" not in launch.environment(made, folder)
     assert launch.environment(replace(made, profile="cpu-smoke"), folder)["VERL_PLATFORM"] == "cpu"
     save_config(made, tmp_path / "config.yaml")
+
+
+def session(tmp_path: Path, code: str) -> tuple[RunFolder, Watch, list[str], list[str]]:
+    """A trainer that is only a few lines long, in the place of verl."""
+    folder, watch, said = watched(tmp_path)
+    return folder, watch, said, [sys.executable, "-c", code]
+
+
+def test_a_session_s_output_and_metrics_are_kept(tmp_path: Path) -> None:
+    code = (
+        "import os; print('hello'); open(os.environ['VERL_FILE_LOGGER_PATH'], 'w')"
+        """.write('{"step": 1, "data": {"critic/score/mean": 1.0}}\\n')"""
+    )
+    folder, watch, said, command = session(tmp_path, code)
+    launch.run_verl(command, config(tmp_path), folder, watch)
+    assert folder.log.read_text() == "hello\n"
+    assert said == ["step 1/9  reward 1.000"]
+    assert folder.read_metrics() == {1: {"critic/score/mean": 1.0}}
+
+
+def test_a_trainer_that_fails_is_told_by_its_last_error(tmp_path: Path) -> None:
+    folder, watch, _, command = session(tmp_path, "raise MemoryError('the node is full')")
+    with pytest.raises(launch.TrainingFailedError, match=r"code 1 \(MemoryError: the node is full\)"):
+        launch.run_verl(command, config(tmp_path), folder, watch)
+
+
+def test_a_trainer_whose_rewards_fail_is_ended(tmp_path: Path) -> None:
+    code = f"import pathlib, time; pathlib.Path(r'{tmp_path}/run/scores/1.jsonl').write_bytes({line('service') * 4!r})"
+    folder, watch, _, command = session(tmp_path, f"{code}; time.sleep(600)")
+    with pytest.raises(launch.TrainingFailedError, match="4 of 4 rewards could not be computed"):
+        launch.run_verl(command, config(tmp_path), folder, watch)
+
+
+def test_an_interrupt_ends_the_trainer(tmp_path: Path) -> None:
+    folder, watch, _, command = session(tmp_path, "import os, time; print(os.getpid(), flush=True); time.sleep(600)")
+
+    class Interrupted(Watch):
+        def look(self) -> str:
+            if folder.log.read_text().strip():
+                raise KeyboardInterrupt
+            return ""
+
+    watch.__class__ = Interrupted
+    with pytest.raises(KeyboardInterrupt):
+        launch.run_verl(command, config(tmp_path), folder, watch)
+    assert gone(int(folder.log.read_text().splitlines()[0]))

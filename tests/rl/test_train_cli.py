@@ -1,0 +1,61 @@
+"""`pyrag train` as a person meets it where verl is not installed: one sentence, and an exit code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyrag.cli.train import train_app
+from pyrag.llm.protocol import Message
+from pyrag_rl.rows import TrainRow, write_rows
+
+ROOT = Path(__file__).parents[2]
+
+
+def pyrag(*words: str) -> subprocess.CompletedProcess[str]:
+    paths = [str(ROOT), *(str(ROOT / one) for one in ("sandbox", "rl", "prompts"))]
+    code = f"import sys; sys.path[:0] = {paths}; from pyrag.cli import main; main()"
+    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "which agent?"),
+        (["--agent", "planner"], "did you mean 'plan'?"),
+        (["--agent", "answer", "--algorithm", "ppo"], "there is no algorithm 'ppo'"),
+        (["--agent", "answer", "--set", "lerning_rate=1"], "did you mean 'learning_rate'?"),
+        (["--agent", "answer"], "data is missing: pass --data"),
+        (["--agent", "answer", "--model", "m", "--data", "d"], "out is missing: pass --out"),
+        (["--agent", "plan", "--model", "embedded", "--data", "d", "--out", "o"], "choose another agent"),
+        (["export", "nowhere"], "nowhere is no run folder"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(words: list[str], said: str) -> None:
+    done = pyrag("train", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_a_dry_run_prints_the_command_without_verl(tmp_path: Path) -> None:
+    row = TrainRow(
+        index=0, id="q", agent="answer", source="s", question="q?", answers=("a",), messages=(Message("user", "q?"),)
+    )
+    write_rows(tmp_path / "train.parquet", [row])
+    done = pyrag(
+        "train", "--agent", "answer", "--model", "org/model", "--data", str(tmp_path / "train.parquet"), "--out",
+        str(tmp_path / "run"), "--dry-run",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "-m verl.trainer.main_ppo" in done.stdout
+    assert "reward.custom_reward_function.path=" in done.stdout
+    assert not (tmp_path / "run").exists()
+
+
+def test_every_command_has_a_help_line() -> None:
+    assert all(command.callback and command.callback.__doc__ for command in train_app.registered_commands)
