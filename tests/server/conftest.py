@@ -33,7 +33,8 @@ REPLIES = {
 
 @dataclass
 class ModelServer:
-    """`refuse` may return (status, body) for a request's body; `bodies` holds every request, `keys` their keys."""
+    """`refuse` may return (status, body) for a request's body, with status 0 a stream's text; `bodies` holds every
+    request, `keys` their keys."""
 
     replies: dict[str, str] = field(default_factory=lambda: dict(REPLIES))
     refuse: Callable[[dict[str, Any]], tuple[int, Any] | None] = lambda body: None
@@ -52,6 +53,8 @@ class ModelServer:
         self.bodies.append(body)
         self.keys.append(request.headers.get("Authorization"))
         refused = self.refuse(body)
+        if refused and not refused[0]:
+            return web.Response(text=refused[1], content_type="text/event-stream")
         if refused:
             return web.json_response(refused[1], status=refused[0])
         message = {"role": "assistant", "content": self.reply(body)}
@@ -82,7 +85,7 @@ def serving(script: ModelServer) -> Iterator[ModelServer]:
     app = web.Application()
     app.router.add_post("/v1/chat/completions", script.chat)
     app.router.add_get("/v1/models", script.list)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
 
     async def start() -> None:
         await runner.setup()

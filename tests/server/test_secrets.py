@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,9 +25,17 @@ PASSWORD = "planted-pass-42"
 TOKEN = "planted-token-43"
 
 
-def echo(status: int):
+Refuse = Callable[[dict[str, Any]], tuple[int, Any] | None]
+
+
+def echo(status: int) -> Callable[[dict[str, Any]], tuple[int, Any]]:
     """A server that says the key back."""
     return lambda body: (status, {"error": {"message": f"bad key {KEY}: Bearer {KEY}", "param": KEY}})
+
+
+def failing_in_the_middle(body: dict[str, Any]) -> tuple[int, Any] | None:
+    """A server that says the key back in the middle of a stream."""
+    return (0, f"data: {json.dumps(echo(500)(body)[1])}\n\n") if body.get("stream") else None
 
 
 @pytest.mark.parametrize("status", [200, 401, 500])
@@ -50,16 +62,29 @@ def test_planted_keys_appear_nowhere(server: ModelServer, pyrag: Run, tmp_path: 
             assert secret.encode() not in text
 
 
-async def test_reprs_and_traces_of_the_library(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("refuse", [echo(401), echo(200), failing_in_the_middle])
+async def test_reprs_traces_and_logs_of_the_library(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, refuse: Refuse
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    asyncio.get_running_loop().set_debug(True)
     monkeypatch.setenv("PYRAG_API_KEY", KEY)
-    server.refuse = echo(401)
+    server.refuse = refuse
     address = server.url.replace("http://", f"http://user:{PASSWORD}@") + f"?token={TOKEN}"
     shown = []
     for llm in (f"openai:tiny@{server.url}", f"openai:tiny@{address}"):
         async with PyRAG(llm, plan_llm=llm) as rag:
             trace = await rag.aask(QUESTION, keep=True)
             assert trace.error
-            shown += [repr(rag), repr(rag.settings), repr(rag.engines), repr(trace), to_json(trace).decode()]
+            assert f"Bearer {KEY}" in (server.keys[-1] or "") or "user" in llm
+            shown += [
+                caplog.text,
+                repr(rag),
+                repr(rag.settings),
+                repr(rag.engines),
+                repr(trace),
+                to_json(trace).decode(),
+            ]
     for text in shown:
         for secret in (KEY, PASSWORD, TOKEN):
             assert secret not in text
