@@ -5,7 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
+import shutil
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +28,7 @@ from pyrag.retrieval.indexing.update import Progress
 from pyrag.retrieval.indexing.verify import verify_index
 from pyrag.retrieval.vector_files import map_vectors
 
+from ..cli.conftest import environment
 from .embedders import words_embedder
 from .updating import records
 
@@ -90,6 +96,55 @@ def test_another_layout_embeds_nothing_again(tmp_path: Path) -> None:
     assert first | second == whole
     about = read_vector_info(vectors_folder(tmp_path / "ix", read_info(tmp_path / "ix")))
     assert [one.type for one in about.segments] == ["SQ8", "SQ8"]
+
+
+CHILD = """
+import sys, time
+from pyrag.retrieval.faiss_index import Layout
+from pyrag.retrieval.index import update_index
+from pyrag.retrieval.indexing.bm25_part import Bm25Part
+from pyrag.retrieval.indexing.dense_part import DensePart
+from tests.retrieval.embedders import words_embedder
+
+folder, out = sys.argv[1:]
+part = DensePart(words_embedder(), Layout(shards=3))
+update_index([folder], out, lambda progress: print("going", flush=True), parts=(Bm25Part(), part), checkpoint=0)
+print("done", flush=True)
+"""
+
+
+def builder(corpus: Path, index: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, corpus, index], stdout=subprocess.PIPE, text=True, env=environment()
+    )
+
+
+def check_kills(tmp_path: Path, kills: int) -> None:
+    corpus, index = records(tmp_path / "corpus", files=8, each=40), tmp_path / "ix"
+    chance, came = random.Random(kills), 0
+    while came < kills:
+        with builder(corpus, index) as process:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            time.sleep(chance.uniform(0, 0.5))  # reading and building shards take about as long
+            process.kill()
+            came += "done" not in (rest := line + process.stdout.read())
+        if "done" in rest:
+            shutil.rmtree(index)
+    with builder(corpus, index) as process:
+        assert process.communicate(timeout=60)[0].endswith("done\n")
+    build(corpus, tmp_path / "whole", DensePart(words_embedder(), Layout(shards=3)))
+    assert list(vectors_of(index)) == list(vectors_of(tmp_path / "whole"))
+    assert verify_index(index).problems == ()
+
+
+def test_killed_builds_of_shards_end_like_whole_ones(tmp_path: Path) -> None:
+    check_kills(tmp_path, 2)
+
+
+@pytest.mark.slow
+def test_builds_of_shards_killed_twenty_times_end_like_whole_ones(tmp_path: Path) -> None:
+    check_kills(tmp_path, 20)
 
 
 @pytest.mark.slow
