@@ -16,6 +16,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ import pytest
 pytest.importorskip("verl", reason="make test-rl-e2e runs these where verl is installed")
 
 from pyrag_rl.folder import RunFolder, read_lines
-from pyrag_rl.rows import SftWriter, read_rows
+from pyrag_rl.rows import SftWriter, read_rows, write_rows
 from tests.rl import tasks, tiny
 
 pytestmark = pytest.mark.slow
@@ -185,16 +186,20 @@ def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def test_verl_s_own_vllm_rollout_trains_repair_turns(task: tuple[tasks.Task, Path], tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "run")
+    """With an evaluation before, during and after."""
+    folder, held_out = RunFolder(tmp_path / "run"), tmp_path / "eval.parquet"
+    asked = [replace(row, question=f"{row.question} Tell me.", split="eval") for row in read_rows(task[0].data)[:2]]
+    write_rows(held_out, asked)
     done = subprocess.run(
-        command(task, folder.path, "rollout=vllm", "max_steps=2", "gpu_memory=0.1"),
+        command(task, folder.path, "rollout=vllm", "max_steps=2", "gpu_memory=0.1", f"eval_data={held_out}"),
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     steps = folder.read_metrics()
-    assert sorted(steps) == [1, 2]
+    assert sorted(steps) == [0, 1, 2]
+    assert [step for step in steps if any(key.startswith("val-core/bundled/") for key in steps[step])] == [0, 2]
     assert steps[2]["actor/kl_loss"] > 0
-    assert max(step["training/rollout_probs_diff_max"] for step in steps.values()) < 1e-3
+    assert max(steps[step]["training/rollout_probs_diff_max"] for step in (1, 2)) < 1e-3
     assert steps[1]["num_turns/max"] == 4  # some programs failed, and were asked for again
 
 

@@ -56,6 +56,7 @@ def pretrain(
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     torch.manual_seed(seed)
+    torch.set_num_threads(1)  # so small a model gains nothing by more, and they wait for each other
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
     batch = [_tokens(tokenizer, prompt, reply) for prompt, reply in examples]
     longest = max(len(ids) for ids, _ in batch)
