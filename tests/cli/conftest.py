@@ -23,13 +23,17 @@ def environment(**more: str) -> dict[str, str]:
 
 @pytest.fixture
 def pyrag(tmp_path: Path) -> Run:
+    return pyrag_in(tmp_path)
+
+
+def pyrag_in(folder: Path) -> Run:
     def run(*arguments: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [*COMMAND, *arguments],
             input=stdin,
             capture_output=True,
             text=True,
-            cwd=tmp_path,
+            cwd=folder,
             env=environment(**env),
             timeout=60,
         )

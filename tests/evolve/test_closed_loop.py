@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +17,13 @@ import pytest
 
 from pyrag.evolve.records import StepRecord, read
 from pyrag.experience.library import Library
-from tests.cli.conftest import COMMAND, Run, environment, pyrag
+from tests.cli.conftest import COMMAND, Run, environment, pyrag, pyrag_in
 from tests.evolve.town import HARMFUL, INSIGHT, RULE, Town, answer, question, write
 from tests.server.conftest import serving
 
 __all__ = ["pyrag"]
 
+Files = tuple[str, str]  # train, validation
 COMPARISON, BRIDGE = "Which town is larger, East or West of number 99?", "Who is the mayor of the town of number 98?"
 
 
@@ -31,18 +35,45 @@ def town() -> Iterator[Town]:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> tuple[str, str]:
+def files(tmp_path: Path) -> Files:
+    return write_files(tmp_path)
+
+
+def write_files(folder: Path) -> Files:
     train = [question("comparison", 1), question("bridge", 2), question("comparison", 3), question("odd", 4)]
     held_out = [question(kind, number) for kind in ("comparison", "bridge") for number in (50, 51)]
-    return str(write(tmp_path / "train.jsonl", *train)), str(write(tmp_path / "val.jsonl", *held_out))
+    return str(write(folder / "train.jsonl", *train)), str(write(folder / "val.jsonl", *held_out))
 
 
-def options(town: Town, files: tuple[str, str], out: str, *more: str) -> list[str]:
+@dataclass(frozen=True)
+class Learned:
+    """A whole run in `folder`/run, and the town that it learned from; `bodies` is what it had asked by then."""
+
+    folder: Path
+    town: Town
+    summary: dict[str, Any]
+    bodies: list[str]
+
+    @property
+    def records(self) -> list[StepRecord]:
+        return records_of(self.folder / "run")
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Learned]:
+    folder = tmp_path_factory.mktemp("learned")
+    with serving(Town()) as town:
+        assert isinstance(town, Town)
+        summary = evolved(pyrag_in(folder), town, write_files(folder), "run")
+        yield Learned(folder, town, summary, [json.dumps(body, sort_keys=True) for body in town.bodies])
+
+
+def options(town: Town, files: Files, out: str, *more: str) -> list[str]:
     llm = f"openai:tiny@{town.url}"
     return ["evolve", "--train", files[0], "--val", files[1], "--out", out, "--llm", llm, "--json", *more]
 
 
-def evolved(pyrag: Run, town: Town, files: tuple[str, str], out: str, *more: str) -> dict[str, Any]:
+def evolved(pyrag: Run, town: Town, files: Files, out: str, *more: str) -> dict[str, Any]:
     done = pyrag(*options(town, files, out, *more))
     assert done.returncode == 0, done.stderr
     summary: dict[str, Any] = json.loads(done.stdout)
@@ -54,32 +85,25 @@ def records_of(run: Path) -> list[StepRecord]:
         return read(library.records())
 
 
-def test_what_is_learned_answers_questions_that_were_not_seen(
-    pyrag: Run, town: Town, files: tuple[str, str], tmp_path: Path
-) -> None:
-    ask = ("ask", "--method", "hera", "--llm", f"openai:tiny@{town.url}", "--quiet")
-    assert pyrag(*ask, COMPARISON).stdout == "Eastville\n"
-    assert pyrag(*ask, BRIDGE).stdout == "Little Hamlet\n"
-    summary = evolved(pyrag, town, files, "run")
-    assert (summary["before"], summary["after"]) == (0.0, 1.0)
-    with Library.open(tmp_path / "run" / "experience.db") as library:
+def test_what_is_learned_answers_questions_that_were_not_seen(learned: Learned) -> None:
+    ask = ("ask", "--method", "hera", "--llm", f"openai:tiny@{learned.town.url}", "--quiet")
+    taught = (*ask, "--prompts", "run/prompts", "--experience", "run/experience.db")
+    pyrag = pyrag_in(learned.folder)
+    assert [pyrag(*ask, one).stdout for one in (COMPARISON, BRIDGE)] == ["Eastville\n", "Little Hamlet\n"]
+    assert pyrag(*taught, COMPARISON).stdout == f"{answer('comparison', 99)}\n"
+    assert pyrag(*taught, BRIDGE).stdout == f"{answer('bridge', 98)}\n"
+    assert (learned.summary["before"], learned.summary["after"]) == (0.0, 1.0)
+    with Library.open(learned.folder / "run" / "experience.db") as library:
         (entry,) = library.entries()
     assert (entry.insight, entry.profile.type) == (INSIGHT, "comparison")
     assert entry.utility > 0
-    learned = ("--prompts", "run/prompts", "--experience", "run/experience.db")
-    assert pyrag(*ask, *learned, COMPARISON).stdout == f"{answer('comparison', 99)}\n"
-    assert pyrag(*ask, *learned, BRIDGE).stdout == f"{answer('bridge', 98)}\n"
-    assert INSIGHT in (tmp_path / "run" / "report.html").read_text()
 
 
-def test_only_the_prompt_of_the_agent_at_fault_changes_and_can_be_reverted(
-    pyrag: Run, town: Town, files: tuple[str, str], tmp_path: Path
-) -> None:
-    evolved(pyrag, town, files, "run")
-    diff = pyrag("evolve", "diff", "run", "0", "1").stdout
-    assert [line for line in diff.splitlines() if line.startswith("+++")] == [
-        "+++ 0001/methods/hera.answer_generator.rules.txt"
-    ]
+def test_only_the_prompt_of_the_agent_at_fault_changes_and_can_be_reverted(learned: Learned, tmp_path: Path) -> None:
+    shutil.copytree(learned.folder / "run", tmp_path / "run", symlinks=True)
+    pyrag = pyrag_in(tmp_path)
+    diff = pyrag("evolve", "diff", "run").stdout
+    assert re.findall(r"^\+\+\+ (.*)", diff, re.M) == ["0001/methods/hera.answer_generator.rules.txt"]
     assert f"+- {RULE}" in diff
     assert "version 0 now" in pyrag("evolve", "revert", "run", "0").stdout
     assert not (tmp_path / "run" / "prompts" / "methods" / "hera.answer_generator.rules.txt").exists()
@@ -88,53 +112,47 @@ def test_only_the_prompt_of_the_agent_at_fault_changes_and_can_be_reverted(
     assert "no version 9" in refused.stderr
 
 
-def test_a_rule_that_spoils_the_validation_questions_is_refused(
-    pyrag: Run, town: Town, files: tuple[str, str], tmp_path: Path
-) -> None:
-    summary = evolved(pyrag, town, files, "run")
-    assert summary["refused"] == 1
-    last = records_of(tmp_path / "run")[-1]
+def test_a_rule_that_spoils_the_validation_questions_is_refused(learned: Learned) -> None:
+    assert learned.summary["refused"] == 1
+    last = learned.records[-1]
     (update,) = last.updates
     assert (update.lines, update.accepted) == ((HARMFUL,), False)
     assert max(one.f1 for one in last.tried if one.kind == "variant") == 1.0  # it did help the question it was made for
-    assert HARMFUL not in (tmp_path / "run" / "prompts" / "methods" / "hera.answer_generator.rules.txt").read_text()
-    assert "refused" in (tmp_path / "run" / "report.html").read_text()
+    run = learned.folder / "run"
+    assert HARMFUL not in (run / "prompts" / "methods" / "hera.answer_generator.rules.txt").read_text()
+    report = (run / "report.html").read_text()
+    assert HARMFUL in report
+    assert "refused" in report
 
 
-def test_only_mixed_groups_are_reflected_on_and_nothing_is_paid_twice(
-    pyrag: Run, town: Town, files: tuple[str, str], tmp_path: Path
-) -> None:
-    summary = evolved(pyrag, town, files, "run")
-    records = records_of(tmp_path / "run")
-    mixed = [one for one in records if len({sample.f1 >= 0.5 for sample in one.samples}) == 2]
-    assert town.tasks["coach: reflect"] == len(mixed) == 1
-    assert [one.reflected for one in records].count(True) == 1
-    assert town.tasks["coach: vary"] == 3 * 5  # three first guesses failed; five axes
-    bodies = [json.dumps(body, sort_keys=True) for body in town.bodies]
-    assert summary["calls"] == len(bodies)
-    assert len(set(bodies)) == len(bodies)
+def test_only_mixed_groups_are_reflected_on_and_nothing_is_paid_twice(learned: Learned) -> None:
+    mixed = [one for one in learned.records if len({sample.f1 >= 0.5 for sample in one.samples}) == 2]
+    assert learned.town.tasks["coach: reflect"] == len(mixed) == 1
+    assert [one.reflected for one in learned.records].count(True) == 1
+    assert learned.town.tasks["coach: vary"] == 3 * 5  # three first guesses failed; five axes
+    assert learned.summary["calls"] == len(learned.bodies) == len(set(learned.bodies))
 
 
 def test_a_run_that_was_killed_ends_like_one_that_was_not(
-    pyrag: Run, town: Town, files: tuple[str, str], tmp_path: Path
+    pyrag: Run, town: Town, files: Files, tmp_path: Path, learned: Learned
 ) -> None:
-    whole = evolved(pyrag, town, files, "whole")
-    town.slow, before = 0.02, len(town.bodies)
+    town.slow = 0.02
+    whole = learned.summary
     for share in (0.2, 0.5, 0.8):  # of the requests that the whole run made
         child = subprocess.Popen(
             [*COMMAND, *options(town, files, "killed")], cwd=tmp_path, env=environment(), stdout=subprocess.DEVNULL
         )
-        _wait_until(lambda share=share: len(town.bodies) - before >= share * whole["calls"], child)
+        _wait_until(lambda share=share: len(town.bodies) >= share * whole["calls"], child)
         child.send_signal(signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL
     assert evolved(pyrag, town, files, "killed") == whole
-    one, other = (tmp_path / name for name in ("whole", "killed"))
+    one, other = learned.folder / "run", tmp_path / "killed"
     assert records_of(one) == records_of(other)
     assert _tree(one / "prompts-versions") == _tree(other / "prompts-versions")
     assert (one / "prompts").readlink() == (other / "prompts").readlink()
     with Library.open(one / "experience.db") as library, Library.open(other / "experience.db") as copy:
         assert library.entries() == copy.entries()
-    assert len(town.bodies) - before <= whole["calls"] + 3 * 8  # what was in flight at a kill is asked again
+    assert len(town.bodies) <= whole["calls"] + 3 * 8  # what was in flight at a kill is asked again
 
 
 def _wait_until(reached: Any, child: subprocess.Popen[bytes]) -> None:
@@ -151,13 +169,12 @@ def _tree(folder: Path) -> dict[str, str]:
 
 
 def test_a_budget_ends_a_run_with_what_is_done_and_a_larger_one_goes_on(
-    pyrag: Run, town: Town, files: tuple[str, str], tmp_path: Path
+    pyrag: Run, town: Town, files: Files, tmp_path: Path, learned: Learned
 ) -> None:
-    whole = evolved(pyrag, town, files, "whole")
-    before = len(town.bodies)
+    whole = learned.summary
     limit = whole["calls"] // 2
     stopped = evolved(pyrag, town, files, "run", "--max-calls", str(limit))
-    assert len(town.bodies) - before <= stopped["calls"] == limit  # those under way at the end were given up
+    assert len(town.bodies) <= stopped["calls"] == limit  # those under way at the end were given up
     assert f"budget of {limit} model calls is spent" in stopped["stopped"]
     assert 0 < stopped["steps"] < stopped["of"]
     assert stopped["entries"] == len(records_of(tmp_path / "run")) - 1 == 1
@@ -178,7 +195,7 @@ def test_a_budget_ends_a_run_with_what_is_done_and_a_larger_one_goes_on(
     ],
 )
 def test_what_cannot_be_learned_from_is_refused_in_one_sentence(
-    pyrag: Run, town: Town, files: tuple[str, str], tmp_path: Path, more: tuple[str, str], said: str
+    pyrag: Run, town: Town, files: Files, tmp_path: Path, more: tuple[str, str], said: str
 ) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").touch()
@@ -189,19 +206,17 @@ def test_what_cannot_be_learned_from_is_refused_in_one_sentence(
     assert town.bodies == []
 
 
-def test_a_run_goes_on_with_its_own_options_only(pyrag: Run, town: Town, files: tuple[str, str]) -> None:
+def test_a_run_goes_on_with_its_own_options_only(pyrag: Run, town: Town, files: Files) -> None:
     evolved(pyrag, town, files, "run", "--max-calls", "5")
     done = pyrag(*options(town, files, "run", "--group", "6"))
     assert done.returncode == 2
     assert "config.group 4, not 6" in done.stderr
 
 
-def test_a_server_that_fails_stops_the_run_and_loses_nothing(pyrag: Run, town: Town, files: tuple[str, str]) -> None:
-    whole = evolved(pyrag, town, files, "whole")
-    before = len(town.bodies)
-    town.refuse = lambda body: (400, {"error": {"message": "no"}}) if len(town.bodies) - before > 40 else None
+def test_a_server_that_fails_stops_the_run_and_loses_nothing(pyrag: Run, town: Town, files: Files) -> None:
+    town.refuse = lambda body: (400, {"error": {"message": "no"}}) if len(town.bodies) > 40 else None
     done = pyrag(*options(town, files, "run"))
     assert done.returncode == 3
     assert "goes on from here" in done.stderr
     town.refuse = lambda body: None
-    assert evolved(pyrag, town, files, "run")["after"] == whole["after"] == 1.0
+    assert evolved(pyrag, town, files, "run")["after"] == 1.0
