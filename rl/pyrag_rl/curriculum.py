@@ -1,0 +1,257 @@
+"""Stages of training, one after the other (PyRAG: Answer, Plan, Decompose; OPERA: Plan, Analysis-Answer, Rewrite).
+
+    start ── evaluate ── stage 1: train, export, evaluate ── stage 2: … ── report
+
+Each stage meets the agents that the stages before it made: they are served while it trains, and its rows may be built
+from questions that they run (`build`). A stage after which fewer held-out questions come out right ends the curriculum,
+with its adapter kept and not used. All that is done is noted in OUT/curriculum.json, so that the same command goes on
+after a kill: a run of training or of `pyrag bench` that was under way goes on itself.
+
+What trains, serves and asks is handed in (`Hands`); `pyrag_rl.curriculum_hands` has the real ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyrag.errors import ConfigError, PyRAGError
+from pyrag.evaluation.runs import write_json
+from pyrag_rl.config import Agent, Algorithm, TrainConfig, as_values, load_config, make_config, read_yaml
+
+NOTES = "curriculum.json"
+
+
+class WorseError(PyRAGError):
+    """A stage made things worse."""
+
+    kind = "training"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """`data` is a Parquet file; `build` names the task whose rows are built from a run of the agents so far."""
+
+    name: str
+    agent: Agent
+    algorithm: Algorithm = "grpo"
+    data: str = ""
+    build: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)  # of `TrainConfig`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Questions:
+    """What `pyrag bench` asks: options of the command by their names."""
+
+    data: str
+    sets: tuple[str, ...]
+    split: str = ""
+    limit: int | None = None
+    method: str = "pyrag"
+    retriever: str | None = None
+    concurrency: int = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """Where agents are served while they are frozen; models beyond the first take the ports that follow."""
+
+    port: int = 8000
+    gpus: str = ""  # CUDA_VISIBLE_DEVICES of the servers
+    tensor_parallel: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curriculum:
+    """`shared`: one adapter that every stage trains on; else each agent has its own."""
+
+    model: str
+    stages: tuple[Stage, ...]
+    evaluation: Questions
+    out: str = ""
+    practice: Questions | None = None  # the questions that `build` has the agents run
+    shared: bool = True
+    tolerance: float = 0.0
+    serving: Serving = Serving()
+
+    def __post_init__(self) -> None:
+        names = [stage.name for stage in self.stages]
+        if not names or len(set(names)) < len(names):
+            raise ConfigError("a curriculum needs stages, each with a name of its own")
+        for stage in self.stages:
+            if bool(stage.data) == bool(stage.build):
+                raise ConfigError(f"stage {stage.name} needs either data, a Parquet file, or build, a task")
+            if stage.build and self.practice is None:
+                raise ConfigError(f"stage {stage.name} builds its rows from a run: say under practice what is asked")
+
+
+@dataclass(slots=True)
+class Done:
+    """What is known of a stage. Scores are exact match on the held-out questions, from 0 to 1."""
+
+    name: str
+    before: float
+    after: float | None = None
+    adapter: str = ""
+
+
+# Settings of `pyrag.Settings` under which agents answer, while the servers run.
+Served = AbstractContextManager[dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """What a curriculum does things with.
+
+    Args:
+        train: trains a config to its end and returns its exported adapter.
+        serve: runs models with their adapters (agent → model and adapter, "" for the base).
+        ask: runs `pyrag bench` in a folder under settings and returns the exact match.
+        build: writes the rows of a task from a run.
+    """
+
+    train: Callable[[TrainConfig], Path]
+    serve: Callable[[Curriculum, Mapping[str, tuple[str, str]]], Served]
+    ask: Callable[[Questions, Mapping[str, str], Path], float]
+    build: Callable[[str, Path, Path], None]
+
+
+def load_curriculum(file: Path, out: str) -> Curriculum:
+    """Raises `ConfigError` where the file is no curriculum."""
+    import msgspec
+
+    values = {**read_yaml(file), "out": out}
+    try:
+        return msgspec.convert(values, Curriculum)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{file}: {error}") from error
+
+
+def run(curriculum: Curriculum, hands: Hands, console: Callable[[str], None] = print) -> list[Done]:
+    """Runs what is not done yet; returns all stages. Raises `WorseError`, and what a stage's training raises."""
+    return _Run(curriculum, hands, console).all_stages()
+
+
+class _Run:
+    def __init__(self, curriculum: Curriculum, hands: Hands, console: Callable[[str], None]) -> None:
+        self.curriculum, self.hands, self.console = curriculum, hands, console
+        self.out = Path(curriculum.out)
+        self.out.mkdir(parents=True, exist_ok=True)
+        self.done = _noted(self.out / NOTES, curriculum)
+        self.adapters: dict[str, tuple[str, str]] = {}
+
+    def all_stages(self) -> list[Done]:
+        for stage in self.curriculum.stages:
+            done = self._of(stage)
+            if done.after is None:
+                self._train(stage, done)
+            self._judge(done)
+            self._adopt(stage, done)
+        return self.done
+
+    def _of(self, stage: Stage) -> Done:
+        """The stage's notes; its `before` is the `after` of the stage before, as nothing changed in between."""
+        found = next((one for one in self.done if one.name == stage.name), None)
+        if found is None:
+            last = self.done[-1].after if self.done else None
+            found = Done(stage.name, self._score("start") if last is None else last)
+            self.done.append(found)
+            self._note()
+        return found
+
+    def _train(self, stage: Stage, done: Done) -> None:
+        self.console(f"stage {stage.name}: exact match {_percent(done.before)} before")
+        with self.hands.serve(self.curriculum, self.adapters) as frozen:
+            config = self._config(stage, self._rows(stage, frozen), frozen)
+            done.adapter = str(self.hands.train(config))
+        before = dict(self.adapters)
+        self._adopt(stage, done)
+        done.after = self._score(stage.name)
+        self.adapters = before
+        self._note()
+        self.console(f"stage {stage.name}: exact match {_percent(done.after)} after")
+
+    def _judge(self, done: Done) -> None:
+        assert done.after is not None
+        if done.after < done.before - self.curriculum.tolerance:
+            good = next((one.adapter for one in reversed(self.done) if one is not done), "") or "the model as it was"
+            raise WorseError(
+                f"stage {done.name} made things worse: exact match {_percent(done.before)} before and "
+                f"{_percent(done.after)} after it. Its adapter is kept in {done.adapter}, the last good one is {good}: "
+                f"look at {self.out / done.name / 'report.html'}, then change the stage and remove its entry from "
+                f"{self.out / NOTES}, or allow it with a larger tolerance"
+            )
+
+    def _adopt(self, stage: Stage, done: Done) -> None:
+        model = self._model(stage)
+        agents = ("answer", "plan", "decompose", "rewrite") if self.curriculum.shared else (stage.agent,)
+        self.adapters |= dict.fromkeys(agents, (model, done.adapter))
+
+    def _model(self, stage: Stage) -> str:
+        return str(stage.settings.get("model", self.curriculum.model))
+
+    def _rows(self, stage: Stage, frozen: Mapping[str, str]) -> Path:
+        if stage.data:
+            return Path(stage.data)
+        practice, rows = self.out / f"{stage.name}-practice", self.out / f"{stage.name}.parquet"
+        assert self.curriculum.practice is not None
+        self.hands.ask(self.curriculum.practice, frozen, practice)
+        self.hands.build(stage.build, practice, rows)
+        return rows
+
+    def _config(self, stage: Stage, rows: Path, frozen: Mapping[str, str]) -> TrainConfig:
+        own = load_config(stage.agent, stage.algorithm, model=self._model(stage))
+        values = {**as_values(own), **stage.settings}
+        start = self.adapters.get(stage.agent, ("", ""))[1] if self.curriculum.shared else ""
+        retriever = self.curriculum.evaluation.retriever
+        runtime = {**values["runtime"], **({"retriever": retriever} if retriever else {}), **frozen}
+        fixed = {"adapter": start or None, "data": str(rows), "out": str(self.out / stage.name), "runtime": runtime}
+        return make_config({**values, **fixed})
+
+    def _score(self, name: str) -> float:
+        with self.hands.serve(self.curriculum, self.adapters) as settings:
+            return self.hands.ask(self.curriculum.evaluation, settings, self.out / f"{name}-evaluation")
+
+    def _note(self) -> None:
+        write_json(
+            self.out / NOTES, {"curriculum": _identity(self.curriculum), "stages": [asdict(one) for one in self.done]}
+        )
+
+
+def _noted(path: Path, curriculum: Curriculum) -> list[Done]:
+    """The stages that earlier sessions noted. Raises `ConfigError` where they were of another curriculum."""
+    import msgspec
+
+    if not path.is_file():
+        return []
+    noted = msgspec.json.decode(path.read_bytes())
+    if noted["curriculum"] != _identity(curriculum):
+        raise ConfigError(
+            f"{path.parent} holds another curriculum (another model, stages or evaluation): choose another --out"
+        )
+    return [msgspec.convert(one, Done) for one in noted["stages"]]
+
+
+def _identity(curriculum: Curriculum) -> Any:
+    """What must not change between sessions: what is measured, on which model, and the order of the stages."""
+    import msgspec
+
+    evaluation = {key: value for key, value in asdict(curriculum.evaluation).items() if key != "concurrency"}
+    stages = [stage.name for stage in curriculum.stages]
+    whole = {"model": curriculum.model, "stages": stages, "evaluation": evaluation}
+    return msgspec.json.decode(msgspec.json.encode(whole))  # as it will be read back
+
+
+def _percent(score: float | None) -> str:
+    return "–" if score is None else f"{100 * score:.1f}"
+
+
+def table(done: Sequence[Done]) -> str:
+    from pyrag.evaluation.tables import Table
+
+    rows = [(one.name, _percent(one.before), _percent(one.after), one.adapter) for one in done]
+    return str(Table(("stage", "EM before", "after", "adapter"), rows))

@@ -1,0 +1,200 @@
+"""The order of a curriculum, what each stage meets, and how it goes on after a kill.
+
+`ScriptedHands` stand in for verl, vLLM and benchmarks of hours: they note what they are asked and reply from a script.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("yaml")
+
+from pyrag.errors import ConfigError
+from pyrag_rl.config import TrainConfig, read_yaml
+from pyrag_rl.curriculum import NOTES, Curriculum, Hands, Questions, WorseError, load_curriculum, run, table
+from pyrag_rl.curriculum_hands import bench_line, exact_match, settings_of
+
+CONFIGS = Path(__file__).parents[2] / "rl" / "configs"
+
+
+class KilledError(Exception):
+    """What the process that runs a curriculum dies of here."""
+
+
+@dataclass
+class ScriptedHands:
+    scores: list[float]
+    killed_at: str = ""  # "train" or "ask" of the next call
+    trained: list[TrainConfig] = field(default_factory=list)
+    served: list[Mapping[str, tuple[str, str]]] = field(default_factory=list)
+    asked: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
+    built: list[tuple[str, str, str]] = field(default_factory=list)
+    running: int = 0
+
+    def hands(self) -> Hands:
+        return Hands(self.train, self.serve, self.ask, self.build)
+
+    def train(self, config: TrainConfig) -> Path:
+        assert self.running, "the frozen agents must be served while a stage trains"
+        self._die("train")
+        self.trained.append(config)
+        return Path(config.out) / "adapter"
+
+    @contextmanager
+    def serve(self, curriculum: Curriculum, adapters: Mapping[str, tuple[str, str]]) -> Iterator[dict[str, str]]:
+        self.served.append(dict(adapters))
+        self.running += 1
+        try:
+            models = [curriculum.model, *(model for model, _ in adapters.values())]
+            yield settings_of(curriculum.model, adapters, dict.fromkeys(models, 8000))
+        finally:
+            self.running -= 1
+
+    def ask(self, questions: Questions, settings: Mapping[str, str], out: Path) -> float:
+        self._die("ask")
+        self.asked.append((out.name, dict(settings)))
+        return 0.0 if out.name.endswith("practice") else self.scores.pop(0)
+
+    def build(self, task: str, run: Path, out: Path) -> None:
+        self.built.append((task, run.name, out.name))
+
+    def _die(self, at: str) -> None:
+        if self.killed_at == at:
+            self.killed_at = ""
+            raise KilledError
+
+
+def curriculum(name: str, out: Path) -> Curriculum:
+    return load_curriculum(CONFIGS / f"{name}.yaml", str(out))
+
+
+def test_pyrag_s_stages_go_on_from_one_another(tmp_path: Path) -> None:
+    scripted = ScriptedHands([0.2, 0.3, 0.35, 0.4])
+    done = run(curriculum("curriculum", tmp_path), scripted.hands(), lambda _: None)
+    assert [(one.name, one.before, one.after) for one in done] == [
+        ("answer", 0.2, 0.3),
+        ("plan", 0.3, 0.35),
+        ("decompose", 0.35, 0.4),
+    ]
+    answer, plan, decompose = scripted.trained
+    assert (answer.adapter, plan.adapter) == (None, str(tmp_path / "answer" / "adapter"))
+    assert decompose.adapter == str(tmp_path / "plan" / "adapter")
+    assert (answer.learning_rate, plan.learning_rate, decompose.group_size) == (1e-6, 3e-6, 4)
+    frozen = "openai:plan@http://127.0.0.1:8000/v1"  # all agents are the model of the stage before
+    assert {decompose.runtime[key] for key in ("llm", "plan_llm")} == {frozen}
+    assert plan.runtime["topk"] == 5  # the packaged config's own runtime stays
+    assert [name for name, _ in scripted.asked] == [
+        "start-evaluation",
+        "answer-evaluation",
+        "plan-evaluation",
+        "decompose-evaluation",
+    ]
+    assert scripted.asked[-1][1]["llm"] == "openai:decompose@http://127.0.0.1:8000/v1"
+    assert "decompose" in table(done)
+
+
+def test_opera_s_later_stages_learn_from_what_their_predecessors_ran(tmp_path: Path) -> None:
+    scripted = ScriptedHands([0.1, 0.2, 0.3, 0.4])
+    run(curriculum("mapgrpo", tmp_path), scripted.hands(), lambda _: None)
+    assert scripted.built == [
+        ("analysis", "answer-practice", "answer.parquet"),
+        ("rewrite", "rewrite-practice", "rewrite.parquet"),
+    ]
+    plan, answer, rewrite = scripted.trained
+    assert [config.algorithm for config in scripted.trained] == ["mapgrpo"] * 3
+    assert plan.prescored == "data/prescored.jsonl"
+    assert answer.adapter is None  # each agent has an adapter of its own
+    assert rewrite.model == "Qwen/Qwen2.5-3B-Instruct"
+    practised = dict(scripted.asked)["answer-practice"]
+    assert practised["plan_llm"] == "openai:plan@http://127.0.0.1:8000/v1"
+    assert practised["llm"] == "openai:Qwen/Qwen2.5-7B-Instruct@http://127.0.0.1:8000/v1"
+    assert set(scripted.served[-1]) == {"plan", "answer", "rewrite"}
+
+
+def test_a_stage_that_makes_things_worse_ends_it_and_is_not_used(tmp_path: Path) -> None:
+    scripted = ScriptedHands([0.2, 0.3, 0.25])
+    with pytest.raises(WorseError, match=r"stage plan made .* 30\.0 before and 25\.0 after.*answer/adapter"):
+        run(curriculum("curriculum", tmp_path), scripted.hands(), lambda _: None)
+    assert len(scripted.trained) == 2
+    again = ScriptedHands([])
+    with pytest.raises(WorseError):  # nothing is trained or measured again to say so
+        run(curriculum("curriculum", tmp_path), again.hands(), lambda _: None)
+    assert (again.trained, again.asked) == ([], [])
+    allowed = ScriptedHands([0.4])
+    run(replace(curriculum("curriculum", tmp_path), tolerance=0.06), allowed.hands(), lambda _: None)
+    assert [config.agent for config in allowed.trained] == ["decompose"]
+
+
+@pytest.mark.parametrize("at", ["train", "ask"])
+def test_a_killed_curriculum_goes_on_where_it_was(at: str, tmp_path: Path) -> None:
+    first = ScriptedHands([0.2, 0.3])
+    plans = curriculum("curriculum", tmp_path)
+    hands = first.hands()
+
+    def told(line: str) -> None:
+        if line.startswith("stage plan"):
+            first.killed_at = at
+
+    with pytest.raises(KilledError):
+        run(plans, hands, told)
+    trained = len(first.trained)
+    second = ScriptedHands([0.35, 0.4])
+    done = run(plans, second.hands(), lambda _: None)
+    assert [one.after for one in done] == [0.3, 0.35, 0.4]
+    assert [config.agent for config in second.trained] == [
+        "plan",
+        "decompose",
+    ]
+    assert trained == (1 if at == "train" else 2)
+
+
+def test_another_curriculum_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+    run(curriculum("curriculum", tmp_path), ScriptedHands([0.1] * 4).hands(), lambda _: None)
+    with pytest.raises(ConfigError, match="holds another curriculum"):
+        run(curriculum("mapgrpo", tmp_path), ScriptedHands([]).hands(), lambda _: None)
+    assert len(json.loads((tmp_path / NOTES).read_text())["stages"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"stages": []}, "needs stages"),
+        ({"stages": [{"name": "a", "agent": "answer"}]}, "either data, a Parquet file, or build"),
+        ({"stages": [{"name": "a", "agent": "answer", "build": "analysis"}], "practice": None}, "under practice"),
+        ({"stages": [{"name": "a", "agent": "anwser", "data": "x"}]}, "Invalid enum value"),
+    ],
+)
+def test_what_is_no_curriculum_is_said(change: Mapping[str, Any], said: str, tmp_path: Path) -> None:
+    import yaml
+
+    file = tmp_path / "x.yaml"
+    file.write_text(yaml.safe_dump({**read_yaml(CONFIGS / "mapgrpo.yaml"), **change}))
+    with pytest.raises(ConfigError, match=said):
+        load_curriculum(file, str(tmp_path))
+
+
+def test_an_evaluation_is_pyrag_bench_itself(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    questions = Questions(data=str(tmp_path / "data"), sets=("toy",), method="vanilla", limit=1)
+    folder = tmp_path / "data" / "toy"
+    folder.mkdir(parents=True)
+    (folder / "questions.jsonl").write_text(
+        '{"id": "1", "question": "Who wrote Dracula?", "answers": ["Bram Stoker"]}\n'
+    )
+    (folder / "corpus.jsonl").write_text(
+        '{"id": "p", "title": "Dracula", "text": "Dracula was written by Bram Stoker."}\n'
+    )
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", "from pyrag.cli import main; main()", *bench_line(questions, out)]
+    subprocess.run(command, check=True, env={**os.environ, "PYRAG_LLM": "embedded"}, capture_output=True)
+    assert exact_match(out) == 1.0
