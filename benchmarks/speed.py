@@ -5,6 +5,7 @@ in the same run, as a ratio:
 
     executor    against a walker, written by hand, that awaits the same calls along the same dependencies and does
                 nothing else; and its wall time against the longest chain of waits
+    streaming   a question whose program runs while it is written, at 50 tokens a second, against one that waits for it
     sandbox     against `exec` of the same program in this process
     retrieval   against bare tantivy (its own query parser, default ranking) over the same passages
 
@@ -23,17 +24,22 @@ from statistics import median
 from typing import Any
 
 from benchmarks.harness_adapter import cpu_seconds
+from pyrag.agents.llm import LLMPlanner
+from pyrag.agents.prompts import load_prompts
 from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading
 from pyrag.config import Settings
 from pyrag.engines import Engines
 from pyrag.evaluation.suite import FIVE, open_set
 from pyrag.evaluation.tables import Table
+from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.retrieval.bundled import BundledRetriever, bundled_passages
 from pyrag.runtime import answer_question
 from pyrag.trace import Passage, Usage
 from pyrag_sandbox import Call, Sandbox
 
+SAMPLING = Sampling()
 MODEL, RETRIEVER = 0.05, 0.0125  # seconds a call; a quarter of a small served model's
+TOKENS = 50  # a second, of a planner that shows what it writes; four characters each
 LEVELS = (1, 8, 32, 128)
 
 
@@ -80,13 +86,14 @@ class Scripted:
 
     name = "scripted"
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, seconds: float = MODEL) -> None:
         self._scenario = scenario
+        self._seconds = seconds
         self.calls = 0
 
     async def _model(self) -> Usage:
         self.calls += 1
-        await asyncio.sleep(MODEL)
+        await asyncio.sleep(self._seconds)
         return Usage(model_calls=1)
 
     async def decompose(self, question: str) -> Decomposition:
@@ -201,6 +208,50 @@ class Versus:
         return self.ours / self.theirs
 
 
+class Writer:
+    """A chat model that always writes the same, as fast as `TOKENS` says."""
+
+    name = "writer"
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = SAMPLING) -> Reply:
+        return await self.stream(messages, sampling, lambda _: None)
+
+    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
+        began = time.perf_counter()
+        for number, start in enumerate(range(0, len(self._text), 4), start=1):
+            await asyncio.sleep(max(0.0, began + number / TOKENS - time.perf_counter()))
+            on_text(self._text[start : start + 4])
+        return Reply(self._text)
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+
+async def streaming_gain(scenario: Scenario, questions: int = 4) -> Versus:
+    """Median seconds a question, where any other reply than the program has 20 tokens. Nothing that is begun ahead may
+    be in vain."""
+    engine = Scripted(scenario, 20 / TOKENS)
+    planner = LLMPlanner(Writer(f"```python\n{scenario.program}\n```"), load_prompts(None))
+    engines = Engines(Agents("scripted", engine, planner, engine), engine, Sandbox())
+
+    async def seconds(stream: bool) -> float:
+        async def ask(number: int) -> None:
+            trace = await answer_question(f"{scenario.name} {number}?", engines, Settings(stream=stream))
+            assert trace.error is None
+            assert trace.usage.unused_calls + trace.usage.unused_retrievals == 0
+
+        await ask(0)  # the sandbox is up
+        return (await measured(ask, questions, 1))[0]
+
+    try:
+        return Versus(f"streaming, {scenario.name}", "s/question", await seconds(True), "waiting", await seconds(False))
+    finally:
+        await engines.aclose()
+
+
 async def sandbox_cost(runs: int = 200) -> list[Versus]:
     """Milliseconds a run of a small program, warm and from a cold start, and the same without any wall."""
     source = 'names = [shout(w) for w in ("a", "b", "c")]\nfinal_answer = ", ".join(names)'
@@ -298,7 +349,8 @@ def versus_table(found: Sequence[Versus]) -> Table:
 
 async def run(levels: Sequence[int], rounds: int) -> tuple[list[Load], list[Versus]]:
     loads = [await load(scenario, level, rounds) for scenario in SCENARIOS for level in levels]
-    return loads, [*await sandbox_cost(), await retrieval_rate()]
+    streaming = [await streaming_gain(scenario) for scenario in SCENARIOS]
+    return loads, [*streaming, *await sandbox_cost(), await retrieval_rate()]
 
 
 def main() -> None:
