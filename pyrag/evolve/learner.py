@@ -20,7 +20,7 @@ from pyrag.evolve import insights, mutation, rope
 from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.prompt_versions import PromptVersions, learners
 from pyrag.evolve.records import Failure, Kind, StepRecord, Tried, Update, written
-from pyrag.evolve.trajectories import Players, Trajectory
+from pyrag.evolve.trajectories import Players, Trajectory, together
 from pyrag.evolve.transcript import transcript
 from pyrag.evolve.validation import Validator
 from pyrag.experience.library import Draft, Library
@@ -98,8 +98,8 @@ class Learner:
     async def _sample(self, step: _Step) -> None:
         """Algorithm 2, lines 3 to 9."""
         lessons = self._library.retrieve(step.profile)
-        samples = range(self._config.group)
-        topologies = [await step.players.orchestrate(step.question, lessons, sample) for sample in samples]
+        sampled = (step.players.orchestrate(step.question, lessons, one) for one in range(self._config.group))
+        topologies = await together(sampled, step.players.settings.concurrency)
         step.group = await step.players.run_all(step.question, topologies)
         for one in step.group:
             step.saw("sample", one)
