@@ -68,7 +68,7 @@ class LLMCoach(PromptedAgent):
 
     async def _say(self, task: str, values: Mapping[str, str], schema: Schema, parse: Callable[[str], T]) -> T:
         talk = self.talk(f"evolve.{task}", values, schema, system="evolve")
-        return await self.asked(talk, parse, "evolve.retry", RETRIES)
+        return await self.asked(talk, parse, "hera.retry", RETRIES)
 
 
 def _listed(texts: Sequence[str]) -> str:

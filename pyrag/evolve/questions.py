@@ -11,8 +11,6 @@ from pyrag.evaluation.datasets import Question, read_questions
 from pyrag.evaluation.metrics import normalise
 from pyrag.evaluation.suite import digest, sample
 
-VALIDATION_SHARE = "0.2"
-
 
 @dataclass(frozen=True, slots=True)
 class Split:
