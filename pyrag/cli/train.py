@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pyrag.cli import train_data
+from pyrag.cli import train_data, train_runs
 
 train_app = typer.Typer(
     help="Train an agent by verl, with rewards from the pipeline that answers users.", rich_markup_mode=None
@@ -15,6 +15,8 @@ train_app = typer.Typer(
 
 train_app.command("data")(train_data.data)
 train_app.command("prescore")(train_data.prescore)
+train_app.command("curriculum")(train_runs.curriculum)
+train_app.command("report")(train_runs.report)
 
 Run = Annotated[Path, typer.Argument(help="The run folder: the --out of pyrag train.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

@@ -1,0 +1,51 @@
+"""`pyrag train curriculum` and `pyrag train report`: runs one after the other, and how a run learned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def curriculum(
+    file: Annotated[Path, typer.Argument(metavar="CONFIG", help="A YAML file, as rl/configs/curriculum.yaml.")],
+    out: Annotated[str, typer.Option("--out", "-o", help="The folder of all stages; one that is there goes on.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the stages, start nothing.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the stages as JSON.")] = False,
+) -> None:
+    """Train agents in stages, each going on from the one before and measured before and after."""
+    from pyrag_rl.curriculum import load_curriculum, run, table
+    from pyrag_rl.curriculum_hands import hands
+
+    plan = load_curriculum(file, out)
+    if dry_run:
+        for stage in plan.stages:
+            rows = stage.data or f"built for {stage.build} from {out}/{stage.name}-practice"
+            print(f"{stage.name}: {stage.agent} by {stage.algorithm} on {rows} → {out}/{stage.name}")
+        return
+    done = run(plan, hands(), lambda line: print(line, flush=True))
+    if json:
+        import msgspec
+
+        print(msgspec.json.encode(done).decode())
+    else:
+        print(table(done))
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="The run folder: the --out of pyrag train.")],
+    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, write nothing.")] = False,
+) -> None:
+    """Write RUN/report.html: reward, its parts, error reasons, KL, lengths, sample completions and traces."""
+    from pyrag_rl.report import read_learning, summary, write_report
+
+    if json:
+        import msgspec
+
+        table = summary(read_learning(run))
+        print(msgspec.json.encode([dict(zip(table.header, row, strict=True)) for row in table.rows]).decode())
+        return
+    path = write_report(run)
+    print(summary(read_learning(run)))
+    print(f"\n{path}")

@@ -1,0 +1,200 @@
+"""`RUN/report.html`: how a run learned, from verl's metrics and our scores, with sample completions and their traces.
+
+Read while the run goes on or after it; scores are added up line by line, so that a long run fits into memory. A step is
+that of verl's trainer, counted from 1: a score notes how many steps had made the weights that wrote its completion.
+Left out: what TensorBoard and Weights & Biases show of verl's other metrics.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from pyrag.errors import DataError
+from pyrag.evaluation import svg
+from pyrag.evaluation.report_html import document, plots_html, table_html
+from pyrag.evaluation.tables import Table
+from pyrag_rl.config import TrainConfig, saved_config
+from pyrag_rl.folder import RunFolder, read_lines
+from pyrag_rl.score import KEYS
+
+PARTS = tuple(key for key in KEYS if key not in ("score", "calls", "seconds", "error", "infra"))
+_METRICS = {
+    "actor/kl_loss": "KL to the start",
+    "response_length/mean": "tokens of a completion",
+    "actor/entropy": "entropy",
+    "actor/grad_norm": "gradient norm",
+    "train/loss": "loss",  # of supervised fine-tuning
+    "timing_s/step": "seconds a step",
+}
+_SHOWN = 4  # completions of the last step, best and worst
+
+
+@dataclass(slots=True)
+class StepScores:
+    """Sums over the completions of a step, and how often each reason came up."""
+
+    count: int = 0
+    sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        self.count += 1
+        for key in ("score", *PARTS):
+            self.sums[key] += line.get(key, 0.0)
+        self.reasons[line["reason"]] += 1
+
+    def mean(self, key: str) -> float:
+        return self.sums[key] / self.count
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """A run's course. `train` and `held` (the evaluation set's) are by step, `metrics` are verl's."""
+
+    folder: RunFolder
+    config: TrainConfig
+    metrics: dict[int, dict[str, float]]
+    train: dict[int, StepScores]
+    held: dict[int, StepScores]
+
+
+def read_learning(run: Path) -> Learning:
+    """Raises `DataError` where the folder holds no run, or one that has done nothing yet."""
+    folder = RunFolder(run)
+    if not folder.config.is_file():
+        raise DataError(f"{run} is no run folder: pass the --out of pyrag train")
+    train: dict[int, StepScores] = defaultdict(StepScores)
+    held: dict[int, StepScores] = defaultdict(StepScores)
+    for line in _scores(folder):
+        if line["split"] == "train":
+            train[(line["step"] or 0) + 1].add(line)
+        else:
+            held[line["step"] or 0].add(line)
+    metrics = folder.read_metrics()
+    if not metrics and not train:
+        raise DataError(f"{run} has no finished step yet: look again when pyrag train has told of one")
+    return Learning(
+        folder, saved_config(folder.config), metrics, dict(sorted(train.items())), dict(sorted(held.items()))
+    )
+
+
+def _scores(folder: RunFolder) -> Iterator[dict[str, Any]]:
+    import msgspec
+
+    decoder = msgspec.json.Decoder(dict[str, Any])
+    for path in sorted(folder.scores.glob("*.jsonl")):
+        with path.open("rb") as file:
+            for line in file:
+                if line.endswith(b"\n"):  # else it is being written
+                    yield decoder.decode(line)
+
+
+def write_report(run: Path) -> Path:
+    """Writes the page and returns its path. Raises `DataError`."""
+    learning = read_learning(run)
+    path = learning.folder.path / "report.html"
+    scratch = path.with_name(f".{path.name}")
+    scratch.write_text(page(learning), encoding="utf-8")
+    scratch.replace(path)
+    return path
+
+
+def page(learning: Learning) -> str:
+    config = learning.config
+    head = f"{config.agent} agent, {config.algorithm}, {config.model}, {len(learning.metrics)} steps"
+    parts = [f"<p>{escape(head)}</p>", table_html(summary(learning))]
+    if learning.train:
+        parts += ["<h2>Reward</h2>", _rewards(learning), "<h2>Why completions scored nothing</h2>", _reasons(learning)]
+    parts += ["<h2>Training</h2>", plots_html(list(_metric_plots(learning)))]
+    parts += ["<h2>Completions of the last step</h2>", _rollouts(learning), _traces(learning)]
+    return document(f"Training: {learning.folder.path.resolve().name}", "\n".join(parts))
+
+
+def summary(learning: Learning) -> Table:
+    """Means of the first and of the last tenth of the steps, and of the evaluations before and after."""
+    rows = []
+    for name, steps in (("training", learning.train), ("held out", learning.held)):
+        if not steps:
+            continue
+        some = max(1, len(steps) // 10)
+        ends = list(steps.values())[:some], list(steps.values())[-some:]
+        for key in ("score", *_present(steps)):
+            first, last = (sum(one.sums[key] for one in end) / sum(one.count for one in end) for end in ends)
+            rows.append((name, key, f"{first:.3f}", f"{last:.3f}", f"{last - first:+.3f}"))
+    return Table(("completions", "mean of", "at first", "in the end", "change"), rows, left=2)
+
+
+def _present(steps: Mapping[int, StepScores]) -> list[str]:
+    """The parts that some completion had any of."""
+    return [key for key in PARTS if any(one.sums[key] for one in steps.values())]
+
+
+def _rewards(learning: Learning) -> str:
+    reward = {"training": _line(learning.train, "score")}
+    if learning.held:
+        reward["held out"] = _line(learning.held, "score")
+    parts = {key: _line(learning.train, key) for key in _present(learning.train)}
+    plots = [_curves("Mean reward", reward), _curves("Its parts", parts)] if parts else [_curves("Mean reward", reward)]
+    return plots_html(plots)
+
+
+def _line(steps: Mapping[int, StepScores], key: str) -> list[tuple[float, float]]:
+    return [(float(step), one.mean(key)) for step, one in steps.items()]
+
+
+def _curves(title: str, lines: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+    colours = {name: svg.colour(place) for place, name in enumerate(lines)}
+    plot = svg.curves(title, lines, "step", "mean", highest=None)
+    return f"<div>{svg.legend(colours)}{plot}</div>"
+
+
+def _reasons(learning: Learning) -> str:
+    names = Counter(name for one in learning.train.values() for name in one.reasons.elements() if name)
+    if not names:
+        return "<p>Every completion could be scored.</p>"
+    total = sum(one.count for one in learning.train.values())
+    lines = {
+        name: [(float(step), 100 * one.reasons[name] / one.count) for step, one in learning.train.items()]
+        for name, _ in names.most_common(8)
+    }
+    rows = [(name, str(count), f"{100 * count / total:.1f}") for name, count in names.most_common()]
+    colours = {name: svg.colour(place) for place, name in enumerate(lines)}
+    plot = svg.curves("Share of completions, %", lines, "step", "%")
+    table = table_html(Table(("reason", "completions", "%"), rows))
+    return plots_html([f"<div>{svg.legend(colours)}{plot}</div>", table])
+
+
+def _metric_plots(learning: Learning) -> Iterator[str]:
+    for key, name in _METRICS.items():
+        points = [(float(step), data[key]) for step, data in learning.metrics.items() if key in data]
+        if points:
+            yield svg.curves(name, {name: points}, "step", "", highest=None)
+
+
+def _rollouts(learning: Learning) -> str:
+    """The best and the worst completions of the last step that verl dumped."""
+    files = sorted(learning.folder.rollouts.glob("*.jsonl"), key=lambda one: int(one.stem))
+    if not files:
+        return "<p>None were kept (the setting dump_rollouts).</p>"
+    lines = sorted(read_lines(files[-1])[0], key=lambda one: -one["score"])
+    chosen = lines if len(lines) <= _SHOWN else [*lines[: _SHOWN // 2], *lines[-_SHOWN // 2 :]]
+    shown = (
+        f"<h3>reward {one['score']:.3f}, gold {escape(str(one['gts']))}</h3>"
+        f"<details><summary>prompt</summary><pre>{escape(one['input'])}</pre></details>"
+        f"<pre>{escape(one['output'])}</pre>"
+        for one in chosen
+    )
+    return f"<p>Step {files[-1].stem}, from {escape(str(files[-1]))}.</p>{''.join(shown)}"
+
+
+def _traces(learning: Learning) -> str:
+    files = sorted(learning.folder.traces.glob("*.jsonl"))
+    if not files:
+        return ""
+    commands = "".join(f"<li><code>pyrag trace show {escape(str(one))}</code></li>" for one in files)
+    return f"<h2>Traces behind the rewards</h2><ul>{commands}</ul>"

@@ -1,0 +1,106 @@
+"""The report of a run, from files as a run of `pyrag train` leaves them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("yaml")
+
+from typer.testing import CliRunner
+
+from pyrag.errors import DataError
+from pyrag.trace import Answer, Trace, to_json
+from pyrag_rl.config import make_config, save_config
+from pyrag_rl.folder import RunFolder
+from pyrag_rl.report import page, read_learning, summary, write_report
+from pyrag_rl.score import Score
+
+
+def lines(path: Path, *values: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(one) + "\n" for one in values))
+
+
+def scored(step: int, score: float, reason: str = "", split: str = "train") -> dict[str, Any]:
+    made = Score(score=score, f1=score, form=1.0, error=reason).numbers()
+    return {"step": step, "id": "q", "split": split, "reason": reason, "detail": "", **made}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    save_config(make_config({"agent": "answer", "model": "tiny"}), folder.config)
+    data = {"actor/kl_loss": 0.01, "response_length/mean": 12.0}
+    lines(folder.metrics / "1.jsonl", {"step": 1, "data": data}, {"step": 2, "data": {**data, "actor/kl_loss": 0.5}})
+    lines(folder.metrics / "2.jsonl", {"step": 2, "data": {**data, "actor/kl_loss": 0.02}})  # a session that went on
+    lines(folder.scores / "7.jsonl", scored(0, 0.0, "bad_form"), scored(0, 0.5), scored(1, 1.0))
+    lines(folder.scores / "8.jsonl", scored(1, 0.5), scored(0, 0.2, split="eval"), scored(2, 0.6, split="eval"))
+    rollout = {"input": "system\nprompt", "output": "<answer>Oslo</answer>", "gts": "Oslo", "score": 1.0, "step": 2}
+    lines(folder.rollouts / "2.jsonl", rollout)
+    folder.traces.mkdir()
+    (folder.traces / "7.jsonl").write_bytes(to_json(Trace("Who?", Answer("me"))) + b"\n")
+    return folder.path
+
+
+def test_scores_are_added_up_by_the_step_that_they_were_for(run: Path) -> None:
+    found = read_learning(run)
+    assert {step: (one.count, one.mean("score")) for step, one in found.train.items()} == {1: (2, 0.25), 2: (2, 0.75)}
+    assert [one.mean("score") for one in found.held.values()] == [0.2, 0.6]
+    assert found.metrics[2]["actor/kl_loss"] == 0.02
+    assert ("training", "score", "0.250", "0.750", "+0.500") in summary(found).rows
+    assert ("held out", "score", "0.200", "0.600", "+0.400") in summary(found).rows
+
+
+def test_the_page_shows_what_is_to_be_watched(run: Path) -> None:
+    text = write_report(run).read_text()
+    for said in ("Mean reward", "Its parts", "bad_form", "KL to the start", "tokens of a completion", "trace show"):
+        assert said in text, said
+    assert "&lt;answer&gt;Oslo&lt;/answer&gt;" in text  # what a model wrote is text, not markup
+    assert "<script" not in text
+
+
+def test_a_line_that_is_being_written_is_not_read(run: Path) -> None:
+    with (run / "scores" / "7.jsonl").open("a") as file:
+        file.write('{"step": 1, "sco')
+    assert sum(one.count for one in read_learning(run).train.values()) == 4
+
+
+def test_a_run_without_scores_has_a_page_too(run: Path) -> None:
+    for path in (run / "scores").iterdir():
+        path.unlink()
+    assert "KL to the start" in page(read_learning(run))
+
+
+def test_the_command(run: Path) -> None:
+    from pyrag.cli.app import app
+
+    done = CliRunner().invoke(app, ["train", "report", str(run)])
+    assert done.exit_code == 0, done.output
+    assert "report.html" in done.output
+    rows = json.loads(CliRunner().invoke(app, ["train", "report", str(run), "--json"]).output)
+    assert rows[0] == {
+        "completions": "training", "mean of": "score", "at first": "0.250", "in the end": "0.750", "change": "+0.500",
+    }  # fmt: skip
+
+
+def test_traces_are_viewable_like_any(run: Path) -> None:
+    from pyrag.cli.app import app
+
+    done = CliRunner().invoke(app, ["trace", "show", str(run / "traces" / "7.jsonl")])
+    assert done.exit_code == 0
+    assert "Who?" in done.output
+
+
+def test_what_is_no_run_is_said(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is no run folder"):
+        read_learning(tmp_path)
+    for name in ("scores", "metrics"):
+        for path in (run / name).iterdir():
+            path.unlink()
+    with pytest.raises(DataError, match="no finished step yet"):
+        read_learning(run)
