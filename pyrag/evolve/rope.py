@@ -57,26 +57,30 @@ async def teach(
     Rules are distilled only where a variant scored better than the trajectory did: without that there is no contrast to
     learn from.
     """
+    variants = await _variants(players, coach, subject, failed, failures, config)
+    if not any(one.trajectory.f1 > failed.f1 for one in variants):
+        return Taught(variants, note=f"no variant of {subject.agent} did better")
+    best_first = sorted(variants, key=lambda one: (-one.trajectory.f1, one.trajectory.tokens))
     try:
-        variants = await _variants(players, coach, subject, failed, failures, config)
-        if not any(one.trajectory.f1 > failed.f1 for one in variants):
-            return Taught(variants, note=f"no variant of {subject.agent} did better")
-        best_first = sorted(variants, key=lambda one: (-one.trajectory.f1, one.trajectory.tokens))
         learned = await coach.distil(subject.agent, failures, [_result(one) for one in best_first])
-        return Taught(variants, await project(coach, subject, learned, config.guidance))
     except BadOutputError as error:
-        return Taught(note=f"{subject.agent} was not taught: {error}")
+        return Taught(variants, note=f"{subject.agent} was not taught: {error}")
+    return Taught(variants, await project(coach, subject, learned, config.guidance))
 
 
 async def _variants(
     players: Players, coach: Coach, subject: Subject, failed: Trajectory, failures: Sequence[str], config: EvolveConfig
 ) -> tuple[Variant, ...]:
-    async def one(axis: Axis) -> Variant:
-        rules = await coach.vary(subject.agent, axis, failures)
+    async def one(axis: Axis) -> Variant | None:
+        try:
+            rules = await coach.vary(subject.agent, axis, failures)
+        except BadOutputError:  # the other axes remain
+            return None
         told = taught(subject, Guidance((*subject.guidance.rules, *rules), subject.guidance.principles))
         return Variant(axis, rules, await players.told(told).run(failed.question, failed.topology))
 
-    return tuple(await together((one(axis) for axis in config.axes), players.settings.concurrency))
+    made = await together((one(axis) for axis in config.axes), players.settings.concurrency)
+    return tuple(variant for variant in made if variant)
 
 
 def taught(subject: Subject, guidance: Guidance) -> Prompts:

@@ -53,11 +53,12 @@ class World:
 
     insight: str = INSIGHT
     rule: str = RULE
+    speechless: str = ""  # the axis, or "distil", for which the coach finds no words
     calls: Counter[str] = field(default_factory=Counter)
     runs: Counter[str] = field(default_factory=Counter)
 
     def said(self, messages: Sequence[Message]) -> str:
-        asked = messages[-1].content
+        asked = messages[1].content
         replies: dict[str, dict[str, Any]] = {
             "Several topologies were tried": {"insights": [self.insight]},
             "Which agent was the main cause": {"agents": ["answer_generator"]},
@@ -67,7 +68,8 @@ class World:
         }
         task = next(task for task in replies if task in asked)
         self.calls[task] += 1
-        return json.dumps(replies[task])
+        mute = {"": "\0", "efficiency": "quicker to the point", "distil": "Compare what helped"}[self.speechless]
+        return "I do not know." if mute in asked else json.dumps(replies[task])
 
     def f1(self, question: Question, topology: Topology, prompts: Prompts) -> float:
         told = prompts.notice("hera.answer_generator.system")
@@ -192,6 +194,19 @@ async def test_the_agent_at_fault_is_taught_and_no_other(run: Run) -> None:
     assert changed == ["answer_generator"]
     assert RULE in system_of(after, "answer_generator")
     assert run.versions.current() == run.version() == 1
+
+
+async def test_axes_and_rules_that_a_coach_cannot_word_are_left_out(run: Run) -> None:
+    world = World(speechless="efficiency")
+    learner = await begun(run, world)
+    record = await learner.step(asked("bridge", 1))
+    variants = [one.label for one in record.tried if one.kind == "variant"]
+    assert variants == [f"answer_generator: {axis}" for axis in AXES if axis != "efficiency"]
+    assert record.version == 1
+    world.speechless, world.rule = "distil", HARMFUL
+    record = await learner.step(asked("odd", 2))
+    assert (record.version, record.updates) == (1, ())
+    assert "answer_generator was not taught" in record.notes[0]
 
 
 async def test_a_question_that_all_topologies_fail_gets_others(run: Run) -> None:
