@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -127,3 +127,8 @@ def save_values(config: TrainConfig) -> dict[str, object]:
     values = as_values(config)
     assert make_config(values) == config
     return values
+
+
+def test_rag_rl_is_the_answer_agent_with_longer_prompts() -> None:
+    config = load_config("answer", file=Path(__file__).parents[2] / "rl" / "configs" / "rag-rl.yaml")
+    assert replace(config, prompt_tokens=2048) == load_config("answer")

@@ -1,6 +1,6 @@
 """MAPGRPO's first stage in verl's real trainer on the CPU: a pre-scored plan stands in one slot of every group.
 
-Minutes each: `make train-learns` runs it with the others of its kind.
+Minutes each: `make test-rl-e2e`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("verl", reason="make train-learns runs these where verl is installed")
+pytest.importorskip("verl", reason="make test-rl-e2e runs these where verl is installed")
 
 from pyrag_rl.config import load_config, with_settings
 from pyrag_rl.data.examples import ask_goals
