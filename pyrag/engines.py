@@ -13,6 +13,7 @@ from pyrag.agents.protocol import Agents, Answerer
 from pyrag.config import Settings
 from pyrag.errors import PyRAGError
 from pyrag.experience.library import Library
+from pyrag.guesses import Foresight
 from pyrag.llm.meter import Meter, MeteredChat
 from pyrag.llm.protocol import ChatModel, Sampling
 from pyrag.retrieval.protocol import Retriever
@@ -43,6 +44,7 @@ class Engines:
     sandbox: Sandbox
     recording: Path | None = None
     experience: Library | None = None
+    foresight: Foresight = field(default_factory=Foresight)
     _closers: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)
     _prompted: Callable[[Prompts], Agents] | None = None
     _starters: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)

@@ -18,6 +18,7 @@ from pyrag.climb import Climb, completed, ids_of, merge
 from pyrag.errors import PyRAGError
 from pyrag.events import Observer, StepFinished, StepStarted, Warned, ignore
 from pyrag.experience.library import Library
+from pyrag.guesses import Foresight
 from pyrag.ledger import Ledger
 from pyrag.recovery import Boost, Ladder
 from pyrag.retrieval.protocol import Retriever
@@ -45,6 +46,7 @@ class Episode:
     ladder: Ladder = (Boost(10),)
     unknown_policy: UnknownPolicy = "repair"
     parallel: bool = True
+    foresight: Foresight | None = None
     observer: Observer = ignore
     sub_queries: tuple[str, ...] = ()
     goals: tuple[Goal, ...] = ()

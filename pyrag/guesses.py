@@ -20,6 +20,19 @@ from pyrag.trace import Usage
 T = TypeVar("T")
 
 
+@dataclass(slots=True)
+class Foresight:
+    """How often programs searched for sub-queries word for word, as was foreseen. For planners that have words of their
+    own, nothing is foreseen any more after a few questions."""
+
+    hits: int = 0
+    misses: int = 0
+
+    @property
+    def pays(self) -> bool:
+        return self.misses <= 2 + self.hits / 4
+
+
 @dataclass(frozen=True, slots=True)
 class _Guess:
     task: asyncio.Future[Any]

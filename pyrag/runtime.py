@@ -69,6 +69,7 @@ async def answer_question(
         ladder=ladder_of("boost" if settings.recovery == "auto" else settings.recovery, settings.boost_topk),
         unknown_policy=settings.unknown,
         parallel=settings.parallel,
+        foresight=engines.foresight,
         observer=observer,
         topology=topology,
         experience=engines.experience,

@@ -40,6 +40,7 @@ class Ahead:
         self._tasks: set[asyncio.Task[None]] = set()
         self._run: asyncio.Task[None] | None = None
         self._waits = False  # it has come to a request that is not answered yet
+        self._searched: list[str] = []
         self._next = ""  # what is to run after it
 
     @cached_property
@@ -50,8 +51,10 @@ class Ahead:
 
     def search(self, sub_queries: Sequence[str]) -> None:
         """Begins the searches that a program will make word for word."""
-        if self._drafting is not None:
-            for query in self_contained(sub_queries):
+        foresight = self._episode.foresight
+        if self._drafting is not None and (foresight is None or foresight.pays):
+            self._searched = self_contained(sub_queries)
+            for query in self._searched:
                 self._start(partial(self._aside().fetch, query, self._episode.topk))
 
     @contextmanager
@@ -73,6 +76,14 @@ class Ahead:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._learn()
+
+    def _learn(self) -> None:
+        made = {step.query for step in self._episode.steps if step.primitive == "retrieve"}
+        if self._episode.foresight is not None and made:
+            hits = len(made.intersection(self._searched))
+            self._episode.foresight.hits += hits
+            self._episode.foresight.misses += len(self._searched) - hits
 
     def _draft(self, source: str) -> None:
         self._next = source

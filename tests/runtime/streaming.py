@@ -53,9 +53,12 @@ class Writer:
         return
 
 
+def engines_of(world: World, writer: Writer) -> Engines:
+    return Engines(Agents("world", world, LLMPlanner(writer, load_prompts(None)), world), world, world.sandbox)
+
+
 async def ask(world: World, writer: Writer, **settings: Any) -> Trace:
-    planner = LLMPlanner(writer, load_prompts(None))
-    engines = Engines(Agents("world", world, planner, world), world, world.sandbox)
+    engines = engines_of(world, writer)
     keep = bool(settings.pop("keep", False))
     recording = settings.pop("recording", None)
     return await answer_question("What?", engines, Settings(**settings), keep=keep, recording=recording)

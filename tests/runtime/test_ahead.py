@@ -10,13 +10,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from pyrag.config import Settings
 from pyrag.errors import RetryableServiceError
 from pyrag.ledger import Recording
 from pyrag.methods._ahead import self_contained
+from pyrag.runtime import answer_question
 from pyrag.trace import Trace
 from pyrag_sandbox import Sandbox
 from tests.runtime.conftest import World
-from tests.runtime.streaming import Writer, ask, fenced, timeless
+from tests.runtime.streaming import Writer, ask, engines_of, fenced, timeless
 from tests.runtime.test_pipeline import CHAIN, CHAIN_FACTS
 
 ASKED = ("Who directed Alpha?", "Who directed Beta?", "Where?", "When was Ada born?", "unheard of")
@@ -214,3 +216,13 @@ async def test_cancelling_ends_what_runs_ahead(world: World) -> None:
 )
 def test_sub_queries_that_await_no_answer(sub_queries: tuple[str, ...], found: list[int]) -> None:
     assert self_contained(sub_queries) == [sub_queries[one] for one in found]
+
+
+async def test_searches_end_where_programs_have_words_of_their_own(world: World) -> None:
+    world.facts, world.sub_queries = FACTS, ("Who made Alpha?", "Who made Beta?")
+    planner = Writer([fenced(CHAIN)])
+    engines = engines_of(world, planner)
+    traces = [await answer_question("What?", engines, Settings()) for _ in range(4)]
+    assert [trace.usage.unused_retrievals for trace in traces] == [2, 2, 0, 0]
+    assert all(trace.answer.text == "1 May 1950" for trace in traces)
+    assert (engines.foresight.hits, engines.foresight.misses) == (0, 4)
