@@ -14,7 +14,6 @@ import fcntl
 import hashlib
 import mmap
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -164,13 +163,6 @@ def map_vectors(path: Path, count: int, dimension: int) -> Any:
 def save(path: Path, array: Any) -> None:
     array.tofile(path)
     sync(path)
-
-
-def link(source: Path, target: Path) -> None:
-    try:
-        target.hardlink_to(source)
-    except OSError:
-        shutil.copyfile(source, target)
 
 
 @contextmanager

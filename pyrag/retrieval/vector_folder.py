@@ -23,7 +23,7 @@ import msgspec
 from pyrag.errors import ConfigError
 from pyrag.retrieval.embedding import Fingerprint
 from pyrag.retrieval.faiss_index import NAME, Layout, OpenedSegment, Segment, VectorInfo, open_segment, read_vector_info
-from pyrag.retrieval.vector_files import SUFFIXES, Gathering, Ids, link, locked, map_vectors, mapped, save, sync
+from pyrag.retrieval.vector_files import SUFFIXES, Gathering, Ids, locked, map_vectors, mapped, save, sync
 from pyrag.retrieval.vector_types import AUTO, RECALL, Metric, build
 
 if TYPE_CHECKING:
@@ -177,18 +177,6 @@ class VectorFolder:
         left = [self._without_rows(one.segment, gone) for one, gone in zip(opened, rows, strict=True)]
         segments = (*(one for one in left if one.deleted < one.rows), *built)
         self._replace(msgspec.structs.replace(info, segments=segments, unbuilt=todo))
-
-    def adopt(self, other: str | Path) -> None:
-        """Takes over the segments of another folder, such as a shard built elsewhere; linked where that is possible."""
-        shard = read_vector_info(other)
-        if difference := self.info.fingerprint.difference(shard.fingerprint):
-            raise ConfigError(f"{self.folder} was embedded with {difference} as {other} was: embed the shard alike")
-        with locked(self.folder):
-            for one in shard.segments:
-                for name in (*_files(one), *([one.live] if one.live else [])):
-                    link(Path(other) / name, self.folder / name)
-            info = self.info
-            self._replace(msgspec.structs.replace(info, segments=(*info.segments, *shard.segments)))
 
     def _segments(self, gatherings: Sequence[Gathering], builder: Builder, info: VectorInfo) -> list[Segment]:
         """Builds the indexes of what was gathered, and turns it into segments of this folder."""

@@ -281,18 +281,6 @@ def test_what_was_added_can_be_thrown_away(tmp_path: Path) -> None:
     assert len(open_vectors(tmp_path / "v")) == 10
 
 
-def test_shards_are_taken_over(tmp_path: Path) -> None:
-    folder = filled(tmp_path / "v", 10)
-    shard = VectorFolder.create(tmp_path / "shard", PRINT)
-    add(shard, ids(5, 100), vectors(5, seed=4))
-    shard.delete(["p100"])
-    folder.adopt(tmp_path / "shard")
-    assert sorted(open_vectors(tmp_path / "v").ids()) == sorted([*ids(10), *ids(4, 101)])
-    VectorFolder.create(tmp_path / "alien", Fingerprint(model="other", dimension=D))
-    with pytest.raises(ConfigError, match="embed the shard alike"):
-        folder.adopt(tmp_path / "alien")
-
-
 def test_shards_are_made_of_what_was_added_and_follow_from_ids(tmp_path: Path) -> None:
     names, matrix = ids(3000), vectors(3000)
     folder = VectorFolder.create(tmp_path / "v", PRINT, type="SQ8", shards=4)
