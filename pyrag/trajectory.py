@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from pyrag.topology import Node
 from pyrag.trace import UNPLANNED, Attempt, Goal, Program, Step, Trace
 
 Role = Literal["plan", "analysis", "rewrite"]
-_ASSIGNED = re.compile(r"\s*(\w+) = answer\(")
+_ASSIGNED = re.compile(r"\s*(\w+) = ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +105,21 @@ def tries(step: Step) -> tuple[Attempt, ...]:
 
 def goal_of(trace: Trace, step: Step) -> Goal | None:
     """The goal that a step of the last program answers, by the variable on the step's line."""
-    if step.round != len(trace.programs) - 1:
-        return None
-    lines = trace.program.splitlines()
-    found = _ASSIGNED.match(lines[step.line - 1]) if 0 < step.line <= len(lines) else None
-    number = found[1].rpartition("_")[2] if found else ""
+    number = _variable(trace, step).rpartition("_")[2] if step.primitive == "answer" else ""
     return next((goal for goal in trace.goals if str(goal.step) == number), None)
+
+
+def node_of(trace: Trace, step: Step) -> Node | None:
+    """The node of the topology that ran last that a step belongs to; its agent is who made the step."""
+    name = _variable(trace, step)
+    return next((node for node in trace.topology.nodes if node.id == name), None) if trace.topology else None
+
+
+def _variable(trace: Trace, step: Step) -> str:
+    """What the last program calls the outcome of a step; empty where the step is another program's."""
+    lines = trace.program.splitlines() if step.round == len(trace.programs) - 1 else []
+    found = _ASSIGNED.match(lines[step.line - 1]) if 0 < step.line <= len(lines) else None
+    return found[1] if found else ""
 
 
 def resolutions(trace: Trace) -> dict[str, str]:

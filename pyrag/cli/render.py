@@ -90,6 +90,10 @@ def trace_view(trace: Trace) -> Group:
         from pyrag.cli.trajectory import trajectory_view
 
         return Group(*rendered, trajectory_view(trace), *_ending(trace))
+    if trace.topology:
+        from pyrag.cli.topology import topology_view
+
+        return Group(*rendered, topology_view(trace), *_ending(trace))
     if trace.sub_queries:
         rendered.append(sub_queries_view(trace.sub_queries))
     for number, program in enumerate(trace.programs):

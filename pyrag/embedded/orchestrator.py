@@ -140,8 +140,7 @@ def _nodes(goal: Goal, question: str, ids: dict[int, str], style: Style) -> Iter
     if style.select:
         yield _node(f"evidence_{goal.step}", "evidence_selector", text, docs)
         docs = f"evidence_{goal.step}"
-    kind = "" if goal.type == "answer" else goal.type
-    yield replace(_node(ids[goal.step], "answer_generator", text, docs), kind=kind)
+    yield _node(ids[goal.step], "answer_generator", text, docs)
 
 
 def _node(id_: str, agent: Agent, text: str, *depends_on: str, topk: int = 0) -> Node:

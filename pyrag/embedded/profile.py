@@ -32,7 +32,12 @@ def asked_for(question: str) -> str:
     want = analyse(question)
     if want.kind == "yesno":
         return YES_NO
-    return want.head if want.wh in ("what", "which") else _KIND_OF_WORD.get(want.wh, "")
+    if want.wh not in ("what", "which"):
+        return _KIND_OF_WORD.get(want.wh, "")
+    named = want.head and re.search(
+        rf"\b{want.wh} (?:(?:is|was|are|were) the )?(?:[\w-]+ )?{want.head}\b", question, re.I
+    )
+    return want.head if named else ""
 
 
 def _type_of(question: str, meaning: Meaning, searches: int) -> QuestionType:

@@ -28,7 +28,8 @@ def check_topology(topology: Topology, question: str) -> list[Problem]:
 
 def _wrong_kind(topology: Topology, asked: str) -> Iterator[Problem]:
     last = topology.nodes[-1]
-    if asked and last.kind and not same_type(asked, last.kind):
+    somewhere = asked == "place" and same_type(last.kind, "organisation")  # "where" asks for schools and firms too
+    if asked and last.kind and not same_type(asked, last.kind) and not somewhere:
         yield Problem(f"the question asks for a {asked}, but {last.id}, which comes last, finds a {last.kind}")
 
 
@@ -51,10 +52,9 @@ def _other_property(topology: Topology, graph: Graph, asked: str) -> Iterator[Pr
     if topology.profile.type not in _SHARING or not asked or asked == YES_NO:
         return
     for branch in graph.parents(topology.nodes[-1]):
-        line = [branch, *_ancestors(branch, graph)]
-        if not any(_asks(node, asked) for node in line):
-            topic = graph.topic(branch)
-            said = f"asked {topic.input!r}" if topic and topic.input else "asked for something else"
+        line, topic = [branch, *_ancestors(branch, graph)], graph.topic(branch)
+        if topic is not None and not any(_asks(node, asked) for node in line):
+            said = f"asked {topic.input!r}" if topic.input else "asked for something else"
             yield Problem(
                 f"the question asks for a {asked}, but {branch.id} is {said}: ask each of them for the {asked}, and "
                 f'give the agents that look for it the "kind" {asked!r}'

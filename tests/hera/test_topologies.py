@@ -1,0 +1,198 @@
+"""Topologies as text and as programs: what is refused, and that what runs keeps the order of its dependencies."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyrag.agents.parsing_topology import checked, parse_topology, written_topology
+from pyrag.checks import check_plan
+from pyrag.embedded.orchestrator import STYLES, Style, advice, hinted, style_of, topology_of
+from pyrag.embedded.planner import read_question
+from pyrag.embedded.profile import profile_of
+from pyrag.errors import BadOutputError
+from pyrag.experience.entry import Experience
+from pyrag.methods._team import PRIMITIVES
+from pyrag.methods._topology import compile_topology
+from pyrag.methods._topology_checks import check_topology
+from pyrag.topology import Characterisation, Node, Topology
+from pyrag_sandbox import Call, Sandbox, Text
+from pyrag_sandbox.helpers import HELPERS
+from tests.hera.conftest import agent, topology
+
+DOCS = agent("docs", "retriever", "Who directed Alpha?")
+SAID = agent("said", "answer_generator", "Who directed Alpha?", "docs")
+
+
+@pytest.mark.parametrize(
+    ("agents", "said"),
+    [
+        ([], "the list of agents is empty"),
+        ([agent("a", "librarian")], "a is of no known agent 'librarian'"),
+        ([agent("a", "retreiver"), SAID], "did you mean 'retriever'"),
+        ([DOCS, DOCS, SAID], "two agents with the id docs"),
+        ([DOCS, agent("said", "answer_generator", "", "dogs")], "said depends on dogs, which does not exist: did you"),
+        ([agent("a", "retriever", "", "b"), agent("b", "retriever", "", "a")], "there is a cycle: "),
+        ([DOCS], "docs comes last, but gives no single answer"),
+        ([DOCS, SAID, agent("more", "retriever", "more")], "said and more both come last"),
+        ([agent("said", "answer_generator", "Who?")], "said has nothing to answer from"),
+        ([agent("a", "evidence_selector"), agent("b", "conclude", "", "a")], "a has no passages"),
+        ([DOCS, agent("r", "reflect", "", "docs"), agent("b", "conclude", "", "r", "docs")], "r must depend on the"),
+        ([DOCS, agent("said", "answer_generator", "When was {who} born?", "docs")], "said refers to {who}, on which"),
+        ([DOCS, agent("said", "answer_generator", "What of {docs}?", "docs")], "{docs}, which is no text"),
+        ([DOCS, SAID, agent("d", "retriever", "born", "said"), agent("e", "conclude", "", "d")], "d depends on said"),
+        (
+            [agent("q", "query_rewriter", "x"), agent("d", "retriever", "y", "q"), agent("e", "conclude", "", "d")],
+            "d depends on q but has an input of its own",
+        ),
+        ([DOCS, SAID, agent("e", "conclude", "", "said", compute="{said")], '"compute" of e is no Python expression'),
+        ([DOCS, {**SAID, "compute": "1"}], "said computes, which only conclude does"),
+        ([{**DOCS, "topk": 500}, SAID], '"topk" of docs must be'),
+        (
+            [DOCS, SAID, agent("r", "reflect", "", "said"), agent("again", "answer_generator", "", "r")],
+            "again follows a review but reads nothing new",
+        ),
+        ([agent("p", "query_decomposer"), agent("d", "retriever", "", "p"), agent("e", "answer_generator", "", "d")],
+         "e comes last, but gives no single answer"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(agents: list[dict[str, Any]], said: str) -> None:
+    with pytest.raises(BadOutputError) as refused:
+        parse_topology(topology("single", *agents))
+    assert said in str(refused.value)
+
+
+def test_the_types_are_the_papers() -> None:
+    with pytest.raises(BadOutputError, match='"type" must be one of bridge, intersection, comparison'):
+        parse_topology(topology("philosophical", DOCS, SAID))
+    with pytest.raises(BadOutputError, match='no JSON object with a list of "agents"'):
+        parse_topology("I would search first.")
+
+
+def test_ids_become_names_that_hide_nothing() -> None:
+    read = parse_topology(
+        topology(
+            "single",
+            {**DOCS, "id": 1},
+            agent("answer", "Answer Generator", "Who directed Alpha?", "1"),
+            agent("last-one", "conclude", "Who is {answer}?", "answer"),
+        )
+    )
+    assert [node.id for node in read.nodes] == ["node_1", "answer_", "last_one"]
+    assert read.nodes[2].input == "Who is {answer_}?"
+    assert read.nodes[1].agent == "answer_generator"
+
+
+def test_a_topology_is_written_as_it_was_read() -> None:
+    read = parse_topology(topology("bridge", DOCS, SAID, asks="person"))
+    assert parse_topology(json.dumps(written_topology(read))) == read
+
+
+@st.composite
+def topologies(draw: st.DrawFn) -> Topology:
+    """Random layers of searches and answers; each answer may use earlier ones, and the last draws on all of them."""
+    text = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="{}"), max_size=12)
+    nodes: list[Node] = []
+    answers: list[str] = []
+    for number in range(draw(st.integers(1, 4))):
+        used = draw(st.lists(st.sampled_from(answers), unique=True, max_size=2)) if answers else []
+        asked = f"q{number} {draw(text)} " + " ".join(f"{{{one}}}" for one in used)
+        docs = f"docs{number}"
+        nodes.append(Node(docs, "retriever", asked, tuple(used)))
+        for extra in draw(st.lists(st.sampled_from(["evidence_selector", "context_validator"]), unique=True)):
+            if extra == "evidence_selector":
+                nodes.append(Node(f"kept{number}", "evidence_selector", asked, (*used, docs)))
+                docs = f"kept{number}"
+            else:
+                nodes.append(Node(f"check{number}", "context_validator", asked, (*used, docs)))
+                nodes.append(Node(f"more{number}", "retriever", asked, (*used, f"check{number}")))
+                docs = f"more{number}"
+        nodes.append(Node(f"said{number}", "answer_generator", asked, (*used, docs)))
+        answers.append(f"said{number}")
+    nodes.append(Node("end", "conclude", "", tuple(answers)))
+    return checked(Topology(tuple(draw(st.permutations(nodes))), Characterisation("bridge")))
+
+
+@given(topologies())
+@settings(max_examples=100)
+def test_nodes_come_after_those_they_depend_on_and_compile(found: Topology) -> None:
+    seen: set[str] = set()
+    for node in found.nodes:
+        assert set(node.depends_on) <= seen
+        seen.add(node.id)
+    source = compile_topology(found, 'What "is" {it}?')
+    ast.parse(source)
+    assert check_plan(source, (), ("retrieve", "answer", *PRIMITIVES), tuple(HELPERS)) == []
+
+
+async def run(sandbox: Sandbox, source: str, *, concurrent: bool) -> tuple[str, list[tuple[str, str]], int]:
+    """A program over stand-ins for the agents: its value, its calls in its own order, and the most at once."""
+    calls: dict[int, tuple[str, str]] = {}
+    ended: set[int] = set()
+    in_flight: list[int] = [0]
+
+    async def called(call: Call) -> Any:
+        assert ended >= set(call.depends_on)
+        calls[call.id] = (call.name, str(call.args[0]))
+        in_flight.append(len(calls) - len(ended))
+        await asyncio.sleep(0.001)
+        ended.add(call.id)
+        if call.name in ("retrieve", "select"):
+            return [f"{call.name}:{call.args[0]}"]
+        return Text(f"<{call.args[0]}>", {"known": len(str(call.args[0])) % 2 == 0})
+
+    primitives = dict.fromkeys(("retrieve", "answer", *PRIMITIVES), called)
+    outcome = await sandbox.run(source, primitives, concurrent=concurrent)
+    assert outcome.status == "ok", outcome.error
+    return str(outcome.value), [calls[call.id] for call in outcome.calls], max(in_flight)
+
+
+@given(topologies())
+@settings(max_examples=5, deadline=None)
+def test_running_side_by_side_gives_the_same(found: Topology) -> None:
+    source = compile_topology(found, "What?")
+
+    async def both() -> None:
+        async with Sandbox(require="policy") as sandbox:
+            together = await run(sandbox, source, concurrent=True)
+            alone = await run(sandbox, source, concurrent=False)
+        assert together[:2] == alone[:2]
+        assert alone[2] == 1
+
+    asyncio.run(both())
+
+
+QUESTIONS = (
+    ("When was the director of Alpha born?", "bridge", "date"),
+    ("Which nationality do Pavel Alexandrov and Valentin Turchin share?", "intersection", "nationality"),
+    ("Are Northern Quay and Paper Harbour from the same country?", "comparison", "yes/no"),
+    ("During which years were both Charles Hutchison and William K. Howard active?", "temporal", "years"),
+    ("What caused the great fire of London?", "causal", ""),
+    ("Why did the 2008 financial crisis lead to increased banking regulation?", "causal", ""),
+    ("When did the Manhattan Project begin and end?", "ambiguous", "date"),
+    ("Who wrote Dracula?", "single", "person"),
+)
+
+
+@pytest.mark.parametrize(("question", "type_", "asks"), QUESTIONS)
+def test_the_embedded_orchestrator_reads_the_papers_types(question: str, type_: str, asks: str) -> None:
+    profile = profile_of(question)
+    assert (profile.type, profile.asks) == (type_, asks)
+    for style in STYLES:
+        made = topology_of(question, read_question(question), style)
+        assert check_topology(made, question) == []
+        ast.parse(compile_topology(made, question))
+
+
+@given(st.builds(Style, st.booleans(), st.booleans(), st.booleans(), st.booleans()))
+def test_the_embedded_orchestrator_follows_its_own_advice(style: Style) -> None:
+    lesson = Experience(1, Characterisation(), advice(style))
+    assert hinted([lesson]) == style
+    question = "When was the director of Alpha born?"
+    assert style_of(topology_of(question, read_question(question), style)) == style
