@@ -29,9 +29,7 @@ def page(records: Sequence[StepRecord], entries: Sequence[Experience], differenc
         ),
         _section("Tokens", "Each dot is a sampled trajectory; the curve is LOWESS (Cleveland 1981).", _tokens(records)),
         _section("Transition entropy", f"Of the hand-overs in the last {WINDOW} trajectories.", _entropy(records)),
-        _section(
-            "Agent graphs", "Means of the sampled trajectories, by phase of learning.", table_html(graph_table(records))
-        ),
+        _section("Agent graphs", "Of the sampled trajectories; below, their means by phase.", _graphs(records)),
         _section("Experience", "", table_html(experience_table(entries))),
         _section(
             "Prompts", "What the agents are told that they were not told before.", f"<pre>{escape(difference)}</pre>"
@@ -51,11 +49,26 @@ def _validation(records: Sequence[StepRecord]) -> str:
 
 def _tokens(records: Sequence[StepRecord]) -> str:
     tokens = [float(one.tokens) for one in sampled(records)]
-    places = [float(place) for place in range(1, len(tokens) + 1)]
-    curve = list(zip(places, (max(0.0, one) for one in lowess(places, tokens)), strict=True))
-    dots = list(zip(places, tokens, strict=True))
-    plot = svg.curves("Tokens of a trajectory", {"LOWESS": curve}, "trajectory", "tokens", highest=None, dots=dots)
-    return plots_html([plot])
+    return plots_html([_smoothed("Tokens of a trajectory", tokens, "tokens")])
+
+
+def _graphs(records: Sequence[StepRecord]) -> str:
+    found = [measures_of(one.topology, one.f1) for one in sampled(records)]
+    values = {name: [float(getattr(one, name)) for one in found] for name in _GRAPH}
+    plots = [_smoothed(_name(name).capitalize(), values[name], _name(name)) for name in _GRAPH]
+    return plots_html(plots) + table_html(graph_table(records))
+
+
+def _smoothed(title: str, values: Sequence[float], y_name: str) -> str:
+    """A dot for each trajectory, and their curve."""
+    places = [float(place) for place in range(1, len(values) + 1)]
+    curve = list(zip(places, (max(0.0, one) for one in lowess(places, values)), strict=True))
+    dots = list(zip(places, values, strict=True))
+    return svg.curves(title, {"LOWESS": curve}, "trajectory", y_name, highest=None, dots=dots)
+
+
+def _name(measure: str) -> str:
+    return measure.replace("_", "-")
 
 
 def _entropy(records: Sequence[StepRecord]) -> str:
@@ -92,7 +105,7 @@ def graph_table(records: Sequence[StepRecord]) -> Table:
                 found = [measures_of(one.topology, one.f1) for one in own]
                 means = [f"{fmean(getattr(one, measure) for one in found):.2f}" for measure in _GRAPH]
                 rows.append([type_, name, str(len(own)), *means])
-    return Table(("question type", "phase", "n", *(one.replace("_", "-") for one in _GRAPH)), rows, left=2)
+    return Table(("question type", "phase", "n", *(_name(one) for one in _GRAPH)), rows, left=2)
 
 
 def _is(profile: object, type_: str) -> bool:

@@ -45,7 +45,7 @@ def test_the_page_stands_alone_and_shows_texts_as_texts() -> None:
     assert "&lt;script&gt;" in html
     assert not re.search(r"(src|href)=", html)
     plots = re.findall(r"<svg.*?</svg>", html)
-    assert len(plots) == 3
+    assert len(plots) == 3 + 5  # a curve for each measure of graphs
     for plot in plots:
         ET.fromstring(plot)
     assert plots[1].count("<circle") == 2  # the sampled trajectories
