@@ -7,6 +7,7 @@ made with the first call, in a thread, and closed with its last client. Left out
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -33,14 +34,15 @@ OnText = Callable[[str], None]
 
 
 class Runner(Protocol):
-    """A loaded model. `generate` may be called from any event loop; cancelling it ends the writing."""
+    """A loaded model. `generate` may be called from any event loop, and `say` is called from any thread; cancelling
+    ends the writing."""
 
     window: int  # tokens
 
     def encode(self, messages: Sequence[Message]) -> list[int]: ...
 
     async def generate(
-        self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, on_text: OnText | None
+        self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, say: OnText | None
     ) -> Reply: ...
 
     def close(self) -> None:
@@ -167,7 +169,13 @@ class LocalChat:
         return await self._generate(messages, sampling, None)
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Reply:
-        return await self._generate(messages, sampling, on_text)
+        caller = asyncio.get_running_loop()
+
+        def say(text: str) -> None:
+            with contextlib.suppress(RuntimeError):  # the caller's loop has ended: nobody listens
+                caller.call_soon_threadsafe(on_text, text)
+
+        return await self._generate(messages, sampling, say)
 
     async def aclose(self) -> None:
         """Lets go of the model; another call loads it again."""
@@ -180,7 +188,7 @@ class LocalChat:
             self._shared = _acquire(self.spec, self._make)
         return await asyncio.shield(asyncio.wrap_future(self._shared.started()))
 
-    async def _generate(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText | None) -> Reply:
+    async def _generate(self, messages: Sequence[Message], sampling: Sampling, say: OnText | None) -> Reply:
         runner = await self._runner()
         prompt = self._encoded(runner, messages)
         room = runner.window - len(prompt)
@@ -193,7 +201,7 @@ class LocalChat:
         sampling = replace(sampling, max_tokens=min(sampling.max_tokens, room))
         try:
             async with asyncio.timeout(self._timeout):
-                return await runner.generate(prompt, sampling, self.spec.adapter, on_text)
+                return await runner.generate(prompt, sampling, self.spec.adapter, say)
         except TimeoutError as error:
             raise RetryableServiceError(
                 f"{self.name} did not reply within {self._timeout:.3g} s: allow it more time (call_timeout), "

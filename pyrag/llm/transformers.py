@@ -78,15 +78,9 @@ class TransformersRunner:
         return encode_chat(self._tokenizer, messages)
 
     async def generate(
-        self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, on_text: OnText | None
+        self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, say: OnText | None
     ) -> Reply:
-        caller = asyncio.get_running_loop()
-
-        def say(text: str) -> None:
-            if on_text is not None:
-                caller.call_soon_threadsafe(on_text, text)
-
-        row = Row(prompt, sampling, adapter, say if on_text is not None else None)
+        row = Row(prompt, sampling, adapter, say)
         self._waiting.put(row)
         return await asyncio.wrap_future(row.future)
 

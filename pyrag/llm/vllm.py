@@ -89,7 +89,7 @@ class VLLMRunner:
         return encode_chat(self._tokenizer, messages)
 
     async def generate(
-        self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, on_text: OnText | None
+        self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, say: OnText | None
     ) -> Reply:
         if adapter is not None and adapter.rank > self._rank:
             raise PermanentServiceError(
@@ -97,13 +97,7 @@ class VLLMRunner:
                 "name all adapters before the first question",
                 service=self._name,
             )
-        caller = asyncio.get_running_loop()
-
-        def say(text: str) -> None:
-            if on_text is not None:
-                caller.call_soon_threadsafe(on_text, text)
-
-        work = self._generate(prompt, sampling, adapter, say if on_text is not None else None)
+        work = self._generate(prompt, sampling, adapter, say)
         # A cancelled future cancels the work in the other loop, which makes vLLM drop the request.
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 

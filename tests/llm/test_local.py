@@ -69,7 +69,7 @@ class WeightlessRunner:
         return [0 for message in messages for _ in message.content.split()]
 
     async def generate(
-        self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, on_text: OnText | None
+        self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, say: OnText | None
     ) -> Reply:
         await asyncio.sleep(0.01 if sampling.temperature == 0 else 60)
         return Reply(adapter.name if adapter else "base", len(prompt), sampling.max_tokens)
