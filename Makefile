@@ -119,4 +119,4 @@ wheel: $(VENV)/.dev ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 clean: ## remove what was built here
-	rm -rf $(VENV) $(VENV)-dense $(VENV)-rl dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-dense $(VENV)-rl $(VENV)-vllm dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
