@@ -152,6 +152,10 @@ def test_a_killed_run_goes_on_with_the_same_draws(tmp_path: Path) -> None:
     assert scores(broken) == scores(whole)
     one, other = (torch.load(folder / "run" / "weights.pt") for folder in (whole, broken))
     assert all(torch.equal(one[name], other[name]) for name in one)
+    run(prepared(whole, epochs=6), lines.append)  # there is nothing to do any more
+    assert len(scores(whole)) == 12
+    run(prepared(whole, epochs=7), lines.append)
+    assert len(scores(whole)) == 14
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def run(config: TrainConfig, console: Console = print) -> RunFolder:
     config = absolute(config)
     folder = claim(config)
     trainer = Trainer(config, folder, console)
-    if not (folder.path / READER / "reader.int8.onnx").is_file():
+    if not trainer.finished():
         trainer.train()
         trainer.export()
     trainer.report()
@@ -85,6 +85,12 @@ class Trainer:
         a_pass = math.ceil(len(self.cases) / config.batch_size)
         self.steps = min(config.epochs * a_pass, config.max_steps or config.epochs * a_pass)
         self.done = 0
+
+    def finished(self) -> bool:
+        import torch
+
+        exported = (self.folder.path / READER).is_dir()
+        return exported and bool(torch.load(self._checkpoint)["done"] >= self.steps)
 
     def train(self) -> None:
         import torch
@@ -218,6 +224,7 @@ class Trainer:
         (made / "reader.fp32.onnx").unlink()
         for name in ("tokenizer.json", "calibration.json"):
             shutil.copy(MODEL_FOLDER / name, made / name)
+        shutil.rmtree(target, ignore_errors=True)
         made.replace(target)
 
     def report(self) -> None:
