@@ -16,6 +16,7 @@ ENVIRONMENT = {
     "VERL_USE_EXTERNAL_MODULES": ",".join(MODULES),
     "OMP_NUM_THREADS": "1",
     "RAY_worker_niceness": "0",  # Ray's 15 starves its workers where the two cores have other work
+    "RAY_prestart_worker_first_driver": "0",  # sixteen idle processes, for the sixteen CPUs that it is told of
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
 }
