@@ -1,0 +1,164 @@
+"""HERA's agents over a model: what they are asked, what becomes of replies out of form, and whose prompt is whose."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import pyrag_prompts
+from pyrag.agents.llm import make_llm_agents
+from pyrag.agents.parsing_team import parse_profile, parse_selection, parse_verdict
+from pyrag.agents.protocol import Team
+from pyrag.embedded import embedded_agents
+from pyrag.errors import BadOutputError
+from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
+from pyrag.llm.scripted import ScriptedChat, role_of
+from pyrag.topology import AGENTS, Characterisation
+from pyrag.trace import Passage, Trace
+from tests.cli.conftest import Run, pyrag
+from tests.hera.conftest import agent, kept, topology, verdict
+from tests.opera.conftest import Case, rewrite, yes
+
+__all__ = ["pyrag"]
+
+DOCS = (Passage("a", "Alpha", "Alpha was directed by Ada Berg."), Passage("b", "Beta", "Beta is a film."))
+TAUGHT = "Name the person, not the film."
+REPLIES = {
+    "decomposer": '{"sub_queries": ["Who directed Alpha?"]}',
+    "rewriter": rewrite("Alpha director"),
+    "selector": kept(1),
+    "validator": verdict("YES"),
+    "generator": yes("Ada Berg", 1),
+    "reflect": '{"decision": "YES"}',
+    "conclude": yes("Ada Berg"),
+}
+
+
+def team_of(model: ChatModel, prompts: Path | None = None) -> Team:
+    team = make_llm_agents(model, prompts_dir=prompts).team
+    assert team is not None
+    return team
+
+
+async def everyone_asked(team: Team) -> None:
+    question = "Who directed Alpha?"
+    await team.decomposer.decompose(question)
+    await team.rewriter.rewrite(question, [question], DOCS, "")
+    await team.selector.select(question, DOCS)
+    await team.validator.validate(question, DOCS)
+    await team.answerer.answer(question, DOCS)
+    await team.reflector.reflect(question, "Ada Berg", DOCS)
+    await team.concluder.answer("Given: Alpha Ada Berg. Answer the question: Who?", None)
+
+
+async def test_what_one_agent_learned_is_in_its_prompt_alone(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(Path(pyrag_prompts.__file__).parent, tmp_path / "prompts"))
+    (folder / "methods" / "hera.answer_generator.rules.txt").write_text(TAUGHT)
+    systems: list[dict[str, str]] = []
+    for prompts in (None, folder):
+        model = ScriptedChat(lambda messages: REPLIES[role_of(messages)])
+        await everyone_asked(team_of(model, prompts))
+        systems.append({role_of(messages): messages[0].content for messages in model.calls})
+    before, after = systems
+    assert len(before) == len(AGENTS) - 1  # the retriever asks no model
+    assert [role for role in before if before[role] != after[role]] == ["generator"]
+    assert after["generator"].endswith(f"Operational rules, learned from recent failures:\n{TAUGHT}")
+    assert "{{" not in "".join(before.values())
+
+
+async def test_agents_out_of_form_are_asked_again_and_then_do_no_harm() -> None:
+    model = ScriptedChat(lambda messages: "Well, it depends.")
+    team = team_of(model)
+    selection = await team.selector.select("Who?", DOCS)
+    assert (selection.positions, selection.usage.model_calls) == ((0, 1), 3)
+    assert (await team.validator.validate("Who?", DOCS)).sufficient
+    assert (await team.reflector.reflect("Who?", "Ada", DOCS)).accepted
+    assert (await team.decomposer.decompose("Who?")).sub_queries == ("Who?",)
+    assert not (await team.answerer.answer("Who?", DOCS)).known
+
+
+async def test_an_orchestrator_hears_what_is_wrong_and_falls_back_to_one_search() -> None:
+    cyclic = topology("single", agent("a", "retriever", "", "b"), agent("b", "retriever", "", "a"))
+    good = topology("single", agent("d", "retriever"), agent("s", "answer_generator", "", "d"))
+    model = ScriptedChat([cyclic, good])
+    made = await team_of(model).orchestrator.orchestrate("Who?", ())
+    assert [node.agent for node in made.topology.nodes] == ["retriever", "answer_generator"]
+    assert "there is a cycle" in model.calls[1][-1].content
+    fallen = await team_of(ScriptedChat(lambda _: cyclic)).orchestrator.orchestrate("Who?", ())
+    assert [node.agent for node in fallen.topology.nodes] == ["retriever", "answer_generator"]
+    assert "the question was not orchestrated" in fallen.note
+
+
+@pytest.mark.parametrize(
+    ("parse", "said"),
+    [
+        (lambda: parse_selection('{"documents": "all"}', 2), '"documents" must be a list'),
+        (lambda: parse_verdict('{"decision": "NO"}', "missing"), '"missing" does not say why'),
+        (lambda: parse_verdict('{"decision": "maybe"}', "missing"), "must be YES or NO"),
+        (lambda: parse_profile('{"type": "odd", "difficulty": "easy"}'), '"type" must be one of'),
+    ],
+)
+def test_replies_out_of_form(parse: object, said: str) -> None:
+    assert callable(parse)
+    with pytest.raises(BadOutputError, match=said):
+        parse()
+
+
+def test_replies_in_form() -> None:
+    assert parse_selection(kept(2, 1, 9), 2) == ((1, 0), "these say it")
+    assert parse_verdict(verdict("NO", missing="a date"), "missing") == (False, "as read", "a date")
+    assert parse_profile('{"type": "Bridge", "difficulty": "hard"}') == Characterisation("bridge", "hard")
+
+
+class Pair(ScriptedChat):
+    """Holds every answer back until two are asked for."""
+
+    def __init__(self, plan: str) -> None:
+        super().__init__([])
+        self.plan, self.both = plan, asyncio.Barrier(2)
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Reply:  # noqa: B008
+        if role_of(messages) == "orchestrator":
+            return Reply(self.plan)
+        if role_of(messages) == "generator":
+            await self.both.wait()
+        return Reply(yes("Denmark", 1))
+
+
+async def test_branches_are_in_flight_together(case: Case) -> None:
+    branches = [
+        one
+        for at in ("a", "b")
+        for one in (
+            agent(f"docs_{at}", "retriever", f"country of {at}"),
+            agent(f"said_{at}", "answer_generator", f"Which country is {at} from?", f"docs_{at}"),
+        )
+    ]
+    plan = topology("comparison", *branches, agent("end", "conclude", "", "said_a", "said_b"))
+    asked = case.ask("Are a and b from the same country?", agents=make_llm_agents(Pair(plan)), method="hera")
+    trace: Trace = await asyncio.wait_for(asked, 60)  # one after the other, the first would wait for good
+    assert trace.error is None
+    assert trace.usage.model_calls == 4
+
+
+async def test_the_embedded_team_works_without_a_model() -> None:
+    team = embedded_agents(lexical=True).team
+    assert team is not None
+    assert (await team.selector.select("Who directed Alpha?", DOCS)).positions[0] == 0
+    assert (await team.validator.validate("Who directed Alpha?", DOCS)).sufficient
+    assert not (await team.validator.validate("Who directed Alpha?", DOCS[1:])).sufficient
+    assert not (await team.reflector.reflect("When was she born?", "in a town", ())).accepted
+    assert (await team.reflector.reflect("When was she born?", "in 1950", ())).accepted
+
+
+def test_the_command_line_asks_and_shows_a_topology(pyrag: Run, tmp_path: Path) -> None:
+    file = str(tmp_path / "trace.json")
+    asked = pyrag("ask", "--method", "hera", "--llm", "embedded:lexical", "--trace", file, "Who wrote Dracula?")
+    assert asked.returncode == 0, asked.stderr
+    shown = pyrag("trace", "show", file)
+    assert "Topology  single, easy, asks for: person" in shown.stdout
+    assert "answer generator  after docs_1" in shown.stdout
