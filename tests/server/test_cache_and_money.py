@@ -25,6 +25,7 @@ async def test_a_second_asking_costs_nothing(server: ModelServer, tmp_path: Path
     assert [trace.answer.text for trace in traces] == ["an executive"] * 2
     assert (first.model_calls, first.cached_calls, first.prompt_tokens) == (4, 0, 400)
     assert (second.model_calls, second.cached_calls, second.prompt_tokens) == (0, 4, 0)
+    assert (first.cached_tokens, second.cached_tokens) == (0, 440)
     assert first.cost == pytest.approx(4 * (100 + 10 * 10) / 1e6)
     assert second.cost == 0
     assert len(server.bodies) == 4
