@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pyrag.evaluation.datasets import Question
+from pyrag.topology import PRIMITIVE_OF
 from pyrag.trace import Step, Trace
 
 
@@ -77,9 +78,9 @@ def retrievals(trace: Trace) -> Iterator[Retrieval]:
 
 def is_retrieval(step: Step) -> bool:
     """Whether the step looked something up: `retrieve`, also one that found nothing, or another method's primitive."""
-    if step.primitive == "retrieve":
-        return True
-    return step.primitive != "answer" and step.answer is None and bool(step.passages)
+    if step.primitive in PRIMITIVE_OF.values():  # agents beside the retriever only read
+        return step.primitive == "retrieve"
+    return step.answer is None and bool(step.passages)
 
 
 def recall_at(hops: tuple[Hop, ...], k: int | None = None) -> float | None:

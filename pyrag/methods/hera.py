@@ -80,7 +80,8 @@ def _draft(episode: Episode, made: Orchestration, origin: str) -> Draft:
     """The topology as a program; it becomes the episode's."""
     topology = episode.topology = made.topology
     # What is asked, as far as it is known before the first answer.
-    asked = [node.input for node in topology.nodes if node.agent == "answer_generator" and "{" not in node.input]
-    episode.observer(Decomposed(tuple(one for one in asked if one), made.note))
+    asked = [node.input for node in topology.nodes if node.agent == "answer_generator"]
+    if known := tuple(one for one in asked if one and "{" not in one):
+        episode.observer(Decomposed(known, made.note))
     source = compile_topology(topology, episode.question)
     return Draft(Program(source, episode.agents.name, origin, rationale=topology.rationale), made.note)

@@ -178,3 +178,10 @@ def test_a_row_counts_repairs_and_recoveries() -> None:
 )  # fmt: skip
 def test_a_coin_answers_questions_of_two_options(question: str, gold: str, coin: bool) -> None:
     assert two_way(Question("q", question, (gold,))) is coin
+
+
+def test_agents_that_only_read_are_no_retrievals() -> None:
+    """HERA's evidence selector puts passages in another order: where they were found is the retriever's rank."""
+    kept = Step(1, "select", "?", passages=("film",), depends_on=(0,))
+    (first, _) = hops_of(QUESTION, trace(found(0, "Who directed Alpha?", "noise", "film"), kept))
+    assert first.rank == 2
