@@ -47,7 +47,7 @@ class Settings:
     retriever: str | None = None  # URL of a /retrieve server, or qdrant:COLLECTION@URL
     embedder: str | None = None  # bundled, onnx:DIR, st:NAME or openai:MODEL@URL; else the index's own
     dense_weight: float = 0.5  # what the dense half of a hybrid index counts; the sparse half counts the rest
-    rerank: str | None = None  # reader (the embedded one), or a cross-encoder of sentence-transformers
+    rerank: str | None = None  # reader (the embedded one), or a cross-encoder: onnx:DIR or st:NAME
     method: str = "pyrag"
     topk: int = 5
     boost_topk: int = 10  # what an unknown step is re-run with; 0 leaves the boost out

@@ -104,7 +104,7 @@ def serve_retriever(
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of the machine's.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for a free one.", min=0, max=65535)] = 8008,
     embedder: Annotated[str | None, typer.Option(help="Another engine for the model that the index names.")] = None,
-    rerank: Annotated[str | None, typer.Option(help="reader, or a cross-encoder of sentence-transformers.")] = None,
+    rerank: Annotated[str | None, typer.Option(help="reader, or a cross-encoder: onnx:DIR or st:NAME.")] = None,
 ) -> None:
     """Share one index among processes and machines: POST /retrieve, for --retriever URL."""
     from pyrag.cli.serve_retriever import serve
