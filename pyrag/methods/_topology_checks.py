@@ -17,7 +17,6 @@ from pyrag.topology_graph import Graph
 
 _COMPUTED = ("date", "number")
 _COMPUTING = ("comparison", "temporal")
-_SHARING = ("intersection",)
 
 
 def check_topology(topology: Topology, question: str) -> list[Problem]:
@@ -49,7 +48,7 @@ def _not_computed(topology: Topology, graph: Graph) -> Iterator[Problem]:
 
 def _other_property(topology: Topology, graph: Graph, asked: str) -> Iterator[Problem]:
     """Things that share the property asked for must be asked for that very property."""
-    if topology.profile.type not in _SHARING or not asked or asked == YES_NO:
+    if topology.profile.type != "intersection" or not asked or asked == YES_NO:
         return
     for branch in graph.parents(topology.nodes[-1]):
         line, topic = [branch, *_ancestors(branch, graph)], graph.topic(branch)
