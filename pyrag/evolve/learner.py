@@ -175,9 +175,12 @@ class Learner:
         return record
 
     async def _consolidate(self, step: _Step, coach: Coach, draft: Draft) -> None:
-        before = await self._validator.score(step.players, draft)
+        before, entries = await self._validator.score(step.players, draft), draft.entries()
         draft.mark()
         operations = await insights.consolidate(coach, draft, step.profile, step.insights)
+        if draft.entries() == entries:
+            step.notes += operations
+            return
         after = await self._validator.score(step.players, draft)
         step.updates.append(Update(before, after, tuple(operations)))
         if not step.updates[-1].accepted:

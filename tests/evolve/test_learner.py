@@ -209,6 +209,13 @@ async def test_axes_and_rules_that_a_coach_cannot_word_are_left_out(run: Run) ->
     assert "answer_generator was not taught" in record.notes[0]
 
 
+async def test_an_insight_that_is_known_is_no_update(run: Run) -> None:
+    learner = await begun(run, World())
+    await learner.step(asked("comparison", 1))
+    record = await learner.step(asked("comparison", 2))
+    assert (record.insights, record.updates, record.notes[-1]) == ((INSIGHT,), (), f"KEEP: {INSIGHT}")
+
+
 async def test_a_question_that_all_topologies_fail_gets_others(run: Run) -> None:
     world = World()
     learner = await begun(run, world)
