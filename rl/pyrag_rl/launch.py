@@ -25,7 +25,7 @@ from pyrag.errors import ConfigError, PyRAGError
 from pyrag_rl import preflight
 from pyrag_rl.config import TrainConfig, absolute, as_values, save_config, saved_config
 from pyrag_rl.folder import RunFolder
-from pyrag_rl.overrides import agent_loops, verl_overrides
+from pyrag_rl.overrides import agent_loops, rendered, verl_overrides
 from pyrag_rl.watch import Watch
 
 Console = Callable[[str], None]
@@ -106,7 +106,12 @@ def write_loops(folder: RunFolder) -> None:
 
 
 def command_of(config: TrainConfig, folder: RunFolder, temp: str = "") -> list[str]:
-    return [sys.executable, "-m", "verl.trainer.main_ppo", *verl_overrides(config, folder, temp)]
+    return [sys.executable, "-m", "verl.trainer.main_ppo", *verl_overrides(config, folder, temp), *hydra_rows(folder)]
+
+
+def hydra_rows(folder: RunFolder) -> list[str]:
+    """Keeps Hydra from leaving a folder `outputs` wherever the command is called."""
+    return [f"hydra.run.dir={rendered(str(folder.path))}", "hydra.output_subdir=null"]
 
 
 def environment(config: TrainConfig, folder: RunFolder) -> dict[str, str]:

@@ -14,7 +14,7 @@ from pyrag.errors import DataError
 from pyrag_rl import preflight
 from pyrag_rl.config import TrainConfig, absolute
 from pyrag_rl.folder import RunFolder
-from pyrag_rl.launch import Console, composed_by, prepare, run_verl
+from pyrag_rl.launch import Console, composed_by, hydra_rows, prepare, run_verl
 from pyrag_rl.overrides import rendered
 from pyrag_rl.watch import Watch
 
@@ -38,7 +38,7 @@ def train_sft(config: TrainConfig, *, console: Console = print) -> RunFolder:
 
 def command_of(config: TrainConfig, folder: RunFolder) -> list[str]:
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={config.gpus}"]
-    return [*torchrun, "-m", "verl.trainer.sft_trainer", *sft_overrides(config, folder)]
+    return [*torchrun, "-m", "verl.trainer.sft_trainer", *sft_overrides(config, folder), *hydra_rows(folder)]
 
 
 def composed(config: TrainConfig) -> str:
