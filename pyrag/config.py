@@ -94,11 +94,14 @@ class Settings:
             raise ConfigError("repairs and boost_topk must not be negative")
         if self.topk > 100 or self.boost_topk > 100:
             raise ConfigError("topk and boost_topk must be at most 100")
+        self._check_shares()
+        if self.index is not None and self.retriever is not None:
+            raise ConfigError("index and retriever exclude each other: keep one of them")
+
+    def _check_shares(self) -> None:
         for name in ("dense_weight", "least_evidence"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
-        if self.index is not None and self.retriever is not None:
-            raise ConfigError("index and retriever exclude each other: keep one of them")
 
     def _check_prices(self) -> None:
         for name in ("price_in", "price_out", "max_cost"):

@@ -164,8 +164,8 @@ def _decoded(file: IO[str], path: Path) -> Iterator[str]:
 
 def _parquet(path: Path) -> Iterator[Record]:
     try:
-        import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
-        import pyarrow.parquet as parquet  # type: ignore[import-untyped]
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
     except ImportError as error:
         raise UsageError(f"{path} is a Parquet file: install what reads it, pip install 'pyrag[data]'") from error
     number = 0
