@@ -30,6 +30,7 @@ from tests.rl import tasks, tiny
 pytestmark = pytest.mark.slow
 PYRAG = [sys.executable, "-c", "from pyrag.cli import main; main()"]
 QUESTION, (GOLD,) = tasks.PROGRAMMED[3][:2]
+_AGREEMENT = "training/rollout_actor_probs_pearson_corr"  # of the trainer's probabilities and the rollout's
 SMALL = [
     "gpus=1", "tensor_parallel=1", "reward_workers=1", "agent_workers=1", "batch_size=6", "group_size=4",
     "micro_batch_size=24", "lora_rank=8", "lora_alpha=16", "learning_rate=0.001", "prompt_tokens=128",
@@ -108,7 +109,7 @@ def learnt(folder: RunFolder) -> None:
     steps = folder.read_metrics()
     assert sorted(steps) == [1, 2, 3, 4]
     assert steps[4]["actor/kl_loss"] > 0
-    assert max(step["training/rollout_probs_diff_max"] for step in steps.values()) < 1e-3
+    assert min(step[_AGREEMENT] for step in steps.values()) > 0.999
     scores = [score for path in folder.scores.glob("*.jsonl") for score in read_lines(path)[0]]
     assert {score["reason"] for score in scores} - {""}  # some completions failed, and say why
     assert any(score["score"] == 1.0 for score in scores)
@@ -126,7 +127,7 @@ def served(task: tuple[tasks.Task, Path], folder: RunFolder) -> None:
         asked = subprocess.run(
             [*ask, "--prompts", str(task[0].prompts), "--json"], capture_output=True, text=True, check=False
         )
-    assert asked.returncode == 0, asked.stderr
+    assert asked.returncode == 0, asked.stdout + asked.stderr
     answer = json.loads(asked.stdout)
     assert answer["answer"] == GOLD
     assert f"openai:{folder.path.name}" in answer["engine"]
@@ -155,7 +156,7 @@ def vllm(line: str) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    small = ["--port", str(port), "--dtype", "float32", "--enforce-eager", "--max-model-len", "1024"]
+    small = ["--port", str(port), "--dtype", "float32", "--enforce-eager", "--max-model-len", "4096"]
     program, *rest = shlex.split(line)
     env = {**os.environ, **ENVIRONMENT, "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
     for name in ("VERL_PLATFORM", "VERL_USE_EXTERNAL_MODULES"):
@@ -199,7 +200,7 @@ def test_verl_s_own_vllm_rollout_trains_repair_turns(task: tuple[tasks.Task, Pat
     assert sorted(steps) == [0, 1, 2]
     assert [step for step in steps if any(key.startswith("val-core/bundled/") for key in steps[step])] == [0, 2]
     assert steps[2]["actor/kl_loss"] > 0
-    assert max(steps[step]["training/rollout_probs_diff_max"] for step in (1, 2)) < 1e-3
+    assert min(steps[step][_AGREEMENT] for step in (1, 2)) > 0.999
     assert steps[1]["num_turns/max"] == 4  # some programs failed, and were asked for again
 
 
