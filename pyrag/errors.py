@@ -17,6 +17,8 @@ PyRAGError                    exit code 1
 
 from __future__ import annotations
 
+from pyrag.trace import Usage
+
 
 class PyRAGError(Exception):
     """Base of all errors of this package; `exit_code` is what a command ends with."""
@@ -75,7 +77,13 @@ class MalformedReplyError(ServiceError):
 
 
 class BadOutputError(PyRAGError):
+    """`usage` is what the agent's calls cost all the same."""
+
     kind = "bad_output"
+
+    def __init__(self, message: str, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage or Usage()
 
 
 class ProgramFailedError(PyRAGError):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from pyrag.errors import BudgetExceededError, DataError, ReplayError
+from pyrag.errors import BadOutputError, BudgetExceededError, DataError, ReplayError
 from pyrag.trace import Exchange, Usage
 
 if TYPE_CHECKING:
@@ -174,6 +174,9 @@ class Ledger:
             recalled = self._recalled(role, request, reply_type)
             reply = await run() if recalled is None else recalled
             self.usage += spent_on(reply, cost)
+        except BadOutputError as error:
+            self.usage += replace(error.usage, seconds=0.0)
+            raise
         finally:
             self._reserved += Usage(model_calls=-cost.model_calls, retrievals=-cost.retrievals)
             self._settled.set()

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from pyrag.agents.protocol import Reading
-from pyrag.errors import BudgetExceededError, DataError, ReplayError
+from pyrag.errors import BadOutputError, BudgetExceededError, DataError, ReplayError
 from pyrag.ledger import Budget, Ledger, Recording, request_key
 from pyrag.trace import Passage, Usage
 
@@ -46,6 +46,18 @@ async def test_a_failed_request_gives_its_reservation_back() -> None:
     with pytest.raises(RuntimeError):
         await ledger.call("answer", {"query": "a"}, fail, Reading)
     assert (await ask(ledger)).known
+
+
+async def test_replies_out_of_form_are_paid_for() -> None:
+    async def fail() -> Reading:
+        raise BadOutputError("no program", Usage(model_calls=3, prompt_tokens=30))
+
+    ledger = Ledger(Budget(calls=3))
+    with pytest.raises(BadOutputError):
+        await ledger.call("plan", {"question": "a"}, fail, Reading)
+    assert (ledger.usage.model_calls, ledger.usage.prompt_tokens) == (3, 30)
+    with pytest.raises(BudgetExceededError):
+        await ask(ledger)
 
 
 async def test_tokens_stop_the_next_request() -> None:

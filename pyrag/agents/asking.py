@@ -42,4 +42,4 @@ class PromptedAgent:
                 problem = talk.blame(str(error))
             if retries_left:
                 reply = await talk.retry(self.prompts.render_method(retry, {"reason": problem})[1])
-        raise BadOutputError(problem)
+        raise BadOutputError(problem, talk.usage)

@@ -117,7 +117,8 @@ class LLMPlanner:
                 reply = await talk.retry(repair)
         raise BadOutputError(
             f"{self.model.name} wrote no program that compiles in {RETRIES + 1} replies "
-            f"({' '.join(problem.split())[:200]}): try another model for the plan (--plan-llm)"
+            f"({' '.join(problem.split())[:200]}): try another model for the plan (--plan-llm)",
+            talk.usage,
         )
 
 

@@ -112,7 +112,7 @@ def test_streamed_equals_waited(
         # What was under way beside an error is paid for or not, as it happens.
         assert timeless(streamed, paid=calm) == timeless(waited, paid=calm)
         assert streamed.usage.retrievals == world.count("retrieve")
-        if calm:  # an author that ends without a program is not counted
+        if calm:
             assert sum(step.memo for step in streamed.steps) == sum(step.memo for step in waited.steps)
             assert streamed.usage.model_calls == world.count("answer") + world.count("decompose") + len(writer.calls)
 
