@@ -164,7 +164,8 @@ from pyrag.retrieval.index import update_index
 
 def pause(count):
     print("building", flush=True)
-    time.sleep(30)
+    for _ in range(300):  # a signal that comes just before a sleep is seen after it
+        time.sleep(0.1)
 
 what, source, out = sys.argv[1:]
 if what == "limit":  # a file that may not grow is the nearest thing to a full disk that a test can make
