@@ -12,7 +12,6 @@ from typing import TypeVar
 from pyrag.agents.conversation import Conversation
 from pyrag.agents.prompts import Prompts
 from pyrag.agents.schemas import Schema
-from pyrag.errors import BadOutputError
 from pyrag.llm.protocol import ChatModel, Sampling
 
 T = TypeVar("T")
@@ -34,12 +33,6 @@ class PromptedAgent:
 
     async def asked(self, talk: Conversation, parse: Callable[[str], T], retry: str, retries: int) -> T:
         """What the first reply in form says. Raises `BadOutputError` with the last one's fault."""
-        reply = await talk.ask()
-        for retries_left in reversed(range(retries + 1)):
-            try:
-                return parse(reply)
-            except BadOutputError as error:
-                problem = talk.blame(str(error))
-            if retries_left:
-                reply = await talk.retry(self.prompts.render_method(retry, {"reason": problem})[1])
-        raise BadOutputError(problem, talk.usage)
+        return await talk.asked(
+            parse, lambda _, problem: self.prompts.render_method(retry, {"reason": problem})[1], retries
+        )

@@ -1,16 +1,20 @@
 """One agent's exchange with its model: asks, asks again after a bad reply, and adds up what that costs.
 
-Left out: what a reply means. A caller parses `ask()` and, where that fails, calls `retry()` with what was wrong.
+Left out: what a reply means. A caller passes `asked()` a parser, or itself parses `ask()` and calls `retry()` with what
+was wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
+from pyrag.errors import BadOutputError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 from pyrag.trace import Usage
 
+T = TypeVar("T")
 Watch = Callable[[], Callable[[str], None]]
 
 _SHOWN = 8_000  # characters of a bad reply that its author sees again
@@ -40,6 +44,21 @@ class Conversation:
     @property
     def raw(self) -> tuple[str, ...]:
         return tuple(reply.text for reply in self._replies)
+
+    async def asked(self, parse: Callable[[str], T], again: Callable[[str, str], str], retries: int) -> T:
+        """What the first reply in form says. `again` writes what the model is told, from a bad reply and its fault.
+
+        Raises `BadOutputError` with the last one's fault.
+        """
+        reply = await self.ask()
+        for retries_left in reversed(range(retries + 1)):
+            try:
+                return parse(reply)
+            except BadOutputError as error:
+                problem = self.blame(str(error))
+            if retries_left:
+                reply = await self.retry(again(reply, problem))
+        raise BadOutputError(problem, self.usage)
 
     async def ask(self) -> str:
         return await self._complete(self._opening)

@@ -49,16 +49,15 @@ class LLMDecomposer:
         talk = Conversation(
             self.model, sampling, render("decompose.system"), render("decompose.user", question=question)
         )
-        reply = await talk.ask()
-        for retries_left in reversed(range(RETRIES + 1)):
-            try:
-                return Decomposition(parse_sub_queries(reply), talk.usage, talk.raw, talk.note)
-            except BadOutputError as error:
-                problem = talk.blame(str(error))
-            if retries_left:
-                reply = await talk.retry(render("decompose.retry", reason=problem, question=question))
-        note = f"the question was not decomposed: no usable list in {RETRIES + 1} replies ({problem})"
-        return Decomposition((question,), talk.usage, talk.raw, note)
+
+        def again(_: str, problem: str) -> str:
+            return render("decompose.retry", reason=problem, question=question)
+
+        try:
+            return Decomposition(await talk.asked(parse_sub_queries, again, RETRIES), talk.usage, talk.raw, talk.note)
+        except BadOutputError as error:
+            note = f"the question was not decomposed: no usable list in {RETRIES + 1} replies ({error})"
+            return Decomposition((question,), talk.usage, talk.raw, note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,33 +105,40 @@ class LLMPlanner:
         return Conversation(self.model, self.sampling, self.prompts.render(system), user, watch)
 
     async def _program(self, talk: Conversation, question: str) -> Plan:
-        reply = await talk.ask()
-        for retries_left in reversed(range(RETRIES + 1)):
-            source, error = _read_program(reply)
-            if error is None:
-                return Plan(source, talk.usage, raw=talk.raw)
-            problem = talk.blame(error)
-            if retries_left:
-                repair = self.prompts.render("plan.syntax_repair", source=source, error=problem, question=question)
-                reply = await talk.retry(repair)
-        raise BadOutputError(
-            f"{self.model.name} wrote no program that compiles in {RETRIES + 1} replies "
-            f"({' '.join(problem.split())[:200]}): try another model for the plan (--plan-llm)",
-            talk.usage,
-        )
+        def again(reply: str, problem: str) -> str:
+            return self.prompts.render("plan.syntax_repair", source=_source(reply), error=problem, question=question)
+
+        try:
+            return Plan(await talk.asked(_compiled, again, RETRIES), talk.usage, raw=talk.raw)
+        except BadOutputError as error:
+            raise BadOutputError(
+                f"{self.model.name} wrote no program that compiles in {RETRIES + 1} replies "
+                f"({' '.join(str(error).split())[:200]}): try another model for the plan (--plan-llm)",
+                talk.usage,
+            ) from error
 
 
 def _reading_drafts(on_draft: OnDraft) -> Callable[[str], None]:
     return DraftReader(on_draft).feed
 
 
-def _read_program(reply: str) -> tuple[str, str | None]:
-    """The program of a reply, and what is wrong with it."""
+def _compiled(reply: str) -> str:
+    """The program of a reply. Raises `BadOutputError` where it has none, or one with a syntax error."""
     try:
         source = parse_program(reply)
     except BadOutputError as error:
-        return "", f"The reply is no program: {error}"
-    return source, syntax_error(source)
+        raise BadOutputError(f"The reply is no program: {error}") from error
+    if fault := syntax_error(source):
+        raise BadOutputError(fault)
+    return source
+
+
+def _source(reply: str) -> str:
+    """The program of a reply as it stands; empty where it has none."""
+    try:
+        return parse_program(reply)
+    except BadOutputError:
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
