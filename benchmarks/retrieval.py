@@ -142,6 +142,7 @@ def indexes(options: argparse.Namespace) -> None:
     for one in options.types.split(";"):
         command = [sys.executable, "-m", "benchmarks.retrieval", "one", "--type", one]
         command += ["--count", str(options.count), "--dimension", str(options.dimension)]
+        command += ["--target", str(options.target), *(["--scratch", str(options.scratch)] if options.scratch else [])]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         print(done.stdout.strip() or f"| {one} | failed: {done.stderr.strip()[-200:]} |", flush=True)
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -33,8 +34,7 @@ class Batcher(Generic[Key, Row]):
 
     async def get_all(self, keys: Sequence[Key]) -> list[Row]:
         queue = self._queue()
-        # Shielded: a question that is cancelled must not take the batch of the others with it.
-        waiting = [self._known(key) or asyncio.shield(queue.ask(key)) for key in keys]
+        waiting = [self._known(key) or queue.ask(key) for key in keys]
         return [one.row if isinstance(one, _Known) else await one for one in waiting]
 
     def _known(self, key: Key) -> _Known[Row] | None:
@@ -74,19 +74,20 @@ class _Queue(Generic[Key, Row]):
         self._remember = remember
         self._window = window
         self._max_batch = max_batch
-        self._open: dict[Key, asyncio.Future[Row]] = {}  # asked for, not begun
-        self._running: dict[Key, asyncio.Future[Row]] = {}
+        # Who waits has a future of his own: one that is cancelled must not take the batch of the others with it.
+        self._open: dict[Key, list[asyncio.Future[Row]]] = {}  # asked for, not begun
+        self._running: dict[Key, list[asyncio.Future[Row]]] = {}
         self._worker: asyncio.Task[None] | None = None
         self._full = asyncio.Event()
 
     def ask(self, key: Key) -> asyncio.Future[Row]:
-        future = self._open.get(key) or self._running.get(key)
-        if future is None:
-            future = self._open[key] = asyncio.get_running_loop().create_future()
-            # Nobody may be left to hear of a failure; that is no reason to complain in the log.
-            future.add_done_callback(lambda done: done.cancelled() or done.exception())
+        future: asyncio.Future[Row] = asyncio.get_running_loop().create_future()
+        waiting = self._open.get(key) or self._running.get(key)
+        if waiting is None:
+            waiting = self._open[key] = []
             if len(self._open) >= self._max_batch:
                 self._full.set()
+        waiting.append(future)
         if self._worker is None:
             self._worker = asyncio.create_task(self._work())
         return future
@@ -100,7 +101,7 @@ class _Queue(Generic[Key, Row]):
                 await self._run(self._running)
         finally:
             self._worker, self._running = None, {}
-            for future in self._open.values():  # only where the loop is shutting down
+            for future in chain.from_iterable(self._open.values()):  # only where the loop is shutting down
                 future.cancel()
             self._open = {}
 
@@ -112,17 +113,28 @@ class _Queue(Generic[Key, Row]):
             except TimeoutError:
                 return
 
-    async def _run(self, batch: dict[Key, asyncio.Future[Row]]) -> None:
+    async def _run(self, batch: dict[Key, list[asyncio.Future[Row]]]) -> None:
         try:
             rows = await self._compute(list(batch))
         except BaseException as error:
-            for future in batch.values():
-                if not future.done():
-                    future.cancel() if isinstance(error, asyncio.CancelledError) else future.set_exception(error)
+            for future in _undone(chain.from_iterable(batch.values())):
+                _fail(future, error)
             if not isinstance(error, Exception):
                 raise
             return
-        for (key, future), row in zip(batch.items(), rows, strict=True):
+        for (key, waiting), row in zip(batch.items(), rows, strict=True):
             self._remember(key, row)
-            if not future.done():
+            for future in _undone(waiting):
                 future.set_result(row)
+
+
+def _fail(future: asyncio.Future[Row], error: BaseException) -> None:
+    if isinstance(error, asyncio.CancelledError):
+        future.cancel()
+        return
+    future.set_exception(error)
+    future.exception()  # nobody may be left to hear of it, which is no reason to complain in the log
+
+
+def _undone(futures: Iterable[asyncio.Future[Row]]) -> Iterator[asyncio.Future[Row]]:
+    return (future for future in futures if not future.done())

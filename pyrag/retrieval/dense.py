@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pyrag.errors import ServiceError
@@ -66,37 +66,44 @@ class DenseRetriever:
         return passages
 
     async def _search(self, asked: Sequence[_Asked]) -> list[list[Passage]]:
+        shares = _shares(asked)
         try:
-            found = await asyncio.gather(*(in_thread(self._found, share) for share in _shares(asked)))
+            found = await asyncio.gather(*(in_thread(self._found, [asked[at] for at in share]) for share in shares))
         except (ValueError, OSError, RuntimeError) as error:
             message = f"index {self._name} cannot be searched ({error}): build it again with pyrag index"
             raise ServiceError(message, service=self._name) from error
-        passages = {one: some for share in found for one, some in share.items()}
-        return [passages[one] for one in asked]
+        placed = {
+            at: passages
+            for share, some in zip(shares, found, strict=True)
+            for at, passages in zip(share, some, strict=True)
+        }
+        return [placed[at] for at in range(len(asked))]
 
-    def _found(self, asked: Sequence[_Asked]) -> dict[_Asked, list[Passage]]:
+    def _found(self, asked: Sequence[_Asked]) -> list[list[Passage]]:
         import numpy as np
 
         hits = self._index.search(np.stack([one.vector for one in asked]), asked[0].topk)
         known = {passage.id: passage for passage in self._passages(list({one for some in hits for one, _ in some}))}
-        return {one: _passages(some, known) for one, some in zip(asked, hits, strict=True)}
+        return [_passages(some, known) for some in hits]
 
     async def aclose(self) -> None:
         await self._embedder.aclose()
 
 
-def _shares(asked: Sequence[_Asked]) -> list[list[_Asked]]:
-    """Of the same `topk`, on which depends how deep an approximate index looks."""
+def _shares(asked: Sequence[_Asked]) -> list[list[int]]:
+    """Places in `asked` of the same `topk`, on which depends how deep an approximate index looks."""
     size = min(-(-len(asked) // cores()), _SHARE)
-    alike: dict[int, list[_Asked]] = {}
-    for one in asked:
-        alike.setdefault(one.topk, []).append(one)
+    alike: dict[int, list[int]] = {}
+    for at, one in enumerate(asked):
+        alike.setdefault(one.topk, []).append(at)
     return [some[start : start + size] for some in alike.values() for start in range(0, len(some), size)]
 
 
 def _passages(hits: list[Hit], known: dict[str, Passage]) -> list[Passage]:
-    return [
-        replace(known[one], score=score, parts={PART: score})
-        for one, score in sorted(hits, key=lambda hit: (-hit[1], hit[0]))
-        if one in known
-    ]
+    ordered = sorted(hits, key=lambda hit: (-hit[1], hit[0]))
+    return [_scored(known[one], score) for one, score in ordered if one in known]
+
+
+def _scored(one: Passage, score: float) -> Passage:
+    """What `dataclasses.replace` would give in three times the time: ten of these come with each query."""
+    return Passage(one.id, one.title, one.text, score, one.source, {PART: score}, one.start, one.end)
