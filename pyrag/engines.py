@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrag.agents.prompts import Prompts
-from pyrag.agents.protocol import Agents, Answerer
+from pyrag.agents.protocol import Agents, Answerer, Team
 from pyrag.config import Settings
 from pyrag.errors import PyRAGError
 from pyrag.experience.library import Library
@@ -138,8 +138,20 @@ def _open_agents(settings: Settings, models: _Models, prompts: Prompts | None) -
         planner.goal_planner,
         answerer.analyst,
         rewriter.rewriter,
-        team=answerer.team and planner.team and replace(answerer.team, orchestrator=planner.team.orchestrator),
+        team=_team(answerer.team, planner.team, decomposer.team, rewriter.team),
         coach=planner.coach,
+    )
+
+
+def _team(answerer: Team | None, planner: Team | None, decomposer: Team | None, rewriter: Team | None) -> Team | None:
+    """A team whose members have the models of their roles; the rest goes with the answerer."""
+    if not (answerer and planner and decomposer and rewriter):
+        return None
+    return replace(
+        answerer,
+        orchestrator=planner.orchestrator,
+        decomposer=decomposer.decomposer,
+        rewriter=rewriter.rewriter,
     )
 
 
@@ -164,7 +176,8 @@ def _agents_of(spec: str, settings: Settings, models: _Models, prompts: Prompts 
 
     model = models.get(spec)
     # A model of this machine has its files at hand; a server is asked for its window when that matters.
-    window: int | None = settings.context_tokens or getattr(model, "window", None)
+    known = settings.context_tokens if spec == (settings.answer_llm or settings.llm) else None
+    window: int | None = known or getattr(model, "window", None)
     return make_llm_agents(
         model,
         prompts=prompts,

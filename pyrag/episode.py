@@ -103,7 +103,10 @@ class Episode:
         self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
     ) -> tuple[T, bool]:
         """An agent's or retriever's reply, from the memo where the same was asked before."""
-        return await self.ledger.once(role, request, run, reply_type)
+        reply, memo = await self.ledger.once(role, request, run, reply_type)
+        if note := getattr(reply, "note", ""):  # of how a reply came about
+            self.warn(note)
+        return reply, memo
 
     async def fetch(self, query: str, topk: int) -> tuple[list[Passage], bool]:
         request = {"query": query, "topk": topk}
@@ -119,10 +122,7 @@ class Episode:
         team = self.agents.team
         agent = team.concluder if team is not None and role == "conclude" else self.agents.answerer
         request = {"query": query, "passages": None if passages is None else [passage.id for passage in passages]}
-        reading, memo = await self.ask(role, request, lambda: agent.answer(query, passages), Reading)
-        if reading.note:
-            self.warn(reading.note)
-        return reading, memo
+        return await self.ask(role, request, lambda: agent.answer(query, passages), Reading)
 
     async def rewrite(
         self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str

@@ -1,8 +1,9 @@
-"""An answerer whose passages are fitted to its model's window, before the model is asked or after it said "too long".
+"""Passages fitted to the window of the model that reads them, before it is asked or after it said "too long".
 
-`FittingAnswerer` wraps any answerer. Where the window is known, passages are trimmed to it beforehand. Where it is not,
-or was misjudged, a `ContextLengthError` has them trimmed to half, once; a second one passes through. What was left out
-is in the reading's `note`, which the trace repeats as a warning; citations count in the passages that came in.
+A `Fitting` belongs to one agent, and a wrapper puts it around each role whose prompt holds passages. Where the window
+is known, passages are trimmed to it beforehand. Where it is not, or was misjudged, a `ContextLengthError` has them
+trimmed to half, once; a second one passes through. What was left out is in the reply's `note`, which the trace repeats
+as a warning; what a reply says of passages by position counts in those that came in.
 
 Left out: the other agents, whose prompts hold no passages to leave out.
 """
@@ -10,17 +11,31 @@ Left out: the other agents, whose prompts hold no passages to leave out.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import zip_longest
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
-from pyrag.agents.protocol import Answerer, Reading
+from pyrag.agents.protocol import (
+    Answerer,
+    Reading,
+    Reflection,
+    Reflector,
+    Rewriter,
+    Rewritten,
+    Selection,
+    Selector,
+    Validation,
+    Validator,
+)
 from pyrag.errors import ContextLengthError
 from pyrag.llm.context import CountTokens, about_tokens
 from pyrag.trace import Passage
 
+T = TypeVar("T")
+SHOWN = 5  # of what was found, a Rewrite agent sees this much
 _A_PASSAGE = 8  # tokens of its number and the blank lines around it
 _LEAST = 32  # tokens; a shorter rest of a passage says nothing
 _MARGIN = 64  # tokens of the chat template
@@ -30,20 +45,26 @@ _WORD_END = re.compile(r"\s+\S*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What is left of passages; `positions` says where each of them stood."""
+    """What is left of passages; `positions` says where each of them stood. `note` says what an agent was not shown."""
 
     passages: tuple[Passage, ...]
     positions: tuple[int, ...]
     cut: int = 0  # how many of them are shorter than they were
     given: int = 0
+    note: str = ""
 
     @property
     def whole(self) -> bool:
         return not self.cut and len(self.passages) == self.given
 
-    def note(self, why: str) -> str:
+    def noted(self, agent: str, why: str) -> Fitted:
         cut = f", {self.cut} of them cut short," if self.cut else ""
-        return f"the Answer agent read {len(self.passages)} of {self.given} passages{cut} because {why}"
+        said = f"the {agent} agent read {len(self.passages)} of {self.given} passages{cut} because {why}"
+        return self if self.whole else replace(self, note=said)
+
+    def places(self, among: Sequence[int]) -> tuple[int, ...]:
+        """Where those stood that a reply names by their positions among what is left."""
+        return tuple(self.positions[one] for one in among)
 
 
 def fit_passages(passages: Sequence[Passage], tokens: int, count: CountTokens = about_tokens) -> Fitted:
@@ -94,49 +115,107 @@ def _cut(passage: Passage, tokens: int, count: CountTokens) -> Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class FittingAnswerer:
-    """`window` is the model's in tokens, if known; else `model` is asked for it where a prompt is unusually long.
+class Fitting:
+    """Trims what one agent is shown. `window` is its model's in tokens, if known; else `model` is asked for it where a
+    prompt is unusually long. `prompt` gives the agent's prompt without passages and query, `reply_tokens` is what a
+    reply may take."""
 
-    `overhead` are the tokens of the prompt without passages and query, `reply_tokens` those that a reply may take.
-    """
-
-    inner: Answerer
+    agent: str = "Answer"
     model: Any = None
     window: int | None = None
-    overhead: int = 0
+    prompt: Callable[[], str] = str
     reply_tokens: int = 1024
     count: CountTokens = about_tokens
 
-    async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        if not passages:
-            return await self.inner.answer(query, passages)
-        fitted, why = await self._fitted(query, passages), "more would not fit into the model's window"
+    async def ask(
+        self, query: str, passages: Sequence[Passage], ask: Callable[[Sequence[Passage]], Awaitable[T]]
+    ) -> tuple[T, Fitted]:
+        """The agent's reply, and the passages that it was shown beside a query and whatever else is in `query`."""
+        fitted = await self._fitted(query, passages)
         try:
-            reading = await self.inner.answer(query, fitted.passages)
+            return await ask(fitted.passages), fitted
         except ContextLengthError:
+            if not fitted.passages:
+                raise
             total = sum(_length(passage, self.count) for passage in fitted.passages)
-            fitted, why = fit_passages(passages, total // 2, self.count), "the server said that the prompt was too long"
-            reading = await self.inner.answer(query, fitted.passages)
-        if fitted.whole:
-            return reading
-        note = fitted.note(why)
-        return replace(
-            reading,
-            citations=tuple(fitted.positions[one] for one in reading.citations),
-            rationale=f"{reading.rationale}\n[{note}]".strip(),
-            note=note,
-        )
+            half = fit_passages(passages, total // 2, self.count)
+            return await ask(half.passages), half.noted(self.agent, "the server said that the prompt was too long")
 
     async def _fitted(self, query: str, passages: Sequence[Passage]) -> Fitted:
-        around = self.overhead + self.count(query) + self.reply_tokens + _MARGIN
+        overhead = self.count(self.prompt())
+        around = overhead + self.count(query) + self.reply_tokens + _MARGIN
         window = await self._window(around + sum(_length(passage, self.count) for passage in passages))
-        if window is None:
+        if window is None or not passages:
             return Fitted(tuple(passages), tuple(range(len(passages))), 0, len(passages))
         # Where replies alone take half of a small window, passages get the other half: the server has the last word.
-        return fit_passages(passages, max(window - around, window // 2 - self.overhead, _LEAST), self.count)
+        fitted = fit_passages(passages, max(window - around, window // 2 - overhead, _LEAST), self.count)
+        return fitted.noted(self.agent, "more would not fit into the model's window")
 
     async def _window(self, wanted: int) -> int | None:
         if self.window is not None or wanted <= _UNUSUAL:
             return self.window
         asked = getattr(self.model, "context_tokens", None)
         return await asked() if asked else None
+
+
+@dataclass(frozen=True, slots=True)
+class FittingAnswerer:
+    inner: Answerer
+    fitting: Fitting = Fitting()
+
+    async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        if not passages:
+            return await self.inner.answer(query, passages)
+        reading, fitted = await self.fitting.ask(query, passages, partial(self.inner.answer, query))
+        if not fitted.note:
+            return reading
+        return replace(
+            reading,
+            citations=fitted.places(reading.citations),
+            rationale=f"{reading.rationale}\n[{fitted.note}]".strip(),
+            note=fitted.note,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FittingRewriter:
+    inner: Rewriter
+    fitting: Fitting = Fitting()
+
+    async def rewrite(self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str) -> Rewritten:
+        async def ask(shown: Sequence[Passage]) -> Rewritten:
+            return await self.inner.rewrite(query, tried, shown, missing)
+
+        rewritten, fitted = await self.fitting.ask("\n".join([query, *tried, missing]), passages[:SHOWN], ask)
+        return replace(rewritten, note=fitted.note)
+
+
+@dataclass(frozen=True, slots=True)
+class FittingSelector:
+    inner: Selector
+    fitting: Fitting = Fitting()
+
+    async def select(self, query: str, passages: Sequence[Passage]) -> Selection:
+        selection, fitted = await self.fitting.ask(query, passages, partial(self.inner.select, query))
+        return replace(selection, positions=fitted.places(selection.positions), note=fitted.note)
+
+
+@dataclass(frozen=True, slots=True)
+class FittingValidator:
+    inner: Validator
+    fitting: Fitting = Fitting()
+
+    async def validate(self, query: str, passages: Sequence[Passage]) -> Validation:
+        validation, fitted = await self.fitting.ask(query, passages, partial(self.inner.validate, query))
+        return replace(validation, note=fitted.note)
+
+
+@dataclass(frozen=True, slots=True)
+class FittingReflector:
+    inner: Reflector
+    fitting: Fitting = Fitting()
+
+    async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
+        ask = partial(self.inner.reflect, query, answer)
+        reflection, fitted = await self.fitting.ask(f"{query}\n{answer}", passages, ask)
+        return replace(reflection, note=fitted.note)

@@ -15,14 +15,14 @@ from pathlib import Path
 from pyrag.agents.coach import LLMCoach
 from pyrag.agents.conversation import Conversation
 from pyrag.agents.drafting import DraftReader, OnDraft
-from pyrag.agents.fitting import FittingAnswerer
+from pyrag.agents.fitting import Fitting, FittingAnswerer, FittingRewriter
 from pyrag.agents.opera import LLMAnalyst, LLMGoalPlanner, LLMRewriter
 from pyrag.agents.parsing import parse_sub_queries
 from pyrag.agents.parsing_answer import ParsedAnswer, is_evasive, parse_answer, salvage_answer
 from pyrag.agents.parsing_code import parse_program, syntax_error
 from pyrag.agents.passages import fenced_passages, numbered
 from pyrag.agents.prompts import Prompts, load_prompts
-from pyrag.agents.protocol import Agents, Answerer, Decomposition, Plan, Reading
+from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading
 from pyrag.agents.schemas import SUB_QUERIES, TAGGED_ANSWER
 from pyrag.agents.team import make_team
 from pyrag.agents.writer import LLMWriter
@@ -212,24 +212,29 @@ def make_llm_agents(
     prompts = prompts or load_prompts(prompts_dir)
     sampling = sampling or Sampling()
     planner, decomposer = plan_model or answer_model, decompose_model or answer_model
-    written = prompts.render("answer.evidence.system") + prompts.render("answer.evidence.user")
 
-    def fitting(inner: Answerer) -> FittingAnswerer:
-        overhead = count_tokens(written)
-        return FittingAnswerer(inner, answer_model, context_tokens, overhead, sampling.max_tokens, count_tokens)
+    def fitting(agent: str, prompt: Callable[[], str]) -> Fitting:
+        return Fitting(agent, answer_model, context_tokens, prompt, sampling.max_tokens, count_tokens)
+
+    def fitting_method(agent: str, system: str, user: str) -> Fitting:
+        return fitting(agent, lambda: prompts.notice(f"{system}.system") + prompts.notice(f"{user}.user"))
+
+    def evidence() -> str:
+        return prompts.render("answer.evidence.system") + prompts.render("answer.evidence.user")
 
     answerer = LLMAnswerer(answer_model, prompts, sampling)
-    team = make_team(answer_model, planner, prompts, sampling)
+    analyst = LLMAnalyst(answer_model, prompts, sampling, answerer)
+    rewriter = LLMRewriter(answer_model, prompts, sampling)
     return Agents(
         name=_name(answer_model, planner, decomposer),
         decomposer=LLMDecomposer(decomposer, prompts, sampling),
         planner=LLMPlanner(planner, prompts, sampling),
-        answerer=fitting(answerer),
+        answerer=FittingAnswerer(answerer, fitting("Answer", evidence)),
         writer=LLMWriter(answer_model, prompts, sampling),
         goal_planner=LLMGoalPlanner(planner, prompts, sampling),
-        analyst=fitting(LLMAnalyst(answer_model, prompts, sampling, answerer)),
-        rewriter=LLMRewriter(answer_model, prompts, sampling),
-        team=replace(team, answerer=fitting(team.answerer), concluder=fitting(team.concluder)),
+        analyst=FittingAnswerer(analyst, fitting_method("Analysis-Answer", analyst.system, analyst.template)),
+        rewriter=FittingRewriter(rewriter, fitting_method("Rewrite", rewriter.template, rewriter.template)),
+        team=make_team(answer_model, planner, prompts, sampling, fitting_method),
         coach=LLMCoach(planner, prompts, sampling),
     )
 

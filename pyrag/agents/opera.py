@@ -23,7 +23,6 @@ from pyrag.trace import UNKNOWN, Goal, Passage
 
 PLAN_RETRIES = 3
 RETRIES = 1
-_SHOWN_PASSAGES = 5  # of what was found, a Rewrite agent sees this much
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ class LLMRewriter(PromptedAgent):
     retry: str = "rewrite.retry"
 
     async def rewrite(self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str) -> Rewritten:
-        fence, documents = fenced_passages(passages[:_SHOWN_PASSAGES])
+        fence, documents = fenced_passages(passages)
         values = {
             "query": query,
             "tried": numbered(tried),

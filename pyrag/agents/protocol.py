@@ -76,6 +76,7 @@ class Rewritten:
     strategy: str = ""
     usage: Usage = Usage()
     raw: tuple[str, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ class Selection:
     rationale: str = ""
     usage: Usage = Usage()
     raw: tuple[str, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,7 @@ class Validation:
     rationale: str = ""
     usage: Usage = Usage()
     raw: tuple[str, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,7 @@ class Reflection:
     critique: str = ""
     usage: Usage = Usage()
     raw: tuple[str, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

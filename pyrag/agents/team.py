@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pyrag.agents.asking import PromptedAgent
+from pyrag.agents.fitting import (
+    Fitting,
+    FittingAnswerer,
+    FittingReflector,
+    FittingRewriter,
+    FittingSelector,
+    FittingValidator,
+)
 from pyrag.agents.opera import LLMAnalyst, LLMRewriter
 from pyrag.agents.parsing import parse_sub_queries
 from pyrag.agents.parsing_team import parse_profile, parse_selection, parse_verdict
@@ -26,7 +34,7 @@ from pyrag.agents.protocol import (
 from pyrag.agents.schemas import DOCUMENTS, PROFILE, REVIEW, SUB_QUERIES, TOPOLOGY, VERDICT
 from pyrag.errors import BadOutputError
 from pyrag.llm.protocol import ChatModel, Sampling
-from pyrag.topology import Characterisation, Node, Topology
+from pyrag.topology import Agent, Characterisation, Node, Topology
 from pyrag.trace import Passage
 
 RETRIES = 2
@@ -132,19 +140,31 @@ class LLMReflector(PromptedAgent):
         return Reflection(good, critique, talk.usage, talk.raw)
 
 
-def make_team(model: ChatModel, orchestrating: ChatModel, prompts: Prompts, sampling: Sampling) -> Team:
-    """The team; `orchestrating` is the orchestrator's own model."""
+def make_team(
+    model: ChatModel,
+    orchestrating: ChatModel,
+    prompts: Prompts,
+    sampling: Sampling,
+    fitting: Callable[[str, str, str], Fitting],
+) -> Team:
+    """The team; `orchestrating` is the orchestrator's own model. `fitting` takes an agent's name and its templates."""
 
-    def answerer(system: str) -> LLMAnalyst:
-        return LLMAnalyst(model, prompts, sampling, None, system, "hera.documents", _RETRY, "hera.facts")
+    def fitted(agent: Agent, user: str = "hera.documents") -> Fitting:
+        return fitting(agent.replace("_", " "), f"hera.{agent}", user)
 
+    def answerer(agent: Agent) -> FittingAnswerer:
+        system = f"hera.{agent}"
+        inner = LLMAnalyst(model, prompts, sampling, None, system, "hera.documents", _RETRY, "hera.facts")
+        return FittingAnswerer(inner, fitted(agent))
+
+    rewriter = LLMRewriter(model, prompts, sampling, "hera.query_rewriter", _RETRY)
     return Team(
         orchestrator=LLMOrchestrator(orchestrating, prompts, sampling),
         decomposer=LLMQueryDecomposer(model, prompts, sampling),
-        answerer=answerer("hera.answer_generator"),
-        rewriter=LLMRewriter(model, prompts, sampling, "hera.query_rewriter", _RETRY),
-        selector=LLMSelector(model, prompts, sampling),
-        validator=LLMValidator(model, prompts, sampling),
-        reflector=LLMReflector(model, prompts, sampling),
-        concluder=answerer("hera.conclude"),
+        answerer=answerer("answer_generator"),
+        rewriter=FittingRewriter(rewriter, fitted("query_rewriter", "hera.query_rewriter")),
+        selector=FittingSelector(LLMSelector(model, prompts, sampling), fitted("evidence_selector")),
+        validator=FittingValidator(LLMValidator(model, prompts, sampling), fitted("context_validator")),
+        reflector=FittingReflector(LLMReflector(model, prompts, sampling), fitted("reflect", "hera.reflect")),
+        concluder=answerer("conclude"),
     )

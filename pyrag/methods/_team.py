@@ -30,8 +30,6 @@ async def _decompose(round_: Round, call: Call) -> list[str]:
     step, agent = round_.start(call, query), _team(round_.episode).decomposer
     work = round_.episode.ask("decompose", {"query": query}, lambda: agent.decompose(query), Decomposition)
     found, memo = await round_.watched(step, work)
-    if found.note:
-        round_.episode.warn(found.note)
     round_.finish(step, output="\n".join(found.sub_queries), memo=memo, usage=_paid(found.usage, memo))
     return list(found.sub_queries)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pyrag.agents.fitting import FittingAnswerer, fit_passages
+from pyrag.agents.fitting import Fitting, FittingAnswerer, fit_passages
 from pyrag.agents.protocol import Reading
 from pyrag.errors import ContextLengthError, PermanentServiceError
 from pyrag.llm.context import about_tokens, token_counter, too_long
@@ -89,9 +89,8 @@ async def test_a_second_refusal_passes() -> None:
 
 async def test_a_known_window_is_kept_to_without_asking_twice() -> None:
     inner = Answerer()
-    reading = await FittingAnswerer(inner, window=1024, overhead=100, reply_tokens=512).answer(
-        "q?", passages(*[1.0] * 10)
-    )
+    fitting = Fitting("Answer", window=1024, prompt=lambda: "word " * 80, reply_tokens=512)
+    reading = await FittingAnswerer(inner, fitting).answer("q?", passages(*[1.0] * 10))
     assert len(inner.asked) == 1
     assert 1 < len(inner.asked[0]) < 10
     assert "would not fit" in reading.note
@@ -106,7 +105,7 @@ async def test_a_model_is_asked_for_its_window_only_for_long_prompts() -> None:
             return 8192
 
     model, inner = Model(), Answerer()
-    answerer = FittingAnswerer(inner, model)
+    answerer = FittingAnswerer(inner, Fitting(model=model))
     await answerer.answer("q?", passages(2, 1))
     assert model.asked == 0
     reading = await answerer.answer("q?", passages(*[1.0] * 200))

@@ -13,8 +13,11 @@ import pyrag_prompts
 from pyrag.agents.llm import make_llm_agents
 from pyrag.agents.parsing_team import parse_profile, parse_selection, parse_verdict
 from pyrag.agents.protocol import Team
+from pyrag.config import make_settings
 from pyrag.embedded import embedded_agents
-from pyrag.errors import BadOutputError
+from pyrag.engines import open_engines
+from pyrag.errors import BadOutputError, ContextLengthError
+from pyrag.llm.context import about_tokens
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 from pyrag.llm.scripted import ScriptedChat, role_of
 from pyrag.topology import AGENTS, Characterisation
@@ -68,6 +71,89 @@ async def test_what_one_agent_learned_is_in_its_prompt_alone(tmp_path: Path) -> 
     assert [role for role in before if before[role] != after[role]] == ["generator"]
     assert after["generator"].endswith(f"Operational rules, learned from recent failures:\n{TAUGHT}")
     assert "{{" not in "".join(before.values())
+
+
+MANY = tuple(Passage(str(place), f"t{place}", f"word{place} " * 60, 1 / (place + 1)) for place in range(12))
+READING = {
+    "rewriter": lambda team: team.rewriter.rewrite("Who?", ["Who?"], MANY, "a name"),
+    "selector": lambda team: team.selector.select("Who?", MANY),
+    "validator": lambda team: team.validator.validate("Who?", MANY),
+    "generator": lambda team: team.answerer.answer("Who?", MANY),
+    "reflect": lambda team: team.reflector.reflect("Who?", "Ada", MANY),
+    "conclude": lambda team: team.concluder.answer("Who?", MANY),
+}
+
+
+@pytest.mark.parametrize("role", READING)
+async def test_what_an_agent_reads_fits_its_models_window(role: str) -> None:
+    model = ScriptedChat(REPLIES[role] for _ in range(2))
+    team = make_llm_agents(model, sampling=Sampling(max_tokens=256), context_tokens=1024).team
+    reply = await READING[role](team)
+    (prompt,) = model.calls
+    assert 0 < prompt[-1].content.count("[Doc ") < (5 if role == "rewriter" else 12)
+    assert sum(about_tokens(message.content) for message in prompt) + 256 <= 1024
+    assert "because more would not fit into the model's window" in reply.note
+
+
+@pytest.mark.parametrize("role", READING)
+async def test_a_prompt_that_is_too_long_is_tried_with_half(role: str) -> None:
+    asked: list[int] = []
+
+    def refuses(messages: Sequence[Message]) -> str:
+        asked.append(messages[-1].content.count("[Doc "))
+        if len(asked) == 1:
+            raise ContextLengthError("too long")
+        return REPLIES[role]
+
+    reply = await READING[role](team_of(ScriptedChat(refuses)))
+    assert 0 < asked[1] < asked[0]
+    assert "because the server said that the prompt was too long" in reply.note
+
+
+async def test_a_selection_counts_in_the_passages_that_came_in() -> None:
+    two_searches = (*MANY[:6], *MANY[:6])
+    model = ScriptedChat([kept(3)])
+    team = make_llm_agents(model, sampling=Sampling(max_tokens=256), context_tokens=1024).team
+    assert team is not None
+    (place,) = (await team.selector.select("Who?", two_searches)).positions
+    third = model.calls[0][-1].content.split("[Doc 3]\n")[1]
+    assert third.startswith(two_searches[place].title)
+    assert place > 2  # the lowest-ranked of the first search were left out
+
+
+async def test_a_trace_says_what_an_agent_was_not_shown(case: Case) -> None:
+    case.found = {"Who?": [passage.text for passage in MANY]}
+    written = topology(
+        "single",
+        agent("docs", "retriever", "Who?", topk=12),
+        agent("best", "evidence_selector", "Who?", "docs"),
+        agent("said", "answer_generator", "Who?", "best"),
+    )
+    model = ScriptedChat({"orchestrator": written, "selector": kept(1), "generator": yes("Ada", 1)})
+    agents = make_llm_agents(model, sampling=Sampling(max_tokens=256), context_tokens=1024)
+    trace = await case.ask("Who?", agents=agents, method="hera")
+    assert trace.answer.text == "Ada"
+    (warning,) = trace.warnings
+    assert warning.startswith("the evidence selector agent read ")
+
+
+def test_hera_s_agents_have_the_models_of_their_roles(tmp_path: Path) -> None:
+    names = {}
+    for role in ("plan", "decompose", "answer", "rewrite"):
+        (tmp_path / f"{role}.json").write_text("[]")
+        names[f"{role}_llm"] = f"scripted:{tmp_path / role}.json"
+    team = open_engines(make_settings(names)).agents.team
+    assert isinstance(team, Team)
+    chosen = {
+        "plan_llm": team.orchestrator,
+        "decompose_llm": team.decomposer,
+        "rewrite_llm": team.rewriter.inner,
+        "answer_llm": team.answerer.inner,
+    }
+    assert {role: agent.model.name for role, agent in chosen.items()} == names
+    assert {one.inner.model.name for one in (team.selector, team.validator, team.reflector, team.concluder)} == {
+        names["answer_llm"]
+    }
 
 
 async def test_agents_out_of_form_are_asked_again_and_then_do_no_harm() -> None:

@@ -282,7 +282,7 @@ async def test_passages_are_fitted_by_the_models_own_files(folder: Path, without
     async with PyRAG(str(folder)) as rag:
         answerer = rag.engines.agents.answerer
         assert isinstance(answerer, FittingAnswerer)
-        assert (answerer.window, answerer.count("three words here")) == (4096, 3)
+        assert (answerer.fitting.window, answerer.fitting.count("three words here")) == (4096, 3)
     assert without_weights.made == []
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pyrag.agents.fitting import FittingRewriter
 from pyrag.agents.llm import make_llm_agents
 from pyrag.agents.opera import LLMRewriter
 from pyrag.agents.protocol import Rewritten
@@ -138,7 +139,8 @@ def test_the_rewrite_agent_has_a_model_of_its_own(tmp_path: Path) -> None:
     script = tmp_path / "small.json"
     script.write_text("[]")
     agents = open_engines(make_settings({"rewrite_llm": f"scripted:{script}"})).agents
-    assert isinstance(agents.rewriter, LLMRewriter)
+    assert isinstance(agents.rewriter, FittingRewriter)
+    assert isinstance(agents.rewriter.inner, LLMRewriter)
     assert agents.name == f"embedded (rewrite: scripted:{script})"
     assert agents.goal_planner is not None
     assert agents.analyst is None  # the embedded answerer judges for itself
