@@ -1,4 +1,4 @@
-"""How passages and sub-queries are written into a prompt.
+"""How passages, sub-queries and facts are written into a prompt.
 
 Retrieved text is hostile: it may hold the marks that fence it, or headings that pretend to be another document. The
 fence is chosen so that no passage holds it, and false headings are written differently; all else stays as it is.
@@ -26,6 +26,12 @@ def fenced_passages(passages: Sequence[Passage]) -> tuple[str, str]:
 
 def numbered(sub_queries: Sequence[str]) -> str:
     return "\n".join(f"{number}. {query}" for number, query in enumerate(sub_queries, start=1))
+
+
+def given(facts: str, question: str) -> str:
+    """A query for the Answer agent's aggregation mode: answers so far, each behind its question, and what to make of
+    them. The embedded reader takes it apart again."""
+    return f"Given: {facts}. Answer the question: {question}"
 
 
 def _written(passage: Passage) -> str:

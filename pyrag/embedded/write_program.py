@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pyrag.agents.passages import given
 from pyrag.agents.source import braced, literal
 from pyrag.embedded.meaning import (
     Chain,
@@ -41,7 +42,7 @@ def listed_program(question: str, sub_queries: Sequence[str]) -> str:
         lines.append(f"docs_{number} = retrieve({text}, topk={TOPK})")
         lines.append(f"answer_{number} = answer({text}, docs_{number})")
     facts = "; ".join(f"{braced(query)} {{answer_{number}}}" for number, query in enumerate(sub_queries, start=1))
-    lines.append(f'final_answer = answer(f"Given: {facts}. Answer the question: {braced(question)}")')
+    lines.append(f'final_answer = answer(f"{given(facts, braced(question))}")')
     return "\n".join(lines) + "\n"
 
 

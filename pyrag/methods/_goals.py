@@ -11,8 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from pyrag.agents.parsing_goals import EVIDENCE, PLACEHOLDER, in_code, is_check
+from pyrag.agents.passages import given
 from pyrag.agents.source import interpolated, literal
-from pyrag.methods._writing import attempted, given
+from pyrag.methods._writing import attempted
 from pyrag.trace import Goal
 
 _ASKS_FOR_MORE = re.compile(r"(?:\w+ )?(?:who|whom|whose|what|which|when|where|how)\b", re.IGNORECASE)
@@ -80,7 +81,7 @@ def _facts(goals: Sequence[Goal], known: Sequence[Goal], ask: str) -> str:
     """Answers in the form of the aggregation prompt, each behind its question."""
     names = {one.step: variable(one) for one in goals}
     facts = "; ".join(f"{_inner(one.text, names)} {{{names[one.step]}}}" for one in known if one.type != EVIDENCE)
-    return given(facts, _inner(ask, names))
+    return f'f"{given(facts, _inner(ask, names))}"'
 
 
 def _before(goal: Goal, goals: Sequence[Goal]) -> list[Goal]:

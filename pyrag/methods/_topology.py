@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pyrag.agents.parsing_topology import REFERENCE, in_code
+from pyrag.agents.passages import given
 from pyrag.agents.source import braced, interpolated, literal
-from pyrag.methods._writing import attempted, given
+from pyrag.methods._writing import attempted
 from pyrag.topology import PRIMITIVE_OF, Node, Topology
 from pyrag.topology_graph import PASSAGES, Graph
 
@@ -98,7 +99,7 @@ class _Compiler:
         """The answers that a node is given, each behind its question, and what reviews said of them."""
         facts = [self._fact(one) for one in self._graph.answers(node)]
         reviews = [f"Review: {{{one.id}}}" for one in self._graph.parents(node) if one.agent == "reflect"]
-        return given("; ".join([*facts, *reviews]), self._inner(node))
+        return f'f"{given("; ".join([*facts, *reviews]), self._inner(node))}"'
 
     def _fact(self, answer: Node) -> str:
         each = self._graph.each(answer)

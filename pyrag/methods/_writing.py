@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 
-def given(facts: str, ask: str) -> str:
-    """A query in the form of the aggregation prompt, as an f-string of texts that are ready to stand in one."""
-    return f'f"Given: {facts}. Answer the question: {ask}"'
-
-
 def attempted(name: str, known: str, value: str, otherwise: str) -> list[str]:
     """Statements for a value from answers that are all `known`; where they are not, or hold nothing of the kind that it
     is computed from, for another one."""

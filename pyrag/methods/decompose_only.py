@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from pyrag.agents.passages import given
 from pyrag.config import Settings
 from pyrag.episode import Episode
 from pyrag.methods._drive import Driver, Found, Said
@@ -24,6 +25,6 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         )
         if len(said) == 1:
             return driver.result(said[0])
-        facts = " ".join(f"{query} {one.answer.text}." for query, one in zip(queries, said, strict=True) if one.answer)
-        composed = await driver.answer(f"Given: {facts} Answer the question: {episode.question}", None, said)
+        facts = ". ".join(f"{query} {one.answer.text}" for query, one in zip(queries, said, strict=True) if one.answer)
+        composed = await driver.answer(given(facts, episode.question), None, said)
         return driver.result(composed)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from pyrag.agents.parsing import split_thinking
+from pyrag.agents.passages import given
 from pyrag.config import Settings
 from pyrag.episode import Episode
 from pyrag.methods._drive import Driver, Said, reader
@@ -51,8 +52,8 @@ async def _think(driver: Driver, asked: list[tuple[str, Said]]) -> Said:
 
 async def _conclude(driver: Driver, asked: list[tuple[str, Said]], *uses: Said) -> Result:
     """Where the model does not come to an end, the Answer agent composes what has been found."""
-    facts = " ".join(f"{query} {_text(said)}." for query, said in asked) or "nothing."
-    query = f"Given: {facts} Answer the question: {driver.episode.question}"
+    facts = ". ".join(f"{query} {_text(said)}" for query, said in asked) or "nothing"
+    query = given(facts, driver.episode.question)
     return driver.result(await driver.answer(query, None, uses=[*uses, *(said for _, said in asked)]))
 
 
