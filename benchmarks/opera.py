@@ -1,8 +1,10 @@
-"""OPERA and PyRAG under each recovery ladder, OPERA's ablations, and top-k scaling: what each brings and costs.
+"""OPERA and PyRAG under each recovery ladder, OPERA's ablations, depth of plans, and top-k: what each brings and costs.
 
     python -m benchmarks.opera --data ../shared/data --sets 2wikimultihopqa musique --parts ladders ablations topk
+    python -m benchmarks.opera --data ../shared/data --sets nq hover --corpus a.jsonl.gz b.jsonl.gz --parts reach depth
 
-Indexes are built in a temporary folder from each set's corpus. Prints Markdown.
+Sets without a corpus of their own are asked over those named by `--corpus`, together. Indexes are built in a temporary
+folder. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -17,13 +19,15 @@ from statistics import fmean
 from typing import Any
 
 from pyrag import PyRAG
-from pyrag.evaluation.datasets import Question, find_file, read_questions
-from pyrag.evaluation.metrics import score_text, script_of
-from pyrag.evaluation.opera import Outcome, agent_stats, agents_table, ladder_table, noise
+from pyrag.evaluation.datasets import Question
+from pyrag.evaluation.metrics import is_claim, normalise, score_text, script_of
+from pyrag.evaluation.opera import Outcome, agent_stats, agents_table, depth_table, ladder_table, noise
 from pyrag.evaluation.provenance import commit
+from pyrag.evaluation.scoring import asked
+from pyrag.evaluation.suite import Given, Source, open_set, source_of
 from pyrag.evaluation.tables import Table
 from pyrag.methods.opera import VARIANTS
-from pyrag.retrieval.index import update_index
+from pyrag.retrieval.documents import read_passages
 
 LADDERS = ("none", "boost", "rewrite", "boost+rewrite")
 TOPKS = (3, 5, 10, 15, 20)
@@ -34,7 +38,7 @@ class Bench:
     """One set under one engine."""
 
     name: str
-    index: Path
+    source: Source
     questions: list[Question]
     llm: str
     concurrency: int
@@ -44,9 +48,8 @@ class Bench:
 
     async def _outcomes(self, settings: dict[str, Any]) -> list[Outcome]:
         found: list[Outcome] = []
-        async with PyRAG(self.llm, retriever=self.index, **settings) as rag:
-            traces = rag.aask_many((one.question for one in self.questions), concurrency=self.concurrency)
-            async for trace in traces:
+        async with PyRAG(self.llm, retriever=self.source.index, **settings) as rag:
+            async for trace in rag.aask_many(map(asked, self.questions), concurrency=self.concurrency):
                 question = self.questions[len(found)]
                 text = trace.answer.text if trace.answer.known else ""
                 found.append(Outcome(question, trace, score_text(text, question.answers, script_of(self.name))[0]))
@@ -67,12 +70,11 @@ def ablations(bench: Bench) -> Table:
     return agents_table((name, agent_stats(bench.outcomes(method=name))) for name in names)
 
 
-def depth(bench: Bench) -> Table:
-    """Searches planned by the hops of a question, and what planning costs: calls with the plan and without."""
+def depth(bench: Bench) -> str:
+    """How deep plans are by the hops of a question, and what planning costs: exact match and calls with and without."""
     full, flat = (agent_stats(bench.outcomes(method=f"opera:{one}")) for one in ("full", "no-plan"))
-    rows = [(str(hops), f"{searches:.2f}") for hops, searches in full.depth.items()]
-    more = [("calls with, without a plan", f"{full.calls:.2f}, {flat.calls:.2f}")]
-    return Table(("hops", "searches"), [*rows, *more])
+    cost = f"calls with, without a plan: {full.calls:.2f}, {flat.calls:.2f}"
+    return f"{depth_table(full.depth)}\n\n{cost}; EM: {100 * full.em:.1f}, {100 * flat.em:.1f}"
 
 
 def topk(bench: Bench) -> Table:
@@ -86,30 +88,42 @@ def topk(bench: Bench) -> Table:
     return Table(("top-k", "EM", "noise"), rows)
 
 
-PARTS = {"ladders": ladders, "ablations": ablations, "depth": depth, "topk": topk}
+def reach(bench: Bench) -> str:
+    """An upper bound: the share of questions with a gold spelling anywhere in the corpus (claims: all gold titles)."""
+    passages = list(read_passages(bench.source.corpora))
+    titles = {one.title for one in passages}
+    text = "\n".join(f" {normalise(f'{one.title} {one.text}')} " for one in passages)
+
+    def there(question: Question) -> bool:
+        if is_claim(question.answers):
+            return titles.issuperset(question.supporting_titles)
+        return any(f" {normalise(gold)} " in text for gold in question.answers)
+
+    return f"within reach: {100 * fmean(map(there, bench.questions)):.1f} % over {len(passages):,} passages"
+
+
+PARTS = {"ladders": ladders, "ablations": ablations, "depth": depth, "topk": topk, "reach": reach}
 
 
 def benches(options: argparse.Namespace, scratch: Path) -> Iterator[Bench]:
-    prefix = "train_" if options.train else ""
+    given = Given(tuple(options.corpus), cache=scratch)
+    split = "train" if options.train else ""
     for name in options.sets:
-        corpus = find_file(options.data / name, f"{prefix}corpus")
-        asked = find_file(options.data / name, f"{prefix}questions")
-        if corpus is None or asked is None:
-            print(f"\n{name}: no {prefix}corpus or {prefix}questions, left out")
-            continue
-        update_index([corpus], scratch / name)
-        questions = [one for one in read_questions(asked) if one.answerable][: options.limit]
-        yield Bench(name, scratch / name, questions, options.llm, options.concurrency)
+        chosen = open_set(name, options.data, split=split, limit=options.limit, seed=options.seed)
+        questions = [one for one in chosen.questions if one.answerable]
+        yield Bench(name, source_of(chosen, given), questions, options.llm, options.concurrency)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of sets in the common layout")
     parser.add_argument("--sets", nargs="+", default=["2wikimultihopqa", "musique", "hotpotqa", "popqa", "multihoprag"])
+    parser.add_argument("--corpus", nargs="+", type=Path, default=[], help="passages for the sets without a corpus")
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=["ladders"])
     parser.add_argument("--llm", default="embedded")
     parser.add_argument("--train", action="store_true", help="the training questions over their own corpus")
-    parser.add_argument("--limit", type=int, default=None)
+    parser.add_argument("--limit", type=int, default=None, help="questions a set: a sample drawn with --seed")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--concurrency", type=int, default=2)
     options = parser.parse_args()
     print(f"engine {options.llm} · BM25 over each set's corpus · commit {commit()}")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pyrag.evaluation.datasets import Question
+from pyrag.evaluation.metrics import is_claim
 from pyrag.evaluation.opera import Outcome, agent_stats, agents_table, ladder_table
 from pyrag.evaluation.runs import Run, read_run
 from pyrag.evaluation.scoring import Row
@@ -30,6 +32,8 @@ def show_agents(folder: Path, *, sets: Sequence[str], methods: Sequence[str], as
 
 def _outcome(run: Run, row: Row) -> Outcome:
     """A row does not keep its gold passages' alternatives, so recall here counts the gold passages alone."""
-    supporting = tuple(hop.gold for hop in row.support)
-    question = Question(row.id, row.question, row.gold, row.type, row.hops, supporting)
+    gold = tuple(hop.gold for hop in row.support)
+    question = Question(row.id, row.question, row.gold, row.type, row.hops)
+    titled = is_claim(row.gold)
+    question = replace(question, supporting_titles=gold) if titled else replace(question, supporting=gold)
     return Outcome(question, run.trace(row), row.em)

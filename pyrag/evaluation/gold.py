@@ -42,7 +42,7 @@ class Retrieval:
 def hops_of(question: Question, trace: Trace) -> tuple[Hop, ...]:
     """One entry a gold passage, in the order of the data set (hop order in MuSiQue)."""
     seen = list(retrievals(trace))
-    return tuple(_hop(gold, accepted, seen) for gold, accepted in _accepted(question, trace))
+    return tuple(_hop(gold, accepted, seen) for gold, accepted in accepted_of(question, trace))
 
 
 def _hop(gold: str, accepted: set[str], seen: list[Retrieval]) -> Hop:
@@ -57,7 +57,8 @@ def _rank(passages: tuple[str, ...], accepted: set[str]) -> int:
     return next((rank for rank, passage in enumerate(passages, start=1) if passage in accepted), 0)
 
 
-def _accepted(question: Question, trace: Trace) -> Iterator[tuple[str, set[str]]]:
+def accepted_of(question: Question, trace: Trace) -> Iterator[tuple[str, set[str]]]:
+    """Every gold passage with the ids that count as it."""
     for gold in question.supporting:
         yield gold, {gold, *question.supporting_alt.get(gold, ())}
     if not question.supporting:

@@ -54,12 +54,17 @@ def script_of(set_name: str) -> Script:
 
 def score_text(text: str, golds: Sequence[str], script: Script = MUSIQUE) -> tuple[float, float, float]:
     """EM, F1 and accuracy. No gold spelling means that the right answer is none (SQuAD 2.0's unanswerable ones)."""
-    if golds and set(golds) <= set(LABELS):
+    if is_claim(golds):
         text = as_label(text) or text
     kept = [gold for gold in golds if script.blank_golds or normalise(gold)] or [""]
     em = exact_match(text, kept)
     accuracy = contains_gold(text, kept) if any(map(normalise, kept)) else em
     return em, f1(text, kept, script.strict_words, empty_agrees=script.empty_agrees), accuracy
+
+
+def is_claim(golds: Sequence[str]) -> bool:
+    """Whether these are the gold spellings of a claim, which is supported or not (HoVer)."""
+    return bool(golds) and set(golds) <= set(LABELS)
 
 
 def as_label(text: str) -> str | None:

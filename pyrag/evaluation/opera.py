@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from pyrag.evaluation.datasets import Question
+from pyrag.evaluation.gold import accepted_of
 from pyrag.evaluation.tables import Table
 from pyrag.trace import Attempt, Step, Trace
 from pyrag.trajectory import Role, actions, goal_of
@@ -33,14 +34,24 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Depth:
+    """How far the first programs of `n` questions went: mean number of searches, shares of those with one search, and
+    of those with fewer searches than the question has hops."""
+
+    n: int
+    searches: float
+    single: float
+    short: float
+
+
+@dataclass(frozen=True, slots=True)
 class AgentStats:
     """Means a question, shares from 0 to 1; None where nothing can be said.
 
     `patterns` are shares of the questions answered right, by the most rewrites that one step took. `efficiency` is the
     share of the steps with a rewrite that ended in an answer, `efficient` that of those whose question came out right.
     `hops` counts goals with an answer, `goals` all. `before` and `after` are the recall of gold passages at the steps
-    that failed at first: by the first attempt, and by all. `depth` is how many searches the first program
-    plans, by a question's hops.
+    that failed at first: by the first attempt, and by all. `depth` goes by a question's hops.
     """
 
     n: int
@@ -55,7 +66,7 @@ class AgentStats:
     failed: int
     before: float | None
     after: float | None
-    depth: dict[int, float]
+    depth: dict[int, Depth]
 
     @property
     def em_per_call(self) -> float:
@@ -113,37 +124,36 @@ def completed(trace: Trace) -> int:
 
 def noise(question: Question, trace: Trace) -> float | None:
     """Share of the passages that searches brought which are no gold passage; None where none are known or found."""
-    gold = _gold(question)
+    accepted = [ids for _, ids in accepted_of(question, trace)]
+    gold = set[str]().union(*accepted)
     found = [one for step in trace.steps if step.primitive == "retrieve" for one in step.passages]
-    return _share([one not in gold for one in found]) if gold else None
+    return _share([one not in gold for one in found]) if accepted else None
 
 
 def _recalls(one: Outcome) -> Iterable[tuple[float, float]]:
     """For each failed step the share of the question's gold passages in its first attempt, and in all attempts."""
-    supporting = one.question.supporting
-    for step in tried_again(one.trace) if supporting else ():
+    accepted = [ids for _, ids in accepted_of(one.question, one.trace)]
+    for step in tried_again(one.trace) if accepted else ():
         first = set(step.attempts[0].passages)
         seen = first.union(*(tried.passages for tried in step.attempts))
-        yield _recall(one.question, first), _recall(one.question, seen)
+        yield fmean(bool(ids & first) for ids in accepted), fmean(bool(ids & seen) for ids in accepted)
 
 
-def _recall(question: Question, seen: set[str]) -> float:
-    return fmean(
-        bool(seen & {gold, *question.supporting_alt.get(gold, ())}) for gold in question.supporting
-    )  # fmt: skip
-
-
-def _gold(question: Question) -> set[str]:
-    return {*question.supporting, *(one for group in question.supporting_alt.values() for one in group)}
-
-
-def _depth(outcomes: Sequence[Outcome]) -> dict[int, float]:
+def _depth(outcomes: Sequence[Outcome]) -> dict[int, Depth]:
     """By the first program, since a plan revised for an unknown answer is often a shorter one."""
     groups: dict[int, list[int]] = {}
     for one in outcomes:
         first = one.trace.programs[0].source if one.trace.programs else ""
         groups.setdefault(one.question.hops, []).append(len(_SEARCH.findall(first)))
-    return {hops: fmean(groups[hops]) for hops in sorted(groups)}
+    return {
+        hops: Depth(
+            len(made),
+            fmean(made),
+            fmean(searches == 1 for searches in made),
+            fmean(searches < hops for searches in made),
+        )
+        for hops, made in sorted(groups.items())
+    }
 
 
 def _known(step: Step) -> bool:
@@ -160,7 +170,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 def agents_table(named: Iterable[tuple[str, AgentStats]]) -> Table:
     """The paper's table 12 and its call patterns, a line for each name."""
-    header = ("", "n", "EM", "calls", *ROLES, *PATTERNS, "rewrite eff.", "goals", "hops done")
+    header = ("", "n", "EM", "calls", *ROLES, *PATTERNS, "rewrites answered", "and right", "goals", "hops done")
     rows = [
         (
             name,
@@ -170,6 +180,7 @@ def agents_table(named: Iterable[tuple[str, AgentStats]]) -> Table:
             *(f"{one.roles[role]:.2f}" for role in ROLES),
             *(_percent(one.patterns[name]) for name in PATTERNS),
             _percent(one.efficiency),
+            _percent(one.efficient),
             f"{one.goals:.2f}",
             f"{one.hops:.2f}",
         )
@@ -195,6 +206,15 @@ def ladder_table(named: Iterable[tuple[str, AgentStats]]) -> Table:
         for name, one in named
     ]
     return Table(header, rows)
+
+
+def depth_table(depths: Mapping[int, Depth]) -> Table:
+    """How deep the plans are: a line for questions of as many hops."""
+    rows = [
+        (str(hops), str(one.n), f"{one.searches:.2f}", _percent(one.single), _percent(one.short))
+        for hops, one in depths.items()
+    ]
+    return Table(("hops", "n", "searches", "one search", "fewer than hops"), rows)
 
 
 def _percent(share: float | None) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyrag.evaluation.datasets import Question
 from pyrag.evaluation.failures import Failure, failure_of
 from pyrag.evaluation.gold import Hop, hops_of
-from pyrag.evaluation.metrics import LABELS, score_text, script_of
+from pyrag.evaluation.metrics import LABELS, is_claim, score_text, script_of
 from pyrag.trace import Step, Trace, TraceError
 
 # Failures that say nothing about the method: asking again is fair, and what a second run of the command does.
@@ -107,7 +107,7 @@ def score(set_name: str, method: str, question: Question, trace: Trace, titles: 
 
 def asked(question: Question) -> str:
     """What a method is asked: the question, or for a claim whether it is true."""
-    if question.answers and set(question.answers) <= set(LABELS):
+    if is_claim(question.answers):
         return f"Is this true? {question.question.strip()}"  # a claim may be several sentences
     return question.question
 

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from pyrag.cli.bench_agents import show_agents
 from pyrag.cli.render import trace_view
 from pyrag.evaluation.datasets import Question
-from pyrag.evaluation.opera import Outcome, agent_stats, agents_table, completed, ladder_table, noise, pattern
+from pyrag.evaluation.opera import (
+    Depth,
+    Outcome,
+    agent_stats,
+    agents_table,
+    completed,
+    depth_table,
+    ladder_table,
+    noise,
+    pattern,
+)
 from pyrag.evaluation.runs import open_run
 from pyrag.evaluation.scoring import score
 from pyrag.trace import Answer, Trace
@@ -47,11 +59,33 @@ async def test_calls_patterns_and_recall(traces: list[Trace]) -> None:
     assert (stats.efficiency, stats.efficient) == (0.5, 0.5)
     assert (stats.before, stats.after) == (0.0, 0.25)
     assert (stats.goals, stats.hops) == (5 / 3, 4 / 3)
-    assert stats.depth == {1: 1.0, 3: 3.0}
+    assert stats.depth == {1: Depth(2, 1.0, 1.0, 0.0), 3: Depth(1, 3.0, 0.0, 0.0)}
+    assert "3.00" in str(depth_table(stats.depth))
     assert stats.em_per_call == pytest.approx(100 * (2 / 3) / ((6 + 2 + 6) / 3))
     assert [pattern(one) for one in traces] == ["one rewrite", "direct", "several rewrites"]
     assert "one rewrite" in str(agents_table([("opera", stats)]))
     assert "EM/call" in str(ladder_table([("opera", stats)]))
+
+
+async def test_a_plan_with_fewer_searches_than_hops_is_short(traces: list[Trace]) -> None:
+    stats = agent_stats([Outcome(asked(hops=4), trace, 1.0) for trace in traces])
+    assert stats.depth == {4: Depth(3, 5 / 3, 2 / 3, 1.0)}
+
+
+async def test_the_pages_of_a_claim_are_found_by_title(
+    case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = await case.ask("Who?", LOST)
+    titled = {key: replace(one, title="Ada" if key.startswith("b-") else "") for key, one in trace.passages.items()}
+    trace = replace(trace, passages=titled)
+    claim = Question("1", "Ada is.", ("SUPPORTED",), supporting_titles=("Ada", "Berg"))
+    stats = agent_stats([Outcome(claim, trace, 0.0)])
+    assert (stats.before, stats.after) == (0.0, 0.5)
+    assert noise(claim, trace) == 1.0
+    with open_run(tmp_path / "run", {}, {}) as writer:
+        writer.write(score("hover", "opera", claim, trace), trace)
+    show_agents(tmp_path / "run", sets=(), methods=(), as_json=True)
+    assert '"before":0.0,"after":0.5' in capsys.readouterr().out
 
 
 async def test_noise_and_hops(traces: list[Trace]) -> None:
@@ -83,8 +117,6 @@ async def test_a_trajectory_looks_like_the_papers(traces: list[Trace]) -> None:
 
 
 def test_bench_show_agents_reads_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from pyrag.cli.bench_agents import show_agents
-
     folder = tmp_path / "run"
     question = asked("Who?-1")
     with open_run(folder, {}, {}) as writer:
