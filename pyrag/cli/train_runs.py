@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +25,11 @@ def curriculum(
             rows = stage.data or f"built for {stage.build} from {out}/{stage.name}-practice"
             print(f"{stage.name}: {stage.agent} by {stage.algorithm} on {rows} → {out}/{stage.name}")
         return
-    done = run(plan, hands(), lambda line: print(line, flush=True))
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr if json else sys.stdout, flush=True)
+
+    done = run(plan, hands(say), say)
     if json:
         import msgspec
 

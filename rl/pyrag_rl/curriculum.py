@@ -13,7 +13,7 @@ What trains, serves and asks is handed in (`Hands`); `pyrag_rl.curriculum_hands`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,11 +63,14 @@ class Serving:
     port: int = 8000
     gpus: str = ""  # CUDA_VISIBLE_DEVICES of the servers
     tensor_parallel: int = 1
+    gpu_memory: float = 0.9  # share of each GPU, for all models together
+    more: tuple[str, ...] = ()  # further arguments for `vllm serve`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curriculum:
-    """`shared`: one adapter that every stage trains on; else each agent has its own."""
+    """`shared`: one adapter that every stage trains on; else each agent has its own. `runtime` are settings of pyrag
+    for all that is trained, run and measured."""
 
     model: str
     stages: tuple[Stage, ...]
@@ -77,6 +80,7 @@ class Curriculum:
     shared: bool = True
     tolerance: float = 0.0
     serving: Serving = Serving()
+    runtime: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = [stage.name for stage in self.stages]
@@ -99,8 +103,10 @@ class Done:
     adapter: str = ""
 
 
-# Settings of `pyrag.Settings` under which agents answer, while the servers run.
+# Settings of pyrag under which agents answer, while the servers run.
 Served = AbstractContextManager[dict[str, str]]
+# An agent's model and adapter ("": the model as it is), by agent.
+Adapters = Mapping[str, tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +114,18 @@ class Hands:
     """What a curriculum does things with.
 
     Args:
+        check: refuses a config that could not be trained here; without data, all but its rows are looked at.
         train: trains a config to its end and returns its exported adapter.
-        serve: runs models with their adapters (agent → model and adapter, "" for the base).
+        serve: runs models with their adapters.
         ask: runs `pyrag bench` in a folder under settings and returns the exact match.
-        build: writes the rows of a task from a run.
+        build: writes the rows of a task from a run, prompted under settings.
     """
 
+    check: Callable[[TrainConfig], None]
     train: Callable[[TrainConfig], Path]
-    serve: Callable[[Curriculum, Mapping[str, tuple[str, str]]], Served]
-    ask: Callable[[Questions, Mapping[str, str], Path], float]
-    build: Callable[[str, Path, Path], None]
+    serve: Callable[[Curriculum, Adapters], Served]
+    ask: Callable[[Questions, Mapping[str, Any], Path], float]
+    build: Callable[[str, Path, Path, Mapping[str, Any]], None]
 
 
 def load_curriculum(file: Path, out: str) -> Curriculum:
@@ -142,38 +150,65 @@ class _Run:
         self.out = Path(curriculum.out)
         self.out.mkdir(parents=True, exist_ok=True)
         self.done = _noted(self.out / NOTES, curriculum)
-        self.adapters: dict[str, tuple[str, str]] = {}
+        # An agent of another model is that model from the start, so that a stage is compared with its own beginning.
+        self.adapters: dict[str, tuple[str, str]] = {
+            stage.agent: (self._model(stage), "") for stage in curriculum.stages if not curriculum.shared
+        }
+        self.servers = ExitStack()
+        self.served: tuple[Adapters, dict[str, str]] | None = None
 
     def all_stages(self) -> list[Done]:
-        for stage in self.curriculum.stages:
-            done = self._of(stage)
-            if done.after is None:
-                self._train(stage, done)
-            self._judge(done)
-            self._adopt(stage, done)
+        self._check()
+        with self.servers:
+            for stage in self.curriculum.stages:
+                done = self._of(stage)
+                if done.after is None:
+                    self._train(stage, done)
+                self._adopt(stage, done)
+                if done.after is None:
+                    self._measure(done)
+                self._judge(done)
         return self.done
+
+    def _check(self) -> None:
+        """What a later stage would be refused for is refused now."""
+        finished = {one.name for one in self.done if one.after is not None}
+        for stage in self.curriculum.stages:
+            if stage.name not in finished:
+                self.hands.check(self._config(stage, stage.data, {}))
+
+    def _agents(self) -> dict[str, str]:
+        """Settings under which the agents so far answer. They stay served until they are others."""
+        if self.served is None or self.served[0] != self.adapters:
+            self.servers.close()
+            settings = self.servers.enter_context(self.hands.serve(self.curriculum, self.adapters))
+            self.served = dict(self.adapters), settings
+        return self.served[1]
+
+    def _ask(self, questions: Questions, name: str) -> float:
+        return self.hands.ask(questions, {**self.curriculum.runtime, **self._agents()}, self.out / name)
 
     def _of(self, stage: Stage) -> Done:
         """The stage's notes; its `before` is the `after` of the stage before, as nothing changed in between."""
         found = next((one for one in self.done if one.name == stage.name), None)
         if found is None:
             last = self.done[-1].after if self.done else None
-            found = Done(stage.name, self._score("start") if last is None else last)
+            found = Done(
+                stage.name, self._ask(self.curriculum.evaluation, "start-evaluation") if last is None else last
+            )
             self.done.append(found)
             self._note()
         return found
 
     def _train(self, stage: Stage, done: Done) -> None:
         self.console(f"stage {stage.name}: exact match {_percent(done.before)} before")
-        with self.hands.serve(self.curriculum, self.adapters) as frozen:
-            config = self._config(stage, self._rows(stage, frozen), frozen)
-            done.adapter = str(self.hands.train(config))
-        before = dict(self.adapters)
-        self._adopt(stage, done)
-        done.after = self._score(stage.name)
-        self.adapters = before
+        config = self._config(stage, str(self._rows(stage)), self._agents())
+        done.adapter = str(self.hands.train(config))
+
+    def _measure(self, done: Done) -> None:
+        done.after = self._ask(self.curriculum.evaluation, f"{done.name}-evaluation")
         self._note()
-        self.console(f"stage {stage.name}: exact match {_percent(done.after)} after")
+        self.console(f"stage {done.name}: exact match {_percent(done.after)} after")
 
     def _judge(self, done: Done) -> None:
         assert done.after is not None
@@ -194,27 +229,25 @@ class _Run:
     def _model(self, stage: Stage) -> str:
         return str(stage.settings.get("model", self.curriculum.model))
 
-    def _rows(self, stage: Stage, frozen: Mapping[str, str]) -> Path:
+    def _rows(self, stage: Stage) -> Path:
         if stage.data:
             return Path(stage.data)
-        practice, rows = self.out / f"{stage.name}-practice", self.out / f"{stage.name}.parquet"
-        assert self.curriculum.practice is not None
-        self.hands.ask(self.curriculum.practice, frozen, practice)
-        self.hands.build(stage.build, practice, rows)
+        rows = self.out / f"{stage.name}.parquet"
+        if not rows.is_file():  # a stage that goes on needs the rows it began with
+            assert self.curriculum.practice is not None
+            self._ask(self.curriculum.practice, f"{stage.name}-practice")
+            self.hands.build(stage.build, self.out / f"{stage.name}-practice", rows, self.curriculum.runtime)
         return rows
 
-    def _config(self, stage: Stage, rows: Path, frozen: Mapping[str, str]) -> TrainConfig:
-        own = load_config(stage.agent, stage.algorithm, model=self._model(stage))
-        values = {**as_values(own), **stage.settings}
+    def _config(self, stage: Stage, rows: str, frozen: Mapping[str, Any]) -> TrainConfig:
+        values = as_values(load_config(stage.agent, stage.algorithm, model=self._model(stage)))
         start = self.adapters.get(stage.agent, ("", ""))[1] if self.curriculum.shared else ""
         retriever = self.curriculum.evaluation.retriever
-        runtime = {**values["runtime"], **({"retriever": retriever} if retriever else {}), **frozen}
-        fixed = {"adapter": start or None, "data": str(rows), "out": str(self.out / stage.name), "runtime": runtime}
-        return make_config({**values, **fixed})
-
-    def _score(self, name: str) -> float:
-        with self.hands.serve(self.curriculum, self.adapters) as settings:
-            return self.hands.ask(self.curriculum.evaluation, settings, self.out / f"{name}-evaluation")
+        layers = (values, {"runtime": self.curriculum.runtime}, stage.settings, {"runtime": frozen})
+        runtime = {key: value for layer in layers for key, value in layer.get("runtime", {}).items()}
+        runtime |= {"retriever": retriever} if retriever else {}
+        fixed = {"adapter": start or None, "data": rows, "out": str(self.out / stage.name), "runtime": runtime}
+        return make_config({**values, **stage.settings, **fixed})
 
     def _note(self) -> None:
         write_json(

@@ -8,51 +8,70 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from pyrag.errors import ServiceError
+from pyrag.config import make_settings
+from pyrag.errors import ConfigError, ServiceError
 from pyrag.evaluation.runs import SUMMARY
 from pyrag_rl.config import TrainConfig
-from pyrag_rl.curriculum import Curriculum, Hands, Questions
+from pyrag_rl.curriculum import Adapters, Curriculum, Hands, Questions, Serving
+from pyrag_rl.launch import Console, die_with_parent
 
 _COMMAND = [sys.executable, "-c", "from pyrag.cli import main; main()"]
 _READY = 1800.0  # seconds that a server may take to load a model
+_FREE = 60.0  # seconds in which the port of a server that was killed with its curriculum gets free
 _POLL, _PATIENCE = 2.0, 30.0  # seconds
-_SETTING = {"answer": "llm", "plan": "plan_llm", "decompose": "decompose_llm", "rewrite": "rewrite_llm"}
+_SETTING = {"answer": "answer_llm", "plan": "plan_llm", "decompose": "decompose_llm", "rewrite": "rewrite_llm"}
+_STDERR = 2
 
 
-def hands() -> Hands:
-    return Hands(train=_train, serve=_serve, ask=_ask, build=_build)
+def hands(console: Console) -> Hands:
+    return Hands(check=_check, train=partial(_train, console=console), serve=_serve, ask=_ask, build=_build)
 
 
-def _train(config: TrainConfig) -> Path:
+def _check(config: TrainConfig) -> None:
+    from pyrag_rl import preflight
+
+    preflight.check_setup(config)
+    if config.data:
+        preflight.check_prescored(config)
+        preflight.check_data(config)
+
+
+def _train(config: TrainConfig, *, console: Console) -> Path:
     from pyrag_rl.export import export
     from pyrag_rl.launch import train
+    from pyrag_rl.report import write_report
 
-    folder = train(config)
+    folder = train(config, console=console)
+    write_report(folder.path)
     made = export(folder.path)
     return made.adapter or folder.merged
 
 
 @contextlib.contextmanager
-def _serve(curriculum: Curriculum, adapters: Mapping[str, tuple[str, str]]) -> Iterator[dict[str, str]]:
+def _serve(curriculum: Curriculum, adapters: Adapters) -> Iterator[dict[str, str]]:
     """One server for each model, with the adapters that belong to it; its log is in the curriculum's folder."""
     models = list(dict.fromkeys([curriculum.model, *(model for model, _ in adapters.values())]))
     ports = {model: curriculum.serving.port + place for place, model in enumerate(models)}
     with contextlib.ExitStack() as stack:
         for model in models:
             own = {_name(path): path for of, path in adapters.values() if of == model and path}
-            stack.enter_context(_server(curriculum, model, own, ports[model]))
+            line = serving_line(curriculum.serving, model, own, ports[model], len(models))
+            stack.enter_context(_server(curriculum, model, line, ports[model]))
         yield settings_of(curriculum.model, adapters, ports)
 
 
-def settings_of(base: str, adapters: Mapping[str, tuple[str, str]], ports: Mapping[str, int]) -> dict[str, str]:
+def settings_of(base: str, adapters: Adapters, ports: Mapping[str, int]) -> dict[str, str]:
     """Each agent's engine among the servers; agents that nobody trained are the base model."""
 
     def engine(model: str, path: str) -> str:
@@ -67,23 +86,48 @@ def _name(adapter: str) -> str:
     return Path(adapter).resolve().parent.name
 
 
+def serving_line(serving: Serving, model: str, adapters: Mapping[str, str], port: int, models: int) -> list[str]:
+    """`pyrag serve-model` for one of several models that share the GPUs."""
+    line = ["serve-model", model, "--port", str(port), "--tensor-parallel", str(serving.tensor_parallel)]
+    line += ["--gpu-memory", f"{serving.gpu_memory / models:.3f}"]
+    line += [part for name, path in adapters.items() for part in ("--lora", f"{name}={path}")]
+    return [*line, *(["--", *serving.more] if serving.more else [])]
+
+
 @contextlib.contextmanager
-def _server(curriculum: Curriculum, model: str, adapters: Mapping[str, str], port: int) -> Iterator[None]:
-    serving = curriculum.serving
-    command = [*_COMMAND, "serve-model", model, "--port", str(port), "--tensor-parallel", str(serving.tensor_parallel)]
-    for name, path in adapters.items():
-        command += ["--lora", f"{name}={path}"]
-    env = {**os.environ, **({"CUDA_VISIBLE_DEVICES": serving.gpus} if serving.gpus else {})}
+def _server(curriculum: Curriculum, model: str, line: Sequence[str], port: int) -> Iterator[None]:
+    gpus = curriculum.serving.gpus
     log = Path(curriculum.out) / f"serving-{port}.log"
+    _await_port(port)
     with log.open("ab") as file:
         process = subprocess.Popen(  # noqa: S603  our own command
-            command, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=env, start_new_session=True
+            [*_COMMAND, *line],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **({"CUDA_VISIBLE_DEVICES": gpus} if gpus else {})},
+            start_new_session=True,
+            preexec_fn=die_with_parent,
         )
     try:
         _await(process, port, model, log)
         yield
     finally:
         _end(process)
+
+
+def _await_port(port: int) -> None:
+    """Else whoever has the port would answer in the place of our server. Raises `ConfigError`."""
+    until = time.monotonic() + _FREE
+    while True:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with contextlib.suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                return
+        if time.monotonic() > until:
+            raise ConfigError(f"port {port} is taken, and the frozen agents are to be served there: set serving.port")
+        time.sleep(_POLL)
 
 
 def _await(process: subprocess.Popen[bytes], port: int, model: str, log: Path) -> None:
@@ -108,9 +152,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             return
 
 
-def _ask(questions: Questions, settings: Mapping[str, str], out: Path) -> float:
+def _ask(questions: Questions, settings: Mapping[str, Any], out: Path) -> float:
     """A run that is there goes on. Raises `ServiceError` where questions failed outside their method."""
-    done = subprocess.run([*_COMMAND, *bench_line(questions, out)], env=_with(settings), check=False)  # noqa: S603
+    done = subprocess.run(  # noqa: S603  our own command
+        [*_COMMAND, *bench_line(questions, out)],
+        stdout=_STDERR,  # of the curriculum itself, stdout has the results alone
+        env=_with(settings),
+        preexec_fn=die_with_parent,
+        check=False,
+    )
     if done.returncode:
         raise ServiceError(f"pyrag bench ended with code {done.returncode}: run the same command to go on with {out}")
     return exact_match(out)
@@ -131,11 +181,12 @@ def exact_match(out: Path) -> float:
     return float(summary["averages"][0]["em"])
 
 
-def _with(settings: Mapping[str, str]) -> dict[str, str]:
-    return {**os.environ, **{f"PYRAG_{name.upper()}": value for name, value in settings.items()}}
+def _with(settings: Mapping[str, Any]) -> dict[str, str]:
+    given = {f"PYRAG_{name.upper()}": str(value) for name, value in settings.items() if value is not None}
+    return {**os.environ, **given}
 
 
-def _build(task: str, run: Path, out: Path) -> None:
+def _build(task: str, run: Path, out: Path, settings: Mapping[str, Any]) -> None:
     from pyrag_rl.data.build import Request, build
 
-    build(Request(tasks=[task], runs=[run], out=out, leave_out=True))
+    build(Request(tasks=[task], runs=[run], out=out, leave_out=True, settings=make_settings(settings)))

@@ -168,7 +168,7 @@ def run_verl(command: list[str], config: TrainConfig, folder: RunFolder, watch: 
             stdin=subprocess.DEVNULL,
             env=env,
             start_new_session=True,
-            preexec_fn=_die_with_parent,
+            preexec_fn=die_with_parent,
         )
         try:
             while process.poll() is None:
@@ -194,8 +194,8 @@ def last_error(log: Path, start: int = 0) -> str:
     return (named or lines or ["it said nothing"])[-1].strip()[:300]
 
 
-def _die_with_parent() -> None:
-    """Runs in verl's process before it is verl: should we be killed, it ends too, and Ray's daemons with it."""
+def die_with_parent() -> None:
+    """For `preexec_fn`: should we be killed, the process is ended too, and what goes with it, as Ray's daemons."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 

@@ -20,6 +20,13 @@ _GPU_INSTALL = "pip install 'verl[vllm]==0.9.1'"
 def check(config: TrainConfig) -> int:
     """The number of steps that the run will take. Raises `ConfigError` or `DataError`."""
     check_named(config)
+    check_setup(config)
+    check_prescored(config)
+    return check_data(config)
+
+
+def check_setup(config: TrainConfig) -> None:
+    """All but the rows: packages, the machine, the model."""
     check_packages(config)
     if config.profile == "gpu":
         check_gpus(config)
@@ -29,8 +36,6 @@ def check(config: TrainConfig) -> int:
             f"({config.micro_batch_size}): set micro_batch_size to one of its divisors"
         )
     check_model(config)
-    check_prescored(config)
-    return check_data(config)
 
 
 def check_named(config: TrainConfig) -> None:

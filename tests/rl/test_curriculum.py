@@ -35,12 +35,13 @@ class ScriptedHands:
     killed_at: str = ""  # "train" or "ask" of the next call
     trained: list[TrainConfig] = field(default_factory=list)
     served: list[Mapping[str, tuple[str, str]]] = field(default_factory=list)
-    asked: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
+    asked: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     built: list[tuple[str, str, str]] = field(default_factory=list)
+    checked: list[TrainConfig] = field(default_factory=list)
     running: int = 0
 
     def hands(self) -> Hands:
-        return Hands(self.train, self.serve, self.ask, self.build)
+        return Hands(self.checked.append, self.train, self.serve, self.ask, self.build)
 
     def train(self, config: TrainConfig) -> Path:
         assert self.running, "the frozen agents must be served while a stage trains"
@@ -58,12 +59,12 @@ class ScriptedHands:
         finally:
             self.running -= 1
 
-    def ask(self, questions: Questions, settings: Mapping[str, str], out: Path) -> float:
+    def ask(self, questions: Questions, settings: Mapping[str, Any], out: Path) -> float:
         self._die("ask")
         self.asked.append((out.name, dict(settings)))
         return 0.0 if out.name.endswith("practice") else self.scores.pop(0)
 
-    def build(self, task: str, run: Path, out: Path) -> None:
+    def build(self, task: str, run: Path, out: Path, settings: Mapping[str, Any]) -> None:
         self.built.append((task, run.name, out.name))
 
     def _die(self, at: str) -> None:
@@ -89,7 +90,7 @@ def test_pyrag_s_stages_go_on_from_one_another(tmp_path: Path) -> None:
     assert decompose.adapter == str(tmp_path / "plan" / "adapter")
     assert (answer.learning_rate, plan.learning_rate, decompose.group_size) == (1e-6, 3e-6, 4)
     frozen = "openai:plan@http://127.0.0.1:8000/v1"  # all agents are the model of the stage before
-    assert {decompose.runtime[key] for key in ("llm", "plan_llm")} == {frozen}
+    assert {decompose.runtime[key] for key in ("answer_llm", "plan_llm")} == {frozen}
     assert plan.runtime["topk"] == 5  # the packaged config's own runtime stays
     assert [name for name, _ in scripted.asked] == [
         "start-evaluation",
@@ -97,7 +98,9 @@ def test_pyrag_s_stages_go_on_from_one_another(tmp_path: Path) -> None:
         "plan-evaluation",
         "decompose-evaluation",
     ]
-    assert scripted.asked[-1][1]["llm"] == "openai:decompose@http://127.0.0.1:8000/v1"
+    assert scripted.asked[-1][1]["answer_llm"] == "openai:decompose@http://127.0.0.1:8000/v1"
+    assert len(scripted.served) == 4  # what measured a stage stays for the training of the next
+    assert [config.agent for config in scripted.checked] == ["answer", "plan", "decompose"]
     assert "decompose" in table(done)
 
 
@@ -115,7 +118,9 @@ def test_opera_s_later_stages_learn_from_what_their_predecessors_ran(tmp_path: P
     assert rewrite.model == "Qwen/Qwen2.5-3B-Instruct"
     practised = dict(scripted.asked)["answer-practice"]
     assert practised["plan_llm"] == "openai:plan@http://127.0.0.1:8000/v1"
-    assert practised["llm"] == "openai:Qwen/Qwen2.5-7B-Instruct@http://127.0.0.1:8000/v1"
+    assert practised["answer_llm"] == "openai:Qwen/Qwen2.5-7B-Instruct@http://127.0.0.1:8000/v1"
+    small = "openai:Qwen/Qwen2.5-3B-Instruct@http://127.0.0.1:8000/v1"  # not trained yet, and its own model already
+    assert {settings["rewrite_llm"] for name, settings in scripted.asked[:-1]} == {small}
     assert set(scripted.served[-1]) == {"plan", "answer", "rewrite"}
 
 
