@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 _REHEARSALS = 4  # what specialises the code of the interpreter's hot paths, at some 5 ms each
+_SPARE_NAMES = 4000  # room in the table of interned strings: else each worker grows it anew, 0.4 MB of copy-on-write
 _GC_THRESHOLD = (20_000, 20, 20)  # most programs end before the collector would run
 REQUEST = struct.Struct("<4sI")
 REPORT = struct.Struct("<4sIid")
@@ -62,6 +63,8 @@ def _warm_up() -> Mapping[str, Callable[..., Any]]:
 
     helpers = offered_helpers()
     rehearse(helpers, times=_REHEARSALS)
+    spare = [sys.intern(f"spare {number}") for number in range(_SPARE_NAMES)]
+    del spare
     return helpers
 
 
@@ -133,7 +136,9 @@ class Zygote:
 
 
 def main() -> None:
-    control = socket.socket(fileno=int(sys.argv[1]))
+    given = int(sys.argv[1])  # in a host with many open files beyond what a worker closes: take a low number
+    control = socket.socket(fileno=os.dup(given))
+    os.close(given)
     sys.path += json.loads(sys.argv[2])
     try:
         helpers = _warm_up()

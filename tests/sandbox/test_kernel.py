@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
 import sys
 from typing import Any
 
@@ -88,13 +89,31 @@ async def test_what_kills_the_worker(sandboxes: dict[str, Sandbox], name: str) -
         assert (outcome.status, outcome.reason) == ("killed", "syscall")
 
 
+OPEN_DESCRIPTORS = (
+    "import os\nopen_ones = []\nfor fd in range(2000):\n"
+    "    try:\n        os.write(fd, b'')\n        open_ones.append(fd)\n"
+    "    except OSError:\n        pass\nfinal_answer = open_ones"
+)
+
+
 async def test_only_one_descriptor_is_open(sandboxes: dict[str, Sandbox]) -> None:
-    source = (
-        "import os\nopen_ones = []\nfor fd in range(64):\n"
-        "    try:\n        os.write(fd, b'')\n        open_ones.append(fd)\n"
-        "    except OSError:\n        pass\nfinal_answer = open_ones"
-    )
-    assert (await hostile(sandboxes["process"], source)).value == [0, 1, 2, 3]  # /dev/null three times, and the socket
+    outcome = await hostile(sandboxes["process"], OPEN_DESCRIPTORS)
+    assert outcome.value == [0, 1, 2, 3]  # /dev/null three times, and the socket
+
+
+async def test_a_host_with_many_open_files_hands_none_down() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 1500:
+        pytest.skip("this user may not open so many files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1500), hard))
+    files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        async with Sandbox(armed=1) as sandbox:
+            assert (await hostile(sandbox, OPEN_DESCRIPTORS)).value == [0, 1, 2, 3]
+    finally:
+        for fd in files:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 async def test_the_environment_is_empty(sandboxes: dict[str, Sandbox]) -> None:
