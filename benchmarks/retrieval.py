@@ -215,7 +215,7 @@ def _faiss(folder: Path, queries: Any, options: argparse.Namespace) -> str:
     first = _cold_start(folder / "v", options.dimension)
     import faiss
 
-    from pyrag.retrieval.vector_types import set_search
+    from pyrag.retrieval.calibration import set_search
 
     index = open_vectors(folder / "v")
     direct = faiss.read_index(str(folder / "v" / f"{segment.name}.faiss"), faiss.IO_FLAG_MMAP_IFC)

@@ -71,6 +71,7 @@ def build_parts(paths: list[Path], out: Path, parts: tuple[Part, ...], *, as_jso
         _print_json(_as_object(built, out, seconds))
         return
     _print_left_out(built.problems, built.info.left_out)
+    _print_shortfall(out, built)
     changes = f"{built.added} added, {built.changed} changed, {built.removed} removed; {seconds:.1f} s"
     print(f'{built.info.passages} passages in {out} ({changes}). Ask with: pyrag ask --index {out} "…"')
 
@@ -146,6 +147,14 @@ def _print_left_out(problems: tuple[tuple[str, str], ...] | list[tuple[str, str]
         print(f"  and {count - _SHOWN} more, see pyrag index info --json", file=sys.stderr)
 
 
+def _print_shortfall(out: Path, built: Built) -> None:
+    from pyrag.retrieval.faiss_index import read_vector_info
+    from pyrag.retrieval.index import vectors_folder
+
+    if built.info.embedder and (short := _shortfall(read_vector_info(vectors_folder(out, built.info)))):
+        print(f"the vectors: {short}", file=sys.stderr)
+
+
 def info(folder: Path, *, as_json: bool) -> None:
     import msgspec
 
@@ -173,6 +182,8 @@ def info(folder: Path, *, as_json: bool) -> None:
     print(f"  {_size(generation) / 1e6:.1f} MB ({parts}) in {about.generation}")
     if vectors:
         print(f"  vectors of {about.embedder}: {_described(vectors)}")
+        if short := _shortfall(vectors):
+            print(f"  {short}")
     _print_left_out(problems, len(problems))
 
 
@@ -182,8 +193,14 @@ def _described(vectors: VectorInfo) -> str:
     for one in vectors.segments:
         kinds.setdefault(f"{one.type} {one.search}".strip(), []).append(one.rows - one.deleted)
     some = (f"{sum(rows)} in {len(rows)} x {kind}" for kind, rows in kinds.items())
-    recall = min((one.recall for one in vectors.segments), default=1.0)
-    return f"{', '.join(some)}; recall {recall:.3f} on a sample of them"
+    return f"{', '.join(some)}; recall {vectors.recall:.3f} on a sample of them"
+
+
+def _shortfall(vectors: VectorInfo) -> str:
+    """Empty where the index reaches the recall that was asked for."""
+    if vectors.recall >= vectors.target:
+        return ""
+    return f"their search reaches a recall of {vectors.recall:.3f}, not {vectors.target:g}: name another --type or auto"
 
 
 def search(folder: Path, query: str, topk: int, *, as_json: bool) -> None:

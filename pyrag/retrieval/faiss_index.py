@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pyrag.errors import ConfigError, DataError
+from pyrag.retrieval.calibration import Metric, set_search
 from pyrag.retrieval.embedding import Fingerprint
 from pyrag.retrieval.vector_files import Ids, mapped
-from pyrag.retrieval.vector_types import AUTO, RECALL, Metric, set_search
+from pyrag.retrieval.vector_types import AUTO, RECALL
 
 if TYPE_CHECKING:
     from pyrag.retrieval.embedding import Matrix
@@ -75,6 +76,11 @@ class VectorInfo(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def layout(self) -> Layout:
         return Layout(type=self.type, target=self.target, shards=self.shards)
+
+    @property
+    def recall(self) -> float:
+        """Of the worst segment."""
+        return min((one.recall for one in self.segments), default=1.0)
 
     @property
     def count(self) -> int:

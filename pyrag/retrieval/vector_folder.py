@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from pyrag.errors import ConfigError
+from pyrag.retrieval.calibration import Metric
 from pyrag.retrieval.embedding import Fingerprint
 from pyrag.retrieval.faiss_index import NAME, Layout, OpenedSegment, Segment, VectorInfo, open_segment, read_vector_info
 from pyrag.retrieval.vector_files import SUFFIXES, Gathering, Ids, locked, map_vectors, mapped, save, sync
-from pyrag.retrieval.vector_types import AUTO, RECALL, Metric, build
+from pyrag.retrieval.vector_types import AUTO, RECALL, build
 
 if TYPE_CHECKING:
     from pyrag.retrieval.embedding import Matrix

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 from pathlib import Path
 
@@ -83,6 +84,19 @@ def test_shards_and_types_are_options_and_stay(pyrag: Run, notes: Path) -> None:
         (notes / "b.jsonl").write_text('{"id": "z", "title": "Zoo", "text": "A lion."}\n')
         assert pyrag("index", "notes", "--out", "ix").returncode == 0
     assert pyrag("index", "verify", "ix").returncode == 0
+
+
+def test_a_recall_that_is_not_reached_is_said(pyrag: Run, notes: Path) -> None:
+    lines = (
+        json.dumps({"id": str(n), "title": f"Mill {n}", "text": f"Mill {n} has {n * n} sails."}) for n in range(300)
+    )
+    (notes / "c.jsonl").write_text("\n".join(lines))
+    built = pyrag("index", "notes", "--out", "ix", "--dense", "--type", "PQ4x8", "--recall", "0.99")
+    assert built.returncode == 0
+    says = r"reaches a recall of 0\.\d+, not 0\.99: name another --type or auto\n"
+    assert re.search(says, built.stderr)
+    assert re.search(says, pyrag("index", "info", "ix").stdout)
+    assert "name another" not in pyrag("index", "notes", "--out", "ix", "--type", "auto").stderr
 
 
 def test_verify(pyrag: Run, notes: Path, tmp_path: Path) -> None:
