@@ -10,11 +10,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from pyrag.evaluation.datasets import Question
 from pyrag.evaluation.gold import accepted_of
+from pyrag.evaluation.metrics import is_claim
+from pyrag.evaluation.runs import Run
+from pyrag.evaluation.scoring import Row
 from pyrag.evaluation.tables import Table
 from pyrag.trace import Attempt, Step, Trace
 from pyrag.trajectory import Role, actions, goal_of
@@ -72,6 +75,21 @@ class AgentStats:
     def em_per_call(self) -> float:
         """Points of exact match (0 to 100) that a model call brings."""
         return 100 * self.em / self.calls if self.calls else 0.0
+
+
+def outcomes_of(run: Run, rows: Iterable[Row]) -> dict[tuple[str, str], list[Outcome]]:
+    """By set and method. A row does not keep its gold passages' alternatives, so recall here counts these alone.
+
+    Raises `DataError` where a trace is not there.
+    """
+    groups: dict[tuple[str, str], list[Outcome]] = {}
+    for row in rows:
+        gold = tuple(hop.gold for hop in row.support)
+        question = Question(row.id, row.question, row.gold, row.type, row.hops)
+        titled = is_claim(row.gold)
+        question = replace(question, supporting_titles=gold) if titled else replace(question, supporting=gold)
+        groups.setdefault((row.set, row.method), []).append(Outcome(question, run.trace(row), row.em))
+    return dict(sorted(groups.items()))
 
 
 def agent_stats(outcomes: Sequence[Outcome]) -> AgentStats:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyrag.evaluation.failures import KINDS, OPERA
+from pyrag.evaluation.opera import agent_stats, agents_table, ladder_table, outcomes_of
 from pyrag.evaluation.reported import LABEL, NOTES, reported
-from pyrag.evaluation.runs import Run
+from pyrag.evaluation.runs import TRACES, Run
 from pyrag.evaluation.scoring import Row
 from pyrag.evaluation.summary import Summary, summarise
 from pyrag.evaluation.tables import (
@@ -78,7 +79,8 @@ def make_report(runs: Sequence[Run]) -> Report:
     sets = list(dict.fromkeys(name for run in runs for name in run.config["run"]["sets"]))
     summary = summarise(rows, sets, names, len(rows))
     methods = {label: method for (_, method), label in labels.items()}
-    return Report(tuple(runs), rows, names, methods, summary, _sections(runs, summary, methods, rows))
+    sections = (*_sections(runs, summary, methods, rows), *_agents(runs, labels))
+    return Report(tuple(runs), rows, names, methods, summary, sections)
 
 
 def _labels(runs: Sequence[Run]) -> dict[tuple[int, str], str]:
@@ -137,6 +139,33 @@ def _sections(
         Section("By hop count", table=slice_table(summary.sets, "by_hops")),
     )
     return tuple(one for one in sections if one.table)
+
+
+def _agents(runs: Sequence[Run], labels: dict[tuple[int, str], str]) -> tuple[Section, ...]:
+    """From the traces of the runs that still have them."""
+    named = [
+        (f"{set_name} · {labels[i, method]}", agent_stats(outcomes))
+        for i, run in enumerate(runs)
+        if (run.folder / TRACES).is_dir()
+        for (set_name, method), outcomes in outcomes_of(run, run.rows).items()
+    ]
+    if not named:
+        return ()
+    return (
+        Section(
+            "What the agents did",
+            "Calls a question; by role: what was planned, read and rewritten. Shares of the right answers that came "
+            "without a rewrite, after one, after several. Share of the steps with a rewrite that were answered, and "
+            "of those whose question came out right. Goals planned, and those with an answer (OPERA's table 12).",
+            agents_table(named),
+        ),
+        Section(
+            "What recovery brought",
+            "EM/call: points of exact match that a call brings. Recall of the question's gold passages at the steps "
+            "that failed at first: by the first attempt, and by all.",
+            ladder_table(named),
+        ),
+    )
 
 
 def _runs_table(runs: Sequence[Run]) -> Table:

@@ -27,7 +27,7 @@ from pyrag.evaluation.scoring import Row
 from pyrag.trace import Trace, from_json, to_json
 
 FORMAT = 1  # of the folder and of what a row says; raised when scores change their meaning
-CONFIG, RESULTS, SUMMARY = "config.json", "results.jsonl", "summary.json"
+CONFIG, RESULTS, SUMMARY, TRACES = "config.json", "results.jsonl", "summary.json", "traces"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Run:
 
 
 def trace_path(folder: Path, set_name: str, method: str) -> Path:
-    return folder / "traces" / f"{set_name}.{method}.jsonl"
+    return folder / TRACES / f"{set_name}.{method}.jsonl"
 
 
 def read_run(folder: Path) -> Run:
@@ -107,7 +107,7 @@ def open_run(folder: Path, identity: Mapping[str, Any], session: Mapping[str, An
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
         sessions = _register(folder, plain({**identity, "format": FORMAT}), dict(session))
-        (folder / "traces").mkdir(exist_ok=True)
+        (folder / TRACES).mkdir(exist_ok=True)
         writer = RunWriter(folder, _recover(folder), sessions)
         try:
             yield writer
@@ -211,7 +211,7 @@ def _recover(folder: Path) -> dict[tuple[str, str, str], Row]:
     for row in _all_rows(path):
         one = trace_path(folder, row.set, row.method)
         ends[one] = max(ends.get(one, 0), sum(row.trace) + 1)
-    for one in (folder / "traces").glob("*.jsonl"):
+    for one in (folder / TRACES).glob("*.jsonl"):
         _cut(one, ends.get(one, 0))
     # Only a machine that stopped can lose a trace whose result it kept; such a question is asked again.
     return {key: row for key, row in rows.items() if _has_trace(folder, row)}

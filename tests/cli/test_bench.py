@@ -78,6 +78,8 @@ def test_a_report_is_one_page_that_fetches_nothing(pyrag: Run, tmp_path: Path) -
     text = (tmp_path / "report" / "report.md").read_text()
     for heading in ("What ran", "Scores", "Beside the papers: reported (other models", "Gold passages per hop"):
         assert f"## {heading}" in text
+    agents = text.partition("## What the agents did")[2]
+    assert "| popqa · second:pyrag " in agents.partition("## What recovery brought")[0]
     for label in ("run:pyrag", "second:pyrag", "run:vanilla", "second:vanilla"):
         assert f"| {label} " in text
     assert "reported: PyRAG, Qwen2.5-7B (table 2)" in text
