@@ -148,7 +148,6 @@ class _Run:
     def __init__(self, curriculum: Curriculum, hands: Hands, console: Callable[[str], None]) -> None:
         self.curriculum, self.hands, self.console = curriculum, hands, console
         self.out = Path(curriculum.out)
-        self.out.mkdir(parents=True, exist_ok=True)
         self.done = _noted(self.out / NOTES, curriculum)
         # An agent of another model is that model from the start, so that a stage is compared with its own beginning.
         self.adapters: dict[str, tuple[str, str]] = {
@@ -159,6 +158,7 @@ class _Run:
 
     def all_stages(self) -> list[Done]:
         self._check()
+        self.out.mkdir(parents=True, exist_ok=True)
         with self.servers:
             for stage in self.curriculum.stages:
                 done = self._of(stage)

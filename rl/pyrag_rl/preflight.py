@@ -58,12 +58,13 @@ def check_gpus(config: TrainConfig) -> None:
     import torch
 
     found = torch.cuda.device_count()
-    if found < config.gpus and config.nodes == 1:
-        seen = "no GPU" if not found else f"{found} GPU{'s' if found > 1 else ''}"
-        raise ConfigError(
-            f"the profile gpu wants {config.gpus} GPUs, and this machine has {seen}: "
-            "set gpus to what there is, or try the whole path with --profile cpu-smoke"
-        )
+    if found >= config.gpus or config.nodes > 1:
+        return
+    if not found:
+        cure = "this machine has none: run it on a GPU node, or try the whole path with --profile cpu-smoke"
+    else:
+        cure = f"this machine has {found}: set gpus to that"
+    raise ConfigError(f"the profile gpu wants {config.gpus} GPU{'s' if config.gpus > 1 else ''}, and {cure}")
 
 
 def check_model(config: TrainConfig) -> None:

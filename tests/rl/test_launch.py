@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -53,6 +54,18 @@ def test_a_missing_package_is_named_with_its_cure(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(preflight, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"needs the package verl.*pip install 'pyrag\[rl\]'"):
         preflight.check_packages(config(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [(0, r"wants 2 GPUs, and this machine has none: .* --profile cpu-smoke"), (1, r"has 1: set gpus to that")],
+)
+def test_too_few_gpus_are_refused(found: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_gpus = SimpleNamespace(cuda=SimpleNamespace(device_count=lambda: found))
+    monkeypatch.setitem(sys.modules, "torch", fake_gpus)
+    with pytest.raises(ConfigError, match=said):
+        preflight.check_gpus(config(tmp_path, gpus=2))
+    preflight.check_gpus(config(tmp_path, gpus=2, nodes=2))  # Ray counts those of other machines
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from pyrag.errors import ConfigError
 from pyrag_rl import sft
 from pyrag_rl.config import TrainConfig, load_config, save_config, with_settings
 from pyrag_rl.folder import RunFolder
-from pyrag_rl.launch import composed, composed_by, write_loops
+from pyrag_rl.launch import composed, composed_by, train, write_loops
 from pyrag_rl.overrides import verl_overrides
 from pyrag_rl.program_loop import ProgramAgentLoop
 from pyrag_rl.rows import as_columns, read_rows
@@ -55,6 +55,14 @@ def config_of(plan: tuple[tasks.Task, Path], *pairs: str) -> TrainConfig:
         "plan", model=str(folder / "model"), data=str(task.data), out=str(folder / "run"), runtime=runtime
     )
     return with_settings(made, ["response_tokens=192", "prompt_tokens=256", *pairs])
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_machine_without_a_gpu_is_told_so_before_anything_starts(plan: tuple[tasks.Task, Path]) -> None:
+    made = config_of(plan, "batch_size=6")
+    with pytest.raises(ConfigError, match="wants 8 GPUs, and this machine has none"):
+        train(made)
+    assert not Path(made.out).exists()
 
 
 def compose_of(config: TrainConfig) -> Any:
