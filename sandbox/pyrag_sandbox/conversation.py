@@ -32,6 +32,7 @@ _STATUSES = frozenset(get_args(Status))
 _REASONS = frozenset(get_args(Reason))
 _GRACE_SECONDS = 0.05  # for the exit status of a worker that was just killed
 _AHEAD = 2  # as many calls again may have been made ahead, and dropped; the worker counts those that stay
+_MOST_TEXT = 16 * 1024  # characters of an error, or of its traceback: they go into a prompt
 _MESSAGES: Mapping[str, str] = {
     "cpu": "the program used up its {cpu_seconds:g} s of processor time: do less work in loops",
     "wall": "the program used up its {own_seconds:g} s of own time: do less work in loops",
@@ -101,6 +102,7 @@ class Conversation:
         self._output: list[str] = []
         self._output_bytes = 0
         self._reason: Reason = ""
+        self._unlocked = ""  # why the worker could not be locked, by its own words
         self._start = self._loop.time()
         self._own_used = 0.0
         self._own_since: float | None = self._start
@@ -184,9 +186,9 @@ class Conversation:
         number, name, line = message["id"], message["name"], message["line"]
         depends = message["depends_on"]
         args, kwargs = decode(message["args"], self._handles), decode(message["kwargs"], self._handles)
-        _expect(type(number) is int and number not in self._calls)
+        _expect(number not in self._calls)
         _expect(type(name) is str and name in self._primitives)
-        _expect(type(line) is int and type(args) is list and type(kwargs) is dict)
+        _expect(_is_count(number) and _is_count(line) and type(args) is list and type(kwargs) is dict)
         _expect(all(type(key) is str for key in kwargs))
         _expect(type(depends) is list and all(type(other) is int and other in self._calls for other in depends))
         return Call(number, name, tuple(args), kwargs, line, tuple(depends))
@@ -228,7 +230,7 @@ class Conversation:
             self._output.append(text)
 
     def _on_broken(self, message: dict[str, Any]) -> None:
-        self._ended.set_exception(SandboxError(f"the worker could not be locked: {str(message['message'])[:500]}"))
+        self._unlocked = str(message["message"])[:500]  # `on_dead` says whether it is true
 
     def _on_end(self, message: dict[str, Any]) -> None:
         status, reason = message["status"], message["reason"]
@@ -239,12 +241,13 @@ class Conversation:
         variables = decode(message.get("variables", {}), self._handles)
         _expect(type(variables) is dict)
         outcome = self._base(status, reason)
-        error = _program_error(message["error"])
+        error, has_value = _program_error(message["error"]), message.get("has_value", False)
+        _expect((error is not None) == (status in ("error", "blocked")) and has_value is (status == "ok"))
         self._ended.set_result(
             replace(
                 outcome,
                 value=decode(message.get("value"), self._handles),
-                has_value=message.get("has_value") is True,
+                has_value=has_value,
                 variables=variables,
                 provenance=self._provenance(message.get("provenance", {})),
                 error=error or outcome.error,
@@ -278,6 +281,9 @@ class Conversation:
 
     def on_dead(self, status: int, cpu_seconds: float) -> None:
         """The worker is gone; `status` is that of `waitpid`."""
+        if self._unlocked and not self._reason and status & 0x7F == signal.SIGKILL:
+            self.on_broken_sandbox(f"the worker could not be locked: {self._unlocked}")
+            return
         if not self._reason:
             self._reason = reason_of_exit(status)
         self._conclude(cpu_seconds)
@@ -327,13 +333,18 @@ def _expect(condition: bool) -> None:
         raise WireError("a message of the wrong shape")
 
 
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 31
+
+
 def _program_error(data: Any) -> ProgramError | None:
     if data is None:
         return None
     line = data["line"]
     texts = [data[name] for name in ("type", "message", "source_line", "traceback")]
-    _expect(all(type(text) is str for text in texts) and (line is None or type(line) is int))
-    return ProgramError(texts[0], texts[1], line, texts[2], texts[3])
+    _expect(all(type(text) is str for text in texts) and (line is None or _is_count(line)))
+    kind, problem, source_line, traceback = (text[:_MOST_TEXT] for text in texts)
+    return ProgramError(kind, problem, line, source_line, traceback)
 
 
 def _seconds(value: Any) -> float:

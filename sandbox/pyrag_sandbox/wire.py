@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
@@ -52,6 +53,7 @@ def _no_constant(name: str) -> NoReturn:
     raise WireError(f"{name} is not JSON")
 
 
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _decoder = json.JSONDecoder(parse_constant=_no_constant)
 
 
@@ -66,8 +68,17 @@ def unpack_body(body: bytes | bytearray) -> dict[str, Any]:
     return message
 
 
+def _refuse_surrogates(message: dict[str, Any], body: bytearray) -> None:
+    """Half a character is not text. In JSON it hides in an escape, as halves of whole characters do."""
+    if _SURROGATE.search(body):
+        try:
+            json.dumps(message, ensure_ascii=False).encode()
+        except (ValueError, RecursionError):
+            raise WireError("text with lone surrogates") from None
+
+
 class FrameReader:
-    """Bytes in, messages out. Never holds more than one frame over the cap."""
+    """Bytes from a worker in, messages out. Never holds more than one frame over the cap."""
 
     def __init__(self, cap: int) -> None:
         self._cap = cap
@@ -84,7 +95,9 @@ class FrameReader:
                 return
             body = self._buffer[HEADER.size : end]
             del self._buffer[:end]
-            yield unpack_body(body)
+            message = unpack_body(body)
+            _refuse_surrogates(message, body)
+            yield message
 
 
 class _Encoder:
@@ -203,9 +216,7 @@ def _decode(data: Any, opaque: Opaque, depth: int) -> Any:
 
 
 def _scalar(data: Any) -> Any:
-    if type(data) is str and not data.isascii():
-        data.encode()  # lone surrogates are refused here
-    elif type(data) is float and not math.isfinite(data):
+    if type(data) is float and not math.isfinite(data):
         raise WireError("only finite numbers")  # JSON can say 1e999
     return data
 

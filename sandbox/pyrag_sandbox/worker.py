@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
@@ -87,8 +88,9 @@ def serve(fd: int, base_memory: int, helpers: Mapping[str, Callable[..., Any]]) 
         memory = base_memory + job.limits.memory_mb * 2**20
         try:
             kernel.lock(memory, job.limits.cpu_seconds, kernel=job.kernel)
-        except (OSError, ValueError) as error:
-            session.finish({"op": "broken", "message": f"{type(error).__name__}: {error}"})
+        except (OSError, ValueError, OverflowError) as error:
+            session.send_frame({"op": "broken", "message": f"{type(error).__name__}: {error}"})
+            os.kill(os.getpid(), signal.SIGKILL)  # a signal that no locked worker can send: the host believes no other
         session.finish(run_job(job, session, helpers))
     except MemoryError:
         write_all(fd, _OUT_OF_MEMORY)

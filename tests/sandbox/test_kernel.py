@@ -128,7 +128,10 @@ async def test_a_worker_that_writes_garbage_is_killed(sandboxes: dict[str, Sandb
         assert (outcome.status, outcome.reason) == ("killed", "crash")
 
 
-async def test_a_forged_call_is_refused(sandboxes: dict[str, Sandbox]) -> None:
+FORGED_ERROR = '{"type":"E","message":"m","line":%d,"source_line":"","traceback":""}'
+
+
+async def test_a_forged_message_is_refused(sandboxes: dict[str, Sandbox]) -> None:
     called = []
 
     async def known(call: Any) -> None:
@@ -145,6 +148,16 @@ async def test_a_forged_call_is_refused(sandboxes: dict[str, Sandbox]) -> None:
         '{"op":"end","status":"ok","reason":"","error":null,"output":"","calls":[3]}',
         '{"op":"end","status":"ok","reason":"","error":null,"output":"","provenance":{"x":[3]}}',
         '{"op":"end","status":"ok","reason":"","error":null,"output":5}',
+        '{"op":"end","status":"ok","reason":"","error":null,"output":"","value":1}',
+        '{"op":"end","status":"ok","reason":"","error":null,"output":"","has_value":"yes"}',
+        '{"op":"end","status":"error","reason":"","error":null,"output":""}',
+        '{"op":"end","status":"blocked","reason":"","error":null,"output":"","value":1,"has_value":true}',
+        f'{{"op":"end","status":"error","reason":"","error":{FORGED_ERROR % -1},"output":""}}',
+        f'{{"op":"end","status":"ok","reason":"","error":{FORGED_ERROR % 1},"output":"","has_value":true}}',
+        '{"op":"call","id":-1,"name":"known","args":[],"kwargs":{},"line":1,"depends_on":[]}',
+        '{"op":"call","id":0,"name":"known","args":[],"kwargs":{},"line":99999999999,"depends_on":[]}',
+        '{"op":"call","id":0,"name":"known","args":[],"kwargs":{"\\ud800":1},"line":1,"depends_on":[]}',
+        '{"op":"out","text":"\\ud800"}',
     ]
     for message in forged:
         source = (
@@ -153,6 +166,28 @@ async def test_a_forged_call_is_refused(sandboxes: dict[str, Sandbox]) -> None:
         outcome = await sandboxes["process"].run(source, {"known": known}, policy=False, limits=Limits(own_seconds=1))
         assert (outcome.status, outcome.reason) == ("killed", "crash"), message
     assert called == []
+
+
+async def test_a_forged_error_is_cut() -> None:
+    error = FORGED_ERROR.replace('"m"', f'"{"m" * 100_000}"') % 1
+    message = f'{{"op":"end","status":"error","reason":"","error":{error},"output":""}}'
+    source = f"import os, struct\nm = {message!r}.encode()\nos.write(3, struct.pack('!I', len(m)) + m)"
+    async with Sandbox(armed=1) as sandbox:
+        outcome = await sandbox.run(source, {}, policy=False, limits=Limits(source_bytes=200_000))
+    assert outcome.status == "error"
+    assert 1000 < len(outcome.error.message) < 20_000
+
+
+async def test_a_worker_that_cannot_be_locked_runs_nothing(sandboxes: dict[str, Sandbox]) -> None:
+    with pytest.raises(SandboxError, match="could not be locked: OverflowError"):
+        await sandboxes["process"].run("final_answer = 1", {}, limits=Limits(memory_mb=2**50))
+
+
+@pytest.mark.parametrize("then", ["while True: pass", "os._exit(0)"])
+async def test_a_locked_worker_that_says_it_is_not_is_killed(sandboxes: dict[str, Sandbox], then: str) -> None:
+    forged = '{"op":"broken","message":"no lock"}'
+    source = f"import os, struct\nm = {forged!r}.encode()\nos.write(3, struct.pack('!I', len(m)) + m)\n{then}"
+    assert (await hostile(sandboxes["process"], source)).status == "killed"
 
 
 async def test_a_worker_that_goes_on_after_its_end_is_killed(sandboxes: dict[str, Sandbox]) -> None:

@@ -30,6 +30,8 @@ HOSTILE_FRAMES = {
     "infinity": frame(b'{"x": -Infinity}'),
     "deep": frame(b"[" * 900 + b"]" * 900),
     "huge integer": frame(b'{"x": ' + b"9" * 900 + b"9}") + frame(b"[]"),
+    "lone surrogate": frame(rb'{"op": "\ud83d"}'),
+    "lone surrogate in a key": frame(rb'{"x": {"\uD83D": "\ud83d\ude00"}}'),
     "pickle": frame(b"cos\nsystem\n(S'true'\ntR."),
 }
 
@@ -51,6 +53,11 @@ def test_an_unfinished_frame_waits_and_takes_no_memory() -> None:
     assert list(reader.feed(struct.pack("!I", 1 << 20) + b"{")) == []
     assert tracemalloc.get_traced_memory()[1] < 100_000
     tracemalloc.stop()
+
+
+def test_characters_beyond_the_first_plane_are_text() -> None:
+    message = {"op": "out", "text": "\U0001f600 \\ud83d"}
+    assert list(FrameReader(1024).feed(pack_frame(message, 1024))) == [message]
 
 
 @given(st.binary(max_size=200))
@@ -113,7 +120,7 @@ def test_any_json_is_a_value_or_refused(data: Any) -> None:
     "data",
     [
         {"$h": 2}, {"$h": -1}, {"$h": True}, {"$h": "0"}, {"$h": [0]}, {"$T": [0, "x", {}]}, {"$R": [0, {}, "text"]},
-        {"$t": 5}, {"$d": [[1]]}, {"$d": [[[1], 2]]}, {"$new": 1}, {"$h": 0, "x": 1}, "\ud800", 1e999,
+        {"$t": 5}, {"$d": [[1]]}, {"$d": [[[1], 2]]}, {"$new": 1}, {"$h": 0, "x": 1}, 1e999,
     ],
 )  # fmt: skip
 def test_forged_values_are_refused(data: Any) -> None:
