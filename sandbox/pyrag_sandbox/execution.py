@@ -46,6 +46,13 @@ class Finished(BaseException):
     """The program has ended although its Python frames are still there (backends without a process of their own)."""
 
 
+def _is_exhaustion(error: BaseException) -> bool:
+    """Memory ran out. C code that forgets to say so (`deque` does) leaves the interpreter to find no error at all."""
+    text = error.args[0] if type(error) is SystemError and error.args else None
+    forgotten = type(text) is str and text.endswith("returned NULL without setting an exception")
+    return forgotten or isinstance(error, MemoryError)
+
+
 class Session(ABC):
     """One program's side of the conversation with the host."""
 
@@ -76,7 +83,7 @@ class Session(ABC):
 
     def caught(self, error: BaseException) -> None:
         """An exception reached a handler of the program. Exhausted memory is not the program's to handle."""
-        if isinstance(error, MemoryError):
+        if _is_exhaustion(error):
             self.finish(self.end("killed", reason="memory"))
 
     def emit(self, text: str) -> None:
@@ -242,7 +249,7 @@ def _open_namespace(session: Session) -> dict[str, Any]:
 
 def _reported(job: Job, session: Session, execution: Execution, names: Mapping[str, Any]) -> dict[str, Any]:
     error = execution.exception
-    if isinstance(error, MemoryError):
+    if error is not None and _is_exhaustion(error):
         return session.end("killed", reason="memory")
     if isinstance(error, Finished):
         raise error

@@ -98,6 +98,9 @@ GREEDY = {
     "list": "x = [0] * 10**10",
     "format": "x = f'{1:>100000000000}'",
     "growth": "x = 'ab'\nwhile True: x = x + x",
+    "deque": "from collections import deque\nfrom itertools import count\nx = deque(count())",
+    "deque, caught": "from collections import deque\nfrom itertools import count\n"
+    "try:\n    deque(count())\nexcept SystemError:\n    final_answer = 'caught'",
     "caught": "try:\n    x = 'a' * 10**11\nexcept MemoryError:\n    final_answer = 'caught'",
     "caught broadly": "try:\n    x = 'a' * 10**11\nexcept BaseException:\n    final_answer = 'caught'",
     "swallowed": "def f():\n    try:\n        return 'a' * 10**11\n    finally:\n        return 1\nfinal_answer = f()",
