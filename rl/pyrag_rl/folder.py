@@ -11,6 +11,8 @@ tensorboard/           TensorBoard's
 checkpoints/           verl's: global_step_N/…, latest_checkpointed_iteration.txt
 adapter/, merged/      what `pyrag train export` writes
 report.html            what `pyrag train report` writes
+reader/                the embedded reader as it was trained, and
+evaluation.json        what it was before and after on held-out rows
 """
 
 from __future__ import annotations
@@ -74,6 +76,10 @@ class RunFolder:
     @property
     def merged(self) -> Path:
         return self.path / "merged"
+
+    @property
+    def evaluation(self) -> Path:
+        return self.path / "evaluation.json"
 
     @property
     def steps(self) -> list[int]:

@@ -7,11 +7,13 @@ Left out: what TensorBoard and Weights & Biases show of verl's other metrics.
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from pyrag.errors import DataError
@@ -23,6 +25,13 @@ from pyrag_rl.folder import RunFolder, read_lines
 from pyrag_rl.score import KEYS
 
 PARTS = tuple(key for key in KEYS if key not in ("score", "calls", "seconds", "error", "infra"))
+# Of the embedded reader's training, which has no scored completions.
+_OF_DRAWS = {
+    "critic/score/mean": "mean reward",
+    "greedy/score/mean": "mean reward of the likeliest spans",
+    "groups/taught": "share of groups that teach",
+    "draws/unknown": "share of draws that are unknown",
+}
 _METRICS = {
     "actor/kl_loss": "KL to the start",
     "response_length/mean": "tokens of a completion",
@@ -54,13 +63,17 @@ class StepScores:
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """A run's course. `train` and `held` (the evaluation set's) are by step, `metrics` are verl's."""
+    """A run's course. `train` and `held` (the evaluation set's) are by step, `metrics` are verl's.
+
+    `evaluated` is what the embedded reader was before and after, by figure.
+    """
 
     folder: RunFolder
     config: TrainConfig
     metrics: dict[int, dict[str, float]]
     train: dict[int, StepScores]
     held: dict[int, StepScores]
+    evaluated: dict[str, dict[str, float]]
 
 
 def read_learning(run: Path) -> Learning:
@@ -79,7 +92,12 @@ def read_learning(run: Path) -> Learning:
     if not metrics and not train:
         raise DataError(f"{run} has no finished step yet: look again when pyrag train has told of one")
     return Learning(
-        folder, saved_config(folder.config), metrics, dict(sorted(train.items())), dict(sorted(held.items()))
+        folder,
+        saved_config(folder.config),
+        metrics,
+        dict(sorted(train.items())),
+        dict(sorted(held.items())),
+        json.loads(folder.evaluation.read_bytes()) if folder.evaluation.is_file() else {},
     )
 
 
@@ -111,7 +129,8 @@ def page(learning: Learning) -> str:
     if learning.train:
         parts += ["<h2>Reward</h2>", _rewards(learning), "<h2>Why completions scored nothing</h2>", _reasons(learning)]
     parts += ["<h2>Training</h2>", plots_html(list(_metric_plots(learning)))]
-    parts += ["<h2>Completions of the last step</h2>", _rollouts(learning), _traces(learning)]
+    if learning.train:
+        parts += ["<h2>Completions of the last step</h2>", _rollouts(learning), _traces(learning)]
     return document(f"Training: {learning.folder.path.resolve().name}", "\n".join(parts))
 
 
@@ -125,8 +144,25 @@ def summary(learning: Learning) -> Table:
         ends = list(steps.values())[:some], list(steps.values())[-some:]
         for key in ("score", *_present(steps)):
             first, last = (sum(one.sums[key] for one in end) / sum(one.count for one in end) for end in ends)
-            rows.append((name, key, f"{first:.3f}", f"{last:.3f}", f"{last - first:+.3f}"))
+            rows.append(_compared(name, key, first, last))
+    if not learning.train:
+        rows += _of_draws(learning)
     return Table(("completions", "mean of", "at first", "in the end", "change"), rows, left=2)
+
+
+def _compared(of: str, key: str, first: float, last: float) -> tuple[str, ...]:
+    return of, key, f"{first:.3f}", f"{last:.3f}", f"{last - first:+.3f}"
+
+
+def _of_draws(learning: Learning) -> Iterator[tuple[str, ...]]:
+    """The same for the embedded reader, from its metrics and its evaluation."""
+    for key, name in _OF_DRAWS.items():
+        if values := [data[key] for data in learning.metrics.values() if key in data]:
+            some = max(1, len(values) // 10)
+            yield _compared("training", name, fmean(values[:some]), fmean(values[-some:]))
+    before, after = (learning.evaluated.get(when, {}) for when in ("before", "after"))
+    for key in (one for one in before if one in after and one != "rows"):
+        yield _compared("held out", key, before[key], after[key])
 
 
 def _present(steps: Mapping[int, StepScores]) -> list[str]:
@@ -170,7 +206,7 @@ def _reasons(learning: Learning) -> str:
 
 
 def _metric_plots(learning: Learning) -> Iterator[str]:
-    for key, name in _METRICS.items():
+    for key, name in (_METRICS if learning.train else _OF_DRAWS | _METRICS).items():
         points = [(float(step), data[key]) for step, data in learning.metrics.items() if key in data]
         if points:
             yield svg.curves(name, {name: points}, "step", "", highest=None)

@@ -104,3 +104,21 @@ def test_what_is_no_run_is_said(run: Path, tmp_path: Path) -> None:
             path.unlink()
     with pytest.raises(DataError, match="no finished step yet"):
         read_learning(run)
+
+
+def test_the_embedded_reader_is_shown_by_its_draws_and_its_evaluation(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    save_config(make_config({"agent": "answer", "model": "embedded"}), folder.config)
+    steps = [{"step": step, "data": {"critic/score/mean": reward}} for step, reward in ((1, 0.25), (2, 0.5))]
+    lines(folder.metrics / "1.jsonl", *steps)
+    figures = {"before": {"em": 0.5, "rows": 8.0}, "after": {"em": 0.75, "rows": 8.0}}
+    folder.evaluation.write_text(json.dumps(figures))
+    learning = read_learning(folder.path)
+    assert list(summary(learning).rows) == [
+        ("training", "mean reward", "0.250", "0.500", "+0.250"),
+        ("held out", "em", "0.500", "0.750", "+0.250"),
+    ]
+    text = page(learning)
+    assert "mean reward" in text
+    assert "Completions of the last step" not in text
