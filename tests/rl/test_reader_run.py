@@ -66,7 +66,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(data: Path, out: Path, *more: str) -> list[str]:
-    base = [sys.executable, "-m", "pyrag_rl.reader", "--data", str(data), "--out", str(out)]
+    """To be run beside the folder, which is named as `make reader` does: relative to where it runs."""
+    base = [sys.executable, "-m", "pyrag_rl.reader", "--data", str(data), "--out", out.name]
     return [*base, "--examples", "1100", "--save-every", "0", *more]
 
 
@@ -77,8 +78,9 @@ def environment(seed: str) -> dict[str, str]:
 
 def make(data: Path, out: Path, *more: str, seed: str = "1") -> str:
     done = subprocess.run(
-        command(data, out, *more), env=environment(seed), capture_output=True, text=True, timeout=900, check=True
-    )
+        command(data, out, *more),
+        cwd=out.parent, env=environment(seed), capture_output=True, text=True, timeout=900, check=True,
+    )  # fmt: skip
     return done.stdout
 
 
@@ -111,7 +113,11 @@ def test_a_run_twice_and_one_that_was_killed_give_the_same_weights(data: Path, t
 def kill_in_stage_1(data: Path, out: Path) -> None:
     """Ends the run and its workers once both have a checkpoint."""
     with subprocess.Popen(
-        command(data, out), env=environment("1"), stdout=subprocess.DEVNULL, start_new_session=True
+        command(data, out),
+        cwd=out.parent,
+        env=environment("1"),
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
     ) as process:
         deadline = time.monotonic() + 600
         while not all((out / f"stage1.worker{rank}.pt").exists() for rank in range(2)):
@@ -123,5 +129,6 @@ def kill_in_stage_1(data: Path, out: Path) -> None:
 
 def test_a_folder_with_a_run_asks_for_resume(data: Path, tmp_path: Path) -> None:
     (tmp_path / "first.pt").write_text("")
-    done = subprocess.run(command(data, tmp_path), env=environment("1"), capture_output=True, text=True, check=False)
+    asked = command(data, tmp_path)
+    done = subprocess.run(asked, cwd=tmp_path.parent, env=environment("1"), capture_output=True, text=True, check=False)
     assert (done.returncode, "add --resume to go on there" in done.stderr) == (2, True)

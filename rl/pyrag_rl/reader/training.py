@@ -275,8 +275,9 @@ def _work(rank: int, recipe: Recipe, examples: Path, first: Path, out: Path) -> 
     if parent is not None:
         Thread(target=_leave_with, args=(parent,), daemon=True).start()
     if recipe.workers > 1:
+        store = torch.distributed.FileStore(str(out / "meet"), recipe.workers)
         torch.distributed.init_process_group(
-            "gloo", rank=rank, world_size=recipe.workers, timeout=timedelta(hours=6), init_method=f"file://{out}/meet"
+            "gloo", rank=rank, world_size=recipe.workers, timeout=timedelta(hours=6), store=store
         )
     Worker(rank, recipe, load_examples(examples), first, out).train()
     if recipe.workers > 1:
