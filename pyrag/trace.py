@@ -29,6 +29,11 @@ class Passage:
     start: int | None = None  # the characters of the source's text that it was made of
     end: int | None = None
 
+    @property
+    def place(self) -> str:
+        """Where to look it up: `notes/mill.md:19-70`, in characters of the source's text; empty if unknown."""
+        return self.source if self.start is None else f"{self.source}:{self.start}-{self.end}"
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:

@@ -218,9 +218,8 @@ def search(folder: Path, query: str, topk: int, *, as_json: bool) -> None:
         _print_json(passages)
         return
     for number, one in enumerate(passages, 1):
-        place = f"{one.source}:{one.start}-{one.end}" if one.start is not None else one.source
         parts = "".join(f", {name} {score:.3f}" for name, score in one.parts.items()) if len(one.parts) > 1 else ""
-        print(f"{number}. {one.title or one.id} ({one.score:.3f}{parts}) {place}\n   {_shortened(one.text)}")
+        print(f"{number}. {one.title or one.id} ({one.score:.3f}{parts}) {one.place}\n   {_shortened(one.text)}")
     if not passages:
         print("nothing found", file=sys.stderr)
 

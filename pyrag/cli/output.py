@@ -22,6 +22,8 @@ def as_object(trace: Trace) -> dict[str, Any]:
                 "title": trace.passages[citation.passage].title,
                 "text": trace.passages[citation.passage].text,
                 "source": trace.passages[citation.passage].source,
+                "start": trace.passages[citation.passage].start,
+                "end": trace.passages[citation.passage].end,
                 "step": citation.step,
             }
             for citation in trace.citations

@@ -164,7 +164,7 @@ def answer_view(trace: Trace) -> Group:
         lines.append(Text.assemble(("\n" + label, "bold"), (trace.answer.text, style), (numbers, "cyan")))
     for citation in trace.citations:
         passage = trace.passages[citation.passage]
-        where = f"  ({passage.source})" if passage.source else ""
+        where = f"  ({passage.place})" if passage.place else ""
         head = f"  [{citation.number}] "
         body = f": {shorten(passage.text, 160)}{where}"
         lines.append(Text.assemble((head, "cyan"), (passage.title or passage.id, "bold"), body))

@@ -62,6 +62,16 @@ def test_search_names_the_place(pyrag: Run, notes: Path) -> None:
     assert pyrag("index", "search", "ix", "xyzzy").stderr == "nothing found\n"
 
 
+def test_a_citation_opens_the_exact_place(pyrag: Run, notes: Path, tmp_path: Path) -> None:
+    (notes / "mill.md").write_text(
+        "# Harrow\n\nÉire apart.\n\n## Founding\n\nHarrow Mill was founded by Edda Brandt.\n"
+    )
+    assert pyrag("index", "notes", "--out", "ix").returncode == 0
+    (cited,) = json.loads(pyrag("ask", "Who founded Harrow Mill?", "--index", "ix", "--json").stdout)["citations"]
+    assert (tmp_path / cited["source"]).read_text()[cited["start"] : cited["end"]] == cited["text"]
+    assert "Edda Brandt" in cited["text"]
+
+
 def test_dense_needs_nothing_but_the_package(pyrag: Run, notes: Path) -> None:
     (notes / "c.jsonl").write_text('{"id": "s", "title": "Sea Lion", "text": "Its vessel was wrecked by Bo Ray."}\n')
     assert pyrag("index", "notes", "--out", "ix", "--dense").returncode == 0
