@@ -119,7 +119,7 @@ def test_a_run_learns_and_gives_a_reader(tmp_path: Path) -> None:
     assert sum(got[-6:]) > sum(got[:6]) + 0.6
     assert said[-1] == f"trained: ask with pyrag ask --llm embedded:{tmp_path / 'run' / 'reader'}"
     told = json.loads((tmp_path / "run" / "evaluation.json").read_text())
-    assert (told["after"]["rows"], set(told)) == (16, {"before", "after"})
+    assert (told["after"]["rows"], set(told)) == (16, {"before", "after", "gain"})
     engines = open_engines(Settings(llm=f"embedded:{tmp_path / 'run' / 'reader'}"))
     assert engines.agents.answerer.read("Who said it?", [one.passage() for one in row(1).documents or ()])
 

@@ -20,7 +20,6 @@ import math
 import random
 import shutil
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,11 +27,11 @@ from typing import Any
 from pyrag.embedded.neural import NeuralAnswerer
 from pyrag.embedded.neural_model import MODEL_FOLDER, load
 from pyrag.errors import ConfigError
-from pyrag.trace import Answer
 from pyrag_rl.config import TrainConfig, absolute
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.launch import Console, claim
-from pyrag_rl.rows import TrainRow, read_rows
+from pyrag_rl.rows import read_rows
+from pyrag_rl.span_policy.evaluation import figures, gain, score
 
 READER = "reader"  # folder of the result
 _REPORT = 5  # steps between two lines
@@ -154,19 +153,22 @@ class Trainer:
         draws = torch.Generator().manual_seed(seed)
         chances = log_chances(self.model, case, config.temperature)
         actions = torch.multinomial(chances.detach().exp(), config.group_size, replacement=True, generator=draws)
-        rewards = torch.tensor([self._reward(case, action) for action in actions.tolist()])
+        scored = {action: self._reward(case, action) for action in {int(chances.argmax()), *actions.tolist()}}
+        rewards = torch.tensor([scored[action] for action in actions.tolist()])
         told = rewards.mean().item()
         if config.shuffle_rewards:
             rewards = rewards[torch.randperm(len(rewards), generator=draws)]
         unknown = (actions == case.unknown).float().mean().item()
-        greedy = self._reward(case, int(chances.argmax()))
+        greedy = scored[int(chances.argmax())]
         spread = rewards.std(correction=0).item()
         if spread < 1e-6:
             return told, greedy, 0.0, unknown, 0.0
         advantages = (rewards - rewards.mean()) / (spread + 1e-6)
-        with torch.no_grad():
-            before = log_chances(self.reference, case, config.temperature)[actions]
-        loss, kl = grpo_loss(chances[actions], before, advantages, config.kl_coef)
+        before = chances.detach()
+        if config.kl_coef:  # without it the start need not be asked, a third of the time
+            with torch.no_grad():
+                before = log_chances(self.reference, case, config.temperature)
+        loss, kl = grpo_loss(chances[actions], before[actions], advantages, config.kl_coef)
         if config.entropy_coef:
             finite = chances[chances.isfinite()]
             loss = loss + config.entropy_coef * (finite.exp() * finite).sum()
@@ -233,13 +235,14 @@ class Trainer:
             self._say(f"trained: ask with pyrag ask --llm embedded:{self.folder.path / READER}")
             return
         rows = read_rows(Path(self.config.eval_data))
-        found = {
-            name: evaluate(NeuralAnswerer(folder).read, rows, self.config)
-            for name, folder in (("before", MODEL_FOLDER), ("after", self.folder.path / READER))
-        }
+        before, after = (
+            score(NeuralAnswerer(folder).read, rows, self.config)
+            for folder in (MODEL_FOLDER, self.folder.path / READER)
+        )
+        found = {"before": figures(before), "after": figures(after), "gain": gain(before, after)}
         (self.folder.path / "evaluation.json").write_text(json.dumps(found, indent=1) + "\n")
-        for name, figures in found.items():
-            self._say(f"{name}: " + ", ".join(f"{key} {value:.3f}" for key, value in figures.items()))
+        for name, told in found.items():
+            self._say(f"{name}: " + ", ".join(f"{key} {value:.3f}" for key, value in told.items()))
         self._say(f"trained: ask with pyrag ask --llm embedded:{self.folder.path / READER}")
 
 
@@ -248,33 +251,6 @@ def grpo_loss(chances: Any, before: Any, advantages: Any, kl_coef: float) -> tup
     gap = before - chances
     kl = (gap.exp() - gap - 1).mean()
     return -(advantages * chances).mean() + kl_coef * kl, float(kl.detach())
-
-
-def evaluate(read: Callable[..., Any], rows: Sequence[TrainRow], config: TrainConfig) -> dict[str, float]:
-    """Mean reward of the engine's answers; EM and F1 where the passages suffice; how often unknown is said there, and
-    rightly where they do not."""
-    from pyrag_rl.agent_rewards import graded
-
-    enough, short = (
-        [row for row in rows if row.sufficient is not False],
-        [row for row in rows if row.sufficient is False],
-    )
-    scores, known, wrongly = [], 0, 0
-    for row in enough:
-        said = read(row.asked, [one.passage() for one in row.documents or ()])
-        scores.append(graded(Answer(said.text, said.known), row, config))
-        known += said.known
-    for row in short:
-        wrongly += read(row.asked, [one.passage() for one in row.documents or ()]).known
-    total = sum(one.score for one in scores) + (config.f1_weight + config.em_weight) * (len(short) - wrongly)
-    return {
-        "reward": total / max(len(rows), 1),
-        "em": sum(one.em for one in scores) / max(len(enough), 1),
-        "f1": sum(one.f1 for one in scores) / max(len(enough), 1),
-        "known_enough": known / max(len(enough), 1),
-        "known_short": wrongly / max(len(short), 1),
-        "rows": float(len(rows)),
-    }
 
 
 def _named(batch: Batch) -> dict[str, float]:
