@@ -39,7 +39,6 @@ class Job:
     result: str = "final_answer"
     concurrent: bool = True
     policy: bool = True
-    kernel: bool = True
 
 
 class Finished(BaseException):

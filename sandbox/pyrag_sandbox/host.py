@@ -81,9 +81,9 @@ class Sandbox:
             from .inprocess import run_in_process
 
             return await run_in_process(job, primitives, limits)
-        job["kernel"] = self._kernel_wall(policy)
-        zygote = self._zygote()
-        worker = await zygote.acquire()
+        wall = kernel.Wall(limits.memory_mb, limits.cpu_seconds, self._kernel_wall(policy))
+        zygote = self._zygote(wall)
+        worker = await zygote.acquire(wall)
         peer = _WorkerPeer(zygote, worker)
         try:
             conversation = Conversation(primitives, limits or self._limits, peer)
@@ -106,7 +106,7 @@ class Sandbox:
             raise SandboxError("the policy cannot be switched off where there is no kernel wall")
         return self._kernel
 
-    def _zygote(self) -> Zygote:
+    def _zygote(self, wall: kernel.Wall) -> Zygote:
         """A living zygote that this loop may use: loops of several threads have one each."""
         loop = asyncio.get_running_loop()
         self._zygotes = [zygote for zygote in self._zygotes if zygote.usable]
@@ -114,7 +114,7 @@ class Sandbox:
             if zygote.belongs_to(loop):
                 zygote.attach(loop)
                 return zygote
-        zygote = Zygote(self._armed)
+        zygote = Zygote(self._armed, wall)
         zygote.attach(loop)
         self._zygotes.append(zygote)
         return zygote

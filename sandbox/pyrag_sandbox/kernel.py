@@ -2,7 +2,7 @@
 
 No dependency: the filter is some fifty BPF instructions through ctypes, for x86_64 and aarch64 on Linux. On macOS
 there is no seccomp and no memory limit; `sandbox_init` and the limits that exist are used, and `capabilities()` says
-so. `lock` is called in the forked child, on the last line before hostile code.
+so. `lock` is called in the forked child before it is told anything.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import signal
 import struct
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -66,6 +67,15 @@ _MACHINES = {"x86_64": (0xC000003E, _X86_64), "aarch64": (0xC00000B7, _AARCH64)}
 
 
 MEMORY_LIMIT = sys.platform == "linux"  # elsewhere the host watches
+
+
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """What a worker locks itself with: its limits, and whether with the kernel's filter."""
+
+    memory_mb: float  # beside what the worker begins with
+    cpu_seconds: float
+    kernel: bool
 
 
 class LockError(OSError):
@@ -203,16 +213,16 @@ def die_with_parent(parent: int) -> None:
             os._exit(0)
 
 
-def lock(memory_bytes: int, cpu_seconds: float, *, kernel: bool = True) -> None:
-    """Give everything up for good. `kernel=False` keeps the limits only (the documented opt-out)."""
-    _set_limits(memory_bytes, cpu_seconds)
+def lock(wall: Wall, base_memory: int) -> None:
+    """Give everything up for good. Without `wall.kernel` the limits only are kept (the documented opt-out)."""
+    _set_limits(base_memory + int(wall.memory_mb * 2**20), wall.cpu_seconds)
     if sys.platform == "linux":
         _prctl(_PR_SET_DUMPABLE, 0)
-        if kernel:
+        if wall.kernel:
             if _prctl(_PR_SET_NO_NEW_PRIVS, 1) != 0:
                 raise LockError(ctypes.get_errno(), "no_new_privs is not available")
             _install_filter()
-    elif sys.platform == "darwin" and kernel:
+    elif sys.platform == "darwin" and wall.kernel:
         _seatbelt()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib.util
+import itertools
 import json
 import os
 import signal
@@ -16,12 +17,13 @@ import socket
 import subprocess
 import sys
 import weakref
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from .contract import SandboxError
+from .kernel import Wall
 from .zygote import REPORT, REQUEST
 
 _NEEDED = ("RestrictedPython", "greenlet", "pyrag_sandbox")
@@ -33,6 +35,7 @@ class Worker:
 
     pid: int
     socket: socket.socket
+    wall: Wall
     status: int | None = None  # of waitpid, once it is gone
     cpu_seconds: float = 0.0
     on_gone: Callable[[], None] | None = None
@@ -101,7 +104,7 @@ class _Resources:
 class Zygote:
     """One zygote process. `acquire` gives a worker; `kill` ends one; `close` ends all."""
 
-    def __init__(self, armed: int) -> None:
+    def __init__(self, armed: int, wall: Wall) -> None:
         self.armed = armed
         self.owner = os.getpid()
         self.failure: str | None = None
@@ -111,12 +114,13 @@ class Zygote:
         self._finalizer = weakref.finalize(self, self._resources.release)
         self._idle = self._resources.idle
         self._busy: dict[int, Worker] = {}
-        self._waiting: deque[asyncio.Future[Worker]] = deque()
+        self._waiting: defaultdict[Wall, deque[asyncio.Future[Worker]]] = defaultdict(deque)
+        self._ordered: deque[Wall] = deque()  # of the workers that are being made, in their order
         self._sockets: deque[int] = deque()
         self._data = b""
         self._orders = bytearray()  # those that the socket had no room for yet
         for _ in range(armed):
-            self._order(b"fork")
+            self._fork(wall)
 
     # Life
 
@@ -151,23 +155,24 @@ class Zygote:
         for fd in self._sockets:
             os.close(fd)
         self._sockets.clear()
-        for future in self._waiting:
+        for future in itertools.chain(*self._waiting.values()):
             if not future.done():
                 future.set_exception(SandboxError(reason))
         self._waiting.clear()
 
     # Workers
 
-    async def acquire(self) -> Worker:
-        """A worker of its own, forked before or now."""
+    async def acquire(self, wall: Wall) -> Worker:
+        """A worker of its own behind this wall, forked before or now."""
         if self.failure is not None:
             raise SandboxError(self.failure)
-        self._order(b"fork")
-        if self._idle:
-            worker = self._idle.popleft()
+        self._fork(wall)
+        worker = next((worker for worker in self._idle if worker.wall == wall), None)
+        if worker is not None:
+            self._idle.remove(worker)
         else:
             future: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
-            self._waiting.append(future)
+            self._waiting[wall].append(future)
             worker = await self._awaited(future)
         self._busy[worker.pid] = worker
         return worker
@@ -177,16 +182,20 @@ class Zygote:
             return await future
         except asyncio.CancelledError:
             if future.done() and not future.cancelled() and future.exception() is None:
-                self._idle.append(future.result())
+                self._arm(future.result())
             raise
 
     def kill(self, worker: Worker) -> None:
         """End a worker for good. Harmless when it has ended itself."""
         if worker.status is None and self.failure is None:
-            self._order(b"kill", worker.pid)
+            self._order(REQUEST.pack(b"kill", worker.pid, 0, 0, False))
 
-    def _order(self, what: bytes, pid: int = 0) -> None:
-        self._orders += REQUEST.pack(what, pid)
+    def _fork(self, wall: Wall) -> None:
+        self._ordered.append(wall)
+        self._order(REQUEST.pack(b"fork", 0, wall.memory_mb, wall.cpu_seconds, wall.kernel))
+
+    def _order(self, request: bytes) -> None:
+        self._orders += request
         self._send_orders()
 
     def _send_orders(self) -> None:
@@ -242,16 +251,20 @@ class Zygote:
             return
         connection = socket.socket(fileno=self._sockets.popleft())
         connection.setblocking(False)
-        worker = Worker(pid, connection)
-        while self._waiting:
-            future = self._waiting.popleft()
+        worker = Worker(pid, connection, self._ordered.popleft())
+        waiting = self._waiting[worker.wall]
+        while waiting:
+            future = waiting.popleft()
             if not future.done():
                 future.set_result(worker)
                 return
-        if len(self._idle) < self.armed:
-            self._idle.append(worker)
-        else:
-            connection.close()  # it sees the end of its socket, and leaves
+        self._arm(worker)
+
+    def _arm(self, worker: Worker) -> None:
+        """Keep it for the next program, in place of the longest kept where there are enough."""
+        self._idle.append(worker)
+        if len(self._idle) > self.armed:
+            self._idle.popleft().socket.close()  # the worker sees the end of its socket, and leaves
 
     def _gone(self, worker: Worker, status: int, cpu: float) -> None:
         worker.status = status
@@ -265,7 +278,7 @@ class Zygote:
                 self._idle.remove(worker)
                 worker.socket.close()
                 with contextlib.suppress(OSError):
-                    self._order(b"fork")
+                    self._fork(worker.wall)
 
 
 def _weakly(zygote: Zygote, work: Callable[[Zygote], None]) -> Callable[[], None]:

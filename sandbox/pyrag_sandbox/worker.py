@@ -1,4 +1,4 @@
-"""The forked child: takes one job from its socket, gives up everything else, runs it, and leaves by `os._exit`."""
+"""The forked child: gives up everything but its socket, takes one job from there, runs it, and leaves by `os._exit`."""
 
 from __future__ import annotations
 
@@ -79,17 +79,15 @@ class Reader:
         self._data = b"".join(parts)
 
 
-def serve(fd: int, base_memory: int, helpers: Mapping[str, Callable[..., Any]]) -> NoReturn:
-    """Run the one job that arrives on `fd`."""
+def serve(fd: int, wall: kernel.Wall, base_memory: int, helpers: Mapping[str, Callable[..., Any]]) -> NoReturn:
+    """Run the one job that arrives on `fd`. The lock is put on while nobody waits for it."""
     try:
+        refusal = _lock(wall, base_memory)
         reader = Reader(fd)
         job = _take_job(reader)
         session = PipeSession(job, fd, reader)
-        memory = base_memory + job.limits.memory_mb * 2**20
-        try:
-            kernel.lock(memory, job.limits.cpu_seconds, kernel=job.kernel)
-        except (OSError, ValueError, OverflowError) as error:
-            session.send_frame({"op": "broken", "message": f"{type(error).__name__}: {error}"})
+        if refusal:
+            session.send_frame({"op": "broken", "message": refusal})
             os.kill(os.getpid(), signal.SIGKILL)  # a signal that no locked worker can send: the host believes no other
         session.finish(run_job(job, session, helpers))
     except MemoryError:
@@ -97,6 +95,15 @@ def serve(fd: int, base_memory: int, helpers: Mapping[str, Callable[..., Any]]) 
         os._exit(EXIT_MEMORY)
     finally:
         os._exit(EXIT_BROKEN)
+
+
+def _lock(wall: kernel.Wall, base_memory: int) -> str:
+    """Why the lock could not be put on, for when there is somebody to tell; nothing when it was."""
+    try:
+        kernel.lock(wall, base_memory)
+    except (OSError, ValueError, OverflowError) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def _take_job(reader: Reader) -> Job:

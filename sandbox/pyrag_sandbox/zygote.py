@@ -3,7 +3,7 @@
 It imports what programs may need, then only forks, kills and reaps on request. It never sees a program. It ends when
 its control socket closes, and its children end with it. Everything it is told and tells is one fixed-size record:
 
-    host to zygote   b"fork"                        make one more worker
+    host to zygote   b"fork" 0 wall                 make one more worker, behind this wall
                      b"kill" pid
     zygote to host   b"made" pid                    with the worker's socket attached
                      b"gone" pid status cpu_seconds
@@ -28,7 +28,7 @@ from typing import Any
 _REHEARSALS = 4  # what specialises the code of the interpreter's hot paths, at some 5 ms each
 _SPARE_NAMES = 4000  # room in the table of interned strings: else each worker grows it anew, 0.4 MB of copy-on-write
 _GC_THRESHOLD = (20_000, 20, 20)  # most programs end before the collector would run
-REQUEST = struct.Struct("<4sI")
+REQUEST = struct.Struct("<4sIdd?")
 REPORT = struct.Struct("<4sIid")
 
 
@@ -99,31 +99,31 @@ class Zygote:
                     self._obey(*REQUEST.unpack_from(pending))
                     pending = pending[REQUEST.size :]
 
-    def _obey(self, order: bytes, pid: int) -> None:
+    def _obey(self, order: bytes, pid: int, *wall: Any) -> None:
         if order == b"fork":
-            self._fork()
+            self._fork(*wall)
         elif order == b"kill" and pid in self._children:  # not reaped yet, so the number is still its own
             os.kill(pid, signal.SIGKILL)
 
-    def _fork(self) -> None:
+    def _fork(self, *wall: Any) -> None:
         ours, theirs = socket.socketpair()
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:
-            self._become_worker(theirs.fileno(), parent)
+            self._become_worker(theirs.fileno(), parent, wall)
         self._children.add(pid)
         socket.send_fds(self._control, [REPORT.pack(b"made", pid, 0, 0.0)], [ours.fileno()])
         ours.close()
         theirs.close()
 
-    def _become_worker(self, fd: int, parent: int) -> None:
+    def _become_worker(self, fd: int, parent: int, wall: tuple[Any, ...]) -> None:
         from pyrag_sandbox import kernel, worker
 
         signal.set_wakeup_fd(-1)
         kernel.die_with_parent(parent)
         os.dup2(fd, 3)
         os.closerange(4, 1024)
-        worker.serve(3, self._base_memory, self._helpers)
+        worker.serve(3, kernel.Wall(*wall), self._base_memory, self._helpers)
 
     def _reap(self) -> None:
         while self._children:
