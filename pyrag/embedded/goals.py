@@ -37,7 +37,7 @@ from pyrag.trace import Goal
 class EmbeddedGoalPlanner:
     async def plan(self, question: str) -> GoalPlan:
         meaning = read_question(question)
-        return GoalPlan(goals_of(question, meaning), note=note_of(meaning))
+        return GoalPlan(goals_of(question, meaning), note=note_of(question, meaning))
 
     async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
         """The next reading after the one that failed. Raises `BadOutputError` when there is none left."""

@@ -85,7 +85,7 @@ class EmbeddedOrchestrator:
         meaning = read_question(question)
         followed = () if sample else tuple(one.id for one in experience)
         topology = replace(topology_of(question, meaning, style), experience=followed)
-        return Orchestration(topology, note=note_of(meaning))
+        return Orchestration(topology, note=note_of(question, meaning))
 
     async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
         """The next reading in the same style, then the other styles. Raises `BadOutputError` when none is left."""

@@ -22,6 +22,10 @@ from pyrag.errors import BadOutputError
 
 _MAX_CHARACTERS = 1000  # longer texts are no questions that the rules know
 _ONE_STEP = "no rule reads this question with confidence, so it is asked in one step"
+_CLAIM = re.compile(r"\W*is (?:this|it) true\b", re.IGNORECASE)
+_COMPARED = (
+    "rules cannot weigh a claim, they only compare it with what single passages say: ask with a language model (--llm)"
+)
 _LISTED = "no rule reads this question, so each sub-query is a step and the answer is drawn from all of them"
 _MORE = (2, 4, 8)  # how much larger top-k gets where one step must be tried again
 
@@ -71,7 +75,7 @@ class EmbeddedDecomposer:
 
     async def decompose(self, question: str) -> Decomposition:
         meaning = read_question(question)
-        return Decomposition(sub_queries(question, meaning), note=note_of(meaning))
+        return Decomposition(sub_queries(question, meaning), note=note_of(question, meaning))
 
 
 class EmbeddedPlanner:
@@ -99,11 +103,13 @@ class EmbeddedPlanner:
 
 def _plan(question: str, meaning: Meaning) -> Plan:
     source = write_program(question, meaning)
-    return Plan(source, sub_queries=sub_queries(question, meaning), raw=(source,), note=note_of(meaning))
+    return Plan(source, sub_queries=sub_queries(question, meaning), raw=(source,), note=note_of(question, meaning))
 
 
-def note_of(meaning: Meaning) -> str:
+def note_of(question: str, meaning: Meaning) -> str:
     """Why a reading is a fallback; empty if it is none."""
+    if _CLAIM.match(question):
+        return _COMPARED
     return _ONE_STEP if isinstance(meaning, Whole) and not meaning.sure else ""
 
 

@@ -7,6 +7,8 @@ import ast
 import pytest
 
 from pyrag.checks import check_plan
+from pyrag.embedded.goals import EmbeddedGoalPlanner
+from pyrag.embedded.orchestrator import EmbeddedOrchestrator
 from pyrag.embedded.planner import EmbeddedDecomposer, EmbeddedPlanner
 from pyrag.errors import BadOutputError
 from pyrag_sandbox.helpers import HELPERS
@@ -221,6 +223,17 @@ async def test_what_no_rule_reads_is_one_step_and_says_so(question: str, known: 
     assert plan.source.count("retrieve(") == 1
     assert question in plan.source
     assert (plan.note == "") is known
+
+
+@pytest.mark.parametrize("claim", ["Ada wrote Alpha.", "Ada wrote Alpha and was born in Rome. It won a prize."])
+async def test_a_claim_is_said_to_need_a_language_model(claim: str) -> None:
+    question = f"Is this true? {claim}"
+    plans = (
+        await EmbeddedPlanner().plan(question, None),
+        await EmbeddedGoalPlanner().plan(question),
+        await EmbeddedOrchestrator().orchestrate(question, ()),
+    )
+    assert all("rules cannot weigh a claim" in plan.note for plan in plans)
 
 
 async def test_two_names_without_a_relation_are_looked_up_one_by_one() -> None:
