@@ -29,7 +29,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -40,7 +40,7 @@ from pyrag.retrieval.bm25 import Bm25Retriever, index_of
 from pyrag.retrieval.dense import DenseRetriever
 from pyrag.retrieval.documents import read_passages
 from pyrag.retrieval.embedding import Fingerprint, TextEmbedder, open_embedder, passage_text
-from pyrag.retrieval.faiss_index import VectorIndex, open_vectors
+from pyrag.retrieval.faiss_index import open_vectors
 from pyrag.retrieval.hybrid import HybridRetriever, Part
 from pyrag.retrieval.protocol import Retriever
 from pyrag.retrieval.threads import cores
@@ -53,6 +53,7 @@ _QUERIES = 320
 _AT_ONCE = 32
 _LATENT = 16
 _ROUNDS = 5
+_SECONDS = 60  # after which no further round begins
 _BLOCK = 16_384
 
 
@@ -136,8 +137,9 @@ def indexes(options: argparse.Namespace) -> None:
     )
     print(
         "| type | search | recall@10 | queries/s | CPU ms: ours / direct | ratio "
-        "| 32 at once, ms: ours / direct | ratio | build s | CPU s | peak MB | disk MB | first query ms | load |\n"
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+        "| 32 at once, ms: ours / direct | ratio | their CPU | ratio "
+        "| build s | CPU s | peak MB | disk MB | first query ms | load |\n"
+        f"|{16 * '---|'}"
     )
     for one in options.types.split(";"):
         command = [sys.executable, "-m", "benchmarks.retrieval", "one", "--type", one]
@@ -179,6 +181,13 @@ def one_type(options: argparse.Namespace) -> None:
         print(measure(Path(folder), queries, options))
 
 
+class Cost(NamedTuple):
+    """Milliseconds."""
+
+    wall: float
+    cpu: float
+
+
 class Truth:
     """The exact ten nearest, from blocks."""
 
@@ -212,7 +221,7 @@ def _faiss(folder: Path, queries: Any, options: argparse.Namespace) -> str:
         build = time.perf_counter() - before[0], time.process_time() - before[1]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     disk = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
-    first = _cold_start(folder / "v", options.dimension)
+    first = _cold_start(_COLD, folder / "v", str(folder / "v"), options.dimension)
     import faiss
 
     from pyrag.retrieval.calibration import set_search
@@ -225,28 +234,21 @@ def _faiss(folder: Path, queries: Any, options: argparse.Namespace) -> str:
     ones = [lambda q: index.search(q, 10), lambda q: direct.search(q, 10)]
     ours, plain = _take_turns(ones, [query[None] for query in queries])
     faiss.omp_set_num_threads(cores())
-    blocks = [queries[start : start + _AT_ONCE] for start in range(0, len(queries), _AT_ONCE)]
+    retriever = DenseRetriever(index, _Ready(fingerprint, queries), lambda ids: [Passage(one, "", "") for one in ids])
     with asyncio.Runner() as runner:
-        asked = _Asked(index, queries, runner)
-        many, plain_many = _take_turns([asked, lambda q: direct.search(q, 10)], blocks)
-    return (
-        f"| {segment.type} | {segment.search or '-'} | {recall:.3f} | {1000 / ours[0]:.0f} "
-        f"| {ours[1]:.3f} / {plain[1]:.3f} | {ours[1] / plain[1]:.3f} "
-        f"| {many[0]:.2f} / {plain_many[0]:.2f} | {many[0] / plain_many[0]:.3f} "
-        f"| {build[0]:.1f} | {build[1]:.1f} | {peak:.0f} | {disk:.0f} | {first:.0f} | {os.getloadavg()[0]:.1f} |"
-    )
+        many, plain_many = _take_turns(
+            [_Asked(retriever, queries, runner), lambda q: direct.search(q, 10)], _in_blocks(queries)
+        )
+    return _row(segment.type, segment.search, recall, ours, plain, many, plain_many, build, peak, disk, first)
 
 
 class _Asked:
-    """Questions at once, through the retriever; their vectors are there, and texts are not looked up."""
+    """Questions at once, through the retriever; their texts are the numbers of their vectors."""
 
-    def __init__(self, index: VectorIndex, queries: Any, runner: asyncio.Runner) -> None:
-        self._vectors = {str(at): query for at, query in enumerate(queries)}
+    def __init__(self, retriever: Retriever, queries: Any, runner: asyncio.Runner) -> None:
         self._numbers = {query.tobytes(): str(at) for at, query in enumerate(queries)}
         self._runner = runner
-        self._retriever = DenseRetriever(index, self, lambda ids: [Passage(one, "", "") for one in ids])
-        self._fingerprint = index.info.fingerprint
-        self.name = "ready"
+        self._retriever = retriever
 
     def __call__(self, block: Any) -> None:
         self._runner.run(self._ask([self._numbers[query.tobytes()] for query in block]))
@@ -254,11 +256,21 @@ class _Asked:
     async def _ask(self, keys: list[str]) -> None:
         await asyncio.gather(*(self._retriever.retrieve(key, 10) for key in keys))
 
+
+class _Ready:
+    """An `Embedder` of texts that are the numbers of vectors that are there."""
+
+    name = "ready"
+
+    def __init__(self, fingerprint: Fingerprint, queries: Any) -> None:
+        self._fingerprint = fingerprint
+        self._queries = queries
+
     async def fingerprint(self) -> Fingerprint:
         return self._fingerprint
 
     async def embed_queries(self, texts: Sequence[str]) -> Any:
-        return np.stack([self._vectors[text] for text in texts])
+        return self._queries[[int(text) for text in texts]]
 
     embed_passages = embed_queries
 
@@ -269,33 +281,58 @@ class _Asked:
 def _edge(folder: Path, queries: Any, options: argparse.Namespace) -> str:
     import qdrant_edge
 
-    from pyrag.retrieval.qdrant import QdrantStore
+    from pyrag.retrieval.qdrant import QdrantRetriever, QdrantStore
 
-    truth = Truth(queries)
+    truth, spec = Truth(queries), f"qdrant:bench@{folder}"
+    fingerprint = Fingerprint(model="synthetic", dimension=options.dimension)
     before = time.perf_counter(), time.process_time()
-    store = QdrantStore(f"qdrant:bench@{folder}")
-    store.create(Fingerprint(model="synthetic", dimension=options.dimension))
+    store = QdrantStore(spec)
+    store.create(fingerprint)
     for rows, block in corpus(options):
         truth.add(rows, block)
         store.add([Passage(f"id{row}", "", "") for row in rows], block)  # without words: vectors alone are measured
     store.optimise()
+    store.close()
     build = time.perf_counter() - before[0], time.process_time() - before[1]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    disk = sum(512 * path.stat().st_blocks for path in folder.rglob("*") if path.is_file()) / 1e6
+    first = _cold_start(_COLD_EDGE, folder, spec, options.dimension)
+    store = QdrantStore(spec)
     recall = _recall([{one.id for one in store.search(query, 10)} for query in queries], truth.ids())
     shard: Any = store._engine._shard  # type: ignore[attr-defined]
 
-    def nearest(query: Any) -> Any:
-        asked = qdrant_edge.Query.Nearest(query[0].tolist(), using="dense")
-        return shard.query(qdrant_edge.QueryRequest(limit=10, query=asked, with_payload=True))
+    def asked(query: Any) -> Any:
+        nearest = qdrant_edge.Query.Nearest(query.tolist(), using="dense")
+        return qdrant_edge.QueryRequest(limit=10, query=nearest, with_payload=True)
 
-    ones = [lambda q: store.search(q[0], 10), nearest]
+    ones = [lambda q: store.search(q[0], 10), lambda q: shard.query(asked(q[0]))]
     ours, plain = _take_turns(ones, [query[None] for query in queries])
-    disk = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+    retriever = QdrantRetriever(store, _Ready(fingerprint, queries), dense_weight=1)
+    with asyncio.Runner() as runner:
+        all_at_once: list[Callable[[Any], Any]] = [
+            _Asked(retriever, queries, runner),
+            lambda q: [shard.query(asked(one)) for one in q],
+        ]
+        many, plain_many = _take_turns(all_at_once, _in_blocks(queries))
     store.close()
+    segments = f"{len(list(folder.glob('*/segments/*')))} segments"
+    return _row("Qdrant embedded", segments, recall, ours, plain, many, plain_many, build, peak, disk, first)
+
+
+def _in_blocks(queries: Any) -> list[Any]:
+    return [queries[start : start + _AT_ONCE] for start in range(0, len(queries), _AT_ONCE)]
+
+
+def _row(
+    name: str, search: str, recall: float, ours: Cost, plain: Cost, many: Cost, plain_many: Cost,
+    build: tuple[float, float], peak: float, disk: float, first: float,
+) -> str:  # fmt: skip
     return (
-        f"| Qdrant embedded | - | {recall:.3f} | {1000 / ours[0]:.0f} | {ours[1]:.3f} / {plain[1]:.3f} "
-        f"| {ours[1] / plain[1]:.3f} | - | - | {build[0]:.1f} | {build[1]:.1f} | {peak:.0f} | {disk:.0f} | - "
-        f"| {os.getloadavg()[0]:.1f} |"
+        f"| {name} | {search or '-'} | {recall:.3f} | {1000 / ours.wall:.0f} "
+        f"| {ours.cpu:.3f} / {plain.cpu:.3f} | {ours.cpu / plain.cpu:.3f} "
+        f"| {many.wall:.2f} / {plain_many.wall:.2f} | {many.wall / plain_many.wall:.3f} "
+        f"| {many.cpu:.2f} / {plain_many.cpu:.2f} | {many.cpu / plain_many.cpu:.3f} "
+        f"| {build[0]:.1f} | {build[1]:.1f} | {peak:.0f} | {disk:.0f} | {first:.0f} | {os.getloadavg()[0]:.1f} |"
     )
 
 
@@ -303,17 +340,18 @@ def _recall(found: list[set[str]], truth: list[set[str]]) -> float:
     return statistics.fmean(len(one & gold) / len(gold) for one, gold in zip(found, truth, strict=True))
 
 
-def _take_turns(searches: list[Callable[[Any], Any]], batches: Sequence[Any]) -> list[tuple[float, float]]:
-    """Wall and CPU ms a batch of each, the best of rounds in which they alternate: other load hits both alike."""
+def _take_turns(searches: list[Callable[[Any], Any]], batches: Sequence[Any]) -> list[Cost]:
+    """What a batch costs each, the best of rounds in which they alternate: other load hits both alike."""
     rounds: list[list[tuple[float, float]]] = [[] for _ in searches]
-    for _ in range(_ROUNDS):
+    started = time.perf_counter()
+    while len(rounds[0]) < _ROUNDS and time.perf_counter() - started < _SECONDS:
         for at, search in enumerate(searches):
             wall, cpu = time.perf_counter(), time.process_time()
             for batch in batches:
                 search(batch)
             spent = time.perf_counter() - wall, time.process_time() - cpu
             rounds[at].append((1000 * spent[0] / len(batches), 1000 * spent[1] / len(batches)))
-    return [(min(wall for wall, _ in one), min(cpu for _, cpu in one)) for one in rounds]
+    return [Cost(min(wall for wall, _ in one), min(cpu for _, cpu in one)) for one in rounds]
 
 
 _COLD = """
@@ -326,14 +364,26 @@ print(1000 * (time.perf_counter() - started))
 """
 
 
-def _cold_start(folder: Path, dimension: int) -> float:
+_COLD_EDGE = """
+import sys, time
+started = time.perf_counter()
+import numpy as np
+from pyrag.retrieval.qdrant import QdrantStore
+QdrantStore(sys.argv[1]).search(np.ones(int(sys.argv[2]), np.float32), 10)
+print(1000 * (time.perf_counter() - started))
+"""
+
+
+def _cold_start(code: str, folder: Path, index: str, dimension: int) -> float:
     """From a new process to the first result, imports included, with nothing of the index in the file cache."""
-    for path in folder.iterdir():
+    for path in folder.rglob("*"):
+        if not path.is_file():
+            continue
         descriptor = os.open(path, os.O_RDONLY)
         os.fsync(descriptor)
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         os.close(descriptor)
-    command = [sys.executable, "-c", _COLD, str(folder), str(dimension)]
+    command = [sys.executable, "-c", code, index, str(dimension)]
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from pyrag.retrieval.embedding import Embedder, Matrix
 
 _BATCH = 256
+_OPTIMISED = 200_000  # points at a time; all at once, a million would take 6 GB
+_SEGMENTS = 8  # as many graphs may lie side by side: with Qdrant's own 2, each of those steps builds all anew
 _K = K + 1  # Qdrant counts ranks from 0
 _ABOUT = str(uuid.UUID(int=0))  # the point that holds the fingerprint
 _MARK = "pyrag_fingerprint"
@@ -114,13 +116,10 @@ class QdrantStore:
 
     def add(self, passages: Sequence[Passage], vectors: Matrix) -> None:
         """Passages whose id is there are replaced."""
-        rows = [
-            _Point(_key(one.id), _payload(one), vector, passage_terms(one.title, one.text))
-            for one, vector in zip(passages, vectors.tolist(), strict=True)
-        ]
         with self._errors("written"):
-            for start in range(0, len(rows), _BATCH):
-                self._engine.upsert(rows[start : start + _BATCH])
+            for start in range(0, len(passages), _BATCH):
+                some = zip(passages[start : start + _BATCH], vectors[start : start + _BATCH].tolist(), strict=True)
+                self._engine.upsert([_point(one, vector) for one, vector in some])
 
     async def add_passages(self, passages: Sequence[Passage], embedder: Embedder) -> None:
         vectors = await embedder.embed_passages([passage_text(one.title, one.text) for one in passages])
@@ -278,7 +277,10 @@ class _Remote:
 
 
 class _Edge:
-    """The server's engine in this process, over a folder of its own."""
+    """The server's engine in this process, over a folder of its own. Vectors are kept as float16, as in our folders.
+
+    It optimises nothing by itself: points are searched one by one until it is told to.
+    """
 
     def __init__(self, folder: Path) -> None:
         try:
@@ -288,6 +290,7 @@ class _Edge:
         self._edge: Any = qdrant_edge
         self._folder = folder
         self._shard: Any = qdrant_edge.EdgeShard.load(str(folder)) if folder.exists() else None
+        self._new = 0
 
     def create(self, dimension: int, *, normalised: bool) -> None:
         if self._shard is not None:
@@ -295,8 +298,13 @@ class _Edge:
         edge = self._edge
         distance = edge.Distance.Cosine if normalised else edge.Distance.Dot
         config = edge.EdgeConfig(
-            vectors={_DENSE: edge.EdgeVectorParams(size=dimension, distance=distance)},
+            vectors={
+                _DENSE: edge.EdgeVectorParams(
+                    size=dimension, distance=distance, datatype=edge.VectorStorageDatatype.Float16
+                )
+            },
             sparse_vectors={_SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
+            optimizers=edge.EdgeOptimizersConfig(default_segment_number=_SEGMENTS),
         )
         self._folder.mkdir(parents=True)
         self._shard = edge.EdgeShard.create(str(self._folder), config)
@@ -305,6 +313,9 @@ class _Edge:
         edge = self._edge
         made = [edge.Point(one.key, _vectors(edge, one), one.payload) for one in points]
         self._shard.update(self._edge.UpdateOperation.upsert_points(made))
+        self._new += len(made)
+        if self._new >= _OPTIMISED:
+            self.optimise()
 
     def delete(self, keys: Sequence[str]) -> None:
         self._shard.update(self._edge.UpdateOperation.delete_points(list(keys)))
@@ -328,6 +339,8 @@ class _Edge:
 
     def optimise(self) -> None:
         self._shard.optimize()
+        self._shard.flush()  # which ends the log of what was written, as large as all of it
+        self._new = 0
 
     def close(self) -> None:
         if self._shard is not None:
@@ -353,6 +366,10 @@ def _vectors(library: Any, one: _Point | _Asked) -> dict[str, Any]:
     if one.sparse is not None:
         made[_SPARSE] = library.SparseVector(indices=list(one.sparse), values=list(one.sparse.values()))
     return made
+
+
+def _point(one: Passage, vector: list[float]) -> _Point:
+    return _Point(_key(one.id), _payload(one), vector, passage_terms(one.title, one.text))
 
 
 def _payload(one: Passage) -> Payload:
