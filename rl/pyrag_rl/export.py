@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyrag.errors import ConfigError
+from pyrag.llm.adapters import read_adapter
+from pyrag.llm.serve_line import Serving, serve_line, shown
 from pyrag_rl.config import TrainConfig, saved_config
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.launch import TrainingFailedError, environment, last_error
 
-_LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)  # those that vLLM makes room for
 _ADAPTER = "lora_adapter"  # where verl's merger puts it
 _OPTIONS = {"plan": "--plan-llm", "rewrite": "--rewrite-llm"}  # of `pyrag ask`; the others are --llm's
 
@@ -69,23 +70,13 @@ def commands(config: TrainConfig, folder: RunFolder, *, merged: bool) -> tuple[s
     """How vLLM serves the export, and how `pyrag ask` uses it there."""
     name = folder.path.resolve().name
     if merged:
-        serve = ["vllm", "serve", str(folder.merged.resolve()), "--served-model-name", name]
+        serving = Serving(model=str(folder.merged.resolve()), served_name=name)
     else:
-        rank = next((one for one in _LORA_RANKS if one >= config.lora_rank), config.lora_rank)
-        modules = f"{name}={folder.adapter.resolve()}"
-        serve = [
-            "vllm",
-            "serve",
-            config.model,
-            "--enable-lora",
-            "--lora-modules",
-            modules,
-            "--max-lora-rank",
-            str(rank),
-        ]
+        serving = Serving(model=config.model, adapters=[read_adapter(f"{name}={folder.adapter.resolve()}")])
     option = _OPTIONS.get(config.agent, "--llm")
-    ask = ["pyrag", "ask", option, f"openai:{name}@http://127.0.0.1:8000/v1", "Who directed the film Dracula?"]
-    return shlex.join(serve), shlex.join(ask)
+    method = ["--method", "opera"] if config.algorithm == "mapgrpo" else []
+    ask = ["pyrag", "ask", *method, option, f"openai:{name}@http://127.0.0.1:8000/v1", "Who directed the film Dracula?"]
+    return shown(serve_line(serving)), shlex.join(ask)
 
 
 def merge_adapter(base: str, adapter: Path, out: Path) -> None:

@@ -1,0 +1,50 @@
+"""The lines that an export prints; exporting itself is tested where verl is (`make test-rl-e2e`)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("yaml")
+
+from pyrag_rl.config import load_config
+from pyrag_rl.export import commands
+from pyrag_rl.folder import RunFolder
+
+
+def exported(folder: Path, rank: int = 24) -> RunFolder:
+    run = RunFolder(folder / "planner")
+    run.adapter.mkdir(parents=True)
+    (run.adapter / "adapter_config.json").write_text(json.dumps({"r": rank}))
+    (run.adapter / "adapter_model.safetensors").touch()
+    return run
+
+
+@pytest.mark.parametrize(
+    ("agent", "algorithm", "options"),
+    [
+        ("answer", "grpo", "--llm"),
+        ("plan", "grpo", "--plan-llm"),
+        ("plan", "mapgrpo", "--method opera --plan-llm"),
+        ("rewrite", "mapgrpo", "--method opera --rewrite-llm"),
+    ],
+)
+def test_the_lines_serve_the_adapter_and_ask_its_agent(
+    agent: str, algorithm: str, options: str, tmp_path: Path
+) -> None:
+    run = exported(tmp_path)
+    serve, ask = commands(load_config(agent, algorithm, model="Qwen/x"), run, merged=False)
+    assert serve == (
+        "vllm serve Qwen/x --host 127.0.0.1 --port 8000 --enable-prefix-caching --enable-lora --max-lora-rank 32 "
+        f"--max-loras 1 --lora-modules planner={run.adapter}"
+    )
+    assert ask == f"pyrag ask {options} openai:planner@http://127.0.0.1:8000/v1 'Who directed the film Dracula?'"
+
+
+def test_a_merged_model_is_served_under_the_name_of_its_run(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path / "planner")
+    serve, _ = commands(load_config("plan", model="Qwen/x"), run, merged=True)
+    assert serve.startswith(f"vllm serve {run.merged} ")
+    assert "--served-model-name planner" in serve
