@@ -7,7 +7,7 @@ metrics/N.jsonl        verl's metrics, one file a session: {"step": …, "data":
 scores/PID.jsonl       one line a scored completion: {"step", "id", "split", **Score.numbers(), "detail"}
 traces/PID.jsonl       a sample of the traces behind the scores; `pyrag trace show` reads them
 rollouts/STEP.jsonl    verl's dump: input, output, gts, score
-tensorboard/           TensorBoard's
+tensorboard/, wandb/   TensorBoard's, and that of Weights & Biases where it is a logger
 checkpoints/           verl's: global_step_N/…, latest_checkpointed_iteration.txt
 adapter/, merged/      what `pyrag train export` writes
 report.html            what `pyrag train report` writes

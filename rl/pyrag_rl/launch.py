@@ -118,6 +118,7 @@ def environment(config: TrainConfig, folder: RunFolder) -> dict[str, str]:
     """What is set beyond the caller's own environment."""
     found = {
         "TENSORBOARD_DIR": str(folder.tensorboard),
+        "WANDB_DIR": str(folder.path),  # else it is wherever the command was called
         "TOKENIZERS_PARALLELISM": "false",
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_DEDUP_LOGS": "0",
