@@ -122,16 +122,6 @@ def _variable(trace: Trace, step: Step) -> str:
     return found[1] if found else ""
 
 
-def resolutions(trace: Trace) -> dict[str, str]:
-    """What was found for each goal: "company from step 1" → "Meta"."""
-    found = {}
-    for step in trace.steps:
-        goal = goal_of(trace, step)
-        if goal and step.answer and step.answer.known:
-            found[label(goal)] = step.answer.text
-    return found
-
-
 def label(goal: Goal) -> str:
     return f"{goal.type} from step {goal.step}"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group
 from rich.padding import Padding
@@ -16,11 +17,20 @@ _SHOWN = 2  # passages of an analysis
 
 
 def trajectory_view(trace: Trace) -> Group:
+    done = actions(trace)
     blocks = [
         Group(Text(_title(number, action), style="bold cyan"), Padding(_lines(action, trace), (0, 0, 0, 2)))
-        for number, action in enumerate(actions(trace), start=1)
+        for number, action in enumerate(done, start=1)
     ]
-    return Group(*blocks)
+    return Group(*blocks, Text(_metrics(done, trace.usage.seconds), style="dim"))
+
+
+def _metrics(done: Sequence[Action], seconds: float) -> str:
+    """As in the paper; its success is the share of analyses that decide YES."""
+    roles = Counter(action.role for action in done)
+    counts = ", ".join(f"{_ROLES[role].removesuffix(' Agent')} {roles[role]}" for role in _ROLES)
+    sure = sum(action.decision == "YES" for action in done) / max(roles["analysis"], 1)
+    return f"Actions: {len(done)} ({counts}) · success {100 * sure:.0f} % · {seconds:.1f} s"
 
 
 def _title(number: int, action: Action) -> str:

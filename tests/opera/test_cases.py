@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pyrag.cli.traces import replay_trace
+from pyrag.evaluation.datasets import Question
+from pyrag.evaluation.scoring import asked, score
 from pyrag.trace import from_json, to_json
-from pyrag.trajectory import actions, resolutions
+from pyrag.trajectory import actions
 from tests.opera.conftest import Case, goal, no, plan, rewrite, yes
 
 WIZARD = 'Which actor, known for playing a wizard in a famous film series, also starred in the movie "The Good Liar"?'
@@ -77,7 +81,8 @@ async def test_table_4_an_ambiguous_query_is_made_specific(case: Case) -> None:
         ("analysis", "YES"),
         ("analysis", "YES"),
     ]
-    assert resolutions(trace) == {"actor from step 1": "Ian McKellen", "yes/no from step 2": "YES"}
+    resolved = [one.outcome for one in actions(trace) if one.decision == "YES"]
+    assert resolved == ["actor from step 1 = Ian McKellen", "yes/no from step 2 = YES"]
     assert trace.usage.model_calls == 5
 
 
@@ -111,6 +116,19 @@ async def test_table_5_the_complete_trajectory(case: Case) -> None:
     assert case.log[-2:] == [("What is the population of Menlo Park, California?", 5), (REWRITTEN, 10)]
     assert trace.programs[0].rationale == "Company, then its city, then the city's population."
     assert len(trace.citations) == 5
+
+
+@pytest.mark.parametrize(("said", "em"), [("yes", 1.0), ("Yes, it is.", 1.0), ("no", 0.0)])
+async def test_a_claim_is_planned_checked_and_scored_by_its_label(case: Case, said: str, em: float) -> None:
+    claim = Question("1", "The director of Alpha was born in Rome.", ("SUPPORTED",))
+    goals = plan(
+        goal(1, "Who directed Alpha?", "person"),
+        goal(2, "Was [person from step 1] born in Rome?", "yes/no", 1),
+    )
+    case.found = {"Who directed Alpha?": ["Ada Berg directed Alpha."], "Was Ada Berg born in Rome?": ["Berg: Rome."]}
+    trace = await case.ask(asked(claim), {"plan": [goals], "answer": [yes("Ada Berg", 1), yes(said, 1)]})
+    row = score("hover", "opera", claim, trace)
+    assert (row.answer, row.em, trace.usage.model_calls) == (said, em, 3)
 
 
 async def test_recorded_cases_replay_equal(case: Case) -> None:

@@ -112,6 +112,7 @@ async def test_a_trajectory_looks_like_the_papers(traces: list[Trace]) -> None:
         "Step 5: Rewrite Agent · goal 3",
         f"Rewritten  {REWRITTEN}",
         "Decision   YES → 35,211 (as of 2020 census) (confidence 0.93)",
+        "Actions: 6 (Plan 1, Analysis-Answer 4, Rewrite 1) · success 75 %",  # the table's own figures
     ):
         assert part in text
 
