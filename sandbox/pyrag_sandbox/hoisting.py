@@ -246,6 +246,8 @@ def gatherable(a: Analyzer, node: Comprehension, scope: frozenset[str]) -> bool:
     )
     if len(set(names)) != len(names) or not plain or any(g.is_async for g in node.generators):
         return False
+    if any(isinstance(n, ast.NamedExpr) for n in walk(node)):
+        return False  # it binds a name of the function around, which no lambda can
     inner = scope | set(names)
     values = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
     parts = [a.effects_within(part, inner) for part in (*values, *node.generators[-1].ifs)]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from .sources import begins_quietly, is_quiet
 from .tasks import Space, Task, entangled
 from .tracebacks import GATHERS, INLINED
 from .units import Loop
@@ -50,6 +51,7 @@ class Turns:
         assert loop is not None
         ordered = entangled(self.s.is_atom, owner.space.names, loop)
         origins = owner.origins_of(owner.unit.header) | owner.own
+        quiet = is_quiet(iterable)
         began = Space({})
         began.began(owner.space, ahead=owner.ahead)
 
@@ -59,12 +61,12 @@ class Turns:
             for name in loop.local:
                 space.forget(name)
             space.names[loop.item] = item
-            space.origins[loop.item] = origins
+            space.origins[loop.item] = origins if quiet else origins | owner.own
             task = Task(owner, owner.unit, space, context=owner.context | origins, ahead=not ordered)
             self.s.spawn(task, lambda: self.s.block(task, block))
             return task
 
-        window = 1 if ordered else self.s.window
+        window = self.s.window if quiet and not ordered else 1
         for task in self.in_order(owner, iter(iterable), start, window, lambda task: self._refresh(task, loop)):
             self._copy_back(owner.space, task.space, loop)
             self.s.join(owner, task)
@@ -127,6 +129,7 @@ class _Gather:
         self.s = turns.s
         self.make = make
         self.source = iter(source)
+        self.quiet = begins_quietly(source) if unpack else is_quiet(source)
         self.unpack = unpack
 
     def __iter__(self) -> Iterator[Any]:
@@ -137,14 +140,16 @@ class _Gather:
         inherited = frozenset(owner.own) | owner.inherited
 
         def start(item: Any) -> Task:
-            task = Task(owner, owner.unit, owner.space, context=owner.context, inherited=inherited, ahead=owner.ahead)
+            before = inherited if self.quiet else inherited | owner.own
+            task = Task(owner, owner.unit, owner.space, context=owner.context, inherited=before, ahead=owner.ahead)
             self.s.spawn(task, lambda: self._make(task, item))
             return task
 
-        for task in self.turns.in_order(owner, self.source, start, self.s.window, lambda _: None):
+        window = self.s.window if self.quiet else 1
+        for task in self.turns.in_order(owner, self.source, start, window, lambda _: None):
             owner.own |= task.own
             self.s.join(owner, task)
-            gathered.append(shared | task.own)
+            gathered.append(shared | task.own if self.quiet else shared | owner.own)
             yield task.value
         owner.gathered = gathered
 

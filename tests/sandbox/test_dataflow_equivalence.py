@@ -184,6 +184,49 @@ x=f(answer('a'))
 s1=answer('b')
 y=f('cd')
 ---
+xs=['a','b']
+x=[answer(q) for q in map(answer, xs)]
+---
+xs=['a','b']
+for q in map(answer, xs):
+    x=answer(q)
+---
+x=[answer(q) for q in filter(lambda q: answer(q) > 'b', 'abc')]
+---
+xs=['a','b','fail']
+x=[answer(a+b) for a, b in zip(xs, map(answer, xs))]
+---
+x={i: answer(q) for i, q in enumerate(answer(q) for q in 'ab')}
+---
+from itertools import chain
+x=[answer(q) for q in chain('a', map(answer, 'bc'))]
+---
+def f():
+    def sources(xs):
+        for q in xs:
+            print(q)
+            yield answer(q)
+    return [answer(q) for q in sources('ab')]
+x=f()
+---
+def f(xs):
+    return [answer(q) for q in xs]
+x=f(map(answer, 'ab'))
+---
+def f(q):
+    it=iter('abc')
+    try:
+        xs=[answer(c+q) for c in it]
+    except Exception:
+        xs=[]
+    return [xs, list(it)]
+x=[f(q) for q in ('fail', 'k')]
+---
+def f():
+    xs=[y for q in 'abc' if (y := answer(q)) != 'zz']
+    return y, xs
+x=f()
+---
 a=answer('a')
 raise ValueError(a)
 b=answer('b')
