@@ -14,6 +14,7 @@ from .syntax import dotted, is_atomic, target_names
 from .trees import children, walk
 from .vocabulary import ATOMIC, KEYED_METHODS, STRING_METHODS
 
+_RAISED = "%raised"  # stands for what exceptions carry
 _HAVE_STATEMENTS = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
 
 
@@ -73,28 +74,38 @@ class Aliases:
     def _add_function(self, statement: ast.FunctionDef | ast.ClassDef) -> None:
         summary = self.a.summaries.get(statement.name)
         if summary is None or not summary.pure:
-            reads = summary.reads if summary else self.a.effects(statement).reads
-            self.union([statement.name, *reads])
+            found = summary or self.a.effects(statement)
+            self.union([statement.name, *found.reads, *found.binds])
 
     def _add_binding(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
                 self._bind(target, statement.value)
+            if len(statement.targets) > 1 and not is_atomic(statement.value):
+                self.union(name for target in statement.targets for name in self._held_by(target))
         elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)) and statement.value is not None:
             self._bind(statement.target, statement.value)
         elif isinstance(statement, ast.For):
             self._bind(statement.target, statement.iter)
+        elif isinstance(statement, ast.Raise) and statement.exc is not None:
+            self.union([_RAISED, *self.shares(statement.exc)])
+        elif isinstance(statement, ast.Try):
+            self.union([_RAISED, *(handler.name for handler in statement.handlers if handler.name)])
         elif isinstance(statement, (ast.With, ast.Match)):
             effects = self.a.effects(statement)
             self.union(effects.reads | effects.binds)
 
     def _bind(self, target: ast.expr, value: ast.AST) -> None:
+        names = self._held_by(target)
+        if names:
+            self.union([*names, *self.shares(value)])
+
+    def _held_by(self, target: ast.expr) -> list[str]:
+        """The names that a target binds, or those that may reach what it changes."""
         base = target
         while isinstance(base, (ast.Subscript, ast.Attribute, ast.Starred)):
             base = base.value
-        names = target_names(target) or sorted(self.shares(base))
-        if names:
-            self.union([*names, *self.shares(value)])
+        return target_names(target) or sorted(self.shares(base))
 
     def _add_expression(self, node: ast.AST) -> None:
         for child in walk(node):

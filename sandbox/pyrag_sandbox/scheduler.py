@@ -360,7 +360,7 @@ class Scheduler:
     def join(self, owner: Task, task: Task) -> None:
         """Everything of a finished task becomes the owner's."""
         owner.children.remove(task)
-        if task.unit.held:
+        if task.unit.held and task.unit is not owner.unit:  # elements of a held comprehension go by its unit
             (name,) = task.unit.binds
             task.value = owner.space.names.get(name)
             owner.space.names[name] = task

@@ -227,6 +227,53 @@ def f():
     return y, xs
 x=f()
 ---
+x=y=['a']
+y.append(answer('q'))
+z=x[-1]
+---
+d={}
+d['a']=d['b']=[]
+d['a'].append(answer('q'))
+z=len(d['b'])
+---
+def main():
+    a=b=[]
+    for q in 'ab':
+        a.append(answer(q))
+    return [len(b), b]
+x=main()
+---
+xs=[]
+ys=None
+def share():
+    global ys
+    ys=xs
+share()
+ys.append(answer('a'))
+x=len(xs)
+---
+xs=[]
+try:
+    raise ValueError(xs)
+except ValueError as e:
+    e.args[0].append(answer('k'))
+x=len(xs)
+---
+d={'x': []}
+d['x'].append([answer(q) for q in 'ab'])
+d['x'].append({q: answer(q) for q in 'cd'})
+---
+d={'x': ['y']}
+for q in 'ab':
+    d['x'].append('-'.join(answer(c) for c in q))
+d['x'][0] += str([answer(q) for q in 'ab'])
+---
+d={}
+d['x'].append([answer(q) for q in 'ab'])
+---
+d={'x': []}
+d['x'].append([answer(q) for q in ('a', 'fail', 'b')])
+---
 a=answer('a')
 raise ValueError(a)
 b=answer('b')
