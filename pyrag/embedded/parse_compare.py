@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from pyrag.embedded.meaning import Choice, Difference, Entity, Gather, Meaning, Node, Verdict
+from pyrag.embedded.meaning import Choice, Difference, Entity, Gather, Meaning, Node, Step, Verdict
 from pyrag.embedded.parse_pair import Pair, choice_pair
 from pyrag.embedded.parse_phrase import compose, parse_phrase
 from pyrag.embedded.relations import BY_NAME
@@ -72,8 +72,15 @@ def parse_comparison(question: str) -> Meaning | None:
     pair = choice_pair(question)
     if pair is None:
         return None
+    if (events := _events(pair)) is not None:
+        return events
     options = (option(pair.first), option(pair.second))
     scale = _scale_of(pair)
+    if scale is None and any(
+        isinstance(option, Step) or ", " in text
+        for option, text in zip(options, (pair.first, pair.second), strict=True)
+    ):
+        return None  # a list of several, or descriptions that come first
     if scale is None or None in options:
         return Gather((Entity(pair.first, pair.kind), Entity(pair.second, pair.kind)))
     first, second = (with_kind(option, pair.kind) for option in options if option is not None)
@@ -84,6 +91,30 @@ def parse_comparison(question: str) -> Meaning | None:
     else:
         compared = (first, second)
     return Choice((first, second), (_values(scale, compared[0]), _values(scale, compared[1])), scale.key, scale.least)
+
+
+_EVENT = re.compile(
+    r"the (?P<event>birth|death|founding|foundation|forming|formation|establishment|creation|release|publication"
+    r"|premiere|opening|construction) of (?P<of>.+)",
+    re.DOTALL,
+)
+_DATE_OF = {"birth": "date of birth", "death": "date of death", "release": "publication date",
+            "publication": "publication date", "premiere": "publication date"}  # fmt: skip
+
+
+def _events(pair: Pair) -> Choice | None:
+    """ "Which came first, the founding of Alpha or the birth of Beta?" """
+    found = [_EVENT.fullmatch(text) for text in (pair.first, pair.second)]
+    options = [parse_phrase(event["of"]) for event in found if event]
+    dated = [
+        relation_step(BY_NAME[_DATE_OF.get(event["event"], "inception")], of)
+        for event, of in zip(found, options, strict=False)
+        if event and of
+    ]
+    if len(dated) < 2 or options[0] is None or options[1] is None:
+        return None
+    least = not re.search(rf"\b{_LAST}\b", pair.stem)
+    return Choice((options[0], options[1]), ((dated[0],), (dated[1],)), "date", least)
 
 
 def _values(scale: Scale, of: Node) -> tuple[Node, ...]:

@@ -40,7 +40,8 @@ _CLAUSE = re.compile(
 
 
 _VERB_LAST = re.compile(
-    r" (?:born|died|die|buried|founded|located|situated|released|published|live|lived|from|in|of|by)$"
+    r" (?:born|died|die|buried|founded|located|situated|released|published|live|lived|from|in|of|by"
+    r"|[a-z]+ed (?:with|to|for|as|at|on))$|[a-z]\S* (?:located|situated|based|found) in\b"
 )
 
 
@@ -49,16 +50,17 @@ def is_name(text: str) -> bool:
     text = re.sub(r"^[Tt]he (?=\S)", "", text.strip())
     text = _QUOTED.sub("X", re.sub(r"\s*\([^()]*\)$", "", text))
     words = text.replace(",", " ").split()
-    if not words or not _starts_name(words[0]) or not _starts_name(words[-1]):
+    if not words or not starts_name(words[0]) or not starts_name(words[-1]):
         return False
     if len(words) == 1 and _DEMONYM.fullmatch(words[0]):
         return False  # "the Swedish" goes on: artist, city
-    return all(_starts_name(word) or word in _SMALL or word in _KIND_WORDS for word in words)
+    return all(starts_name(word) or word in _SMALL or word in _KIND_WORDS for word in words)
 
 
-def _starts_name(word: str) -> bool:
+def starts_name(word: str) -> bool:
     letter = next((character for character in word if character.isalnum()), "")
-    return bool(letter) and not letter.islower() and not re.search(r"[?;:]$", word)
+    capital = not letter.islower() or re.match(r"[a-z]{1,2}['’-][A-Z]", word)  # "d'Or"
+    return bool(letter) and bool(capital) and not re.search(r"[?;:]$", word)
 
 
 def read_name(text: str, *, strict: bool = False) -> Entity | None:

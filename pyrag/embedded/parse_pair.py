@@ -106,7 +106,7 @@ def _from_end(text: str) -> Pair | None:
     match = re.fullmatch(
         r"(?P<stem>(?i:who|which|what)\b.*? (?:first|last|older|younger|earlier|later|larger|longer|taller"
         r"|oldest|recently))"
-        r" (?P<options>(?:the |The )?[^a-z\s].* or .+)",
+        r" (?P<options>(?:the [a-z]+ of |the |The )?[^a-z\s].* or .+)",
         text,
         re.DOTALL,
     )

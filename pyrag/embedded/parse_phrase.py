@@ -11,6 +11,17 @@ from functools import lru_cache
 
 from pyrag.embedded.meaning import Entity, Node, Step
 from pyrag.embedded.parse_name import is_name, read_name
+from pyrag.embedded.parse_predicate import (
+    BE,
+    LEMMAS,
+    PREDICATE,
+    PREPOSITION,
+    PREPOSITIONS,
+    inverted,
+    nested,
+    one_clause,
+    place_question,
+)
 from pyrag.embedded.relations import BY_NAME, BY_NOUN, COMPOSED, Relation
 from pyrag.embedded.wording import WORK_KINDS, free_step, relation_step, words
 
@@ -18,10 +29,11 @@ PLACE_KINDS = words(
     "country state city town village county province district region continent area place location nation island"
 )
 _NOUNS = "|".join(re.escape(noun) for noun in sorted([*BY_NOUN, *COMPOSED], key=len, reverse=True))
-_OF = re.compile(rf"(?:the |an? )?(?P<noun>{_NOUNS}) (?:of|for|behind) (?P<rest>.+)", re.DOTALL)
+_OF = re.compile(rf"(?:the |an? )?(?P<noun>{_NOUNS})(?: and (?:{_NOUNS}))? (?:of|for|behind) (?P<rest>.+)", re.DOTALL)
 _POSSESSIVE = re.compile(rf"(?P<rest>.+?(?:['’]s|s['’])) (?P<noun>{_NOUNS})", re.DOTALL)
 _MAKER_AFTER = re.compile(
-    r"the (?P<name>[^a-z\s].*) (?P<noun>singer|director|author|composer|writer|performer|producer)", re.DOTALL
+    r"the (?P<name>[^a-z\s](?:.* [^a-z\s]\S*|\S*)) (?P<noun>singer|director|author|composer|writer|performer|producer)",
+    re.DOTALL,
 )
 _PLACES = r"(?P<type>(?:home |birth )?(?:state|city|town|village|province|district|region|municipality|territory))"
 _PLACE_OF = re.compile(rf"(?:the )?{_PLACES} of (?P<rest>.+)", re.DOTALL)
@@ -29,51 +41,52 @@ _PLACE_AFTER = re.compile(rf"(?P<rest>.+?(?:['’]s|s['’])) {_PLACES}", re.DOT
 
 _NO_TYPE = (
     r"(?!(?:who|whom|that|which|whose|where|when|is|was|are|were|of|in|on|at|for|to|by|from|with|and|or|the|as|had|has"
-    r"|behind|about|after|before|near|under|over|like"
+    r"|behind|about|after|before|near|under|over|like|an?|be|been|have|may|might|must|can|could|would|should|will|not"
+    r"|more|most|so|such|than|his|her|its|their|some|any|what|how"
     r"|time|way|reason|form|start|begin|become|win|die|open|make|get|last|first time)\b)"
 )
 _LAST_WORD = rf"{_NO_TYPE}[a-z][a-z-]*(?<![a-z]{{3}}ed)(?<!born)(?<!ially)"
-_TYPE = rf"(?:the|that) (?P<type>(?:{_NO_TYPE}[a-z][a-z-]* ){{0,3}}?{_LAST_WORD})"
-_SUBJECT_CLAUSE = re.compile(rf"{_TYPE} (?:that|which|who) (?P<clause>(?!the |an? )[a-z].*)", re.DOTALL)
+_ADJECTIVE = rf"(?:[A-Z][\w.-]*|\d{{4}}|{_NO_TYPE}[a-z][a-z-]*)"  # "the Welsh singer", "a 1968 album"
+_TYPE = rf"(?:(?:the|an?) (?:same )?|that (?=[a-z]))(?P<type>(?:{_ADJECTIVE} ){{0,4}}?{_LAST_WORD})"
+_SUBJECT_CLAUSE = re.compile(rf"{_TYPE},? (?:that|which|who) (?P<clause>(?!the |an? )[a-z].*)", re.DOTALL)
 _PLACE_CLAUSE = re.compile(
-    rf"{_TYPE},? (?P<how>where|when|(?:in|on|at|from|to|for|by) which) (?P<clause>.+)", re.DOTALL
+    rf"{_TYPE},? (?P<how>where|when|(?:in|on|at|from|to|for|by|under) (?:which|whom)) (?P<clause>.+)", re.DOTALL
 )
-_WHOSE = re.compile(rf"{_TYPE} whose (?P<clause>.+)", re.DOTALL)
-_PASSIVE = re.compile(rf"{_TYPE} (?P<verb>[a-z]+(?:ed|en)|sung|won|made|built|led) by (?P<rest>.+)", re.DOTALL)
-_GERUND = re.compile(
-    rf"{_TYPE} (?P<verb>containing|including|producing|publishing|releasing|bordering|hosting|housing|owning"
-    rf"|performing)"
-    r" (?P<rest>.+)",
+_WHOSE = re.compile(rf"{_TYPE},? whose (?P<clause>.+)", re.DOTALL)
+_AFTER_VERB = r"(?:by|in|for|as|on|at|to|from|of|with|after|under|during|into|around)"
+_INTRANSITIVE = r"(?:occurred|happened|appeared|arrived|travel+ed|started|ended|died|lived|existed|emerged|remained)"
+PAST_PARTICIPLE = (
+    rf"(?!{_INTRANSITIVE}\b)(?:[a-z]+ed|born|known|written|sung|won|made|built|led|held|set|shot|found|given|taken|drawn"
+    r"|spoken|sold|taught|chosen|driven|worn|run)"
+)
+_PARTICIPLE = re.compile(
+    rf"{_TYPE},? (?P<verb>(?:[a-z]+ly )?(?:{PAST_PARTICIPLE} {_AFTER_VERB}|considered|called|named)) (?P<rest>.+)",
     re.DOTALL,
 )
-_OBJECT_CLAUSE = re.compile(rf"{_TYPE} (?P<pronoun>(?:that|which|whom|who) )?(?P<clause>[^a-z\s].*|the .+)", re.DOTALL)
-
-_BE = r"(?:is|was|are|were|will be)"
-_PREPOSITION = r"(?:in|of|from|to|for|at|with|by|on|under|near)"
-_VERB = (
-    r"(?:[a-z]+ed|wrote|won|made|sang|led|ran|built|held|taught|comes?|came|goes|went|left|gave|sold|fought|got"
-    r"|plays?|belongs?"
-    r"|lives?|works?|competes?|coaches|represents?|became|took|took place|occurs?|occurred|takes place)"
-)
-_PREDICATE = re.compile(
-    rf"(?:(?:{_BE}|has been|had been) (?:(?:an? |the )?(?:[a-z]+ )?(?:part|citizen|member|native|resident"
-    rf"|student|graduate|"
-    rf"alumnus|alumna|professor|subsidiary|capital)(?: of)?|{_PREPOSITION}|(?:located|situated|based|born|buried"
-    rf"|found|set|held"
-    rf"|headquartered|formed|fought|shot|[a-z]+ed)(?: {_PREPOSITION})?))|{_VERB}(?: (?:out|up|away|off|part|back))?"
-    rf"(?: {_PREPOSITION})?"
-)
-_LEMMAS = {
-    "died": "die", "lived": "live", "studied": "study", "worked": "work", "attended": "attend", "played": "play",
-    "grew up": "grow up", "comes": "come", "came": "come", "belongs": "belong", "plays": "play", "works": "work",
-    "lives": "live", "graduated": "graduate", "founded": "found", "directed": "direct", "took place": "take place",
-    "occurred": "occur", "occurs": "occur", "dropped": "drop", "moved": "move", "wrote": "write",
-    "performed": "perform",
-    "started": "start", "ended": "end", "represents": "represent", "became": "become", "competes": "compete",
-    "taught": "teach", "won": "win",
+_FINITE = {  # participles that describe as a clause does, and their finite forms
+    "containing": "contains", "including": "includes", "bordering": "borders", "surrounding": "surrounds",
+    "crossing": "crosses", "starring": "stars", "featuring": "features", "hosting": "hosted", "housing": "houses",
+    "owning": "owns", "ruling": "ruled", "governing": "governed", "operating": "operates", "serving": "serves",
+    "representing": "represents", "employing": "employs", "producing": "produces", "publishing": "publishes",
+    "releasing": "releases", "premiering": "premiered", "performing": "performed", "making": "makes",
+    "manufacturing": "manufactures", "ending": "ended", "linking": "links", "connecting": "connects",
 }  # fmt: skip
+_GERUND = re.compile(rf"{_TYPE} (?P<verb>{'|'.join(_FINITE)}) (?P<rest>(?:the |an? |[^a-z\s]).*)", re.DOTALL)
+_WITH = re.compile(rf"{_TYPE} with (?P<rest>(?:the|an?|its|his|her) .+)", re.DOTALL)
+_OBJECT_CLAUSE = re.compile(
+    rf"{_TYPE},? (?P<pronoun>(?:that|which|whom|who) )?(?P<clause>[^a-z\s].*|the .+)",
+    re.DOTALL,
+)
+
 _PERSONS = {"person", "man", "woman", "individual", "people", "one", "guy", "author", "artist"}
-_CLAUSE_WORDS = words("who whom whose which that where when")
+_OWNERS = PLACE_KINDS | words("planet team club school university company band person man woman player language")
+_PLAIN = re.compile(
+    rf"(?:(?![a-z]+ed\b)[\w'’.-]+ ){{1,8}}?{BE} (?:[a-z]+ly )?{PAST_PARTICIPLE}"
+)  # "the first case was reported"
+_HAVE_CONTENT = words("claim idea fact belief view notion theory argument statement news rumour rumor evidence opinion")
+_CLAUSE_WORDS = words("who whom whose which that where when how what why did does do")
+_LATER_VERB = re.compile(rf"(?<!^)(?<!\band )(?<!\bor )(?<!\bwho )(?<!\bthat )\b(?:{BE[3:-1]})\b")
+_BESIDE = re.compile(r"\b(?:and|but) (?:who|which|that|whose)\b.*", re.DOTALL)
 _DEEPEST = 6
 
 
@@ -100,6 +113,11 @@ def compose(noun: str, of: Node, reading: int = 0) -> Node:
     for name in readings[min(reading, len(readings) - 1)]:
         of = relation_step(BY_NAME[name], of)
     return of
+
+
+def is_reduced(text: str) -> bool:
+    """Whether a phrase may also be read as subject and verb: "the stone found in Alpha"."""
+    return bool(_PARTICIPLE.fullmatch(text) or _GERUND.fullmatch(text))
 
 
 def fits(relation: Relation | None, node: Node) -> bool:
@@ -130,7 +148,7 @@ def _by_noun(text: str, strict: bool, depth: int) -> Node | None:
             readings.append((match["noun"], of))
     if not readings:
         maker = _MAKER_AFTER.fullmatch(text)
-        name = read_name(maker["name"], strict=True) if maker else None
+        name = read_name(maker["name"], strict=maker["name"].count(" ") < 2) if maker else None
         return compose(maker["noun"], name) if maker and name else None
     sensible = next((reading for reading in readings if fits(_first_relation(reading[0]), reading[1])), None)
     return compose(*sensible) if sensible else None
@@ -160,14 +178,16 @@ def _by_place_noun(text: str, strict: bool, depth: int) -> Node | None:
 
 
 def _by_clause(text: str, strict: bool, depth: int) -> Node | None:
-    if not text.startswith(("the ", "that ")):
+    indefinite = text.startswith(("a ", "an "))
+    if not (text.startswith(("the ", "that ")) or (indefinite and re.search(r" [^a-z\s]", text))):
         return None
     return (
         _place_clause(text, strict, depth)
         or _whose_clause(text, strict, depth)
-        or _passive_clause(text, strict, depth)
+        or _participle_clause(text, strict, depth)
         or _object_clause(text, depth)
         or _subject_clause(text, strict, depth)
+        or _with_clause(text, strict, depth)
     )
 
 
@@ -176,7 +196,7 @@ def _split(clause: str, depth: int, *, bare: bool = False) -> tuple[Node, str] |
     words = clause.split(" ")
     for at in range(1, len(words)):
         predicate = " ".join(words[at:])
-        if words[at][:1].islower() and (_PREDICATE.fullmatch(predicate) or (bare and re.fullmatch(_BE, predicate))):
+        if words[at][:1].islower() and (PREDICATE.fullmatch(predicate) or (bare and re.fullmatch(BE, predicate))):
             subject = parse_phrase(" ".join(words[:at]), strict=True, depth=depth)
             if subject is not None:
                 return subject, predicate
@@ -192,61 +212,72 @@ def _place_clause(text: str, strict: bool, depth: int) -> Node | None:
     parts = _split(match["clause"], depth, bare=True)
     if parts is not None:
         subject, predicate = parts
-        asked = _place_question(how, kind, predicate)
+        asked = place_question(how, kind, predicate)
         return free_step(asked, f"the {kind} {match['how']} {{0}} {predicate}", kind, (subject,))
-    if strict or _nested(match["clause"]) or len(re.findall(rf"\b{_BE}\b", match["clause"])) > 1:
+    clause = match["clause"]
+    if nested(clause) or len(re.findall(rf"\b{BE}\b", clause)) > 1 or (strict and not _PLAIN.fullmatch(clause)):
         return None
-    asked = _inverted(f"{how.capitalize()} {kind}", match["clause"]) or f"{match['clause']} {how} {kind}?"
+    asked = inverted(f"{how.capitalize()} {kind}", clause) or f"{clause} {how} {kind}?"
     return free_step(asked, text, kind, ())
-
-
-def _place_question(how: str, kind: str, predicate: str) -> str:
-    verb, _, rest = predicate.partition(" ")
-    rest = re.sub(r"\b(?:in|at|on)$", "", rest).strip()
-    lead = "where" if kind in ("place", "location", "area") else f"{how} {kind}"
-    if re.fullmatch(_BE, verb):
-        return f"{lead} {verb} {{0}} {rest}?"
-    whole = next((form for form in _LEMMAS if predicate == form or predicate.startswith(form + " ")), "")
-    if whole:
-        return f"{lead} did {{0}} {_LEMMAS[whole]} {re.sub(r'(?:in|at|on)$', '', predicate[len(whole) :])}?"
-    return f"{{0}} {predicate} {how} {kind}?"
-
-
-def _inverted(lead: str, clause: str) -> str:
-    """ "In which city" and "the laboratory is located": the question, if the clause ends in a simple predicate."""
-    match = re.fullmatch(rf"(?P<subject>.+?) (?P<verb>{_BE}) (?P<rest>[a-z]+(?: [\w'-]+){{0,3}})", clause)
-    if match and re.search(rf"\b{_BE}\b", match["rest"]):
-        return ""
-    return f"{lead} {match['verb']} {match['subject']} {match['rest']}?" if match else ""
-
-
-def _nested(clause: str) -> bool:
-    return bool(re.search(r"\b(?:who|whom|whose|which|that|where|when|did|does|do)\b", clause))
 
 
 def _whose_clause(text: str, strict: bool, depth: int) -> Node | None:
     match = _WHOSE.fullmatch(text)
-    if match is None or _nested(match["clause"]) or (strict and not _ends_in_name(match["clause"])):
+    filled = _filled(match["clause"], strict, depth, verbs=1) if match else None
+    if match is None or filled is None:
         return None
-    return free_step(f"Which {match['type']}'s {match['clause']}?", text, match["type"], ())
+    clause, args = filled
+    return free_step(f"Which {match['type']}'s {clause}?", f"the {match['type']} whose {clause}", match["type"], args)
 
 
-def _passive_clause(text: str, strict: bool, depth: int) -> Node | None:
-    for pattern in (_PASSIVE, _GERUND):
+def _participle_clause(text: str, strict: bool, depth: int) -> Node | None:
+    """ "the film shot in Alpha", "the country bordering Beta", "the album produced by the singer of Gamma"."""
+    for pattern in () if text.startswith("that ") else (_PARTICIPLE, _GERUND):  # "noted that cranes housed in …"
         match = pattern.fullmatch(text)
-        by = parse_phrase(match["rest"], strict=strict, depth=depth) if match else None
-        if match is None or by is None:
+        filled = _filled(match["rest"], strict, depth) if match else None
+        if match is None or filled is None:
             continue
-        kind, verb = match["type"], match["verb"]
-        if pattern is _GERUND:
-            ask = (
-                f"In which {kind} is {{0}} located?"
-                if verb in ("containing", "including")
-                else f"Which {kind} is {verb} {{0}}?"
-            )
-            return free_step(ask, f"the {kind} {verb} {{0}}", kind, (by,))
-        return free_step(f"Which {kind} was {verb} by {{0}}?", f"the {kind} {verb} by {{0}}", kind, (by,))
+        kind, verb, (rest, args) = match["type"], match["verb"], filled
+        if verb in ("containing", "including") and kind.rpartition(" ")[2] in PLACE_KINDS:
+            question = f"In which {kind} is {rest} located?"
+        else:
+            question = f"Which {kind} {_FINITE.get(verb) or f'was {verb}'} {rest}?"
+        return free_step(question, f"the {kind} {verb} {rest}", kind, args)
     return None
+
+
+def _with_clause(text: str, strict: bool, depth: int) -> Node | None:
+    match = _WITH.fullmatch(text)
+    if match is None or match["type"].rpartition(" ")[2] not in _OWNERS:
+        return None
+    filled = _filled(match["rest"], strict, depth)
+    if filled is None:
+        return None
+    return free_step(
+        f"Which {match['type']} has {filled[0]}?", f"the {match['type']} with {filled[0]}", match["type"], filled[1]
+    )
+
+
+def _filled(clause: str, strict: bool, depth: int, verbs: int = 0) -> tuple[str, tuple[Node, ...]] | None:
+    """A clause with the phrase that it ends in as a slot, and what that stands for; None where its end is not clear."""
+    words = clause.split(" ")
+    for at, word in enumerate(words):
+        if word in _CLAUSE_WORDS:
+            break
+        rest = " ".join(words[at:])
+        if word not in ("the", "that", "a", "an") and not word[:1].isupper() and word[:1] not in '"“':
+            continue
+        node = parse_phrase(rest, strict=True, depth=depth)
+        if isinstance(node, Step) or (node is not None and is_name(rest)):
+            before = " ".join([*words[:at], "{0}"])
+            return (before, (node,)) if _later_verbs(before) <= verbs and (not strict or one_clause(before)) else None
+    if (
+        nested(clause)
+        or _later_verbs(clause) > verbs
+        or (strict and not (_ends_in_name(clause) and one_clause(clause)))
+    ):
+        return None
+    return clause, ()
 
 
 def _object_clause(text: str, depth: int) -> Node | None:
@@ -255,47 +286,36 @@ def _object_clause(text: str, depth: int) -> Node | None:
     if match is None or parts is None:
         return None
     kind, (subject, predicate) = match["type"], parts
-    if match["pronoun"] is None and kind.rpartition(" ")[2] in WORK_KINDS:
+    if kind in _HAVE_CONTENT and match["pronoun"] == "that ":
+        return None
+    if match["pronoun"] is None and (kind.rpartition(" ")[2] in WORK_KINDS or match["clause"][0] in '"“'):
         return None  # "the novel Alpha transported to": the name of a work, not who did something to it
     phrase = f"the {kind} {{0}} {predicate}"
     if kind.endswith(("year", "date", "month", "decade")):
-        return free_step(_place_question("in what", kind, predicate), phrase, kind, (subject,))
+        return free_step(place_question("in what", kind, predicate), phrase, kind, (subject,))
     verb, _, rest = predicate.partition(" ")
-    if (
-        kind.rpartition(" ")[2] in PLACE_KINDS
-        and not re.search(rf"\b{_PREPOSITION}$", predicate)
-        and re.match(_BE, verb)
-    ):
-        return free_step(_place_question("in which", kind, predicate), phrase, kind, (subject,))
-    if re.fullmatch(_BE, verb) and (rest.split() or [""])[-1] in _PREPOSITION[3:-1].split("|"):
+    if kind.rpartition(" ")[2] in PLACE_KINDS and not re.search(rf"\b{PREPOSITION}$", predicate) and re.match(BE, verb):
+        return free_step(place_question("in which", kind, predicate), phrase, kind, (subject,))
+    if re.fullmatch(BE, verb) and (rest.split() or [""])[-1] in PREPOSITIONS:
         return free_step(f"Which {kind} {verb} {{0}} {rest}?", phrase, kind, (subject,))
-    if verb in _LEMMAS:
-        return free_step(f"Which {kind} did {{0}} {_LEMMAS[verb]} {rest}?", phrase, kind, (subject,))
+    if verb in LEMMAS:
+        return free_step(f"Which {kind} did {{0}} {LEMMAS[verb]} {rest}?", phrase, kind, (subject,))
     return free_step(f"{{0}} {predicate} which {kind}?", phrase, kind, (subject,))
+
+
+def _later_verbs(clause: str) -> int:
+    """How many forms of "be" follow the clause's first word, clauses beside it ("and who …") left out."""
+    return len(_LATER_VERB.findall(_BESIDE.sub("", clause)))
 
 
 def _subject_clause(text: str, strict: bool, depth: int) -> Node | None:
     match = _SUBJECT_CLAUSE.fullmatch(text)
-    if match is None:
+    filled = _filled(match["clause"], strict, depth) if match else None
+    if match is None or filled is None:
         return None
-    kind, clause = match["type"], match["clause"]
+    kind, (clause, args) = match["type"], filled
     lead = "Who" if kind in _PERSONS else f"Which {kind}"
-    words = clause.split(" ")
-    for at in range(1, min(len(words), 6)):
-        rest = " ".join(words[at:])
-        if not words[at - 1][:1].islower() or words[at - 1] in _CLAUSE_WORDS:
-            break
-        node = (
-            parse_phrase(rest, strict=True, depth=depth)
-            if rest[:1].isupper() or rest.startswith(("the ", '"', "“"))
-            else None
-        )
-        if isinstance(node, Step) or (node is not None and is_name(rest)):
-            before = " ".join(words[:at])
-            return free_step(f"{lead} {before} {{0}}?", f"the {kind} that {before} {{0}}", kind, (node,))
-    if strict or _nested(clause):
-        return None
-    return free_step(f"{lead} {clause}?", text, kind, ())
+    return free_step(f"{lead} {clause}?", f"the {kind} {'who' if kind in _PERSONS else 'that'} {clause}", kind, args)
 
 
 def _ends_in_name(text: str) -> bool:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import cache
 
 from pyrag.embedded.meaning import Chain, Meaning, Node, Step, Whole
-from pyrag.embedded.parse_name import is_name
-from pyrag.embedded.parse_phrase import fits, parse_phrase
+from pyrag.embedded.parse_inside import embed
+from pyrag.embedded.parse_phrase import fits, is_reduced, parse_phrase
 from pyrag.embedded.readings import insert, join_apart, split_clauses, split_trailing
 from pyrag.embedded.relations import RELATIONS, Relation
-from pyrag.embedded.wording import free_step, relation_step, words
+from pyrag.embedded.wording import free_step, relation_step
 
 _LEAD = re.compile(
     r"(?:(?:who|what|where|when|which|whom)(?: (?:city|country|person|place|year|date|day|nationality))? (?:is"
@@ -19,7 +19,6 @@ _LEAD = re.compile(
     r"(?: the name of)? (?P<phrase>.+)",
     re.IGNORECASE | re.DOTALL,
 )
-_LONGEST = 60  # words
 
 
 def parse_chain(question: str) -> Meaning:
@@ -45,7 +44,14 @@ def _by_clauses(text: str) -> Step | None:
     if clauses is None:
         return None
     fact, ask = clauses
-    first = _by_description(fact, strict=True) or free_step(fact, f"the {fact.partition(' which ')[2]}", "thing", ())
+    if fact.startswith("the "):
+        first = parse_phrase(fact)
+    else:
+        phrase = f"the {fact.rpartition(' which ')[2]}"
+        asked = _by_description(fact, strict=True)
+        first = replace(asked, phrase=phrase) if asked else free_step(fact, phrase, "thing", ())
+    if first is None:
+        return None
     second = _by_form(ask) or _by_lead(ask) or _by_description(ask, strict=True) or free_step(ask, ask, "result", ())
     node = insert(second, first)
     return node if isinstance(node, Step) else None
@@ -82,6 +88,8 @@ def _by_lead(text: str) -> Step | None:
     """ "Who is the father of X", "What is X's capital"."""
     match = _LEAD.fullmatch(text)
     node = parse_phrase(match["phrase"]) if match else None
+    if match and text[:4].lower() in ("when", "wher") and is_reduced(match["phrase"]):
+        return None  # "When was the clock built in Alpha": the verb is the question's own
     return node if isinstance(node, Step) and (node.relation or _hops(node) > 1) else None
 
 
@@ -133,6 +141,8 @@ def _by_description(text: str, *, strict: bool) -> Step | None:
     template, args = embed(text, strict=strict)
     if not args or not _ASKS.search(template) or _ASKS_NOTHING.match(template):
         return None
+    if _ASKS_WHO.fullmatch(template):
+        return args[0] if isinstance(args[0], Step) else None
     noun = re.match(r"(?:in |at |on |of )?(?:what|which) ([a-z]+)", template, re.I)
     variable = noun[1] if noun and noun[1] not in ("is", "was", "are", "were", "did", "does", "do") else "result"
     return free_step(template, template, variable, args)
@@ -141,118 +151,8 @@ def _by_description(text: str, *, strict: bool) -> Step | None:
 _ASKS = re.compile(
     r"\b(?:who|whom|whose|what|which|when|where|why|how)\b|^(?:is|are|was|were|did|does|do)\b", re.IGNORECASE
 )
+_ASKS_WHO = re.compile(
+    r"(?:what|which|who) (?:is|was|are|were) (?:the names? of |an example of |one of )?\{0\}(?: called| named)?",
+    re.IGNORECASE,
+)
 _ASKS_NOTHING = re.compile(r"(?:who|what|where|when|name)(?: (?:is|was|are|were))? \{0\}(?:,|$)", re.IGNORECASE)
-
-
-def embed(text: str, *, strict: bool = True) -> tuple[str, tuple[Node, ...]]:
-    """The text with its longest descriptions replaced by slots, and what they stand for."""
-    words = text.split()
-    if len(words) > _LONGEST:
-        return text, ()
-    parts: list[str] = []
-    args: list[Node] = []
-    at = 0
-    while at < len(words):
-        found = _longest_at(words, at, strict) if _may_start(words, at) else None
-        if found is None:
-            parts.append(words[at])
-            at += 1
-            continue
-        node, end = found
-        tail = re.search(r"[,;:]+$", words[end - 1])
-        keep = tail and (tail[0] != "," or "," in " ".join(words[:at]))  # a lone comma only parts subject and verb
-        parts.append(f"{{{len(args)}}}{tail[0] if tail and keep else ''}")
-        args.append(node)
-        at = end
-    return " ".join(parts), tuple(args)
-
-
-def _may_start(words: list[str], at: int) -> bool:
-    word = words[at]
-    if word.lower() in ("the", "that"):
-        return at + 2 < len(words) and " ".join(words[max(at - 2, 0) : at]).lower() not in _SOME_OF
-    if word in _FIRST_WORDS:
-        return words[at - 1].lower() in _BEFORE_NOUN
-    return at > 0 and not word[:1].islower()
-
-
-_FIRST_WORDS = frozenset(noun.split()[0] for relation in RELATIONS for noun in relation.nouns)
-_BEFORE_NOUN = words("is was are were did does do of in by for to at with from on and has had")
-_SOME_OF = ("one of", "some of", "which of", "two of", "many of", "any of")
-_AUXILIARY = words("did does do is was are were has have had will can could would should")
-
-
-def _longest_at(words: list[str], at: int, strict: bool) -> tuple[Step, int] | None:
-    for end in range(len(words), at + 1, -1):
-        whole_rest = end == len(words)
-        if whole_rest and (at == 0 or (words[at - 1].lower() in _AUXILIARY and not strict)):
-            continue  # the question's own verb is still to come
-        if not whole_rest and (
-            words[end] == "of" or _inside_name(words, end) or _has_object(words, end) or _goes_on(words, at, end)
-        ):
-            continue
-        if not _may_end(words[end - 1], last=whole_rest):
-            continue
-        phrase = " ".join(words[at:end])
-        phrase = phrase[:1].lower() + phrase[1:] if phrase.startswith(("The ", "That ")) else phrase
-        node = parse_phrase(phrase, strict=strict or not whole_rest)
-        if isinstance(node, Step):
-            return node, end
-    return None
-
-
-def _has_object(words: list[str], end: int) -> bool:
-    """Whether the last word is a preposition that belongs to what follows: "is located in | the city"."""
-    return words[end - 1] in ("in", "on", "at", "to", "by", "for") and (
-        words[end] in ("the", "a", "an") or not words[end][:1].islower()
-    )
-
-
-def _inside_name(words: list[str], end: int) -> bool:
-    return (
-        (words[end][:1].isupper() or words[end][:1].isdigit())
-        and words[end - 1][:1].isupper()
-        and words[end - 1][-1:].isalnum()
-    )
-
-
-def _goes_on(words: list[str], at: int, end: int) -> bool:
-    """Whether a name seems to go on after a word in small letters: "the Hong Kong | duo Twins", "Apple | founder"."""
-    last, word = words[end - 1], words[end]
-    if not (word.isalpha() and word.islower()) or word in _JOINING:
-        return False
-    if (
-        last.endswith(("'s", "’s"))
-        or (last.isdigit() and words[end - 2] == "the")
-        or word in _FIRST_WORDS
-        or re.search(r"(?:er|or|ist|ian)$", word)
-    ):
-        return True
-    followed = end + 1 < len(words) and words[end + 1][:1].isupper()
-    return followed and words[at - 1].lower() not in _AUXILIARY and not re.search(r"(?:ed|s|ing|en)$", word)
-
-
-_JOINING = words(
-    "in on at by for to from with and or of the is was are were did as after before during become over under ever "
-    "either later earlier enter discover conquer offer star host coach"
-)
-
-
-def _may_end(word: str, *, last: bool) -> bool:
-    """Whether a description may end with this word, where more follows."""
-    return (
-        last
-        or is_name(word.strip(",;:"))
-        or word.rstrip(",;:") in _ENDS
-        or bool(re.search(r"(?:ed|[)\"”'])[,;:]?$", word))
-    )
-
-
-_ENDS = words(
-    "from in of for at by on born died is was located birth death father mother wife husband spouse son daughter"
-    " child brother "
-    "sister team birthplace director author singer performer composer producer writer publisher country state"
-    " city town "
-    "continent county mater university school college employer founder capital owner label company religion"
-    " party held citizen member fought built set found taught made won"
-)

@@ -179,7 +179,7 @@ _SHARE = re.compile(
     r"(?:what|which) (?P<noun>[a-z]+(?: [a-z]+)?) (?:do|did|does) (?:both )?(?P<pair>.+?) (?:both )?(?:share"
     r"|have in common|have)"
     r"|(?:what|which) (?P<noun2>[a-z]+(?: [a-z]+)?) (?:is|was) (?:shared by|common to) (?:both )?(?P<pair2>.+)"
-    r"|(?:what|which) (?P<noun3>[a-z]+(?: [a-z]+)?) (?:are|were|is|was) (?:both )?(?P<pair3>.+?)"
+    r"|(?:what|which) (?P<noun3>[a-z]+(?: [a-z]+)?) (?:are|were|(?:is|was)(?= both)) (?:both )?(?P<pair3>.+?)"
     r"(?: (?:both )?(?P<tail3>from|in|members? of|by))?",
     re.IGNORECASE | re.DOTALL,
 )
@@ -287,5 +287,5 @@ def _shared_object(text: str) -> Meaning | None:
 
 
 def _pair_nodes(text: str) -> tuple[Node, Node] | None:
-    pair = split_pair(re.sub(r"^(?:the )?both ", "", text))
+    pair = None if " or " in text else split_pair(re.sub(r"^(?:the )?both ", "", text))
     return _nodes(pair, "", "") if pair else None

@@ -12,8 +12,15 @@ from pyrag.embedded.wording import relation_step
 
 _STAND_IN = "⟦0⟧"  # spelled so that the parsers take it for a name
 _TWO_CLAUSES = re.compile(
-    r"(?P<fact>.+?\b(?P<verb>was|were|is|are|[a-z]+ed)\b.*?) (?:an?|some) (?P<kind>[a-z]+(?: [a-z]+){0,3})(?:;"
-    r"|\.|, and) (?P<ask>.+)",
+    r"(?P<fact>.+?\b(?P<verb>was|were|is|are|[a-z]+ed)\b.*?) (?:an?|some)"
+    r" (?P<kind>(?:[A-Z][a-z]+ )?[a-z]+(?: [a-z]+){0,3})(?:;|\.|, and) (?P<ask>.+)",
+    re.DOTALL,
+)
+
+
+_THERE_IS = re.compile(
+    r"[Tt]here (?:is|was) an? (?P<kind>[\w' -]+?) (?P<clause>(?:where|that|which|who|whose|in which) .+?)(?:;|\.|,)"
+    r" (?P<ask>.+)",
     re.DOTALL,
 )
 
@@ -55,7 +62,8 @@ def split_clauses(question: str) -> tuple[str, str] | None:
 
     The second has a stand-in where it points back to the first; `insert` puts the first one's value there.
     """
-    match = _TWO_CLAUSES.fullmatch(question.rstrip("?. "))
+    question = question.rstrip("?. ")
+    match = _THERE_IS.fullmatch(question) or _TWO_CLAUSES.fullmatch(question)
     if match is None:
         return None
     head = match["kind"].rpartition(" ")[2]
@@ -63,6 +71,8 @@ def split_clauses(question: str) -> tuple[str, str] | None:
     if back is None:
         return None
     ask = match["ask"][: back.start()] + _STAND_IN + match["ask"][back.end() :]
+    if match.re is _THERE_IS:
+        return f"the {match['kind']} {match['clause']}", ask
     return f"{match['fact']} which {match['kind']}", ask
 
 
@@ -70,13 +80,17 @@ _NO_KIND = r"(?!(?:that|which|who|whose|in|of|on|for|by|with|was|were|is|are|and
 _PRESENT = r"located|situated|headquartered|based|known|from"
 _TRAILING = re.compile(
     r"(?P<fact>[^a-z\s].*(?<! is)(?<! was)(?<! are)(?<! were))"
-    rf" (?:an?|the|another) (?P<kind>(?:{_NO_KIND}[\w'-]+ ){{0,4}}{_NO_KIND}[a-zU][a-z-]+)"
+    rf" (?:an?|the|another) (?P<kind>(?:{_NO_KIND}[\w'-]+ ){{0,4}}?{_NO_KIND}[a-zU][a-z-]+)"
     rf",? (?P<link>that|which|who|whose|{_PRESENT}|founded|created|produced|published|developed|born|directed|written"
     r"|owned|formed|established|named|hosted|built) (?P<ask>.+)",
     re.DOTALL,
 )
 _NO_SUBJECT = re.compile(r"(?:in|on|at|of|for|besides?|if|during|after|before|among|between) (?!\d)", re.IGNORECASE)
-_ASKED = re.compile(r"\b(?:who|whom|what|which|when|where|how many|how much)\b", re.IGNORECASE)
+_ASKED = re.compile(r"\b(?:who|whom|what|which|when|where|how)\b", re.IGNORECASE)
+_TELLS = re.compile(
+    r" (?:is|was|are|were|has|had|[a-z]+ed|[a-z]+[^s\W]s|hit|won|led|wrote|sang|made|took|held|set|built|ran"
+    r"|beat|lost|met|became)\b"
+)
 
 
 def split_trailing(question: str) -> tuple[str, str, str] | None:
@@ -87,7 +101,7 @@ def split_trailing(question: str) -> tuple[str, str, str] | None:
     match = _TRAILING.fullmatch(question.rstrip("?. "))
     if match is None or not _ASKED.search(match["ask"]) or _ASKED.search(match["fact"]):
         return None
-    if len(match["fact"].split()) < 3 or _NO_SUBJECT.match(match["fact"]):
+    if not _TELLS.search(match["fact"]) or len(match["fact"].split()) < 3 or _NO_SUBJECT.match(match["fact"]):
         return None
     link = match["link"]
     if link in ("that", "which", "who"):

@@ -270,8 +270,18 @@ _PLACES = (
        ask="Who is the head of government of {x}?", find="{x} head of government prime minister mayor", of="place"),
 )
 # fmt: on
+# Who does something: the noun is a relation of its own.
+_ROLE_NOUNS = (
+    "winner|recipient|receiver|champion|captain|leader|ruler|commander|conqueror|narrator|hero|heroine|villain"
+    "|protagonist|main character|title character|drummer|bassist|guitarist|lead guitarist|keyboardist"
+    "|founding member|chancellor|dean|bishop|archbishop|builder|heir|successor|predecessor|translator|illustrator"
+    "|choreographer|sponsor|killer|assassin"
+)
+_ROLES = tuple(
+    _r(role, role, ask=f"Who is the {role} of {{x}}?", find=f"{{x}} {role}") for role in _ROLE_NOUNS.split("|")
+)
 
-RELATIONS: tuple[Relation, ...] = (*_MAKERS, *_KIN, *_LIFE, *_WORKS, *_ORGANISATIONS, *_PLACES)
+RELATIONS: tuple[Relation, ...] = (*_MAKERS, *_KIN, *_LIFE, *_WORKS, *_ORGANISATIONS, *_PLACES, *_ROLES)
 BY_NAME: dict[str, Relation] = {relation.name: relation for relation in RELATIONS}
 BY_NOUN: dict[str, Relation] = {noun: relation for relation in reversed(RELATIONS) for noun in relation.nouns}
 

@@ -1,0 +1,76 @@
+"""The predicates of relative clauses, and how a clause is asked: "the city where Alpha died", "In which city did …"."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+BE = r"(?:is|was|are|were|will be)"
+PREPOSITION = r"(?:in|of|from|to|for|at|with|by|on|under|near|into|through)"
+PREPOSITIONS = frozenset(PREPOSITION[3:-1].split("|"))
+_VERB = (
+    r"(?:[a-z]+ed|wrote|won|made|sang|led|ran|built|held|taught|comes?|came|goes|went|left|gave|sold|fought|got|met"
+    r"|spent|plays?|belongs?|lives?|works?|competes?|coaches|represents?|became|took|took place|occurs?|occurred"
+    r"|takes place|turns|flows|runs|lies|empties|broadcasts|applies|appears|stars|serves|begins|began)"
+)
+_ITS_OWN = r"(?: (?:his|her|its|their)(?: [a-z-]+){1,3})?"  # "got his doctorate"
+_AT_THE_TIME = r"(?: when (?:he|she|it|they) (?:was |were )?[a-z]+)?"
+PREDICATE = re.compile(
+    rf"(?:(?:{BE}|has been|had been) (?:(?:an? |the )?(?:[a-z]+ )?(?:part|citizen|member|native|resident|student"
+    rf"|graduate|alumnus|alumna|professor|subsidiary|capital)(?: of)?|{PREPOSITION}|(?:[a-z]+ )?(?:located|situated"
+    rf"|based|born|buried|found|set|held|known|headquartered|formed|fought|shot|[a-z]+ed)(?: {PREPOSITION})?)"
+    rf"|(?:holds|held) citizenship|{_VERB}{_ITS_OWN}(?: (?:out|up|away|off|part|back))?(?: {PREPOSITION})?)"
+    rf"{_AT_THE_TIME}"
+)
+LEMMAS = {
+    "died": "die", "lived": "live", "studied": "study", "worked": "work", "attended": "attend", "played": "play",
+    "grew up": "grow up", "comes": "come", "came": "come", "belongs": "belong", "plays": "play", "works": "work",
+    "lives": "live", "graduated": "graduate", "founded": "found", "directed": "direct", "took place": "take place",
+    "occurred": "occur", "occurs": "occur", "dropped": "drop", "moved": "move", "wrote": "write",
+    "performed": "perform", "started": "start", "ended": "end", "represents": "represent", "became": "become",
+    "competes": "compete", "taught": "teach", "won": "win", "turns": "turn", "flows": "flow", "runs": "run",
+    "lies": "lie", "empties": "empty", "broadcasts": "broadcast", "applies": "apply", "appears": "appear",
+    "holds": "hold", "held": "hold", "got": "get", "met": "meet", "spent": "spend", "made": "make",
+}  # fmt: skip
+
+
+def place_question(how: str, kind: str, predicate: str) -> str:
+    """The question for a place or time: `how` is "in which", the subject's slot is `{0}`."""
+    verb, _, rest = predicate.partition(" ")
+    rest = re.sub(r"\b(?:in|at|on)$", "", rest).strip()
+    lead = "where" if kind in ("place", "location", "area") else f"{how} {kind}"
+    if re.fullmatch(BE, verb):
+        return f"{lead} {verb} {{0}} {rest}?"
+    whole = next((form for form in LEMMAS if predicate == form or predicate.startswith(form + " ")), "")
+    if whole:
+        return f"{lead} did {{0}} {LEMMAS[whole]} {re.sub(r'(?:in|at|on)$', '', predicate[len(whole) :])}?"
+    return f"{{0}} {predicate} {how} {kind}?"
+
+
+def inverted(lead: str, clause: str) -> str:
+    """ "In which city" and "the laboratory is located": the question, if the clause ends in a simple predicate."""
+    match = re.fullmatch(rf"(?P<subject>.+?) (?P<verb>{BE}) (?P<rest>[a-z]+(?: [\w'-]+){{0,3}})", clause)
+    if match and re.search(rf"\b{BE}\b", match["rest"]):
+        return ""
+    return f"{lead} {match['verb']} {match['subject']} {match['rest']}?" if match else ""
+
+
+def nested(clause: str) -> bool:
+    """Whether a clause holds another one, other than one beside it ("and who …")."""
+    clause = re.sub(r"\b(?:and|or|but) (?:who|whose|which|that|where)\b", "and", clause)
+    return bool(re.search(r"\b(?:who|whom|whose|which|that|where|when|how|what|why|did|does|do)\b", clause))
+
+
+_JOINS = re.compile(
+    rf"(?:{PREPOSITION[3:-1]}|and|or|as|after|before|during|against|between|when|while|since|until|both|the|an?|his"
+    r"|her|its|their|le|la|de|von|van|der|du|del|el)\b"
+)
+
+
+def one_clause(text: str) -> bool:
+    """Whether nothing after the first name looks like the verb of another clause: "in Alpha | married Beta" does."""
+    words = text.split(" ")
+    return all(
+        not word[:1].islower() or not before[:1].isupper() or before[-1:] == "," or _JOINS.fullmatch(word)
+        for before, word in pairwise(words)
+    )
