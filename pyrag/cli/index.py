@@ -193,7 +193,8 @@ def _described(vectors: VectorInfo) -> str:
     for one in vectors.segments:
         kinds.setdefault(f"{one.type} {one.search}".strip(), []).append(one.rows - one.deleted)
     some = (f"{sum(rows)} in {len(rows)} x {kind}" for kind, rows in kinds.items())
-    return f"{', '.join(some)}; recall {vectors.recall:.3f} on a sample of them"
+    found = "exact" if set(kinds) == {"Flat"} else f"recall {vectors.recall:.3f} on a sample of them"
+    return f"{', '.join(some)}; {found}"
 
 
 def _shortfall(vectors: VectorInfo) -> str:

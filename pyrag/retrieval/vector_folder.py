@@ -25,7 +25,7 @@ from pyrag.retrieval.calibration import Metric
 from pyrag.retrieval.embedding import Fingerprint
 from pyrag.retrieval.faiss_index import NAME, Layout, OpenedSegment, Segment, VectorInfo, open_segment, read_vector_info
 from pyrag.retrieval.vector_files import SUFFIXES, Gathering, Ids, locked, map_vectors, mapped, save, sync
-from pyrag.retrieval.vector_types import AUTO, RECALL, build
+from pyrag.retrieval.vector_types import AUTO, RECALL, build, check_type
 
 if TYPE_CHECKING:
     from pyrag.retrieval.embedding import Matrix
@@ -99,6 +99,7 @@ class VectorFolder:
     ) -> VectorFolder:
         """Makes the folder where it is missing; a folder of vectors that is there is kept if it is of the same kind."""
         folder = Path(folder)
+        check_type(type, fingerprint.dimension, metric)
         folder.mkdir(parents=True, exist_ok=True)
         info = VectorInfo(
             fingerprint=fingerprint, type=type, target=target, shards=shards, metric=metric,
@@ -141,7 +142,8 @@ class VectorFolder:
         return bool(info.unbuilt) or many or deleted > MOST_DELETED * max(rows, 1)
 
     def reshape(self, layout: Layout) -> None:
-        """Says what the next compaction is to build, which is due now."""
+        """Says what the next compaction is to build, which is due now. Raises `ConfigError`."""
+        check_type(layout.type, self.info.fingerprint.dimension, self.info.metric)
         changed = {**msgspec.structs.asdict(layout), "unbuilt": tuple(range(layout.shards))}
         with locked(self.folder):
             self._replace(msgspec.structs.replace(self.info, **changed))

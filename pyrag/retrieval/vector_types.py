@@ -95,19 +95,39 @@ def _filled(factory: str, vectors: Any, metric: Metric) -> Any:
 
 
 def _trained(factory: str, vectors: Any, metric: Metric) -> Any:
-    import faiss
-
-    kind = faiss.METRIC_INNER_PRODUCT if metric == "ip" else faiss.METRIC_L2
+    index = _empty(factory, vectors.shape[1], metric)
     try:
-        index = faiss.index_factory(vectors.shape[1], factory, kind)
         if not index.is_trained:
             index.train(sample(vectors, max(_TRAINING, _LISTS_TRAINING * _lists(index))))
     except RuntimeError as error:
-        reason = str(error).rpartition("Error: ")[2].partition("\n")[0]
-        raise ConfigError(
-            f"no {factory!r} index can be built over {len(vectors)} vectors ({reason}): use {AUTO}"
-        ) from None
+        count = len(vectors)
+        raise ConfigError(f"no {factory!r} index can be built over {count} vectors ({_reason(error)})") from None
     return index
+
+
+def check_type(wanted: str, dimension: int, metric: Metric) -> None:
+    """Before hours are spent on vectors for it. Raises `ConfigError`."""
+    if wanted != AUTO:
+        _empty(wanted, dimension, metric)
+
+
+def _empty(factory: str, dimension: int, metric: Metric) -> Any:
+    import faiss
+
+    try:
+        return faiss.index_factory(
+            dimension, factory, faiss.METRIC_INNER_PRODUCT if metric == "ip" else faiss.METRIC_L2
+        )
+    except RuntimeError as error:
+        raise ConfigError(
+            f"FAISS knows no type {factory!r} of {dimension} dimensions ({_reason(error)}): write --type {AUTO}, or a "
+            "string of its index_factory such as HNSW16 or IVF4096,SQ8"
+        ) from None
+
+
+def _reason(error: RuntimeError) -> str:
+    """Without the place in FAISS's source."""
+    return re.split(r"Error: |\.(?:cpp|h):\d+: ", str(error))[-1].partition("\n")[0]
 
 
 def _lists(index: Any) -> int:

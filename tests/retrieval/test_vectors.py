@@ -424,9 +424,13 @@ def test_search_is_only_as_hard_as_the_target_asks() -> None:
     assert high.recall >= 0.999
 
 
-def test_an_impossible_type_is_one_sentence() -> None:
-    with pytest.raises(ConfigError, match="no 'Nonsense' index can be built over 10 vectors"):
-        build(vectors(10), "ip", "Nonsense")
+@pytest.mark.parametrize(("kind", "says"), [("Nonsense", "could not parse index string"), ("PQ5", "a multiple of")])
+def test_an_impossible_type_is_one_sentence_before_vectors_are_made(tmp_path: Path, kind: str, says: str) -> None:
+    sentence = rf"^FAISS knows no type '{kind}' of 16 dimensions \([^/]*{says}[^/]*\): write --type auto, or "
+    with pytest.raises(ConfigError, match=sentence):
+        VectorFolder.create(tmp_path / "v", PRINT, type=kind)
+    with pytest.raises(ConfigError, match=sentence):
+        filled(tmp_path / "w", 3).reshape(Layout(type=kind))
 
 
 @pytest.mark.parametrize("wanted", ["IVF1024,Flat", "PQ8x8"])
