@@ -21,7 +21,7 @@ from typing import Any
 from pyrag import PyRAG
 from pyrag.evaluation.datasets import Question
 from pyrag.evaluation.metrics import is_claim, normalise, score_text, script_of
-from pyrag.evaluation.opera import Outcome, agent_stats, agents_table, depth_table, ladder_table, noise
+from pyrag.evaluation.opera import Outcome, agent_stats, agents_table, depth_table, depths, ladder_table, noise
 from pyrag.evaluation.provenance import commit
 from pyrag.evaluation.scoring import asked
 from pyrag.evaluation.suite import Given, Source, open_set, source_of
@@ -70,11 +70,18 @@ def ablations(bench: Bench) -> Table:
     return agents_table((name, agent_stats(bench.outcomes(method=name))) for name in names)
 
 
-def depth(bench: Bench) -> str:
-    """How deep plans are by the hops of a question, and what planning costs: exact match and calls with and without."""
-    full, flat = (agent_stats(bench.outcomes(method=f"opera:{one}")) for one in ("full", "no-plan"))
-    cost = f"calls with, without a plan: {full.calls:.2f}, {flat.calls:.2f}"
-    return f"{depth_table(full.depth)}\n\n{cost}; EM: {100 * full.em:.1f}, {100 * flat.em:.1f}"
+def depth(bench: Bench) -> Table:
+    """How deep plans are by the hops of a question. What planning costs is in `ablations`: calls with and without."""
+    return depth_table(depths(asyncio.run(_planned(bench))))
+
+
+async def _planned(bench: Bench) -> list[tuple[int, int]]:
+    async with PyRAG(bench.llm) as rag:
+        planner = rag.engines.agents.goal_planner
+        assert planner is not None
+        plans = [await planner.plan(asked(one)) for one in bench.questions]
+    searches = [sum(bool(goal.search) for goal in plan.goals) for plan in plans]
+    return list(zip((one.hops for one in bench.questions), searches, strict=True))
 
 
 def topk(bench: Bench) -> Table:

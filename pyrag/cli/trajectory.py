@@ -10,9 +10,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from pyrag.trace import Passage, Trace
-from pyrag.trajectory import Action, actions
+from pyrag.trajectory import Action, Role, actions
 
-_ROLES = {"plan": "Plan Agent", "analysis": "Analysis-Answer Agent", "rewrite": "Rewrite Agent"}
+_ROLES: dict[Role, str] = {"plan": "Plan Agent", "analysis": "Analysis-Answer Agent", "rewrite": "Rewrite Agent"}
 _SHOWN = 2  # passages of an analysis
 
 

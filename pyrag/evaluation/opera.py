@@ -38,7 +38,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """How far the first programs of `n` questions went: mean number of searches, shares of those with one search, and
+    """How far the first plans of `n` questions go: mean number of searches, shares of those with one search, and
     of those with fewer searches than the question has hops."""
 
     n: int
@@ -113,7 +113,7 @@ def agent_stats(outcomes: Sequence[Outcome]) -> AgentStats:
         failed=len(failed),
         before=_mean([first for first, _ in failed]),
         after=_mean([last for _, last in failed]),
-        depth=_depth(outcomes),
+        depth=depths((one.question.hops, _searches(one.trace)) for one in outcomes),
     )
 
 
@@ -157,21 +157,20 @@ def _recalls(one: Outcome) -> Iterable[tuple[float, float]]:
         yield fmean(bool(ids & first) for ids in accepted), fmean(bool(ids & seen) for ids in accepted)
 
 
-def _depth(outcomes: Sequence[Outcome]) -> dict[int, Depth]:
-    """By the first program, since a plan revised for an unknown answer is often a shorter one."""
+def depths(planned: Iterable[tuple[int, int]]) -> dict[int, Depth]:
+    """From pairs of a question's hops and the searches planned for it."""
     groups: dict[int, list[int]] = {}
-    for one in outcomes:
-        first = one.trace.programs[0].source if one.trace.programs else ""
-        groups.setdefault(one.question.hops, []).append(len(_SEARCH.findall(first)))
+    for hops, searches in planned:
+        groups.setdefault(hops, []).append(searches)
     return {
-        hops: Depth(
-            len(made),
-            fmean(made),
-            fmean(searches == 1 for searches in made),
-            fmean(searches < hops for searches in made),
-        )
+        hops: Depth(len(made), fmean(made), fmean(one == 1 for one in made), fmean(one < hops for one in made))
         for hops, made in sorted(groups.items())
     }
+
+
+def _searches(trace: Trace) -> int:
+    """Of the first program, since a plan revised for an unknown answer is often a shorter one."""
+    return len(_SEARCH.findall(trace.programs[0].source)) if trace.programs else 0
 
 
 def _known(step: Step) -> bool:
