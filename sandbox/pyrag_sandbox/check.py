@@ -150,6 +150,7 @@ async def judge(
     """Run each sample by itself and yield its judgement."""
     own = sandbox or Sandbox(require="policy" if mode == "policy" else "kernel", kernel=mode != "policy")
     try:
+        await own.run("", {})  # the first program waits until the processes have started: none of these
         with _canaries() as canaries:
             for sample in samples:
                 if mode == "policy" and sample.expect == "killed":

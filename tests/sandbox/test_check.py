@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pyrag_sandbox import Limits, check
+from pyrag_sandbox import Limits, Outcome, Sandbox, check
 
 FAST = Limits(own_seconds=0.4)
 
@@ -42,6 +42,21 @@ async def test_verdicts_carry_reason_line_and_time() -> None:
     assert rows[3].seconds >= 0.4
     assert json.loads(json.dumps(rows[2].as_dict()))["reason"] == "division by zero"
     assert all(row.agrees is None and row.contained for row in rows)
+
+
+async def test_the_start_of_the_sandbox_is_no_programs_time() -> None:
+    class Noting(Sandbox):
+        started_by = ""
+
+        async def run(self, source: str, *args: Any, **options: Any) -> Outcome:
+            self.started_by = self.started_by if self._zygotes else repr(source)
+            return await super().run(source, *args, **options)
+
+    sandbox = Noting(armed=1)
+    samples = [check.Sample("a", "final_answer = 1")]
+    assert [row.verdict async for row in check.judge(samples, sandbox=sandbox)] == ["allowed"]
+    assert sandbox.started_by == "''"
+    sandbox.close()
 
 
 async def test_disagreement_and_escape_are_counted() -> None:
