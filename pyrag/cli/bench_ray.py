@@ -31,12 +31,14 @@ class RayAsk:
         self._busy = [0] * count
 
     async def __call__(self, job: Job) -> Trace:
+        failed: set[int] = set()  # one that is being started again is the least busy, and fails at once
         for left in reversed(range(_TRIES)):
-            place = min(range(len(self._actors)), key=self._busy.__getitem__)
+            place = min(range(len(self._actors)), key=lambda one: (one in failed, self._busy[one]))
             self._busy[place] += 1
             try:
                 return from_json(await self._actors[place].ask.remote(_encoded(job)))
             except self._ray.exceptions.RayActorError:
+                failed.add(place)
                 if not left:
                     raise
             finally:
