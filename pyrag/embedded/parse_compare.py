@@ -151,11 +151,13 @@ _PERSON = re.compile(
 
 
 _IS_BEFORE = re.compile(
-    r"(?:is|was|were|did|does|are) (?P<first>.+?) (?:(?P<scale>older|younger) than|(?P<verb>born|die|come out"
-    r"|released|founded|"
-    r"published|formed|established) (?:\w+ )?(?P<order>before|after|earlier than|later than)) (?P<second>.+)",
+    r"(?:is|was|were|did|does|are) (?P<first>.+?) (?:(?P<scale>older|younger|higher|taller|longer) than|(?P<verb>born"
+    r"|die|come out|released|founded|published|formed|established) (?:\w+ )?(?P<order>before|after|earlier than"
+    r"|later than)) (?P<second>.+)",
     re.IGNORECASE | re.DOTALL,
-)  # fmt: skip
+)
+_OF_SCALE = {"older": "date of birth", "younger": "date of birth", "higher": "height", "taller": "height",
+             "longer": "length"}  # fmt: skip
 _OF_VERB = {"born": "date of birth", "die": "date of death", "come out": "publication date",
     "released": "publication date",
             "published": "publication date"}  # fmt: skip
@@ -168,12 +170,12 @@ def parse_verdict(question: str) -> Meaning | None:
         return None
     second = re.sub(r" (?:was|did|were|is|does)(?: \w+)?$", "", match["second"])
     nodes = parse_phrase(match["first"]), parse_phrase(second)
-    if nodes[0] is None or nodes[1] is None:
+    if nodes[0] is None or nodes[1] is None or any(isinstance(one, Entity) and one.text.islower() for one in nodes):
         return None
     word = (match["scale"] or match["order"]).lower()
-    relation = BY_NAME["date of birth" if match["scale"] else _OF_VERB.get(match["verb"].lower(), "inception")]
-    values = relation_step(relation, nodes[0]), relation_step(relation, nodes[1])
-    return Verdict(values, "date", least=word in ("older", "before", "earlier than"))
+    relation = _OF_SCALE.get(word) or _OF_VERB.get((match["verb"] or "").lower(), "inception")
+    key: Literal["date", "number"] = "number" if relation in ("height", "length") else "date"
+    return Verdict(each(relation, (nodes[0], nodes[1])), key, least=word in ("older", "before", "earlier than"))
 
 
 def each(relation: str, nodes: tuple[Node, Node]) -> tuple[Node, Node]:

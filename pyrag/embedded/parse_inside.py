@@ -9,7 +9,8 @@ import re
 
 from pyrag.embedded.meaning import Node, Step
 from pyrag.embedded.parse_name import is_name, starts_name
-from pyrag.embedded.parse_phrase import PAST_PARTICIPLE, is_reduced, parse_phrase
+from pyrag.embedded.parse_phrase import is_reduced, parse_phrase
+from pyrag.embedded.parse_predicate import PAST_PARTICIPLE
 from pyrag.embedded.relations import RELATIONS
 from pyrag.embedded.wording import words
 

@@ -12,8 +12,10 @@ from functools import lru_cache
 from pyrag.embedded.meaning import Entity, Node, Step
 from pyrag.embedded.parse_name import is_name, read_name
 from pyrag.embedded.parse_predicate import (
+    AFTER_VERB,
     BE,
     LEMMAS,
+    PAST_PARTICIPLE,
     PREDICATE,
     PREPOSITION,
     PREPOSITIONS,
@@ -27,6 +29,14 @@ from pyrag.embedded.wording import WORK_KINDS, free_step, relation_step, words
 
 PLACE_KINDS = words(
     "country state city town village county province district region continent area place location nation island"
+)
+_NOT_PERSONS = (
+    PLACE_KINDS
+    | WORK_KINDS
+    | words(
+        "newspaper magazine company band team club university school ship building airline army organization"
+        " organisation stadium museum airport bridge river award language"
+    )
 )
 _NOUNS = "|".join(re.escape(noun) for noun in sorted([*BY_NOUN, *COMPOSED], key=len, reverse=True))
 _OF = re.compile(rf"(?:the |an? )?(?P<noun>{_NOUNS})(?: and (?:{_NOUNS}))? (?:of|for|behind) (?P<rest>.+)", re.DOTALL)
@@ -53,14 +63,8 @@ _PLACE_CLAUSE = re.compile(
     rf"{_TYPE},? (?P<how>where|when|(?:in|on|at|from|to|for|by|under) (?:which|whom)) (?P<clause>.+)", re.DOTALL
 )
 _WHOSE = re.compile(rf"{_TYPE},? whose (?P<clause>.+)", re.DOTALL)
-_AFTER_VERB = r"(?:by|in|for|as|on|at|to|from|of|with|after|under|during|into|around)"
-_INTRANSITIVE = r"(?:occurred|happened|appeared|arrived|travel+ed|started|ended|died|lived|existed|emerged|remained)"
-PAST_PARTICIPLE = (
-    rf"(?!{_INTRANSITIVE}\b)(?:[a-z]+ed|born|known|written|sung|won|made|built|led|held|set|shot|found|given|taken|drawn"
-    r"|spoken|sold|taught|chosen|driven|worn|run)"
-)
 _PARTICIPLE = re.compile(
-    rf"{_TYPE},? (?P<verb>(?:[a-z]+ly )?(?:{PAST_PARTICIPLE} {_AFTER_VERB}|considered|called|named)) (?P<rest>.+)",
+    rf"{_TYPE},? (?P<verb>(?:[a-z]+ly )?(?:{PAST_PARTICIPLE} {AFTER_VERB}|considered|called|named)) (?P<rest>.+)",
     re.DOTALL,
 )
 _FINITE = {  # participles that describe as a clause does, and their finite forms
@@ -125,7 +129,8 @@ def fits(relation: Relation | None, node: Node) -> bool:
     if relation is None or not isinstance(node, Step) or relation.domain == "any":
         return True
     if node.relation is None:
-        return relation.domain == "place" or node.variable.rpartition("_")[2] not in PLACE_KINDS
+        others = {"person": _NOT_PERSONS, "work": PLACE_KINDS, "place": frozenset[str]()}[relation.domain]
+        return node.variable.rpartition("_")[2] not in others
     wanted = {"person": {"person"}, "work": {"work", "thing"}, "place": {"place", "country"}}[relation.domain]
     return node.relation.answer_type in wanted
 
@@ -197,9 +202,13 @@ def _split(clause: str, depth: int, *, bare: bool = False) -> tuple[Node, str] |
     for at in range(1, len(words)):
         predicate = " ".join(words[at:])
         if words[at][:1].islower() and (PREDICATE.fullmatch(predicate) or (bare and re.fullmatch(BE, predicate))):
-            subject = parse_phrase(" ".join(words[:at]), strict=True, depth=depth)
+            text = " ".join(words[:at])
+            subject = parse_phrase(text, strict=True, depth=depth)
             if subject is not None:
                 return subject, predicate
+            loose = parse_phrase(text, depth=depth) if one_clause(text) else None  # the predicate tells where it ends
+            if isinstance(loose, Step):
+                return loose, predicate
     return None
 
 

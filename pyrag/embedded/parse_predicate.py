@@ -22,6 +22,12 @@ PREDICATE = re.compile(
     rf"|(?:holds|held) citizenship|{_VERB}{_ITS_OWN}(?: (?:out|up|away|off|part|back))?(?: {PREPOSITION})?)"
     rf"{_AT_THE_TIME}"
 )
+AFTER_VERB = r"(?:by|in|for|as|on|at|to|from|of|with|after|under|during|into|around)"
+_INTRANSITIVE = r"(?:occurred|happened|appeared|arrived|travel+ed|started|ended|died|lived|existed|emerged|remained)"
+PAST_PARTICIPLE = (
+    rf"(?!{_INTRANSITIVE}\b)(?:[a-z]+ed|born|known|written|sung|won|made|built|led|held|set|shot|found|given|taken|drawn"
+    r"|spoken|sold|taught|chosen|driven|worn|run)"
+)
 LEMMAS = {
     "died": "die", "lived": "live", "studied": "study", "worked": "work", "attended": "attend", "played": "play",
     "grew up": "grow up", "comes": "come", "came": "come", "belongs": "belong", "plays": "play", "works": "work",
@@ -63,7 +69,7 @@ def nested(clause: str) -> bool:
 
 _JOINS = re.compile(
     rf"(?:{PREPOSITION[3:-1]}|and|or|as|after|before|during|against|between|when|while|since|until|both|the|an?|his"
-    r"|her|its|their|le|la|de|von|van|der|du|del|el)\b"
+    rf"|her|its|their|le|la|de|von|van|der|du|del|el|{PAST_PARTICIPLE} {AFTER_VERB})\b"
 )
 
 
@@ -71,6 +77,9 @@ def one_clause(text: str) -> bool:
     """Whether nothing after the first name looks like the verb of another clause: "in Alpha | married Beta" does."""
     words = text.split(" ")
     return all(
-        not word[:1].islower() or not before[:1].isupper() or before[-1:] == "," or _JOINS.fullmatch(word)
-        for before, word in pairwise(words)
+        not word[:1].islower()
+        or not before[:1].isupper()
+        or before[-1:] == ","
+        or _JOINS.match(" ".join(words[at : at + 2])) is not None
+        for at, (before, word) in enumerate(pairwise(words), start=1)
     )

@@ -8,7 +8,7 @@ from functools import cache
 
 from pyrag.embedded.meaning import Chain, Meaning, Node, Step, Whole
 from pyrag.embedded.parse_inside import embed
-from pyrag.embedded.parse_phrase import fits, is_reduced, parse_phrase
+from pyrag.embedded.parse_phrase import fits, parse_phrase
 from pyrag.embedded.readings import insert, join_apart, split_clauses, split_trailing
 from pyrag.embedded.relations import RELATIONS, Relation
 from pyrag.embedded.wording import free_step, relation_step
@@ -85,12 +85,16 @@ def _hops(node: Node) -> int:
 
 
 def _by_lead(text: str) -> Step | None:
-    """ "Who is the father of X", "What is X's capital"."""
+    """ "Who is the father of X", "What is X's capital"; when and where only with a noun for a time or place."""
     match = _LEAD.fullmatch(text)
     node = parse_phrase(match["phrase"]) if match else None
-    if match and text[:4].lower() in ("when", "wher") and is_reduced(match["phrase"]):
-        return None  # "When was the clock built in Alpha": the verb is the question's own
-    return node if isinstance(node, Step) and (node.relation or _hops(node) > 1) else None
+    if not isinstance(node, Step) or (node.relation is None and _hops(node) == 1):
+        return None
+    wanted = _LEAD_TYPES.get(text.partition(" ")[0].lower())
+    return node if wanted is None or (node.relation and node.relation.answer_type in wanted) else None
+
+
+_LEAD_TYPES = {"when": ("date",), "where": ("place", "country", "organisation")}
 
 
 def _by_form(text: str) -> Step | None:
