@@ -11,6 +11,8 @@ from collections.abc import Callable
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from .program_idioms import idiom
+
 STRINGS = ("s0", "s1", "s2")
 LISTS = ("l0", "l1", "l2", "m0")
 PREAMBLE = (
@@ -160,6 +162,8 @@ class Maker:
     def statement(self, depth: int) -> list[str]:
         if depth > 0 and self.chance(30):
             return self.compound(depth)
+        if self.chance(12):
+            return idiom(self)
         kind = self.number(0, 15)
         if kind < 5:
             return [f"{self.pick(*STRINGS)} = {self.string(3)}"]

@@ -57,9 +57,7 @@ class Result:
 
 def visible(namespace: dict[str, Any]) -> dict[str, str]:
     hidden = {"__builtins__", "__annotations__", "print", *PRIMITIVES}
-    return {
-        k: repr(v) for k, v in namespace.items() if k not in hidden and not callable(v) and "generator" not in repr(v)
-    }
+    return {k: repr(v) for k, v in namespace.items() if k not in hidden and not callable(v) and " at 0x" not in repr(v)}
 
 
 def outcome_of(error: BaseException | None) -> tuple[str, str, list[tuple[int, str]]] | None:
