@@ -9,14 +9,15 @@ from __future__ import annotations
 import ast
 import builtins
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, NoReturn
 
 from . import dataflow, scheduler
 from .contract import Limits
-from .guards import Guards, guarded_namespace, print_function
+from .guards import Guards
+from .helpers import HELPERS
 from .policy import FILENAME, Refused, check_program, compile_module, compile_open
 from .tracebacks import program_frames
 from .transport import Execution
@@ -27,6 +28,7 @@ from .wire import WireError, decode, encode, encode_counted
 _FLUSH_BYTES = 16 * 1024
 _MESSAGE_CHARS = 2000
 _TRACEBACK_LINES = 20
+_HELPER_NAMES = frozenset(HELPERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +170,10 @@ class Session(ABC):
 _TAKES_MORE = frozenset({UnicodeDecodeError, UnicodeEncodeError, UnicodeTranslateError})
 
 
-def run_job(job: Job, session: Session, helpers: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
-    """Run the program and return its last message. `session.finish` may cut this short."""
+def run_job(job: Job, session: Session, guards: Guards) -> dict[str, Any]:
+    """Run the program and return its last message. `session.finish` may cut this short. `guards` are new ones."""
     try:
-        plan = _planned(job, helpers)
+        plan = _planned(job)
     except Refused as refused:
         return session.end("blocked", error=session.plain_error("Refused", refused.message, refused.line))
     except SyntaxError as error:
@@ -179,14 +181,14 @@ def run_job(job: Job, session: Session, helpers: Mapping[str, Callable[..., Any]
             message = f"{error.msg}: split the expression over several statements"
             return session.end("blocked", error=session.plain_error("Refused", message, error.lineno))
         return session.end("error", error=session.plain_error(type(error).__name__, str(error.msg), error.lineno))
-    return _executed(job, session, plan, helpers)
+    return _executed(job, session, plan, guards)
 
 
-def _planned(job: Job, helpers: Mapping[str, Callable[..., Any]]) -> Plan:
+def _planned(job: Job) -> Plan:
     try:
         tree = _parsed(job)
         compile(tree, FILENAME, "exec", dont_inherit=True)  # for the errors that Python finds in the whole program
-        return dataflow.plan(tree, frozenset(job.primitives), frozenset(helpers))
+        return dataflow.plan(tree, frozenset(job.primitives), _HELPER_NAMES)
     except (RecursionError, MemoryError):
         raise Refused("nested too deeply: split the expression over several statements") from None
 
@@ -211,8 +213,8 @@ def _syntax(source: str) -> ast.Module:
         raise SyntaxError(str(error)) from None
 
 
-def _executed(job: Job, session: Session, plan: Plan, helpers: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
-    namespace = guarded_namespace(session, helpers) if job.policy else _open_namespace(session)
+def _executed(job: Job, session: Session, plan: Plan, guards: Guards) -> dict[str, Any]:
+    namespace = guards.namespace(session) if job.policy else guards.open_namespace(session)
     own = {*namespace, *job.primitives}
 
     def compile_unit(tree: ast.Module) -> CodeType:
@@ -234,13 +236,6 @@ def _executed(job: Job, session: Session, plan: Plan, helpers: Mapping[str, Call
         most_calls=job.limits.calls,
     )
     return _reported(job, session, execution, {name: namespace[name] for name in namespace if name not in own})
-
-
-def _open_namespace(session: Session) -> dict[str, Any]:
-    """Plain Python, for the worker that trusts its kernel wall alone."""
-    namespace: dict[str, Any] = {"__builtins__": builtins, "__name__": "__main__", "_caught_": Guards(session).caught}
-    namespace["print"] = print_function(namespace)
-    return namespace
 
 
 # Reports
@@ -327,15 +322,6 @@ def _source_line(source: str, line: int | None) -> str:
     return text[:200].rstrip("\r").encode("utf-8", "backslashreplace").decode()
 
 
-def offered_helpers() -> Mapping[str, Callable[..., Any]]:
-    """The helpers that programs are offered, where there are any."""
-    try:
-        from .helpers import HELPERS
-    except ImportError:
-        return {}
-    return HELPERS
-
-
 _WARM_UP = """
 import re, math, json
 docs = ask("warm", n=2)
@@ -377,10 +363,10 @@ class _Rehearsal(Session):
         raise Finished
 
 
-def rehearse(helpers: Mapping[str, Callable[..., Any]], times: int) -> None:
+def rehearse(times: int) -> None:
     """Run a program that takes the usual paths, so that what is forked has its caches warm and its code specialised."""
     for _ in range(times):
         job = Job(_WARM_UP, ("ask",), Limits())
-        message = run_job(job, _Rehearsal(job), helpers)
+        message = run_job(job, _Rehearsal(job), Guards())
         if message["status"] != "ok":
             raise RuntimeError(f"the rehearsal failed: {message['error']}")

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any, NoReturn, Protocol
 
+from .helpers import HELPERS
 from .offered import (
     CLOCK_ATTRIBUTES,
     FORMAT_ATTRIBUTES,
@@ -47,31 +48,6 @@ def program_line() -> int | None:
     return None if frame is None else frame.f_lineno
 
 
-def guarded_namespace(host: Host, helpers: Mapping[str, Callable[..., Any]] | None = None) -> dict[str, Any]:
-    """A fresh global namespace. Everything a program may call is in its `__builtins__`; its own names join later."""
-    guards = Guards(host)
-    offered = {
-        **{name: guards.stub(name) for name in SOFT_NAMES},
-        **OFFERED_BUILTINS,
-        "getattr": guards.getattr,
-        "hasattr": guards.hasattr,
-        **(helpers or {}),
-        "__build_class__": builtins.__build_class__,
-        "__import__": _loaded,
-    }
-    namespace = {
-        "__builtins__": offered,
-        "__name__": "program",
-        "__metaclass__": guards.metaclass,
-        "_getattr_": guards.attribute,
-        "_write_": guards.write,
-        "_caught_": guards.caught,
-        "_import_": guards.import_,
-    }
-    offered["print"] = print_function(namespace)
-    return namespace
-
-
 def _loaded(name: str, *_: Any) -> Any:
     """For C code that imports on a program's behalf; no program can spell `__import__`."""
     if name not in _IMPORTED_BY_C or name not in sys.modules:
@@ -91,13 +67,45 @@ def print_function(namespace: dict[str, Any]) -> Callable[..., None]:
 
 
 class Guards:
-    """The guard functions of one program."""
+    """The guard functions of one program. They can be made before there is a program: that is most of the work."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    _host: Host
+
+    def __init__(self) -> None:
         self._own_classes: set[type] = set()
         self._formatter = _Formatter(self.getattr)
         self._facades = {name: facade(name, self._refuse) for name in OFFERED_MODULES}
+        self._offered = {
+            **{name: self.stub(name) for name in SOFT_NAMES},
+            **OFFERED_BUILTINS,
+            "getattr": self.getattr,
+            "hasattr": self.hasattr,
+            **HELPERS,
+            "__build_class__": builtins.__build_class__,
+            "__import__": _loaded,
+        }
+
+    def namespace(self, host: Host) -> dict[str, Any]:
+        """The program's globals. What it may call is in their `__builtins__`; its own names join later."""
+        self._host = host
+        namespace = {
+            "__builtins__": self._offered,
+            "__name__": "program",
+            "__metaclass__": self.metaclass,
+            "_getattr_": self.attribute,
+            "_write_": self.write,
+            "_caught_": self.caught,
+            "_import_": self.import_,
+        }
+        self._offered["print"] = print_function(namespace)
+        return namespace
+
+    def open_namespace(self, host: Host) -> dict[str, Any]:
+        """Plain Python, for the worker that trusts its kernel wall alone."""
+        self._host = host
+        namespace: dict[str, Any] = {"__builtins__": builtins, "__name__": "__main__", "_caught_": self.caught}
+        namespace["print"] = print_function(namespace)
+        return namespace
 
     def _refuse(self, message: str) -> NoReturn:
         self._host.refuse(message, program_line())

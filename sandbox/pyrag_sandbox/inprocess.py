@@ -15,7 +15,8 @@ from typing import Any, NoReturn
 
 from .contract import Limits, Outcome, Primitive
 from .conversation import Conversation
-from .execution import Finished, Job, Session, offered_helpers, run_job
+from .execution import Finished, Job, Session, run_job
+from .guards import Guards
 from .wire import pack_frame, unpack_body
 
 _HEADER_BYTES = 4
@@ -100,7 +101,7 @@ class _ThreadPeer:
     def _run(self) -> None:
         try:
             session = _ThreadSession(self._job, self)
-            session.finish(run_job(self._job, session, offered_helpers()))
+            session.finish(run_job(self._job, session, Guards()))
         except Finished:
             return
         finally:

@@ -14,10 +14,10 @@ import resource
 import signal
 import struct
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 _PR_GET_SECCOMP, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 21, 22, 2
@@ -69,8 +69,7 @@ _MACHINES = {"x86_64": (0xC000003E, _X86_64), "aarch64": (0xC00000B7, _AARCH64)}
 MEMORY_LIMIT = sys.platform == "linux"  # elsewhere the host watches
 
 
-@dataclass(frozen=True, slots=True)
-class Wall:
+class Wall(NamedTuple):
     """What a worker locks itself with: its limits, and whether with the kernel's filter."""
 
     memory_mb: float  # beside what the worker begins with
@@ -87,10 +86,15 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _prctl(option: int, *args: int | ctypes.Array[ctypes.c_char] | ctypes.Structure) -> int:
-    libc = _libc()
-    padded = [ctypes.c_ulong(a) if isinstance(a, int) else ctypes.byref(a) for a in (*args, 0, 0, 0, 0)[:4]]
-    return int(libc.prctl(option, *padded))
+@cache
+def _prctl_function() -> Callable[..., int]:
+    prctl = ctypes.CDLL(None, use_errno=True).prctl  # a function of its own, so that its types are nobody else's
+    prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
+    return prctl
+
+
+def _prctl(option: int, first: int = 0, second: int = 0) -> int:
+    return _prctl_function()(option, first, second, 0, 0)
 
 
 # The filter
@@ -160,7 +164,7 @@ def prepare() -> None:
 
 
 def _install_filter() -> None:
-    if _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, _filter_program()) != 0:
+    if _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(_filter_program())) != 0:
         raise LockError(ctypes.get_errno(), "seccomp refused the filter")
 
 
@@ -249,8 +253,7 @@ def seccomp_available() -> bool:
     """Whether the kernel knows seccomp filters: a null filter is refused with EFAULT, unlike with ENOSYS or EINVAL."""
     if _prctl(_PR_GET_SECCOMP) < 0:
         return False
-    libc = _libc()
-    libc.prctl(_PR_SET_SECCOMP, ctypes.c_ulong(_SECCOMP_MODE_FILTER), None, ctypes.c_ulong(0), ctypes.c_ulong(0))
+    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, 0)
     return ctypes.get_errno() == 14  # EFAULT
 
 

@@ -6,12 +6,12 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from . import kernel
 from .contract import Limits
 from .execution import Job, Session, run_job
+from .guards import Guards
 from .wire import EXIT_MEMORY, HEADER, WireError, pack_frame, unpack_body
 
 EXIT_BROKEN = 78
@@ -79,17 +79,18 @@ class Reader:
         self._data = b"".join(parts)
 
 
-def serve(fd: int, wall: kernel.Wall, base_memory: int, helpers: Mapping[str, Callable[..., Any]]) -> NoReturn:
-    """Run the one job that arrives on `fd`. The lock is put on while nobody waits for it."""
+def serve(fd: int, parent: int, wall: tuple[float, float, bool], *, base_memory: int, guards: Guards) -> NoReturn:
+    """Run the one job that arrives on `fd`, behind the `kernel.Wall`, which is put up while nobody waits for it."""
     try:
-        refusal = _lock(wall, base_memory)
+        kernel.die_with_parent(parent)
+        refusal = _lock(kernel.Wall(*wall), base_memory)
         reader = Reader(fd)
         job = _take_job(reader)
         session = PipeSession(job, fd, reader)
         if refusal:
             session.send_frame({"op": "broken", "message": refusal})
             os.kill(os.getpid(), signal.SIGKILL)  # a signal that no locked worker can send: the host believes no other
-        session.finish(run_job(job, session, helpers))
+        session.finish(run_job(job, session, guards))
     except MemoryError:
         write_all(fd, _OUT_OF_MEMORY)
         os._exit(EXIT_MEMORY)

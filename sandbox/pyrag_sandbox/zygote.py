@@ -12,7 +12,9 @@ its control socket closes, and its children end with it. Everything it is told a
 
 from __future__ import annotations
 
+import _socket  # what it does in few steps, `socket` does in many, and each page they touch counts for a worker
 import contextlib
+import functools
 import gc
 import json
 import os
@@ -22,17 +24,23 @@ import socket
 import struct
 import sys
 import warnings
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from pyrag_sandbox.guards import Guards
 
 _REHEARSALS = 4  # what specialises the code of the interpreter's hot paths, at some 5 ms each
-_SPARE_NAMES = 4000  # room in the table of interned strings: else each worker grows it anew, 0.4 MB of copy-on-write
+_SPARE_NAMES = 4000
+_FILLED_HOLES = 300  # of each size
+_filling: list[bytes] = []
 _GC_THRESHOLD = (20_000, 20, 20)  # most programs end before the collector would run
 REQUEST = struct.Struct("<4sIdd?")
 REPORT = struct.Struct("<4sIid")
+_FD = struct.Struct("i")
 
 
-def _warm_up() -> Mapping[str, Callable[..., Any]]:
+def _warm_up() -> Guards:
     """Import and use once whatever would otherwise be imported in a locked worker, where files do not open."""
     import codecs
     import copy  # noqa: F401 - imported by methods of Counter
@@ -59,20 +67,30 @@ def _warm_up() -> Mapping[str, Callable[..., Any]]:
         codecs.lookup(encoding)
     with contextlib.suppress(ImportError):  # 3.12 and later
         import _pylong  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
-    from pyrag_sandbox.execution import offered_helpers, rehearse
+    from pyrag_sandbox.execution import rehearse
+    from pyrag_sandbox.guards import Guards
 
-    helpers = offered_helpers()
-    rehearse(helpers, times=_REHEARSALS)
+    rehearse(times=_REHEARSALS)
+    return Guards()
+
+
+def _settle_memory() -> None:
+    """Have workers write to few pages, as each that they write to is copied.
+
+    A full table of interned strings would be grown by every worker anew (0.4 MB), and new objects would go to holes
+    all over the memory; with the holes filled they lie side by side in fresh pages.
+    """
     spare = [sys.intern(f"spare {number}") for number in range(_SPARE_NAMES)]
     del spare
-    return helpers
+    gc.collect()
+    sizes = range(48, 513, 16)  # of the allocator's blocks; the smallest that bytes fit in is the first
+    _filling.extend(bytes(size - sys.getsizeof(b"")) for size in sizes for _ in range(_FILLED_HOLES))
 
 
 class Zygote:
-    def __init__(self, control: socket.socket, helpers: Mapping[str, Callable[..., Any]], base_memory: int) -> None:
+    def __init__(self, control: socket.socket, serve: Callable[..., NoReturn]) -> None:
         self._control = control
-        self._helpers = helpers
-        self._base_memory = base_memory
+        self._serve = serve
         self._children: set[int] = set()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
@@ -106,24 +124,19 @@ class Zygote:
             os.kill(pid, signal.SIGKILL)
 
     def _fork(self, *wall: Any) -> None:
-        ours, theirs = socket.socketpair()
+        ours, theirs = _socket.socketpair()
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:
-            self._become_worker(theirs.fileno(), parent, wall)
+            signal.set_wakeup_fd(-1)
+            os.dup2(theirs.fileno(), 3)
+            os.closerange(4, 1024)
+            self._serve(3, parent, wall)
         self._children.add(pid)
-        socket.send_fds(self._control, [REPORT.pack(b"made", pid, 0, 0.0)], [ours.fileno()])
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, _FD.pack(ours.fileno()))]
+        self._control.sendmsg([REPORT.pack(b"made", pid, 0, 0.0)], rights)
         ours.close()
         theirs.close()
-
-    def _become_worker(self, fd: int, parent: int, wall: tuple[Any, ...]) -> None:
-        from pyrag_sandbox import kernel, worker
-
-        signal.set_wakeup_fd(-1)
-        kernel.die_with_parent(parent)
-        os.dup2(fd, 3)
-        os.closerange(4, 1024)
-        worker.serve(3, kernel.Wall(*wall), self._base_memory, self._helpers)
 
     def _reap(self) -> None:
         while self._children:
@@ -141,21 +154,21 @@ def main() -> None:
     os.close(given)
     sys.path += json.loads(sys.argv[2])
     try:
-        helpers = _warm_up()
-        from pyrag_sandbox import kernel, worker  # noqa: F401 - imported here, used in the fork
+        guards = _warm_up()
+        from pyrag_sandbox import kernel, worker
 
         kernel.prepare()
         sys.meta_path.clear()  # nothing is imported from here on: a lookup that fails would tell paths
-        gc.collect()
+        _settle_memory()
         gc.freeze()
         gc.set_threshold(*_GC_THRESHOLD)
-        base_memory = kernel.address_space()
+        serve = functools.partial(worker.serve, base_memory=kernel.address_space(), guards=guards)
     except BaseException as error:  # told to the host; there is no other way to be heard
         reason = f"{type(error).__name__}: {error}".encode()[:1000]
         control.sendall(REPORT.pack(b"fail", len(reason), 0, 0.0) + reason)
         return
     try:
-        Zygote(control, helpers, base_memory).run()
+        Zygote(control, serve).run()
     except OSError:
         return  # the host has gone in the middle of a report
 
