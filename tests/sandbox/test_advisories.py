@@ -48,9 +48,10 @@ async def test_cve_2025_22153_except_star(run: Any) -> None:
     await assert_blocked(run, "class G(ExceptionGroup):\n    def split(self, *a): return ()")
 
 
-async def test_8_3_positional_only_parameter_shadows_a_guard(run: Any) -> None:
+async def test_cve_2026_55830_a_positional_only_parameter_shadows_a_guard(run: Any) -> None:
     await assert_blocked(run, "def f(_getattr_, /): return 'x'.format")
     await assert_blocked(run, "f = lambda _write_, /: 1")
+    await assert_blocked(run, "def f(_print_=len, /, *a): print(1)")
 
 
 async def test_cve_2026_76825_string_formatter_from_any_route(run: Any) -> None:
