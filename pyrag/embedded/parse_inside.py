@@ -99,13 +99,16 @@ def _describes(phrase: str, before: list[str], after: list[str]) -> bool:
 
 
 def _closed(phrase: str, words: list[str], at: int, end: int, strict: bool) -> bool:
-    """Whether the end is certain: the question's, or a clause's before the question's own verb."""
+    """Whether the end is certain: the question's, a clause's before the question's own verb or between commas."""
     before = words[at - 1].lower() if at else ""
     if end == len(words):
         return not strict or _ends_in_noun(words, before)
+    if _BETWEEN_COMMAS.fullmatch(phrase):
+        return True
     return words[end] in _FINITE and before not in _AUXILIARY and _CLAUSE.match(phrase) is not None
 
 
+_BETWEEN_COMMAS = re.compile(r"[^,]+, (?:who|which|whose) [^,]+,")
 _CLAUSE = re.compile(r"(?:the|that|an?) (?:[\w.'-]+ ){1,5}?(?:(?:who|that|which) (?!the |an? )[a-z]|with )")
 
 

@@ -105,6 +105,41 @@ CHAINS = {
         "Who is the spouse of Ada Quill?",
         "Who is the mother of the spouse of Ada Quill?",
     ),
+    "Which league plays in the country with the lowest average temperature?": (
+        "Which country has the lowest average temperature?",
+        "Which league plays in the country with the lowest average temperature?",
+    ),
+    "What position did the winner of the 1998 Kell Cup play?": (
+        "Who is the winner of the 1998 Kell Cup?",
+        "What position did the winner of the 1998 Kell Cup play?",
+    ),
+    "Who mixed the album partially produced by a Norland drummer born in Ashton?": (
+        "Which Norland drummer was born in Ashton?",
+        "Which album was partially produced by the Norland drummer born in Ashton?",
+        "Who mixed the album partially produced by the Norland drummer born in Ashton?",
+    ),
+    "What show does a retired Kell Foxes goalkeeper, who missed the 1998 cup due to a broken leg, host?": (
+        "Which retired Kell Foxes goalkeeper missed the 1998 cup due to a broken leg?",
+        "What show does the retired Kell Foxes goalkeeper that missed the 1998 cup due to a broken leg host?",
+    ),
+    "When was the singer born who is known for her husky voice and whose third album is Copper Moon?": (
+        "Which singer is known for her husky voice and whose third album is Copper Moon?",
+        "When was the singer that is known for her husky voice and whose third album is Copper Moon born?",
+    ),
+    "There is a country where steam trams were built. Who led the group that conquered this country?": (
+        "In which country were steam trams built?",
+        "Which group conquered the country where steam trams were built?",
+        "Who led the group that conquered the country where steam trams were built?",
+    ),
+    "Besides the continent of the river which the Kell turns into, where did Norland fight?": (
+        "Which river did the Kell turn into?",
+        "On which continent is the river the Kell turns into?",
+        "Besides the continent of the river the Kell turns into, where did Norland fight?",
+    ),
+    "When was the tower clock built in the city where Ada Quill died?": (
+        "In which city did Ada Quill die?",
+        "When was the tower clock built in the city where Ada Quill died?",
+    ),
     "In which country was the inventor of the telephone born?": (
         "Who invented the telephone?",
         "In which country was the inventor of the telephone born?",
@@ -139,6 +174,9 @@ FACTS = {
     "During which years was Bo Lind active?": "from 1921 to 1944",
     "When was Ashton Bridge founded?": "1890",
     "When was Kell Bridge founded?": "the 1870s",
+    "How long is Ashton Bridge?": "120 metres",
+    "How long is Kell Bridge?": "350 metres",
+    "When was Tin Sun released?": "12 June 1929",
     "What genre is Copper Moon?": "drama and satire",
     "What genre is Tin Sun?": "satire, romance",
 }
@@ -172,6 +210,8 @@ ANSWERS = {
     "When were Ada Quill and Bo Lind both active?": "1921–1938",
     "Which city has a larger population, Ashton or Kellby?": "Ashton",
     "Which is older, Ashton Bridge or Kell Bridge?": "Kell Bridge",
+    "Which came first, the release of Tin Sun or the birth of Bo Lind?": "Tin Sun",
+    "Is Ashton Bridge longer than Kell Bridge?": "no",
 }
 
 
