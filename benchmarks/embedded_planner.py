@@ -1,31 +1,41 @@
-"""How well the embedded planner reads training questions, without retrieval or reader.
+"""How well the embedded planner reads training questions, by itself and with retrieval and reader.
 
-    python -m benchmarks.embedded_planner --data DIR
+    python -m benchmarks.embedded_planner --data DIR [--half held] [--end-to-end pyrag]
 
-`DIR` holds the data sets' folders with `train_questions.jsonl.gz`. Two figures for 2Wiki: `parsed`, the share of
-questions whose relations are those of the gold triples; `oracle`, the share whose program gives the gold answer where
-`answer` is read off the gold triples. For MuSiQue: the share of questions that got as many sub-queries as the gold
-decomposition has, and `oracle` as above with the gold sub-answers, matched by word overlap.
+`DIR` holds the data sets' folders with `train_questions.jsonl.gz`; the half to fit rules on and the half to judge them
+by are told apart by a hash of the question's id. Counts of questions, 2Wiki: `parsed`, whose relations are those of the
+gold triples; `oracle`, whose program gives the gold answer where `answer` is read off the gold triples. MuSiQue:
+`hops`, with as many sub-queries as the gold decomposition; `shape`, with as many branches; `oracle` as above with the
+gold sub-answers, matched by word overlap. HotpotQA: `planned`, taken apart; `shape`, read as a comparison if and only
+if it is one. SQuAD: `whole`, left whole. With `--end-to-end`, exact match and F1 of the embedded engine over the
+training corpus.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gzip
+import hashlib
 import json
 import re
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
+from pyrag import PyRAG
 from pyrag.embedded.meaning import Chain, Choice, Entity, Meaning, Node, Step, Whole
 from pyrag.embedded.planner import parse
 from pyrag.embedded.relations import RELATIONS
 from pyrag.embedded.write_program import sub_queries, write_program
+from pyrag.evaluation.metrics import score_text, script_of
 from pyrag.retrieval.bm25 import index_of
+from pyrag.retrieval.index import update_index
 from pyrag.trace import Passage
 from pyrag_sandbox.helpers import HELPERS, is_known, parse_date
 
@@ -43,6 +53,12 @@ _ASKED = [(relation.name, re.compile(re.escape(relation.question).replace(r"\{x\
 def load(path: Path) -> list[Question]:
     with gzip.open(path, "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in file]
+
+
+def in_half(question: Question, half: str) -> bool:
+    """Whether a question is in the half that rules are fitted on ("fit") or in the one that judges them ("held")."""
+    even = int(hashlib.sha256(question["id"].encode()).hexdigest(), 16) % 2 == 0
+    return half == "all" or even == (half == "fit")
 
 
 def plain(text: str) -> str:
@@ -84,6 +100,16 @@ def names(node: Node) -> Iterator[str]:
 def parsed_right(question: Question, meaning: Meaning) -> bool:
     found = Counter(name for node in nodes(meaning) for name in relations(node))
     return found == Counter(alike(relation) for _, relation, _ in question["evidences"])
+
+
+def branches(meaning: Meaning) -> int:
+    """How many steps need no other step's answer."""
+
+    def first(node: Node) -> set[Step]:
+        below = [first(arg) for arg in node.args if isinstance(arg, Step)] if isinstance(node, Step) else []
+        return set().union(*below) if below else {node} if isinstance(node, Step) else set()
+
+    return len(set().union(*(first(node) for node in nodes(meaning)))) or 1
 
 
 def triple_oracle(question: Question) -> Callable[..., str]:
@@ -183,12 +209,12 @@ def report(
         meaning = parse(question["question"])
         source = write_program(question["question"], meaning)
         marks = score(question, meaning)
-        kind = totals.setdefault(question["type"], Counter())
+        kind = totals.setdefault(question.get("type", "single"), Counter())
         kind.update({"n": 1, **{mark: int(good) for mark, good in marks.items()}})
         if not all(marks.values()) and shown < show:
             shown += 1
             print(
-                f"  {question['type']}: {question['question']}\n   "
+                f"  {question.get('type', 'single')}: {question['question']}\n   "
                 f" {sub_queries(question['question'], meaning)}\n{source}"
             )
     took = (time.perf_counter() - started) / max(len(questions), 1)
@@ -208,19 +234,66 @@ def score_steps(question: Question, meaning: Meaning) -> dict[str, bool]:
     return {
         "planned": hops > 1,
         "hops": hops == len(question["decomposition"]),
+        "shape": branches(meaning) == sum("#" not in step["question"] for step in question["decomposition"]),
         "oracle": hops > 1 and right(question, found),
     }
 
 
 def score_shape(question: Question, meaning: Meaning) -> dict[str, bool]:
-    return {"planned": not isinstance(meaning, Whole)}
+    compared = not isinstance(meaning, Chain | Whole)
+    return {
+        "planned": not isinstance(meaning, Whole),
+        "shape": not isinstance(meaning, Whole) and compared == (question["type"] == "comparison"),
+    }
+
+
+def score_single(question: Question, meaning: Meaning) -> dict[str, bool]:
+    return {"whole": isinstance(meaning, Whole)}
+
+
+async def end_to_end(questions: list[Question], corpus: Path, method: str, name: str) -> None:
+    """Prints exact match and F1 by type, BM25 over the corpus."""
+    scores: dict[str, list[tuple[float, float]]] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        update_index([corpus], Path(scratch) / "index")
+        async with PyRAG("embedded", retriever=Path(scratch) / "index", method=method) as rag:
+            position = 0
+            async for trace in rag.aask_many(question["question"] for question in questions):
+                question, position = questions[position], position + 1
+                text = trace.answer.text if trace.answer.known else ""
+                em, f1 = score_text(text, question["answers"], script_of(name))[:2]
+                scores.setdefault(question.get("type", "single"), []).append((em, f1))
+    scores = {**dict(sorted(scores.items())), "all": [pair for pairs in scores.values() for pair in pairs]}
+    for kind, pairs in scores.items():
+        em, f1 = (100 * fmean(column) for column in zip(*pairs, strict=True))
+        print(f"  {method}, {kind:20} n {len(pairs)}  EM {em:.1f}  F1 {f1:.1f}")
 
 
 ORACLES: dict[str, Callable[[Question], Callable[..., str]]] = {
     "2wikimultihopqa": triple_oracle,
     "musique": step_oracle,
 }
-SCORES = {"2wikimultihopqa": score_triples, "musique": score_steps, "hotpotqa": score_shape}
+SCORES = {
+    "2wikimultihopqa": score_triples,
+    "musique": score_steps,
+    "hotpotqa": score_shape,
+    "squad": score_single,
+}
+
+
+def report_set(name: str, folder: Path, options: argparse.Namespace) -> None:
+    questions = [one for one in load(folder / "train_questions.jsonl.gz") if one["answers"]]
+    questions = [one for one in questions if in_half(one, options.half)]
+    report(name, questions, SCORES[name], options.show)
+    corpus = folder / "train_corpus.jsonl.gz"
+    if name in ORACLES and corpus.exists():
+        recall = Recall(corpus)
+        for question in questions:
+            source = write_program(question["question"], parse(question["question"]))
+            recall.add(question, source, ORACLES[name](question))
+        print(recall)
+    if options.end_to_end and corpus.exists():
+        asyncio.run(end_to_end(questions[: options.limit], corpus, options.end_to_end, name))
 
 
 def main() -> int:
@@ -228,21 +301,18 @@ def main() -> int:
     arguments.add_argument("--data", type=Path, required=True)
     arguments.add_argument("--show", type=int, default=0, metavar="N", help="print the first N questions gone wrong")
     arguments.add_argument("--only", choices=SCORES)
+    arguments.add_argument("--half", choices=("fit", "held", "all"), default="all", help="default: all")
+    arguments.add_argument("--end-to-end", metavar="METHOD", help="also answer the questions, by pyrag, opera, …")
+    arguments.add_argument("--limit", type=int, default=200, metavar="N", help="of them at most N a set (default 200)")
     options = arguments.parse_args()
-    for name, score in SCORES.items():
-        path = options.data / name / "train_questions.jsonl.gz"
-        if options.only in (None, name) and path.exists():
-            questions = load(path)
-            report(name, questions, score, options.show)
-            corpus = path.with_name("train_corpus.jsonl.gz")
-            if name in ORACLES and corpus.exists():
-                recall = Recall(corpus)
-                for question in questions:
-                    source = write_program(question["question"], parse(question["question"]))
-                    recall.add(question, source, ORACLES[name](question))
-                print(recall)
-        elif options.only in (None, name):
-            print(f"{name}: not run, {path} does not exist")
+    for name in SCORES:
+        folder = options.data / name
+        if options.only not in (None, name):
+            continue
+        if (folder / "train_questions.jsonl.gz").exists():
+            report_set(name, folder, options)
+        else:
+            print(f"{name}: not run, {folder / 'train_questions.jsonl.gz'} does not exist")
     return 0
 
 
