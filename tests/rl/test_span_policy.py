@@ -120,6 +120,8 @@ def test_a_run_learns_and_gives_a_reader(tmp_path: Path) -> None:
     assert said[-1] == f"trained: ask with pyrag ask --llm embedded:{tmp_path / 'run' / 'reader'}"
     told = json.loads((tmp_path / "run" / "evaluation.json").read_text())
     assert (told["after"]["rows"], set(told)) == (16, {"before", "after", "gain"})
+    assert told["gain"]["reward"] == pytest.approx(told["after"]["reward"] - told["before"]["reward"])
+    assert (tmp_path / "run" / "start" / "reader.int8.onnx").is_file()  # what was measured before: where it began
     engines = open_engines(Settings(llm=f"embedded:{tmp_path / 'run' / 'reader'}"))
     assert engines.agents.answerer.read("Who said it?", [one.passage() for one in row(1).documents or ()])
 

@@ -29,5 +29,5 @@ def test_rows_say_whether_their_passages_suffice() -> None:
 
 def test_the_embedded_model_has_a_config_of_its_own() -> None:
     config = load_config("answer", model="embedded")
-    assert (config.model, config.learning_rate, config.f1_weight, config.em_weight) == ("embedded", 1e-5, 0.7, 0.3)
+    assert (config.model, config.learning_rate, config.f1_weight, config.em_weight) == ("embedded", 5e-5, 0.7, 0.3)
     assert load_config("answer").learning_rate == 1e-6

@@ -1,8 +1,9 @@
 """Rows for the span policy: `python -m pyrag_rl.span_policy.rows --data DIR --out DIR` writes train and eval Parquet.
 
-The questions are those of the reader's own training (`pyrag_rl.reader`, same seed, same folders) and the ones it held
-out, which are the ones to evaluate on. Each comes with BM25's first passages; a share of them without the passage that
-answers, so that "unknown" is learnt too. `pyrag train data analysis` makes rows of the same kind from any data set.
+The questions are sub-questions of `pyrag_rl.reader`'s second stage (same seed, same folders), to be learnt by reward
+from the reader that its first stage left, which never saw them; and those that it held out, to evaluate on. Each comes
+with BM25's first passages; a share of them without the passage that answers, so that "unknown" is learnt too. `pyrag
+train data analysis` makes rows of the same kind from any data set.
 """
 
 # ruff: noqa: S311, T201  seeds must repeat; what was written is said
@@ -11,21 +12,18 @@ from __future__ import annotations
 
 import argparse
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
 
-from pyrag_rl.reader import hops, squad
+from pyrag_rl.reader import hops
 from pyrag_rl.reader.hops import Held
 from pyrag_rl.reader.layout import Text
 from pyrag_rl.reader.search import Bm25
 from pyrag_rl.rows import Document, RowWriter, TrainRow
 
-T = TypeVar("T")
-
 PASSAGES = 5
 WITHOUT = 0.25  # share of the questions whose passage is taken away
-_SOURCES = {"2wiki": "2wikimultihopqa", "squad": "squad"}
+_SOURCES = {"2wiki": "2wikimultihopqa"}
 
 
 def rows(asked: Iterable[Held], index: Bm25, rng: random.Random) -> Iterator[TrainRow]:
@@ -59,33 +57,20 @@ def _other(text: Text, each: Held) -> bool:
 
 
 def write(data: Path, out: Path, *, seed: int, train: int, evaluate: int) -> tuple[int, int]:
-    """Half of each file from SQuAD, half from sub-questions; returns how many rows there are."""
+    """Returns how many rows there are in each file."""
     rng = random.Random(seed)
-    multi, single = hops.load(data, 0), squad.load(data / "squad", 0)  # the seed of the reader's own partition
-    many = Bm25(text for each in multi.texts.values() for text in each.values())
-    one = Bm25(text for texts in single.articles.values() for text in texts)
+    multi = hops.load(data, 0)  # the seed of the reader's own partition
+    index = Bm25(text for each in multi.texts.values() for text in each.values())
     learnt = [
         Held("hop", hop.question, (hop.answer,), hop.text) for hop in multi.train if hop.span and "+" not in hop.text.id
     ]
     counts = []
-    for name, size, hop_asked, squad_asked in (
-        ("train", train, learnt, single.train),
-        ("eval", evaluate, multi.held_out, single.held_out),
-    ):
-        squad_rows = rows(
-            (Held("squad", a.question, a.answers, a.text) for a in _some(squad_asked, size // 2, rng)), one, rng
-        )
-        made = [*rows(_some(hop_asked, size // 2, rng), many, rng), *squad_rows]
-        rng.shuffle(made)
+    for name, size, asked in (("train", train, learnt), ("eval", evaluate, list(multi.held_out))):
         with RowWriter(out / f"{name}.parquet") as writer:
-            for row in made:
+            for row in rows(rng.sample(asked, min(size, len(asked))), index, rng):
                 writer.add(row)
-        counts.append(len(made))
+        counts.append(writer.count)
     return counts[0], counts[1]
-
-
-def _some(items: Sequence[T], count: int, rng: random.Random) -> list[T]:
-    return rng.sample(list(items), min(count, len(items)))
 
 
 def main() -> None:
@@ -93,7 +78,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with the data sets")
     parser.add_argument("--out", type=Path, required=True, help="folder for train.parquet and eval.parquet")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--train", type=int, default=2000, help="rows to train on, at most")
+    parser.add_argument("--train", type=int, default=1600, help="rows to train on, at most")
     parser.add_argument("--eval", type=int, default=400, help="rows to evaluate on, at most")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)

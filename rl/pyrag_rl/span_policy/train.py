@@ -53,7 +53,7 @@ def run(config: TrainConfig, console: Console = print) -> RunFolder:
     trainer = Trainer(config, folder, console)
     if not trainer.finished():
         trainer.train()
-        trainer.export()
+        _export(folder.path / "weights.pt", folder.path / READER)
     trainer.report()
     return folder
 
@@ -210,40 +210,41 @@ class Trainer:
         self.done = state["done"]
         self._say(f"goes on after step {self.done} of {self.steps}")
 
-    def export(self) -> None:
-        """The result as the engine wants it. The calibration stays as it was: the policy had its threshold."""
-        import torch
-
-        from pyrag_rl.reader.export import reader
-        from pyrag_rl.reader.model import shape_of
-
-        target = self.folder.path / READER
-        made = target.with_suffix(".new")
-        shutil.rmtree(made, ignore_errors=True)
-        made.mkdir()
-        weights = self.folder.path / "weights.pt"
-        reader(weights, made, shape_of(torch.load(weights)))
-        (made / "reader.fp32.onnx").unlink()
-        for name in ("tokenizer.json", "calibration.json"):
-            shutil.copy(MODEL_FOLDER / name, made / name)
-        shutil.rmtree(target, ignore_errors=True)
-        made.replace(target)
-
     def report(self) -> None:
         """The engine itself, before and after, on rows that were not trained on; kept in `evaluation.json`."""
         if self.config.eval_data is None:
             self._say(f"trained: ask with pyrag ask --llm embedded:{self.folder.path / READER}")
             return
-        rows = read_rows(Path(self.config.eval_data))
+        rows, start = read_rows(Path(self.config.eval_data)), MODEL_FOLDER
+        if self.config.adapter:
+            start = self.folder.path / "start"
+            _export(Path(self.config.adapter), start)
         before, after = (
-            score(NeuralAnswerer(folder).read, rows, self.config)
-            for folder in (MODEL_FOLDER, self.folder.path / READER)
+            score(NeuralAnswerer(folder).read, rows, self.config) for folder in (start, self.folder.path / READER)
         )
         found = {"before": figures(before), "after": figures(after), "gain": gain(before, after)}
         (self.folder.path / "evaluation.json").write_text(json.dumps(found, indent=1) + "\n")
         for name, told in found.items():
             self._say(f"{name}: " + ", ".join(f"{key} {value:.3f}" for key, value in told.items()))
         self._say(f"trained: ask with pyrag ask --llm embedded:{self.folder.path / READER}")
+
+
+def _export(weights: Path, target: Path) -> None:
+    """A reader as the engine wants it. The calibration stays as it was: the policy had its threshold."""
+    import torch
+
+    from pyrag_rl.reader.export import reader
+    from pyrag_rl.reader.model import shape_of
+
+    made = target.with_suffix(".new")
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir()
+    reader(weights, made, shape_of(torch.load(weights)))
+    (made / "reader.fp32.onnx").unlink()
+    for name in ("tokenizer.json", "calibration.json"):
+        shutil.copy(MODEL_FOLDER / name, made / name)
+    shutil.rmtree(target, ignore_errors=True)
+    made.replace(target)
 
 
 def grpo_loss(chances: Any, before: Any, advantages: Any, kl_coef: float) -> tuple[Any, float]:
