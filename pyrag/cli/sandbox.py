@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 from pyrag.config import nearest
-from pyrag.errors import ConfigError, DataError
+from pyrag.errors import ConfigError, DataError, ServiceError
+from pyrag_sandbox import SandboxError
 from pyrag_sandbox.check import MODES, Judgement, Mode, Sample, Summary, judge, load, summarise
 
 
@@ -17,7 +18,10 @@ def check(file: Path, mode: str, *, as_json: bool) -> None:
     if mode not in MODES:
         raise ConfigError(f"there is no mode {mode!r}{nearest(mode, MODES)}")
     chosen: Mode = next(one for one in MODES if one == mode)
-    summary = asyncio.run(_judge(file, chosen, as_json))
+    try:
+        summary = asyncio.run(_judge(file, chosen, as_json))
+    except SandboxError as error:
+        raise ServiceError(str(error), service="sandbox") from error
     if summary.labelled and not as_json:
         print(
             f"{mode}: contained {summary.contained}/{summary.programs}, "
