@@ -156,7 +156,7 @@ async def slow(call):
     {act}
     await asyncio.sleep(30)
 sandbox = Sandbox(armed=2)
-asyncio.run(asyncio.wait_for(sandbox.run("slow()", {{"slow": slow}}), {patience}))
+asyncio.run(sandbox.run("slow()", {{"slow": slow}}))
 """
 
 
@@ -169,11 +169,16 @@ def start_host(source: str, **options: Any) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize(
-    ("act", "patience"),
-    [("os.kill(os.getpid(), signal.SIGKILL)", 9), ("os._exit(0)", 9), ("sys.exit(0)", 9), ("pass", 2)],
+    "act",
+    [
+        "os.kill(os.getpid(), signal.SIGKILL)",
+        "os._exit(0)",
+        "sys.exit(0)",
+        "[task.cancel() for task in asyncio.all_tasks()]",
+    ],
 )
-async def test_no_orphan_when_the_host_ends(act: str, patience: float) -> None:
-    process = start_host(ENDS.format(act=act, patience=patience))
+async def test_no_orphan_when_the_host_ends(act: str) -> None:
+    process = start_host(ENDS.format(act=act))
     output, _ = await asyncio.to_thread(process.communicate, timeout=20)
     pids = [int(word) for word in output.split()]
     assert len(pids) == 3
@@ -181,7 +186,8 @@ async def test_no_orphan_when_the_host_ends(act: str, patience: float) -> None:
 
 
 async def test_ctrl_c_in_the_host_leaves_nothing() -> None:
-    process = start_host(ENDS.format(act="pass", patience=9), start_new_session=True)
+    heard = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731 - it may be ignored here
+    process = start_host(ENDS.format(act="pass"), start_new_session=True, preexec_fn=heard)
     assert process.stdout is not None
     pids = [int(word) for word in (await asyncio.to_thread(process.stdout.readline)).split()]
     os.killpg(process.pid, signal.SIGINT)
