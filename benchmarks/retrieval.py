@@ -305,13 +305,16 @@ def _edge(folder: Path, queries: Any, options: argparse.Namespace) -> str:
         nearest = qdrant_edge.Query.Nearest(query.tolist(), using="dense")
         return qdrant_edge.QueryRequest(limit=10, query=nearest, with_payload=True)
 
+    def batch(block: Any) -> Any:
+        return qdrant_edge.QueryBatchRequest([asked(one) for one in block])
+
     ones = [lambda q: store.search(q[0], 10), lambda q: shard.query(asked(q[0]))]
     ours, plain = _take_turns(ones, [query[None] for query in queries])
     retriever = QdrantRetriever(store, _Ready(fingerprint, queries), dense_weight=1)
     with asyncio.Runner() as runner:
         all_at_once: list[Callable[[Any], Any]] = [
             _Asked(retriever, queries, runner),
-            lambda q: [shard.query(asked(one)) for one in q],
+            lambda q: shard.query_batch(batch(q)),
         ]
         many, plain_many = _take_turns(all_at_once, _in_blocks(queries))
     store.close()

@@ -30,7 +30,9 @@ _SHARE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class Asked:
+    """Equal where query and `topk` are."""
+
     query: str
     topk: int
     vector: Any = field(compare=False)
@@ -62,10 +64,10 @@ class DenseRetriever:
             return []
         (vector,) = await self._embedder.embed_queries([query])
         await self.check()
-        (passages,) = await self._searches.get_all([_Asked(query, topk, vector)])
+        (passages,) = await self._searches.get_all([Asked(query, topk, vector)])
         return passages
 
-    async def _search(self, asked: Sequence[_Asked]) -> list[list[Passage]]:
+    async def _search(self, asked: Sequence[Asked]) -> list[list[Passage]]:
         shares = _shares(asked)
         try:
             found = await asyncio.gather(*(in_thread(self._found, [asked[at] for at in share]) for share in shares))
@@ -79,7 +81,7 @@ class DenseRetriever:
         }
         return [placed[at] for at in range(len(asked))]
 
-    def _found(self, asked: Sequence[_Asked]) -> list[list[Passage]]:
+    def _found(self, asked: Sequence[Asked]) -> list[list[Passage]]:
         import numpy as np
 
         hits = self._index.search(np.stack([one.vector for one in asked]), asked[0].topk)
@@ -90,7 +92,7 @@ class DenseRetriever:
         await self._embedder.aclose()
 
 
-def _shares(asked: Sequence[_Asked]) -> list[list[int]]:
+def _shares(asked: Sequence[Asked]) -> list[list[int]]:
     """Places in `asked` of the same `topk`, on which depends how deep an approximate index looks."""
     size = min(-(-len(asked) // cores()), _SHARE)
     alike: dict[int, list[int]] = {}

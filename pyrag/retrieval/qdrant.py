@@ -4,8 +4,8 @@
     qdrant:COLLECTION@:memory:            the client's own stand-in: exact, in Python, for tests
     qdrant:COLLECTION@DIR                 the server's engine in this process (the package qdrant-edge-py)
 
-`QdrantStore` is the same code for all of them: it says what is stored and asked; `_Remote` and `_Edge` put it into the
-words of their library. A passage is a point with the passage as payload; its id is a hash of the passage's, as Qdrant
+`QdrantStore` is the same code for all of them: it says what is stored and asked; `qdrant_engines` puts it into the
+words of their libraries. A passage is a point with the passage as payload; its id is a hash of the passage's, as Qdrant
 wants numbers or UUIDs. It has a dense vector and BM25's sparse one (`sparse`); a hybrid query fuses both by reciprocal
 rank within the engine. What made the vectors is kept in a point of its own, so that a collection refuses the queries of
 another embedder, as an index folder does. Left out: sharding and replication factors (set them when the collection is
@@ -17,17 +17,17 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from pyrag.errors import ConfigError, ServiceError
-from pyrag.retrieval.dense import PART
+from pyrag.retrieval.batching import Batcher
+from pyrag.retrieval.dense import PART, Asked
 from pyrag.retrieval.embedding import Fingerprint, passage_text
-from pyrag.retrieval.hybrid import DEPTH, K
-from pyrag.retrieval.sparse import Sparse, passage_terms, query_terms
+from pyrag.retrieval.qdrant_engines import EmbeddedEngine, Engine, Found, Payload, Point, Query, RemoteEngine
+from pyrag.retrieval.sparse import passage_terms, query_terms
 from pyrag.retrieval.threads import in_thread
 from pyrag.trace import Passage
 
@@ -35,48 +35,10 @@ if TYPE_CHECKING:
     from pyrag.retrieval.embedding import Embedder, Matrix
 
 _BATCH = 256
-_OPTIMISED = 200_000  # points at a time; all at once, a million would take 6 GB
-_SEGMENTS = 8  # as many graphs may lie side by side: with Qdrant's own 2, each of those steps builds all anew
-_K = K + 1  # Qdrant counts ranks from 0
+_AT_ONCE = 64  # queries in a request
+_TIES = 10  # of equal ranks an engine drops any: with some more than were asked for, the id decides
 _ABOUT = str(uuid.UUID(int=0))  # the point that holds the fingerprint
 _MARK = "pyrag_fingerprint"
-_DENSE, _SPARSE = "dense", "sparse"
-
-Payload = dict[str, Any]
-Found = list[tuple[Payload, float]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Point:
-    """Without vectors, it is found by its key alone."""
-
-    key: str
-    payload: Payload
-    dense: list[float] | None = None
-    sparse: Sparse | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What is near a vector, shares terms with a query, or both: None leaves a half out."""
-
-    dense: list[float] | None
-    sparse: Sparse | None
-    weights: tuple[float, float] = (1.0, 1.0)
-    """Of dense and sparse. Qdrant divides ranks by them where `hybrid.fuse` multiplies scores: the same if equal."""
-
-
-class _Engine(Protocol):
-    """What is asked of a Qdrant, however it is reached. Synchronous."""
-
-    def create(self, dimension: int, *, normalised: bool) -> None: ...
-    def upsert(self, points: Sequence[_Point]) -> None: ...
-    def delete(self, keys: Sequence[str]) -> None: ...
-    def search(self, asked: _Asked, topk: int) -> Found: ...
-    def payload(self, key: str) -> Payload | None: ...
-    def count(self) -> int: ...
-    def optimise(self) -> None: ...
-    def close(self) -> None: ...
 
 
 class QdrantStore:
@@ -87,11 +49,11 @@ class QdrantStore:
         collection, _, place = spec.removeprefix("qdrant:").partition("@")
         if not collection or not place:
             raise ConfigError(f"{spec!r} names no collection: write qdrant:COLLECTION@http://host:6333 or a folder")
-        self._engine: _Engine
+        self._engine: Engine
         if place == ":memory:" or place.startswith(("http://", "https://")):
-            self._engine = _Remote(collection, place, timeout)
+            self._engine = RemoteEngine(collection, place, timeout)
         else:
-            self._engine = _Edge(Path(place).expanduser() / collection)
+            self._engine = EmbeddedEngine(Path(place).expanduser() / collection)
 
     @property
     def name(self) -> str:
@@ -103,7 +65,7 @@ class QdrantStore:
             about = self._about()
             if about is None:
                 self._engine.create(fingerprint.dimension, normalised=fingerprint.normalised)
-                self._engine.upsert([_Point(_ABOUT, {_MARK: msgspec.to_builtins(fingerprint)})])
+                self._engine.upsert([Point(_ABOUT, {_MARK: msgspec.to_builtins(fingerprint)})])
                 return
         self._refuse(about, fingerprint)
 
@@ -131,12 +93,15 @@ class QdrantStore:
 
     def search(self, vector: Matrix | None, topk: int, query: str = "", dense_weight: float = 0.5) -> list[Passage]:
         """By the vector, by the words of the query, or by both where both are given and have a weight."""
-        asked = _asked(vector, query, dense_weight)
+        (found,) = self.search_all([Asked(query, topk, vector)], dense_weight)
+        return found
+
+    def search_all(self, asked: Sequence[Asked], dense_weight: float = 0.5) -> list[list[Passage]]:
+        """In one request."""
+        queries = [_query(one, dense_weight) for one in asked]
         with self._errors("searched"):
-            found = self._engine.search(asked, topk)
-        part = PART if asked.sparse is None else "sparse" if asked.dense is None else "fused"
-        hits = [_passage(payload, score, part) for payload, score in found]
-        return sorted(hits, key=lambda passage: (-passage.score, passage.id))
+            found = self._engine.search(queries)
+        return [_passages(*one) for one in zip(asked, queries, found, strict=True)]
 
     def optimise(self) -> None:
         """Builds the graph now, where it is not the server that decides when."""
@@ -171,6 +136,7 @@ class QdrantRetriever:
         self._embedder = embedder
         self._dense_weight = dense_weight
         self._checked = False
+        self._searches = Batcher(self._search, window=0, max_batch=_AT_ONCE, cached=0)
 
     @property
     def name(self) -> str:
@@ -179,11 +145,15 @@ class QdrantRetriever:
     async def retrieve(self, query: str, topk: int) -> list[Passage]:
         if not query.strip() or topk < 1:
             return []
-        vectors = await self._embedder.embed_queries([query])
+        (vector,) = await self._embedder.embed_queries([query])
         if not self._checked:
             await in_thread(self._store.check, await self._embedder.fingerprint())
             self._checked = True
-        return await in_thread(self._store.search, vectors[0], topk, query, self._dense_weight)
+        (passages,) = await self._searches.get_all([Asked(query, topk, vector)])
+        return passages
+
+    async def _search(self, asked: Sequence[Asked]) -> list[list[Passage]]:
+        return await in_thread(self._store.search_all, asked, self._dense_weight)
 
     async def aclose(self) -> None:
         await self._embedder.aclose()
@@ -206,176 +176,32 @@ class _Errors:
             raise ServiceError(message, service=self._spec) from error
 
 
-class _Remote:
-    """A server, or the client's stand-in for one."""
-
-    def __init__(self, collection: str, place: str, timeout: float) -> None:
-        try:
-            from qdrant_client import QdrantClient
-        except ImportError as error:
-            raise ConfigError("Qdrant needs its client: pip install 'pyrag[cluster]'") from error
-        self._name = collection
-        memory = place == ":memory:"
-        self._client: Any = (
-            QdrantClient(":memory:")
-            if memory
-            else QdrantClient(url=place, timeout=max(1, round(timeout)), check_compatibility=False)
-        )
-
-    def create(self, dimension: int, *, normalised: bool) -> None:
-        from qdrant_client import models
-
-        distance = models.Distance.COSINE if normalised else models.Distance.DOT
-        if not self._client.collection_exists(self._name):
-            self._client.create_collection(
-                self._name,
-                vectors_config={_DENSE: models.VectorParams(size=dimension, distance=distance)},
-                sparse_vectors_config={_SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
-                quantization_config=models.ScalarQuantization(
-                    scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
-                ),
-            )
-
-    def upsert(self, points: Sequence[_Point]) -> None:
-        from qdrant_client import models
-
-        made = [models.PointStruct(id=one.key, vector=_vectors(models, one), payload=one.payload) for one in points]
-        self._client.upsert(self._name, made, wait=True)
-
-    def delete(self, keys: Sequence[str]) -> None:
-        from qdrant_client import models
-
-        self._client.delete(self._name, models.PointIdsList(points=list(keys)), wait=True)
-
-    def search(self, asked: _Asked, topk: int) -> Found:
-        from qdrant_client import models
-
-        halves = [{"query": query, "using": using} for using, query in _vectors(models, asked).items()]
-        how: dict[str, Any] = halves[0]
-        if len(halves) == 2:
-            how = {
-                "prefetch": [models.Prefetch(**half, limit=max(DEPTH, topk)) for half in halves],
-                "query": models.RrfQuery(rrf=models.Rrf(k=_K, weights=list(asked.weights))),
-            }
-        points = self._client.query_points(self._name, limit=topk, with_payload=True, **how).points
-        return [(point.payload or {}, point.score) for point in points]
-
-    def payload(self, key: str) -> Payload | None:
-        if not self._client.collection_exists(self._name):
-            return None
-        records = self._client.retrieve(self._name, [key], with_payload=True)
-        return records[0].payload if records else None
-
-    def count(self) -> int:
-        return int(self._client.count(self._name, exact=True).count)
-
-    def optimise(self) -> None:
-        """The server does it by itself."""
-
-    def close(self) -> None:
-        self._client.close()
-
-
-class _Edge:
-    """The server's engine in this process, over a folder of its own. Vectors are kept as float16, as in our folders.
-
-    It optimises nothing by itself: points are searched one by one until it is told to.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        try:
-            import qdrant_edge
-        except ImportError as error:
-            raise ConfigError("Qdrant in a folder needs its engine: pip install qdrant-edge-py") from error
-        self._edge: Any = qdrant_edge
-        self._folder = folder
-        self._shard: Any = qdrant_edge.EdgeShard.load(str(folder)) if folder.exists() else None
-        self._new = 0
-
-    def create(self, dimension: int, *, normalised: bool) -> None:
-        if self._shard is not None:
-            return
-        edge = self._edge
-        distance = edge.Distance.Cosine if normalised else edge.Distance.Dot
-        config = edge.EdgeConfig(
-            vectors={
-                _DENSE: edge.EdgeVectorParams(
-                    size=dimension, distance=distance, datatype=edge.VectorStorageDatatype.Float16
-                )
-            },
-            sparse_vectors={_SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
-            optimizers=edge.EdgeOptimizersConfig(default_segment_number=_SEGMENTS),
-        )
-        self._folder.mkdir(parents=True)
-        self._shard = edge.EdgeShard.create(str(self._folder), config)
-
-    def upsert(self, points: Sequence[_Point]) -> None:
-        edge = self._edge
-        made = [edge.Point(one.key, _vectors(edge, one), one.payload) for one in points]
-        self._shard.update(self._edge.UpdateOperation.upsert_points(made))
-        self._new += len(made)
-        if self._new >= _OPTIMISED:
-            self.optimise()
-
-    def delete(self, keys: Sequence[str]) -> None:
-        self._shard.update(self._edge.UpdateOperation.delete_points(list(keys)))
-
-    def search(self, asked: _Asked, topk: int) -> Found:
-        edge = self._edge
-        halves = [edge.Query.Nearest(query, using=using) for using, query in _vectors(edge, asked).items()]
-        prefetches, query = None, halves[0]
-        if len(halves) == 2:
-            prefetches = [edge.Prefetch(limit=max(DEPTH, topk), query=half) for half in halves]
-            query = edge.Fusion.Rrf(k=_K, weights=list(asked.weights))
-        points = self._shard.query(edge.QueryRequest(limit=topk, query=query, prefetches=prefetches, with_payload=True))
-        return [(point.payload or {}, point.score) for point in points]
-
-    def payload(self, key: str) -> Payload | None:
-        records = [] if self._shard is None else self._shard.retrieve([key], True, False)
-        return records[0].payload if records else None
-
-    def count(self) -> int:
-        return int(self._shard.count(self._edge.CountRequest(exact=True)))
-
-    def optimise(self) -> None:
-        self._shard.optimize()
-        self._shard.flush()  # which ends the log of what was written, as large as all of it
-        self._new = 0
-
-    def close(self) -> None:
-        if self._shard is not None:
-            self._shard.flush()
-            self._shard.close()
-            self._shard = None
-
-
 def _key(one: str) -> str:
     """A UUID, which Qdrant takes as an id; 122 bits of the hash are never the fingerprint's zero."""
     return str(uuid.UUID(bytes=hashlib.blake2b(one.encode("utf-8", "surrogatepass"), digest_size=16).digest()))
 
 
-def _asked(vector: Matrix | None, query: str, dense_weight: float) -> _Asked:
-    sparse = query_terms(query) if dense_weight < 1 and query else None
-    dense = vector.tolist() if vector is not None and (dense_weight > 0 or not sparse) else None
-    return _Asked(dense, sparse or None, (2 * dense_weight, 2 - 2 * dense_weight))
+def _query(asked: Asked, dense_weight: float) -> Query:
+    sparse = query_terms(asked.query) if dense_weight < 1 and asked.query else None
+    dense = asked.vector.tolist() if asked.vector is not None and (dense_weight > 0 or not sparse) else None
+    both = dense is not None and sparse
+    return Query(dense, sparse or None, asked.topk + _TIES * bool(both), (2 * dense_weight, 2 - 2 * dense_weight))
 
 
-def _vectors(library: Any, one: _Point | _Asked) -> dict[str, Any]:
-    """By name, in the words of either library."""
-    made: dict[str, Any] = {} if one.dense is None else {_DENSE: one.dense}
-    if one.sparse is not None:
-        made[_SPARSE] = library.SparseVector(indices=list(one.sparse), values=list(one.sparse.values()))
-    return made
-
-
-def _point(one: Passage, vector: list[float]) -> _Point:
-    return _Point(_key(one.id), _payload(one), vector, passage_terms(one.title, one.text))
+def _point(one: Passage, vector: list[float]) -> Point:
+    return Point(_key(one.id), _payload(one), vector, passage_terms(one.title, one.text))
 
 
 def _payload(one: Passage) -> Payload:
     return {
         "id": one.id, "title": one.title, "text": one.text, "source": one.source, "start": one.start, "end": one.end,
     }  # fmt: skip
+
+
+def _passages(asked: Asked, query: Query, found: Found) -> list[Passage]:
+    part = PART if query.sparse is None else "sparse" if query.dense is None else "fused"
+    hits = [_passage(payload, score, part) for payload, score in found]
+    return sorted(hits, key=lambda passage: (-passage.score, passage.id))[: asked.topk]
 
 
 def _passage(payload: Payload, score: float, part: str) -> Passage:

@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from aiohttp import web
 
 from pyrag.errors import ConfigError, ServiceError
 from pyrag.retrieval.bm25 import Bm25Retriever, index_of
 from pyrag.retrieval.dense import DenseRetriever
-from pyrag.retrieval.embedding import passage_text
+from pyrag.retrieval.embedding import Fingerprint, passage_text
 from pyrag.retrieval.faiss_index import open_vectors
 from pyrag.retrieval.http import HttpRetriever
 from pyrag.retrieval.hybrid import HybridRetriever, Part, fuse
@@ -183,6 +184,33 @@ def test_the_sparse_product_is_bm25() -> None:
     expected = sum(n * 2.2 / (n + 1.2 * (0.25 + 0.75 * length / 100)) for n in counts)
     assert sum(passage.get(term, 0) * weight for term, weight in query.items()) == pytest.approx(expected)
     assert query_terms("") == {}
+
+
+@pytest.mark.parametrize("place", [":memory:", "folder"])
+@pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
+async def test_qdrant_finds_in_company_what_it_finds_alone(tmp_path: Path, place: str, weight: float) -> None:
+    store = (await qdrant(place if place == ":memory:" else str(tmp_path / place)))._store
+    retriever = QdrantRetriever(store, words_embedder(), dense_weight=weight)
+    asked = [(f"{passage.title} rivers {number}", 1 + number % 3) for number, passage in enumerate(PASSAGES * 3)]
+    alone = [await retriever.retrieve(*one) for one in asked]
+    together = await asyncio.gather(*(retriever.retrieve(*one) for one in asked))
+    # Which of equal scores comes into the last place is the engine's whim.
+    assert [[one.score for one in some] for some in together] == [[one.score for one in some] for some in alone]
+    assert {len(some) for some in alone if some} == {1, 2, 3}
+    await retriever.aclose()
+
+
+async def test_qdrant_in_a_folder_optimises_as_it_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyrag.retrieval.qdrant_engines._OPTIMISED", 350)
+    store, matrix = QdrantStore(f"qdrant:c@{tmp_path}"), np.random.default_rng(0).normal(size=(400, 16_384))
+    vectors = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
+    store.create(Fingerprint(model="m", dimension=16_384))
+    store.add([Passage(f"p{row}", "", "") for row in range(400)], vectors)
+    told = store._engine._shard.info()  # type: ignore[attr-defined]
+    assert told.indexed_vectors_count == 400, "of 32 KB each: from 10 MB on there is a graph"
+    assert len(store) == 400
+    assert [store.search(vectors[row], 1)[0].id for row in (0, 150, 399)] == ["p0", "p150", "p399"]
+    store.close()
 
 
 async def test_qdrant_in_a_folder_is_there_again(tmp_path: Path) -> None:
