@@ -138,6 +138,18 @@ async def test_a_zygote_killed_between_programs_is_replaced() -> None:
         assert (await sandbox.run("final_answer = 2", {})).value == 2
 
 
+async def test_a_worker_that_waits_behind_other_limits_is_not_used() -> None:
+    source = "final_answer = len(bytearray(100 * 2**20))"
+    small = Limits(memory_mb=32)
+    async with Sandbox(armed=2) as sandbox:
+        for _ in range(3):
+            assert (await sandbox.run(source, {})).status == "ok"
+            assert (await sandbox.run(source, {}, limits=small)).reason == "memory"
+        both = await asyncio.gather(*(sandbox.run(source, {}, limits=limits) for limits in [small, None] * 4))
+        assert [outcome.status for outcome in both] == ["killed", "ok"] * 4
+        assert len(sandbox._zygotes[0]._idle) <= 2
+
+
 async def test_a_killed_worker_kills_one_program_only(slow: Slow) -> None:
     async with Sandbox(armed=1) as sandbox:
         task = asyncio.create_task(sandbox.run("slow()", {"slow": slow}))
