@@ -274,6 +274,30 @@ d['x'].append([answer(q) for q in 'ab'])
 d={'x': []}
 d['x'].append([answer(q) for q in ('a', 'fail', 'b')])
 ---
+x=[answer(v) for v in (answer(w) for w in ['a','fail'])]
+---
+x=[answer(v) for v in map(answer, ['a','fail'])]
+---
+x=sum(len(answer(v)) for v in (answer(w) for w in ['a','fail']))
+---
+x={v: answer(v) for v in map(answer, ['a','fail'])}
+---
+def f():
+    def g():
+        yield answer('a')
+        yield answer('fail')
+    return [answer(v) for v in g()]
+x=f()
+---
+x=[answer(v) for v in 5]
+---
+x=','.join(answer(a+b) for a, b in (answer(q) for q in ['fail']))
+---
+for v in (answer(q) for q in ['a','fail']):
+    y=answer(v)
+---
+x=[answer(v) for v in (w.nope for w in 'ab')]
+---
 a=answer('a')
 raise ValueError(a)
 b=answer('b')
