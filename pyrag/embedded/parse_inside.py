@@ -183,7 +183,6 @@ def _may_end(word: str, after: str) -> bool:
     )
 
 
-_BE = words("is was are were")
 _VERB_LIKE = re.compile(r"(?:[a-z]+ed|born|made|built|held|set|shot|found|sold|won)\b")
 _FINITE = words("is was are were has had have did does do will can could would")
 _ENDS = words(

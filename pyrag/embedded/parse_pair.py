@@ -16,9 +16,6 @@ class Pair:
     kind: str = ""
 
 
-_TAIL = re.compile(
-    r"(?P<stem>.+?)(?:, |: | - | between | out of |\? )(?:(?:either|between|of) )?(?P<options>[^?]+)", re.DOTALL
-)
 _HEAD = re.compile(r"(?:[Bb]etween|[Oo]f|[Oo]ut of) (?P<options>.+?), (?P<stem>(?:who|which|what)\b.+)", re.DOTALL)
 _AUXILIARY = re.compile(r"(?:is|was|are|were|did|does|do|has|have) (?P<options>.+)", re.IGNORECASE | re.DOTALL)
 _ORDER = (
