@@ -13,7 +13,7 @@ from . import kernel
 from .contract import Limits, Outcome, Primitive, SandboxError
 from .conversation import Conversation
 from .process import Worker, Zygote
-from .wire import FrameReader, WireError, pack_frame
+from .wire import FloodError, FrameReader, WireError, pack_frame
 
 Require = Literal["kernel", "policy"]
 Backend = Literal["process", "inprocess"]
@@ -222,6 +222,8 @@ class _WorkerPeer:
         try:
             for message in self._reader.feed(data):
                 self._conversation.on_message(message)
+        except FloodError:
+            self._conversation.kill("memory")
         except WireError:
             self._conversation.on_bad_frame()
 

@@ -29,8 +29,16 @@ EXIT_MEMORY = 77  # a worker's exit status when there was no memory left to say 
 _write = json.JSONEncoder(ensure_ascii=True, allow_nan=False, check_circular=False, separators=(",", ":")).encode
 
 
+_CONTAINER_BYTES = 56  # what an empty list takes in memory; on the wire it is two bytes
+_FRAMES_WORTH = 16  # of memory may a worker's messages come to, all together
+
+
 class WireError(Exception):
     """A frame that this side did not agree to."""
+
+
+class FloodError(WireError):
+    """More messages than the host will keep."""
 
 
 class Opaque(Protocol):
@@ -78,10 +86,14 @@ def _refuse_surrogates(message: dict[str, Any], body: bytearray) -> None:
 
 
 class FrameReader:
-    """Bytes from a worker in, messages out. Never holds more than one frame over the cap."""
+    """Bytes from a worker in, messages out. Never holds more than one frame over the cap.
+
+    What is read from a worker is kept until its program ends, so there is a limit on all of it too: `FloodError`.
+    """
 
     def __init__(self, cap: int) -> None:
         self._cap = cap
+        self._left = cap * _FRAMES_WORTH
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
@@ -95,6 +107,9 @@ class FrameReader:
                 return
             body = self._buffer[HEADER.size : end]
             del self._buffer[:end]
+            self._left -= size + _CONTAINER_BYTES * (body.count(b"[") + body.count(b"{"))
+            if self._left < 0:
+                raise FloodError(f"messages of more than {self._cap * _FRAMES_WORTH} bytes of memory")
             message = unpack_body(body)
             _refuse_surrogates(message, body)
             yield message
@@ -147,12 +162,15 @@ class _Encoder:
         return value
 
     def sequence(self, value: list[Any], depth: int) -> list[Any]:
+        self._spend(_CONTAINER_BYTES)
         return [self.encode(item, depth + 1) for item in value]
 
     def tuple_(self, value: tuple[Any, ...], depth: int) -> dict[str, Any]:
+        self._spend(_CONTAINER_BYTES)
         return {"$t": [self.encode(item, depth + 1) for item in value]}
 
     def mapping(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
+        self._spend(_CONTAINER_BYTES)
         if all(type(key) is str and not key.startswith("$") for key in value):
             return {self.text(key, depth): self.encode(item, depth + 1) for key, item in value.items()}
         return {"$d": [[self._key(key), self.encode(item, depth + 1)] for key, item in value.items()]}

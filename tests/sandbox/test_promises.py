@@ -114,6 +114,36 @@ async def test_5_memory_is_limited(sandboxes: dict[str, Sandbox], name: str) -> 
         assert (outcome.status, outcome.reason, outcome.has_value) == ("killed", "memory", False)
 
 
+FLOODS = {
+    "many calls": "for i in range(100):\n    count(['x' * 900_000])",
+    "many lists": "x = [[] for _ in range(15_000)]\nfor i in range(100):\n    count(x)",
+}
+
+
+@pytest.mark.parametrize("name", FLOODS)
+async def test_5_what_the_host_keeps_of_a_program_is_limited(run: Any, name: str) -> None:
+    kept = 0
+
+    async def count(call: Call) -> None:
+        nonlocal kept
+        kept += len(str(call.args))
+
+    outcome = await run(FLOODS[name], {"count": count}, limits=Limits())
+    assert (outcome.status, outcome.reason) == ("killed", "memory")
+    assert 0 < kept < 64 * 2**20
+
+
+async def test_5_nor_does_a_hostile_worker_fill_the_host(sandboxes: dict[str, Sandbox]) -> None:
+    head = '{"op":"call","id":0,"name":"count","args":['
+    source = (
+        f"import os, struct\nm = ({head!r} + ','.join(['[]'] * 1_300_000) + '],\"kwargs\":{{}},\"line\":1,"
+        '"depends_on":[]}\').encode()\nm = struct.pack("!I", len(m)) + m\nwhile m: m = m[os.write(3, m):]\n'
+        "while True: pass"
+    )
+    outcome = await sandboxes["process"].run(source, {}, policy=False, limits=Limits())
+    assert (outcome.status, outcome.reason, outcome.calls) == ("killed", "memory", ())
+
+
 async def test_6_a_crash_kills_only_that_program(sandboxes: dict[str, Sandbox]) -> None:
     crash = "t = ()\nfor _ in range(10**6): t = (t,)\nhash(t)"
     outcomes = await asyncio.gather(
