@@ -83,6 +83,8 @@ class Turns:
         for name in loop.local:
             if name in space.names and not name.startswith("%"):
                 base.take(name, space)
+            elif name in base.names and name in space.origins:  # not bound, which calls have decided
+                self.s.books.stain(base, [name], space.origins[name])
 
     def in_order(
         self,

@@ -227,6 +227,14 @@ def f():
     return y, xs
 x=f()
 ---
+x='k'
+y={}
+for q in [answer('a'), answer('b')]:
+    if answer(q) < answer('hop'):
+        x=answer('m')
+    else:
+        y={c: answer(c) for c in 'ab'}
+---
 x=y=['a']
 y.append(answer('q'))
 z=x[-1]
