@@ -193,9 +193,8 @@ class _Run:
         found = next((one for one in self.done if one.name == stage.name), None)
         if found is None:
             last = self.done[-1].after if self.done else None
-            found = Done(
-                stage.name, self._ask(self.curriculum.evaluation, "start-evaluation") if last is None else last
-            )
+            before = self._ask(self.curriculum.evaluation, "start-evaluation") if last is None else last
+            found = Done(stage.name, before)
             self.done.append(found)
             self._note()
         return found
@@ -217,8 +216,8 @@ class _Run:
             raise WorseError(
                 f"stage {done.name} made things worse: exact match {_percent(done.before)} before and "
                 f"{_percent(done.after)} after it. Its adapter is kept in {done.adapter}, the last good one is {good}: "
-                f"look at {self.out / done.name / 'report.html'}, then change the stage and remove its entry from "
-                f"{self.out / NOTES}, or allow it with a larger tolerance"
+                f"look at {self.out / done.name / 'report.html'}, then change the stage and remove its folders "
+                f"{self.out / done.name}* and its entry in {self.out / NOTES}, or allow it with a larger tolerance"
             )
 
     def _adopt(self, stage: Stage, done: Done) -> None:

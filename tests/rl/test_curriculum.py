@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,10 +16,10 @@ import pytest
 
 pytest.importorskip("yaml")
 
-from pyrag.errors import ConfigError
+from pyrag.errors import ConfigError, ServiceError
 from pyrag_rl.config import TrainConfig, read_yaml
 from pyrag_rl.curriculum import NOTES, Curriculum, Hands, Questions, WorseError, load_curriculum, run, table
-from pyrag_rl.curriculum_hands import bench_line, exact_match, settings_of
+from pyrag_rl.curriculum_hands import hands, settings_of
 
 CONFIGS = Path(__file__).parents[2] / "rl" / "configs"
 
@@ -186,11 +185,8 @@ def test_what_is_no_curriculum_is_said(change: Mapping[str, Any], said: str, tmp
         load_curriculum(file, str(tmp_path))
 
 
-def test_an_evaluation_is_pyrag_bench_itself(tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
-    questions = Questions(data=str(tmp_path / "data"), sets=("toy",), method="vanilla", limit=1)
+@pytest.fixture
+def toy(tmp_path: Path) -> Questions:
     folder = tmp_path / "data" / "toy"
     folder.mkdir(parents=True)
     (folder / "questions.jsonl").write_text(
@@ -199,7 +195,17 @@ def test_an_evaluation_is_pyrag_bench_itself(tmp_path: Path) -> None:
     (folder / "corpus.jsonl").write_text(
         '{"id": "p", "title": "Dracula", "text": "Dracula was written by Bram Stoker."}\n'
     )
-    out = tmp_path / "out"
-    command = [sys.executable, "-c", "from pyrag.cli import main; main()", *bench_line(questions, out)]
-    subprocess.run(command, check=True, env={**os.environ, "PYRAG_LLM": "embedded"}, capture_output=True)
-    assert exact_match(out) == 1.0
+    return Questions(data=str(tmp_path / "data"), sets=("toy",), method="vanilla", limit=1)
+
+
+def test_an_evaluation_is_pyrag_bench_itself(toy: Questions, tmp_path: Path) -> None:
+    assert hands(print).ask(toy, {"llm": "embedded"}, tmp_path / "out") == 1.0
+
+
+def test_agents_that_are_never_done_have_answered_nothing(toy: Questions, tmp_path: Path) -> None:
+    assert hands(print).ask(toy, {"llm": "embedded", "deadline": 1e-4}, tmp_path / "out") == 0.0
+
+
+def test_a_server_that_is_away_is_no_answer_of_the_agents(toy: Questions, tmp_path: Path) -> None:
+    with pytest.raises(ServiceError, match=r"pyrag bench ended with code 3: run the same command to go on"):
+        hands(print).ask(toy, {"llm": "openai:x@http://127.0.0.1:9/v1"}, tmp_path / "out")
