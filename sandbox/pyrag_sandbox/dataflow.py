@@ -194,7 +194,9 @@ class _Planner:
     def substitute(self, statement: ast.stmt, copies: dict[str, str]) -> ast.stmt:
         if not copies:
             return statement
-        rebound = self.a.effects(statement).binds if is_compound(statement) else set()
+        bodies = is_compound(statement) or isinstance(statement, (ast.With, ast.Match))
+        walrus = {n.target.id for n in walk(statement) if isinstance(n, ast.NamedExpr)}
+        rebound = self.a.effects(statement).binds if bodies else walrus
         live = {name: temp for name, temp in copies.items() if name not in rebound}
         changed: ast.stmt = Substitute(live).visit(statement)
         self.a.changed()

@@ -235,6 +235,43 @@ for q in [answer('a'), answer('b')]:
     else:
         y={c: answer(c) for c in 'ab'}
 ---
+d0={}
+s0='ann'
+s0=(d0.get(s0, s0) and '-'.join(v for v in sorted([], key=len)))
+match ['a', 'b']:
+    case [first, *others]:
+        s0=answer(first)
+        others.append(s0)
+---
+x=answer('a')
+x=answer('b')
+match 'q':
+    case 'q':
+        x=answer('c')
+        y=x
+---
+x=answer('a')
+x=answer('b')
+match 'q':
+    case x:
+        y=x
+---
+x=answer('a')
+x=answer('b')
+y=(x := answer('c')) + x
+---
+x=answer('a')
+x=answer('b')
+y=[(x := answer(q)) + x for q in 'cd']
+---
+x=answer('a')
+x=answer('b')
+y=answer(x) if (x := 'z') else x
+---
+x=answer('a')
+x=answer('b')
+print((x := 'z'), x, answer(x))
+---
 x=y=['a']
 y.append(answer('q'))
 z=x[-1]
