@@ -204,6 +204,8 @@ def test_an_evaluation_is_pyrag_bench_itself(toy: Questions, tmp_path: Path) -> 
 
 def test_agents_that_are_never_done_have_answered_nothing(toy: Questions, tmp_path: Path) -> None:
     assert hands(print).ask(toy, {"llm": "embedded", "deadline": 1e-4}, tmp_path / "out") == 0.0
+    with pytest.raises(ServiceError, match="code 2"):  # it holds figures, and not those that are asked for
+        hands(print).ask(toy, {"llm": "embedded", "deadline": 2e-4}, tmp_path / "out")
 
 
 def test_a_server_that_is_away_is_no_answer_of_the_agents(toy: Questions, tmp_path: Path) -> None:
