@@ -14,6 +14,8 @@ from typing import Any
 from .tasks import NONE, Space, Task, calls_so_far
 from .units import Plan
 
+_BINDS_FOR_CERTAIN = (ast.Assign, ast.AugAssign, ast.FunctionDef, ast.Import, ast.ImportFrom)
+
 
 class Provenance:
     """Books the provenance of names in their `Space` when units end."""
@@ -31,7 +33,7 @@ class Provenance:
             flow = flow.union(calls_so_far(task))
         if unit.shape.kind and unit.shape.targets:
             self._bind(task, flow)
-        elif unit.compound or unit.unsure or not isinstance(unit.tree.body[0], (ast.Assign, ast.AugAssign)):
+        elif unit.compound or unit.unsure or not isinstance(unit.tree.body[0], _BINDS_FOR_CERTAIN):
             self.stain(space, unit.binds, flow)
         else:
             for name in unit.binds:
