@@ -2,9 +2,9 @@
 
 The advantage of an action is its reward less the group's mean, over the group's standard deviation; a group whose
 rewards are all the same teaches nothing and is skipped. The update follows the draws at once, so no ratio needs
-clipping; a low-variance KL term holds the policy near the reader it began as. What of the config only language models
-have (ranks, tokens, GPUs) is not looked at. `adapter` may name a .pt file of `make reader` to begin from instead of
-the shipped network.
+clipping; a low-variance KL term, if asked for, holds the policy near the reader it began as. What of the config only
+language models have (ranks, tokens, GPUs) is not looked at. `adapter` may name a .pt file of `make reader` to begin
+from instead of the shipped network.
 
 The run folder gets metrics, checkpoints and `reader/`, for `pyrag ask --llm embedded:RUN/reader`. A run that was killed
 goes on from its last checkpoint with the same draws. Results depend on the seed and the number of torch's threads.
