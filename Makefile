@@ -106,8 +106,8 @@ train-env: $(VENV)-rl/.done ## create .venv-rl: verl and, for the CPU, torch and
 test-rl: $(VENV)-rl/.done ## test our side of verl against verl, without training
 	$(VENV)-rl/bin/python -m pytest -q -W ignore -m "not slow" tests/rl/test_verl.py tests/rl/test_mapgrpo_verl.py
 
-test-rl-e2e: $(VENV)-rl/.done ## train, kill, resume, export, serve and ask, with a tiny model on the CPU (minutes)
-	$(VENV)-rl/bin/python -m pytest -q -W ignore -m slow tests/rl/test_end_to_end.py tests/rl/test_mapgrpo_run.py
+test-rl-e2e: $(VENV)-rl/.done ## train, kill, resume, export, serve and ask, alone and in curricula, with a tiny model on the CPU (tens of minutes)
+	$(VENV)-rl/bin/python -m pytest -q -W ignore -m slow tests/rl/test_end_to_end.py tests/rl/test_curriculum_run.py tests/rl/test_mapgrpo_run.py tests/rl/test_mapgrpo_stages.py
 
 train-learns: $(VENV)-rl/.done ## train tiny models until their reward has risen, beside controls (minutes); curves in runs/curves
 	PYRAG_CURVES=runs/curves $(VENV)-rl/bin/python -m pytest -q -W ignore -m slow tests/rl/test_learning.py

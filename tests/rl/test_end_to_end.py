@@ -26,6 +26,7 @@ pytest.importorskip("verl", reason="make test-rl-e2e runs these where verl is in
 from pyrag_rl.folder import RunFolder, read_lines
 from pyrag_rl.rows import SftWriter, read_rows, write_rows
 from tests.rl import tasks, tiny
+from tests.rl.processes import left
 
 pytestmark = pytest.mark.slow
 PYRAG = [sys.executable, "-c", "from pyrag.cli import main; main()"]
@@ -85,23 +86,7 @@ def killed_after_two_steps(argv: list[str], folder: RunFolder) -> None:
     process.wait()
     process.stdout.close()
     assert 2 <= folder.latest_step < 4
-    until = time.monotonic() + 60
-    while naming(str(folder.path)) and time.monotonic() < until:
-        time.sleep(0.2)
-    assert not naming(str(folder.path))
-
-
-def naming(text: str) -> list[str]:
-    """Processes of verl's trainer that work on a run."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().decode(errors="replace")
-        except OSError:
-            continue
-        if text in words and "verl.trainer" in words:
-            found.append(words)
-    return found
+    assert left(str(folder.path)) == []
 
 
 def learnt(folder: RunFolder) -> None:
