@@ -13,10 +13,9 @@ import gzip
 import json
 import random
 import re
-import string
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ import tantivy
 
 from pyrag.agents.protocol import Reading
 from pyrag.embedded.reader import EmbeddedAnswerer
+from pyrag.evaluation.metrics import exact_match, f1, normalise
 from pyrag.trace import Passage
 
 WORDINGS: dict[str, tuple[str, ...]] = {
@@ -71,25 +71,6 @@ class Item:
 def load(path: Path) -> list[dict[str, Any]]:
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
-
-
-def normalise(text: str) -> str:
-    """The official normalisation of SQuAD and its descendants."""
-    text = "".join(char for char in text.lower() if char not in string.punctuation)
-    return " ".join(re.sub(r"\b(?:a|an|the)\b", " ", text).split())
-
-
-def exact(text: str, answers: Iterable[str]) -> float:
-    return float(any(normalise(text) == normalise(answer) for answer in answers))
-
-
-def f1(text: str, answers: Iterable[str]) -> float:
-    def one(answer: str) -> float:
-        got, want = normalise(text).split(), normalise(answer).split()
-        common = sum((Counter(got) & Counter(want)).values())
-        return 2 * common / (len(got) + len(want)) if common else 0.0
-
-    return max(map(one, answers), default=0.0)
 
 
 class Corpus:
@@ -220,7 +201,7 @@ def evaluate(name: str, items: Sequence[Item], corpus: Corpus, errors: list[dict
             start = time.process_time()
             reading = asyncio.run(reader.answer(item.question, passages))
             spent += time.process_time() - start
-            score = exact(reading.text, item.answers) if reading.known else 0.0
+            score = exact_match(reading.text, item.answers) if reading.known else 0.0
             for group in ("all", item.group):
                 tally = tallies[group]
                 tally.count += 1

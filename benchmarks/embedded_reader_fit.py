@@ -13,10 +13,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.embedded_reader import Corpus, Item, exact, f1, load
+from benchmarks.embedded_reader import Corpus, Item, load
 from pyrag.embedded.reader_score import Candidate, Features, candidates, guess, total
 from pyrag.embedded.reader_types import analyse
 from pyrag.embedded.reader_view import view
+from pyrag.evaluation.metrics import exact_match, f1
 from pyrag.trace import Passage
 
 TARGET = Path("pyrag/embedded/reader_weights.py")
@@ -47,7 +48,7 @@ def example(item: Item, passages: Sequence[Passage]) -> tuple[list[Features], li
     found = found_for(item.question, passages)
     gold = [i for i, passage in enumerate(passages) if passage.id in item.gold.split("|")]
     marks = [
-        (exact(each.text, item.answers) or (0.25 if f1(each.text, item.answers) > 0.65 else 0.0))
+        (exact_match(each.text, item.answers) or (0.25 if f1(each.text, item.answers) > 0.65 else 0.0))
         if each.page.position in gold
         else 0.0
         for each in found
