@@ -223,7 +223,7 @@ class Trainer:
             score(NeuralAnswerer(folder).read, rows, self.config) for folder in (start, self.folder.path / READER)
         )
         found = {"before": figures(before), "after": figures(after), "gain": gain(before, after)}
-        (self.folder.path / "evaluation.json").write_text(json.dumps(found, indent=1) + "\n")
+        self.folder.evaluation.write_text(json.dumps(found, indent=1) + "\n")
         for name, told in found.items():
             self._say(f"{name}: " + ", ".join(f"{key} {value:.3f}" for key, value in told.items()))
         self._say(f"trained: ask with pyrag ask --llm embedded:{self.folder.path / READER}")
