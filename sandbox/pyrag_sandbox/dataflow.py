@@ -192,15 +192,21 @@ class _Planner:
         return [*made, statement]
 
     def substitute(self, statement: ast.stmt, copies: dict[str, str]) -> ast.stmt:
-        if not copies:
+        if not copies or self.a.effects(statement).lazy:  # a lazy iterator reads names when it is asked
             return statement
-        bodies = is_compound(statement) or isinstance(statement, (ast.With, ast.Match))
-        walrus = {n.target.id for n in walk(statement) if isinstance(n, ast.NamedExpr)}
-        rebound = self.a.effects(statement).binds if bodies else walrus
+        rebound = self._rebound(statement)
         live = {name: temp for name, temp in copies.items() if name not in rebound}
         changed: ast.stmt = Substitute(live).visit(statement)
         self.a.changed()
         return changed
+
+    def _rebound(self, statement: ast.stmt) -> set[str]:
+        """Names that may be bound anew before all that reads them within the statement has been evaluated."""
+        slot = expression_of(statement)
+        if is_compound(statement) or not slot:
+            return self.a.effects(statement).binds
+        walrus = {n.target.id for n in walk(statement) if isinstance(n, ast.NamedExpr)}
+        return walrus | self.a.effects(getattr(statement, slot)).binds
 
     # -- finishing: compound statements, gathers
 

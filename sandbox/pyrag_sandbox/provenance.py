@@ -33,6 +33,7 @@ class Provenance:
             flow = flow.union(calls_so_far(task))
         if unit.shape.kind and unit.shape.targets:
             self._bind(task, flow)
+            self.stain(space, unit.binds.difference(unit.shape.targets), flow)  # by functions that the value calls
         elif unit.compound or unit.unsure or not isinstance(unit.tree.body[0], _BINDS_FOR_CERTAIN):
             self.stain(space, unit.binds, flow)
         else:

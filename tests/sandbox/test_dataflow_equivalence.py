@@ -272,6 +272,44 @@ x=answer('a')
 x=answer('b')
 print((x := 'z'), x, answer(x))
 ---
+x=answer('a')
+x=answer('b')
+g=(v + x for v in 'cd')
+x='z'
+y=list(g)
+---
+x=answer('a')
+x=answer('b')
+def f():
+    global x
+    x='g'
+    return 'r'
+y=[f(), x]
+---
+x=answer('a')
+x=answer('b')
+def f(v):
+    global x
+    x=v
+    return v
+y=[f(v) + x for v in 'cd']
+---
+x=answer('a')
+x=answer('b')
+def f(v):
+    global x
+    x=answer(v)
+    return x
+y=[f('c'), x, f('d') + x]
+---
+def main():
+    x=answer('a')
+    x=answer('b')
+    g=(v + x for v in 'cd')
+    x='z'
+    return list(g)
+z=main()
+---
 x=y=['a']
 y.append(answer('q'))
 z=x[-1]
