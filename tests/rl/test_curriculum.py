@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,8 +18,9 @@ import pytest
 pytest.importorskip("yaml")
 
 from pyrag.errors import ConfigError, ServiceError
+from pyrag_rl import curriculum_hands
 from pyrag_rl.config import TrainConfig, read_yaml
-from pyrag_rl.curriculum import NOTES, Curriculum, Hands, Questions, WorseError, load_curriculum, run, table
+from pyrag_rl.curriculum import NOTES, Curriculum, Hands, Questions, Serving, WorseError, load_curriculum, run, table
 from pyrag_rl.curriculum_hands import hands, settings_of
 
 CONFIGS = Path(__file__).parents[2] / "rl" / "configs"
@@ -211,3 +213,23 @@ def test_agents_that_are_never_done_have_answered_nothing(toy: Questions, tmp_pa
 def test_a_server_that_is_away_is_no_answer_of_the_agents(toy: Questions, tmp_path: Path) -> None:
     with pytest.raises(ServiceError, match=r"pyrag bench ended with code 3: run the same command to go on"):
         hands(print).ask(toy, {"llm": "openai:x@http://127.0.0.1:9/v1"}, tmp_path / "out")
+
+
+def test_models_share_the_gpus_of_the_servers() -> None:
+    serving = Serving(gpus="6,7", tensor_parallel=2, gpu_memory=0.9, more=("--dtype", "float32"))
+    assert curriculum_hands.serving_line(serving, "org/model", {"plan": "out/plan/adapter"}, 8001, models=2) == [
+        "serve-model", "org/model", "--port", "8001", "--tensor-parallel", "2", "--gpu-memory", "0.450",
+        "--lora", "plan=out/plan/adapter", "--", "--dtype", "float32",
+    ]  # fmt: skip
+
+
+def test_a_port_of_another_server_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else that one would be measured in the place of ours."""
+    monkeypatch.setattr(curriculum_hands, "_FREE", 0.0)
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        plans = replace(curriculum("curriculum", tmp_path), serving=Serving(port=port))
+        with pytest.raises(ConfigError, match=f"port {port} is taken"), hands(print).serve(plans, {}):
+            pass
