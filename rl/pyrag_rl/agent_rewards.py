@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pyrag.agents.parsing import parse_sub_queries
 from pyrag.agents.parsing_code import parse_program, syntax_error
 from pyrag.agents.protocol import Decomposition
 from pyrag.errors import BadOutputError
@@ -42,11 +43,13 @@ async def plan(row: TrainRow, completion: str, frozen: Frozen) -> Score:
 
 
 async def decompose(row: TrainRow, completion: str, frozen: Frozen) -> Score:
-    """The Decompose agent: the frozen Plan and Answer agents go on from its list, self-repair and recovery included."""
+    """The Decompose agent: the frozen Plan and Answer agents go on from its list, self-repair and recovery included.
+
+    Raises `BadOutputError` where there is no list: at run time the question itself would take its place.
+    """
+    parse_sub_queries(completion)
     decomposer = agents_over(GivenReply(completion), frozen.settings.prompts).decomposer
     trace = await frozen.ask(row.question, replace(frozen.engines.agents, decomposer=decomposer))
-    if trace.error and trace.error.kind == BadOutputError.kind and not trace.sub_queries:
-        return Score(error="bad_form", detail=trace.error.message, trace=trace)
     return of_trace(trace, row, frozen.config)
 
 
