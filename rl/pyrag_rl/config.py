@@ -158,7 +158,7 @@ def make_config(values: Mapping[str, Any]) -> TrainConfig:
         if key not in known:
             raise ConfigError(f"unknown training setting {key!r}{nearest(key, known)}")
     try:
-        return msgspec.convert(dict(values), TrainConfig)
+        return msgspec.convert(dict(values), TrainConfig, strict=False)  # for YAML, 3e-5 is text
     except msgspec.ValidationError as error:
         raise ConfigError(f"training setting: {error}") from error
 

@@ -93,6 +93,11 @@ def test_what_is_wrong_is_said(pairs: list[str], said: str) -> None:
         with_settings(load_config("answer"), pairs)
 
 
+def test_a_number_may_be_written_as_people_do() -> None:
+    config = with_settings(load_config("answer", model="m", data="d", out="o"), ["learning_rate=3e-5"])
+    assert config.learning_rate == 3e-5
+
+
 def test_an_unknown_agent_or_algorithm_is_named() -> None:
     with pytest.raises(ConfigError, match="did you mean 'answer'"):
         load_config("anwser")
