@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from pyrag.errors import BadOutputError
+from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 from pyrag.trace import Usage
 
@@ -19,6 +19,7 @@ Watch = Callable[[], Callable[[str], None]]
 
 _SHOWN = 8_000  # characters of a bad reply that its author sees again
 _MOST_TOKENS = 8_192
+_LEFT_OUT = "(a reply too long to show)"
 CUT_OFF = "it was cut off at the limit of {tokens} tokens: be shorter"
 
 
@@ -65,12 +66,16 @@ class Conversation:
 
     async def retry(self, user: str) -> str:
         """Shows the model its last reply and `user`. Earlier bad replies are left out: they only mislead."""
-        last = self._replies[-1]
+        last, before = self._replies[-1], self._sampling
         if last.finish_reason == "length":
-            more = min(2 * self._sampling.max_tokens, max(_MOST_TOKENS, self._sampling.max_tokens))
-            self._sampling = replace(self._sampling, max_tokens=more)
+            more = min(2 * before.max_tokens, max(_MOST_TOKENS, before.max_tokens))
+            self._sampling = replace(before, max_tokens=more)
         shown = last.text[:_SHOWN] if last.text.strip() else "(an empty reply)"
-        return await self._complete((*self._opening, Message("assistant", shown), Message("user", user)))
+        try:
+            return await self._complete((*self._opening, Message("assistant", shown), Message("user", user)))
+        except ContextLengthError:  # the question itself fitted: show less, and ask for no more than then
+            self._sampling = before
+            return await self._complete((*self._opening, Message("assistant", _LEFT_OUT), Message("user", user)))
 
     def blame(self, problem: str) -> str:
         """What was wrong with the last reply; that it was cut off explains the rest."""
