@@ -27,6 +27,9 @@ class Rambling:
         self.limits.append(sampling.max_tokens)
         return Reply("x" * sampling.max_tokens, prompt_tokens=1, completion_tokens=1, finish_reason="length")
 
+    async def aclose(self) -> None:
+        pass
+
 
 def never(reply: str) -> str:
     raise BadOutputError("no form")
