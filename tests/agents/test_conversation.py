@@ -21,7 +21,7 @@ class Rambling:
     def __init__(self) -> None:
         self.limits: list[int] = []
 
-    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Reply:
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Reply:  # noqa: B008
         if sum(len(message.content) for message in messages) + sampling.max_tokens > _WINDOW:
             raise ContextLengthError("too long")
         self.limits.append(sampling.max_tokens)
