@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from pyrag.retrieval.vector_files import taken
+
 if TYPE_CHECKING:
     from pyrag.retrieval.embedding import Matrix
 
@@ -62,8 +64,8 @@ def trial_of(vectors: Any, metric: Metric) -> Trial:
     random = np.random.default_rng(0)
     number = min(_QUERIES, max(1, len(vectors) // _SHARE))
     held = np.sort(random.choice(len(vectors), number, replace=False))
-    others = [np.asarray(vectors[np.sort(random.choice(len(vectors), number))], np.float32) for _ in range(2)]
-    queries = _moved(np.asarray(vectors[held], np.float32), random.permutation(others[0]) - others[1])
+    others = [taken(vectors, np.sort(random.choice(len(vectors), number))) for _ in range(2)]
+    queries = _moved(taken(vectors, held), random.permutation(others[0]) - others[1])
     return Trial(held, queries, [set(rows) - {-1} for rows in _exact(queries, vectors, metric, held)])
 
 
@@ -83,7 +85,7 @@ def blocks(vectors: Any, without: Any) -> Iterator[tuple[Any, Matrix]]:
 
     for start in range(0, len(vectors), _BLOCK):
         rows = np.setdiff1d(np.arange(start, min(start + _BLOCK, len(vectors))), without, assume_unique=True)
-        yield rows, np.ascontiguousarray(vectors[start : start + _BLOCK][rows - start], np.float32)
+        yield rows, taken(vectors, rows)
 
 
 def _exact(queries: Matrix, vectors: Any, metric: Metric, held: Any) -> list[list[int]]:

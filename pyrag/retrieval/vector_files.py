@@ -160,6 +160,16 @@ def map_vectors(path: Path, count: int, dimension: int) -> Any:
     return np.memmap(path, np.float16, "r", shape=shape) if count else np.zeros(shape, np.float16)
 
 
+def taken(vectors: Any, rows: Any) -> Matrix:
+    """Copies of some rows as float32. Pages of a mapped file are given back: they count as memory of the process."""
+    import numpy as np
+
+    copies = np.ascontiguousarray(vectors[rows], np.float32)
+    if isinstance(vectors.base, mmap.mmap):
+        vectors.base.madvise(mmap.MADV_DONTNEED)
+    return copies
+
+
 def save(path: Path, array: Any) -> None:
     array.tofile(path)
     sync(path)

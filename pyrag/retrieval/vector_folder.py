@@ -24,7 +24,7 @@ from pyrag.errors import ConfigError
 from pyrag.retrieval.calibration import Metric
 from pyrag.retrieval.embedding import Fingerprint
 from pyrag.retrieval.faiss_index import NAME, Layout, OpenedSegment, Segment, VectorInfo, open_segment, read_vector_info
-from pyrag.retrieval.vector_files import SUFFIXES, Gathering, Ids, locked, map_vectors, mapped, save, sync
+from pyrag.retrieval.vector_files import SUFFIXES, Gathering, Ids, locked, map_vectors, mapped, save, sync, taken
 from pyrag.retrieval.vector_types import AUTO, RECALL, build, check_type
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def _copy_rows(opened: OpenedSegment, folder: Path, rows: Any, gathering: Gather
     vectors = map_vectors(folder / f"{opened.segment.name}.vec", opened.segment.rows, opened.index.d)
     for start in range(0, len(rows), 65_536):
         some = rows[start : start + 65_536]
-        gathering.append(opened.ids.names(some.tolist()), vectors[some])
+        gathering.append(opened.ids.names(some.tolist()), taken(vectors, some))
 
 
 def _files(segment: Segment) -> list[str]:

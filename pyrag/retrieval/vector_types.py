@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrag.errors import ConfigError
 from pyrag.retrieval.calibration import Metric, Trial, blocks, trial_of, tune
+from pyrag.retrieval.vector_files import taken
 
 if TYPE_CHECKING:
     from pyrag.retrieval.embedding import Matrix
@@ -77,13 +78,13 @@ def _fewest(factory: str) -> int:
 def _tuned(factory: str, vectors: Any, metric: Metric, trial: Trial, target: float) -> tuple[Built, bool]:
     """What the trial held out is added when it is over: out of order, so the index keeps the numbers of rows."""
     import faiss
-    import numpy as np
 
+    held = taken(vectors, trial.held)
     index = faiss.IndexIDMap(_trained(factory, vectors, metric))
     for rows, block in blocks(vectors, trial.held):
         index.add_with_ids(block, rows)
     tuned = tune(index, trial, target)
-    index.add_with_ids(np.asarray(vectors[trial.held], np.float32), trial.held)
+    index.add_with_ids(held, trial.held)
     return Built(index, factory, tuned.search, tuned.recall), tuned.enough
 
 
@@ -102,6 +103,7 @@ def _trained(factory: str, vectors: Any, metric: Metric) -> Any:
     except RuntimeError as error:
         count = len(vectors)
         raise ConfigError(f"no {factory!r} index can be built over {count} vectors ({_reason(error)})") from None
+    _reserve(index, len(vectors))
     return index
 
 
@@ -125,6 +127,17 @@ def _empty(factory: str, dimension: int, metric: Metric) -> Any:
         ) from None
 
 
+def _reserve(index: Any, count: int) -> None:
+    """Room for all the codes: a vector that doubles as it grows holds them twice at times."""
+    import faiss
+
+    core = faiss.downcast_index(index)
+    storage = faiss.downcast_index(core.storage) if isinstance(core, faiss.IndexHNSW) else core
+    if isinstance(storage, faiss.IndexFlatCodes):
+        storage.codes.resize(count * storage.code_size)
+        storage.codes.resize(0)
+
+
 def _reason(error: RuntimeError) -> str:
     """Without the place in FAISS's source."""
     return re.split(r"Error: |\.(?:cpp|h):\d+: ", str(error))[-1].partition("\n")[0]
@@ -143,5 +156,4 @@ def sample(vectors: Any, count: int) -> Matrix:
 
     if len(vectors) <= count:
         return np.asarray(vectors, np.float32)
-    rows = np.sort(np.random.default_rng(0).choice(len(vectors), count, replace=False))
-    return np.asarray(vectors[rows], np.float32)
+    return taken(vectors, np.sort(np.random.default_rng(0).choice(len(vectors), count, replace=False)))

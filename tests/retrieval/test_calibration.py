@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pyrag.retrieval.calibration import blocks, trial_of, tune
 from pyrag.retrieval.embedding import Fingerprint
 from pyrag.retrieval.faiss_index import open_vectors
+from pyrag.retrieval.vector_files import map_vectors, taken
 from pyrag.retrieval.vector_folder import VectorFolder
 from pyrag.retrieval.vector_types import build
 
@@ -123,3 +124,19 @@ def test_blocks_are_all_rows_but_some(count: int, without: set[int], size: int) 
         made = list(blocks(matrix, gone))
     assert [row for rows, _ in made for row in rows.tolist()] == [row for row in range(count) if row not in without]
     assert all((block == matrix[rows]).all() and block.dtype == np.float32 for rows, block in made)
+
+
+def test_of_a_mapped_file_only_what_is_taken_is_held_in_memory(tmp_path: Path) -> None:
+    matrix = vectors(60_000, seed=1).astype(np.float16)
+    matrix.tofile(tmp_path / "x.vec")
+    opened = map_vectors(tmp_path / "x.vec", *matrix.shape)
+    assert np.isfinite(opened).all()
+    read = mapped_kilobytes(tmp_path / "x.vec")
+    assert (taken(opened, [5, 7]) == matrix[[5, 7]]).all()
+    assert mapped_kilobytes(tmp_path / "x.vec") < 0.1 * read
+
+
+def mapped_kilobytes(path: Path) -> int:
+    """Of a file's pages, what counts as memory of this process."""
+    _, _, after = Path("/proc/self/smaps").read_text().partition(str(path))
+    return int(after.partition("Rss:")[2].split()[0])
