@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from .effects import Analyzer
 from .syntax import dotted, is_atomic, target_names
-from .trees import children, walk
+from .trees import children, walk_all
 from .vocabulary import ATOMIC, KEYED_METHODS, STRING_METHODS
 
 _RAISED = "%raised"  # stands for what exceptions carry
@@ -62,10 +62,11 @@ class Aliases:
         if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
             self._add_function(statement)
             return
-        for expression in _expressions(statement):
-            if unsure and self.a.effects(expression).unsure:
+        expressions = _expressions(statement)
+        for expression in expressions if unsure else ():
+            if self.a.effects(expression).unsure:
                 self.union(self.a.effects(expression).reads)
-            self._add_expression(expression)
+        self._add_inside(expressions)
         self._add_binding(statement)
         if isinstance(statement, _HAVE_STATEMENTS):
             for child in _statements(statement):
@@ -107,8 +108,8 @@ class Aliases:
             base = base.value
         return target_names(target) or sorted(self.shares(base))
 
-    def _add_expression(self, node: ast.AST) -> None:
-        for child in walk(node):
+    def _add_inside(self, expressions: list[ast.expr]) -> None:
+        for child in walk_all(expressions):
             if isinstance(child, ast.NamedExpr):
                 self._bind(child.target, child.value)
             elif isinstance(child, ast.Call) and isinstance(child.func, ast.Attribute):

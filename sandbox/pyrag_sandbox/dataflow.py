@@ -146,6 +146,7 @@ class _Planner:
             return [statement]
         statement = plain_annotation(statement)
         self.hoister.bound = bound
+        self.hoister.statement = statement
         self.hoister.out = []
         slot = expression_of(statement)
         whole = self.a.effects(statement)
@@ -156,7 +157,7 @@ class _Planner:
             if value is not None and self.a.effects(value).calls:
                 top = isinstance(statement, (ast.Assign, ast.Expr)) and whole.pure
                 setattr(statement, slot, self.hoister.lift(value, top=top))
-                self.a.changed()
+                self.a.changed(statement)
         return [*self.hoister.out, *self._versioned(statement)]
 
     def _defer(self, statement: ast.stmt, effects: Effects) -> None:
@@ -166,7 +167,7 @@ class _Planner:
             statement.value = self.hoister.defer(value, effects.mutates)
         elif isinstance(value, ast.Call):
             value.args = [self.hoister.defer(argument, effects.mutates) for argument in value.args]
-        self.a.changed()
+        self.a.changed(statement)
 
     def _may_split(self, statement: ast.stmt) -> bool:
         if isinstance(statement, ast.AugAssign):
@@ -192,12 +193,13 @@ class _Planner:
         return [*made, statement]
 
     def substitute(self, statement: ast.stmt, copies: dict[str, str]) -> ast.stmt:
-        if not copies or self.a.effects(statement).lazy:  # a lazy iterator reads names when it is asked
+        effects = self.a.effects(statement)
+        if effects.lazy or copies.keys().isdisjoint(effects.reads):  # a lazy iterator reads names when it is asked
             return statement
         rebound = self._rebound(statement)
         live = {name: temp for name, temp in copies.items() if name not in rebound}
         changed: ast.stmt = Substitute(live).visit(statement)
-        self.a.changed()
+        self.a.changed(changed)
         return changed
 
     def _rebound(self, statement: ast.stmt) -> set[str]:
@@ -218,10 +220,10 @@ class _Planner:
         compound = False
         if not unsure and effects.calls and is_compound(statement):
             statement = self.open(statement, effects, bound, copies)
-            self.a.changed()
+            self.a.changed(statement)
             compound = True
         own = self.a.effects(statement) if compound else effects
-        if not step.poisoned and has_comprehension(statement):
+        if self.a.has_comprehensions and not step.poisoned and has_comprehension(statement):
             statement = Gatherer(self.a).visit(statement)
         if isinstance(step.statement, ast.Try):
             own = effects

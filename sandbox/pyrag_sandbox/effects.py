@@ -13,6 +13,8 @@ from collections import Counter, deque
 
 from .footprint import Effects
 from .syntax import (
+    COMPREHENSIONS,
+    SCOPES,
     FunctionNode,
     body_of,
     bound_names,
@@ -23,12 +25,13 @@ from .syntax import (
     in_comprehension_targets,
     is_atomic,
     lazy_display,
+    names_bound,
     own_nodes,
     parameters,
-    spelled_name,
+    spelled_names,
     target_names,
 )
-from .trees import walk
+from .trees import Kinds, by_kind, walk
 from .visiting import EffectVisitor
 from .vocabulary import (
     LAZY,
@@ -37,17 +40,18 @@ from .vocabulary import (
 )
 
 NOTHING: frozenset[str] = frozenset()
+_ASYNCHRONOUS = {ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith}
 
 
 class Analyzer:
     """Effects of a module's nodes. Function summaries are computed once, to a fixed point."""
 
     def __init__(self, tree: ast.Module, primitives: frozenset[str], pure: frozenset[str]) -> None:
-        everything = walk(tree)
-        own = list(own_nodes(tree.body))
-        declared = [n for node in everything if isinstance(node, ast.Global) for n in node.names]
+        everything = by_kind(walk(tree))
+        own = by_kind(own_nodes(tree.body)) if SCOPES & everything.keys() else everything
+        declared = [name for node in everything.get(ast.Global, ()) for name in node.names]
         self.globals_declared = frozenset(declared)
-        self.bound = Counter(name for node in own for name in bound_names(node))
+        self.bound = Counter(names_bound(own))
         self.bound.update(declared)
         self.deleted = deleted_names(everything)
         self.primitives = frozenset(p for p in primitives if not self.bound[p])
@@ -55,20 +59,20 @@ class Analyzer:
         self.pure = pure
         self.functions = self._functions(own)
         self.atoms = self._atoms(own)
-        self.hopeless = any(
-            (isinstance(n, ast.ClassDef) and not harmless_class(n))
-            or isinstance(n, (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith))
-            for n in everything
+        self.hopeless = bool(_ASYNCHRONOUS & everything.keys()) or not all(
+            map(harmless_class, everything.get(ast.ClassDef, ()))
         )
-        self.reading_mutates = any("defaultdict" in spelled_name(n) for n in everything)
+        self.has_comprehensions = bool(COMPREHENSIONS & everything.keys())
+        self.reading_mutates = any("defaultdict" in name for name in spelled_names(everything))
         self.summaries: dict[str, Effects] = {name: Effects() for name in self.functions}
         self._scopes: dict[FunctionNode, tuple[frozenset[str], frozenset[str]]] = {}
         self._known: dict[ast.AST, Effects] = {}
         self._summarize()
 
-    def changed(self) -> None:
-        """Nodes were changed in place: what was found out about them, and what they are in, is void."""
-        self._known.clear()
+    def changed(self, statement: ast.AST) -> None:
+        """Something in it was changed in place: what was found out about its nodes is void."""
+        for node in walk(statement):
+            self._known.pop(node, None)
 
     def effects(self, node: ast.AST) -> Effects:
         """Of a node in the module's own scope. Remembered; not to be changed."""
@@ -105,36 +109,38 @@ class Analyzer:
         last = name.rpartition(".")[2]
         return name in self.pure or last in LAZY or name in PURE_BUILTINS or name.split(".")[0] in MODULES
 
-    def _origins(self, own: list[ast.AST]) -> dict[str, str]:
+    def _origins(self, own: Kinds) -> dict[str, str]:
         found = {}
-        for node in own:
-            prefix = f"{node.module}." if isinstance(node, ast.ImportFrom) and node.module else ""
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
+        for kind in (ast.Import, ast.ImportFrom):
+            for node in own.get(kind, ()):
+                prefix = f"{node.module}." if kind is ast.ImportFrom and node.module else ""
                 for alias in node.names:
                     name = alias.asname or alias.name.split(".")[0]
                     if self.bound[name] == 1:
                         found[name] = prefix + alias.name
         return found
 
-    def _functions(self, own: list[ast.AST]) -> dict[str, FunctionNode]:
+    def _functions(self, own: Kinds) -> dict[str, FunctionNode]:
         found: dict[str, FunctionNode] = {}
-        for node in own:
-            if isinstance(node, ast.FunctionDef) and not node.decorator_list and self.bound[node.name] == 1:
+        for node in own.get(ast.FunctionDef, ()):
+            if not node.decorator_list and self.bound[node.name] == 1:
                 found[node.name] = node
-            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and len(node.targets) == 1:
+        for node in own.get(ast.Assign, ()):
+            if isinstance(node.value, ast.Lambda) and len(node.targets) == 1:
                 target = node.targets[0]
                 if isinstance(target, ast.Name) and self.bound[target.id] == 1:
                     found[target.id] = node.value
         return found
 
-    def _atoms(self, own: list[ast.AST]) -> frozenset[str]:
+    def _atoms(self, own: Kinds) -> frozenset[str]:
         """Names that are only ever bound to values without in-place operators."""
-        other = Counter(self.bound)
-        for node in own:
-            if isinstance(node, ast.Assign) and is_atomic(node.value):
-                other.subtract(t.id for t in node.targets if isinstance(t, ast.Name))
-            elif isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub)):
-                other.subtract(target_names(node.target))
+        other = dict(self.bound)
+        for node in own.get(ast.Assign, ()):
+            if is_atomic(node.value):
+                _subtract(other, [t.id for t in node.targets if isinstance(t, ast.Name)])
+        for node in own.get(ast.AugAssign, ()):
+            if isinstance(node.op, (ast.Add, ast.Sub)):
+                _subtract(other, target_names(node.target))
         return frozenset(name for name, count in other.items() if count == 0)
 
     def _summarize(self) -> None:
@@ -185,3 +191,8 @@ class Analyzer:
         inner.update(parameters(function.args))
         declared = {n for node in own if isinstance(node, ast.Global) for n in node.names}
         return frozenset(inner - declared), fresh_names(own, frozenset(parameters(function.args)))
+
+
+def _subtract(counts: dict[str, int], names: list[str]) -> None:
+    for name in names:
+        counts[name] = counts.get(name, 0) - 1

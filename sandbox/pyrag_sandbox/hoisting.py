@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from .effects import NOTHING, Analyzer
-from .syntax import parameters, target_names
+from .syntax import COMPREHENSIONS, parameters, target_names
 from .trees import Transformer, walk
 from .vocabulary import FULLY_CONSUMING, PURE_BUILTINS, STRING_METHODS
 
@@ -113,10 +113,11 @@ class Hoister:
         self.held: set[ast.stmt] = set()  # temporaries whose outcome counts only where it is asked for
         self.fresh_name = fresh_name
         self.bound: set[str] = set()
+        self.statement: ast.stmt = ast.Pass()
         self.out: list[ast.stmt] = []
 
     def temp(self, node: ast.expr) -> ast.Name:
-        self.a.changed()
+        self.a.changed(self.statement)
         name = self.fresh_name()
         target = ast.copy_location(ast.Name(name, ast.Store()), node)
         self.out.append(ast.copy_location(ast.Assign([target], node), node))
@@ -304,7 +305,7 @@ def gather(node: Comprehension) -> ast.Call:
 
 
 def has_comprehension(node: ast.AST) -> bool:
-    return any(isinstance(child, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)) for child in walk(node))
+    return any(child.__class__ in COMPREHENSIONS for child in walk(node))
 
 
 class Gatherer(Transformer):

@@ -179,11 +179,8 @@ class _Check:
         self.bindings = _bindings(nodes)
         self.bound = {name for name, _ in self.bindings}
         self.methods = {id(item) for node in nodes if isinstance(node, ast.ClassDef) for item in node.body}
-        self.in_annotation: set[int] = set()
-        if self.kinds & _ANNOTATED:
-            self.in_annotation = {
-                id(part) for node in nodes for annotation in _annotations(node) for part in _type_names(annotation)
-            }
+        self.annotations = [found for node in nodes if node.__class__ in _ANNOTATED for found in _annotations(node)]
+        self.in_annotation = {id(part) for annotation in self.annotations for part in _type_names(annotation)}
         self.found: list[tuple[int, str]] = []
         self.line = 1
 
@@ -201,7 +198,7 @@ class _Check:
         if self.found:
             line, message = min(self.found, key=lambda pair: pair[0])
             raise Refused(message, line)
-        if self.kinds & _ANNOTATED:
+        if self.annotations:
             for node in self.nodes:
                 _drop_annotations(node)
 

@@ -6,10 +6,13 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from .trees import children, walk
+from .trees import Kinds, children, walk
 from .vocabulary import EXCEPTIONS, FRESH, METHODS
 
 FunctionNode = ast.FunctionDef | ast.Lambda
+SCOPES = {ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef}  # what has names of its own
+COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
+_BINDING = {*(SCOPES - {ast.Lambda}), ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping, ast.alias}
 
 
 def own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
@@ -103,17 +106,25 @@ def harmless_class(node: ast.ClassDef) -> bool:
     return plain and bases and not node.keywords and not node.decorator_list
 
 
-def spelled_name(node: ast.AST) -> str:
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.name if isinstance(node, ast.alias) else ""
+def names_bound(nodes: Kinds) -> list[str]:
+    """What `bound_names` finds in all these nodes."""
+    found = [node.id for node in nodes.get(ast.Name, ()) if node.ctx.__class__ is not ast.Load]
+    for kind in _BINDING & nodes.keys():
+        found += [name for node in nodes[kind] for name in bound_names(node)]
+    return found
 
 
-def deleted_names(nodes: list[ast.AST]) -> frozenset[str]:
-    dropped = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)}
-    return frozenset(dropped | {n.name for n in nodes if isinstance(n, ast.ExceptHandler) and n.name})
+def spelled_names(nodes: Kinds) -> set[str]:
+    """All names, of attributes and of imported things too."""
+    names = {node.id for node in nodes.get(ast.Name, ())}
+    names.update(node.attr for node in nodes.get(ast.Attribute, ()))
+    names.update(node.name for node in nodes.get(ast.alias, ()))
+    return names
+
+
+def deleted_names(nodes: Kinds) -> frozenset[str]:
+    dropped = {node.id for node in nodes.get(ast.Name, ()) if node.ctx.__class__ is ast.Del}
+    return frozenset(dropped | {node.name for node in nodes.get(ast.ExceptHandler, ()) if node.name})
 
 
 def is_atomic(node: ast.AST) -> bool:

@@ -6,10 +6,11 @@ Left out of every walk are expression contexts and operators (`Load`, `Add`), wh
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 _Node = TypeVar("_Node", bound=ast.AST)
+Kinds = dict[type[ast.AST], list[Any]]  # nodes by their class
 
 # Fields of text, numbers, contexts and operators, in whichever class they are.
 _PLAIN_FIELDS = frozenset(
@@ -73,6 +74,18 @@ def walk_all(nodes: list[Any]) -> list[Any]:
                 stack += value if None not in value else [item for item in value if item is not None]
             elif value is not None:
                 stack.append(value)
+    return found
+
+
+def by_kind(nodes: Iterable[Any]) -> Kinds:
+    """The nodes of each class that any is of."""
+    found: Kinds = {}
+    for node in nodes:
+        same = found.get(node.__class__)
+        if same is None:
+            found[node.__class__] = [node]
+        else:
+            same.append(node)
     return found
 
 
@@ -141,7 +154,7 @@ class Visitor(_ByTable):
             self.visit_children(node)
 
     def visit_children(self, node: ast.AST) -> None:
-        for child in children(node):
+        for child in children(node) if CHILD_FIELDS[node.__class__] else ():
             self.visit(child)
 
 
