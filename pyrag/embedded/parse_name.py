@@ -28,7 +28,7 @@ _DESCRIBED = re.compile(
 _ROLE = re.compile(
     rf"(?:er|or|ist|ian|man|ess|king|queen|poet|artist|\b(?:{'|'.join(_KINDS.split())})(?: of| called| named)?)$"
 )
-_SMALL = words(
+SMALL = words(
     "of the and a an in on for to at by with from de la le les el los las du des der die das den van von und y e"
     " di da do "
     "del al the's or & vs. vs ft. feat. is no et zu zur zum im am och i a' o' bin ibn"
@@ -54,7 +54,7 @@ def is_name(text: str) -> bool:
         return False
     if len(words) == 1 and _DEMONYM.fullmatch(words[0]):
         return False  # "the Swedish" goes on: artist, city
-    return all(starts_name(word) or word in _SMALL or word in _KIND_WORDS for word in words)
+    return all(starts_name(word) or word in SMALL or word in _KIND_WORDS for word in words)
 
 
 def starts_name(word: str) -> bool:

@@ -8,6 +8,7 @@ from functools import cache
 
 from pyrag.embedded.meaning import Chain, Meaning, Node, Step, Whole
 from pyrag.embedded.parse_inside import embed
+from pyrag.embedded.parse_nested import unnest
 from pyrag.embedded.parse_phrase import fits, parse_phrase
 from pyrag.embedded.readings import insert, join_apart, split_clauses, split_trailing
 from pyrag.embedded.relations import RELATIONS, Relation
@@ -24,18 +25,20 @@ _LEAD = re.compile(
 def parse_chain(question: str) -> Meaning:
     """A chain of any length, or the whole question in one step."""
     text = question.rstrip("?. \t\n")
-    node = (
-        _by_clauses(text)
-        or _by_joining(text)
-        or _by_form(text)
-        or _by_lead(text)
-        or _by_trailing(text)
-        or _by_description(text, strict=True)
-        or _by_description(text, strict=False)
-    )
+    node = _by_clauses(text) or _by_joining(text) or _by_form(text) or _by_lead(text) or _by_trailing(text)
+    nested = _by_nesting(text)
+    described = None if node else _by_description(text, strict=True) or _by_description(text, strict=False)
+    node = _deeper(node, nested) if node else _deeper(nested, described)
     if node is None:
         return Whole()
     return Chain(node) if _hops(node) > 1 else Whole(sure=True)
+
+
+def _deeper(first: Step | None, second: Step | None) -> Step | None:
+    """The reading with more steps; the first of two that have as many."""
+    if first is None or second is None:
+        return first or second
+    return second if _hops(second) > _hops(first) else first
 
 
 def _by_clauses(text: str) -> Step | None:
@@ -152,11 +155,24 @@ def _by_description(text: str, *, strict: bool) -> Step | None:
     return free_step(template, template, variable, args)
 
 
+def _by_nesting(text: str) -> Step | None:
+    """What no table reads, by grammar alone."""
+    template, args = unnest(text)
+    if not args or not _ASKS.search(template):
+        return None
+    if _ASKS_WHO.fullmatch(template):
+        return args[0] if isinstance(args[0], Step) else None
+    if _ASKS_NOTHING.match(template):
+        return None
+    return free_step(template, template, "result", args)
+
+
 _ASKS = re.compile(
     r"\b(?:who|whom|whose|what|which|when|where|why|how)\b|^(?:is|are|was|were|did|does|do)\b", re.IGNORECASE
 )
 _ASKS_WHO = re.compile(
-    r"(?:what|which|who) (?:is|was|are|were) (?:the names? of |an example of |one of )?\{0\}(?: called| named)?",
+    r"(?:what|which|who) (?:is|was|are|were|can be)(?: considered)?"
+    r" (?:the (?:names?|title|term) (?:of|for) |an example of |one of )?\{0\}(?: called| named)?",
     re.IGNORECASE,
 )
 _ASKS_NOTHING = re.compile(r"(?:who|what|where|when|name)(?: (?:is|was|are|were))? \{0\}(?:,|$)", re.IGNORECASE)

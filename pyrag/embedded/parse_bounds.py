@@ -1,0 +1,214 @@
+"""Where a description that begins inside a question ends, told by counting verbs: each clause has one of its own.
+
+"How many children did | the man who wrote Alpha while he lived in Beta | have in 1990": the clause opened by "who" has
+its verb, so has the one opened by "while"; the next one is the question's. Knows classes of words, no wordings.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from pyrag.embedded.parse_name import starts_name
+from pyrag.embedded.parse_verbs import is_base, is_participle, is_past, is_present
+from pyrag.embedded.wording import words
+
+Waiting = Literal["base", "participle", "nothing"]  # the form of the question's own verb that is still to come
+
+AUXILIARY = words(
+    "is was are were has have had do does did will would can could may might must shall should isn't wasn't didn't"
+)
+PREPOSITIONS = words(
+    "of in on at by for to from with about against between during after before near under over through into as than"
+    " since until within without among along across around behind beyond despite toward towards via upon onto off"
+    " outside inside per like beside besides beneath below above"
+)
+DETERMINERS = words("the a an his her its their this these those each every all both some any no another")
+PRONOUNS = words("he she it they him them himself herself itself themselves there")
+RELATIVE = words("who whom which that whose where when")
+_OPENERS = words("while because if although though whereas how why what whether once")
+_JOINING = words("and or but nor")
+ADVERBS = words(
+    "first also later finally still already once originally initially ever never often now currently eventually then"
+    " last not only just twice again even together"
+)
+_FUNCTION = (
+    AUXILIARY | PREPOSITIONS | DETERMINERS | PRONOUNS | RELATIVE | _OPENERS | _JOINING | words("be been being not to")
+)
+
+
+def plain(word: str) -> str:
+    return word.strip(',;:?."“”()').lower()
+
+
+def is_noun(word: str) -> bool:
+    """Whether a word in small letters can be part of a noun phrase, as far as its spelling tells."""
+    return word[:1].islower() and word not in _FUNCTION and not word.endswith("ly") and word not in ADVERBS
+
+
+def owns(word: str) -> bool:
+    return bool(re.search(r"(?:['’]s|s['’])$", word))
+
+
+@dataclass(slots=True)
+class _Clause:
+    """An open clause: whether its subject and its verb were seen."""
+
+    subject: bool
+    verb: bool = False
+
+
+class Bounds:
+    """Reads a description's words from its head on, and stops where the question around it goes on."""
+
+    def __init__(self, tokens: list[str], waiting: Waiting) -> None:
+        self.tokens, self.waiting = tokens, waiting
+        self.clauses: list[_Clause] = []
+        self._verb = -1  # where the last verb stands
+
+    def end(self, at: int) -> int | None:
+        """One past the description's last word, where it begins its modifier at `at`; None if a clause lacks a verb."""
+        while at < len(self.tokens):
+            if self._ends_before(at):
+                break
+            self._read(at)
+            at += 1
+            if at < len(self.tokens) and self._comma_ends(at):
+                break
+        while at and plain(self.tokens[at - 1]) in ADVERBS and at < len(self.tokens):
+            at -= 1
+        return at if self._complete() else None
+
+    def opens(self, at: int) -> bool:
+        """Whether a modifier begins right behind the head; a clause without a pronoun is open from then on."""
+        word = self._word(at)
+        if word in RELATIVE | PREPOSITIONS:
+            return True
+        if not self._name(at) and is_participle(word):
+            return self.waiting != "participle" or not self._is_own_participle(at)
+        if not self._name(at) and word.endswith("ing"):
+            return True
+        if self._name(at) or word in DETERMINERS | PRONOUNS:
+            if not self._has_verb_next(at):
+                return False
+            self.clauses.append(_Clause(subject=self._name(at) or word in PRONOUNS))
+            return True
+        return False
+
+    def _has_verb_next(self, at: int) -> bool:
+        """Whether the noun phrase at a place is the subject of a clause: "the city | Alpha lost"."""
+        if not self._name(at):
+            return True
+        while self._name(at) and not owns(self.tokens[at]):
+            at += 1
+        at += self._word(at) in ADVERBS
+        word = self._word(at)
+        if self._is_own(at):
+            return False
+        return word in AUXILIARY or is_past(word) or is_present(word)
+
+    def _complete(self) -> bool:
+        return all(clause.verb for clause in self.clauses)
+
+    def _word(self, at: int) -> str:
+        return plain(self.tokens[at]) if 0 <= at < len(self.tokens) else ""
+
+    def _name(self, at: int) -> bool:
+        return 0 <= at < len(self.tokens) and starts_name(self.tokens[at].strip(',"“”'))
+
+    def _ends_before(self, at: int) -> bool:
+        word = self._word(at)
+        if self._name(at) or not self._complete():
+            return False
+        if word in AUXILIARY:
+            return not self._after(at, RELATIVE | _JOINING | {"to"})
+        return self._is_own(at)
+
+    def _is_own(self, at: int) -> bool:
+        """Whether a word is the verb that the question waits for."""
+        if self.waiting == "base":
+            return self._is_own_base(at)
+        return self.waiting == "participle" and self._is_own_participle(at)
+
+    def _after(self, at: int, before: frozenset[str]) -> bool:
+        return self._word(at - 1) in before
+
+    def _is_own_base(self, at: int) -> bool:
+        """Whether a word is the base form that "did" waits for: the first that can be nothing else, or the last."""
+        if self._likely_base(at) == 2:
+            return True
+        return self._likely_base(at) == 1 and not any(map(self._likely_base, range(at + 1, len(self.tokens))))
+
+    def _likely_base(self, at: int) -> int:
+        """0: no verb; 1: a verb or a noun ("set up a spy ring in …"); 2: a verb, as what follows begins anew."""
+        word, before, after = self._word(at), self._word(at - 1), self._word(at + 1)
+        if not is_base(word) or before in DETERMINERS | PREPOSITIONS | AUXILIARY | _JOINING | {"to", "not"}:
+            return 0
+        begins = after in DETERMINERS | PRONOUNS | {"", "to"} or after.endswith("ing") or self._name(at + 1)
+        return 2 if begins else int(after != "of")
+
+    def _is_own_participle(self, at: int) -> bool:
+        """Whether a word is the participle that "was" waits for: the last one that nothing else explains."""
+        word = self._word(at)
+        if word in ("located", "situated", "born", "based") or (is_participle(word) and not self._explained(at)):
+            return not any(
+                is_participle(self._word(later)) and not self._explained(later) and not self._name(later)
+                for later in range(at + 1, len(self.tokens))
+            ) and not self._explained(at)
+        return False
+
+    def _explained(self, at: int) -> bool:
+        """Whether a participle belongs to an auxiliary, a relative pronoun, a subject before it, or a noun after it."""
+        before, after = self._word(at - 1), self._word(at + 1)
+        if before in ADVERBS or before.endswith("ly"):
+            before = self._word(at - 2)
+        if before in AUXILIARY | RELATIVE | DETERMINERS | _JOINING | PRONOUNS | {"be", "been", "being"}:
+            return True
+        return bool(after) and is_noun(after) and not self._name(at + 1)
+
+    def _read(self, at: int) -> None:
+        word = self._word(at)
+        if self._name(at):
+            self._subject()
+        elif self._opens(at, word):
+            self.clauses.append(_Clause(subject=word in ("who", "which", "that")))
+        elif self.clauses and not self.clauses[-1].verb:
+            self._seek_verb(at, word)
+        elif self._opens_bare(at):
+            self.clauses.append(_Clause(subject=False))
+
+    def _opens(self, at: int, word: str) -> bool:
+        if word == "that":
+            return not self._name(at + 1) or is_noun(self._word(at - 1)) or self._name(at - 1)
+        return word in RELATIVE or word in _OPENERS
+
+    def _opens_bare(self, at: int) -> bool:
+        """ "the country | the man was born in": a noun phrase right after a noun."""
+        if is_past(self._word(at - 1)) or at - 1 == self._verb:
+            return False
+        return self._word(at) in ("the", "a", "his", "her", "he", "she", "they", "it") and is_noun(self._word(at - 1))
+
+    def _subject(self) -> None:
+        if self.clauses and not self.clauses[-1].verb:
+            self.clauses[-1].subject = True
+
+    def _seek_verb(self, at: int, word: str) -> None:
+        clause = self.clauses[-1]
+        if word in AUXILIARY:
+            clause.verb = True
+        elif not clause.subject:
+            clause.subject = word in PRONOUNS or is_noun(word)
+        elif self._word(at - 1) in ("who", "which", "that") and word not in _FUNCTION | ADVERBS:
+            clause.verb = not word.endswith("ly")  # whatever it is
+        elif self._word(at - 1) not in PREPOSITIONS | DETERMINERS:
+            several = self._word(at - 1).endswith("s")  # "the Jets call"
+            clause.verb = is_past(word) or is_present(word) or (several and is_base(word))
+        if clause.verb:
+            self._verb = at
+
+    def _comma_ends(self, at: int) -> bool:
+        """Whether the comma before `at` ends the description: "…, how many", but not "Paris, France"."""
+        if not self.tokens[at - 1].endswith((",", ";", ":")) or not self._complete():
+            return False
+        return not self._name(at) and self._word(at) not in RELATIVE | _JOINING
