@@ -10,11 +10,13 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from pyrag.embedded.parse_name import starts_name
+from pyrag.embedded.parse_name import SMALL, starts_name
 from pyrag.embedded.parse_verbs import is_base, is_participle, is_past, is_present
 from pyrag.embedded.wording import words
 
-Waiting = Literal["base", "participle", "nothing"]  # the form of the question's own verb that is still to come
+Waiting = Literal[
+    "base", "participle", "finite", "nothing"
+]  # the form of the question's own verb that is still to come
 
 AUXILIARY = words(
     "is was are were has have had do does did will would can could may might must shall should isn't wasn't didn't"
@@ -27,11 +29,15 @@ PREPOSITIONS = words(
 DETERMINERS = words("the a an his her its their this these those each every all both some any no another")
 PRONOUNS = words("he she it they him them himself herself itself themselves there")
 RELATIVE = words("who whom which that whose where when")
+ASKING = words("who whom whose what which when where how why")
 _OPENERS = words("while because if although though whereas how why what whether once")
 _JOINING = words("and or but nor")
 ADVERBS = words(
     "first also later finally still already once originally initially ever never often now currently eventually then"
-    " last not only just twice again even together"
+    " last not only just twice again even together almost nearly about up out down off away back"
+)
+_NO_ADVERBS = words(
+    "early family daily weekly monthly yearly elderly assembly anomaly supply ally rally fly holy monopoly"
 )
 _FUNCTION = (
     AUXILIARY | PREPOSITIONS | DETERMINERS | PRONOUNS | RELATIVE | _OPENERS | _JOINING | words("be been being not to")
@@ -44,11 +50,15 @@ def plain(word: str) -> str:
 
 def is_noun(word: str) -> bool:
     """Whether a word in small letters can be part of a noun phrase, as far as its spelling tells."""
-    return word[:1].islower() and word not in _FUNCTION and not word.endswith("ly") and word not in ADVERBS
+    return word[:1].islower() and word not in _FUNCTION and word not in SMALL and not _is_adverb(word)
 
 
 def owns(word: str) -> bool:
     return bool(re.search(r"(?:['’]s|s['’])$", word))
+
+
+def _is_adverb(word: str) -> bool:
+    return word in ADVERBS or (word.endswith("ly") and word not in _NO_ADVERBS)
 
 
 @dataclass(slots=True)
@@ -57,6 +67,7 @@ class _Clause:
 
     subject: bool
     verb: bool = False
+    relative: bool = False  # its subject is its pronoun: "who wrote"
 
 
 class Bounds:
@@ -66,11 +77,13 @@ class Bounds:
         self.tokens, self.waiting = tokens, waiting
         self.clauses: list[_Clause] = []
         self._verb = -1  # where the last verb stands
+        self._asked = True  # whether the question's own question word was seen
 
     def end(self, at: int) -> int | None:
         """One past the description's last word, where it begins its modifier at `at`; None if a clause lacks a verb."""
+        self._asked = any(plain(word) in ASKING for word in self.tokens[: at - 1])
         while at < len(self.tokens):
-            if self._ends_before(at):
+            if self._ends_before(at) or self._is_stranded(at):
                 break
             self._read(at)
             at += 1
@@ -96,6 +109,11 @@ class Bounds:
             return True
         return False
 
+    def _is_stranded(self, at: int) -> bool:
+        """Whether a last preposition is the question's: "Where is | the man who wrote Alpha | from"."""
+        last = at + 1 == len(self.tokens) and self._word(at) in PREPOSITIONS
+        return last and self._complete() and bool(self.clauses) and self.clauses[-1].relative
+
     def _has_verb_next(self, at: int) -> bool:
         """Whether the noun phrase at a place is the subject of a clause: "the city | Alpha lost"."""
         if not self._name(at):
@@ -103,10 +121,13 @@ class Bounds:
         while self._name(at) and not owns(self.tokens[at]):
             at += 1
         at += self._word(at) in ADVERBS
+        if self.waiting == "finite":  # two verbs are needed: the clause's and the question's
+            return self._is_finite(at) and any(map(self._is_finite, range(at + 1, len(self.tokens))))
+        return self._is_finite(at) and not self._is_own(at)
+
+    def _is_finite(self, at: int) -> bool:
         word = self._word(at)
-        if self._is_own(at):
-            return False
-        return word in AUXILIARY or is_past(word) or is_present(word)
+        return not self._name(at) and (word in AUXILIARY or is_past(word) or is_present(word))
 
     def _complete(self) -> bool:
         return all(clause.verb for clause in self.clauses)
@@ -121,6 +142,8 @@ class Bounds:
         word = self._word(at)
         if self._name(at) or not self._complete():
             return False
+        if not self._asked and ASKING & {word, self._word(at + 1) if self.tokens[at] in PREPOSITIONS else ""}:
+            return word not in RELATIVE or word == "whom"  # "… during what century"
         if word in AUXILIARY:
             return not self._after(at, RELATIVE | _JOINING | {"to"})
         return self._is_own(at)
@@ -129,6 +152,8 @@ class Bounds:
         """Whether a word is the verb that the question waits for."""
         if self.waiting == "base":
             return self._is_own_base(at)
+        if self.waiting == "finite":
+            return self._is_finite(at) and not self._explained(at)
         return self.waiting == "participle" and self._is_own_participle(at)
 
     def _after(self, at: int, before: frozenset[str]) -> bool:
@@ -161,7 +186,7 @@ class Bounds:
     def _explained(self, at: int) -> bool:
         """Whether a participle belongs to an auxiliary, a relative pronoun, a subject before it, or a noun after it."""
         before, after = self._word(at - 1), self._word(at + 1)
-        if before in ADVERBS or before.endswith("ly"):
+        if _is_adverb(before):
             before = self._word(at - 2)
         if before in AUXILIARY | RELATIVE | DETERMINERS | _JOINING | PRONOUNS | {"be", "been", "being"}:
             return True
@@ -170,13 +195,23 @@ class Bounds:
     def _read(self, at: int) -> None:
         word = self._word(at)
         if self._name(at):
-            self._subject()
+            self._read_name(at)
         elif self._opens(at, word):
-            self.clauses.append(_Clause(subject=word in ("who", "which", "that")))
+            relative = word in ("who", "which", "that")
+            self.clauses.append(_Clause(subject=relative, relative=relative))
         elif self.clauses and not self.clauses[-1].verb:
             self._seek_verb(at, word)
+        elif not self._complete() and self._is_finite(at) and not self._explained(at):
+            self._close(at)
         elif self._opens_bare(at):
             self.clauses.append(_Clause(subject=False))
+
+    def _close(self, at: int) -> None:
+        """The verb of an outer clause ends those inside it: "that the man who wrote Alpha | sold"."""
+        while self.clauses[-1].verb:
+            self.clauses.pop()
+        self.clauses[-1].verb = True
+        self._verb = at
 
     def _opens(self, at: int, word: str) -> bool:
         if word == "that":
@@ -185,23 +220,29 @@ class Bounds:
 
     def _opens_bare(self, at: int) -> bool:
         """ "the country | the man was born in": a noun phrase right after a noun."""
-        if is_past(self._word(at - 1)) or at - 1 == self._verb:
+        if is_past(self._word(at - 1)) or at - 1 == self._verb or _is_adverb(self._word(at - 1)):
             return False
         return self._word(at) in ("the", "a", "his", "her", "he", "she", "they", "it") and is_noun(self._word(at - 1))
 
-    def _subject(self) -> None:
-        if self.clauses and not self.clauses[-1].verb:
-            self.clauses[-1].subject = True
+    def _read_name(self, at: int) -> None:
+        """A name is the subject of a clause that has none; right after a noun it may begin one."""
+        top = self.clauses[-1] if self.clauses else None
+        if top and not top.verb:
+            top.subject, top.relative = True, False
+        elif is_noun(self.tokens[at - 1]) and at - 1 != self._verb and self._has_verb_next(at):
+            self.clauses.append(_Clause(subject=True))
 
     def _seek_verb(self, at: int, word: str) -> None:
         clause = self.clauses[-1]
+        before = self._word(at - 1 - _is_adverb(self._word(at - 1)))
         if word in AUXILIARY:
             clause.verb = True
         elif not clause.subject:
             clause.subject = word in PRONOUNS or is_noun(word)
-        elif self._word(at - 1) in ("who", "which", "that") and word not in _FUNCTION | ADVERBS:
-            clause.verb = not word.endswith("ly")  # whatever it is
-        elif self._word(at - 1) not in PREPOSITIONS | DETERMINERS:
+        elif before in ("who", "which", "that"):
+            clause.verb = word not in _FUNCTION and not _is_adverb(word)  # whatever it is
+            clause.relative &= clause.verb or _is_adverb(word)
+        elif before not in PREPOSITIONS | DETERMINERS:
             several = self._word(at - 1).endswith("s")  # "the Jets call"
             clause.verb = is_past(word) or is_present(word) or (several and is_base(word))
         if clause.verb:

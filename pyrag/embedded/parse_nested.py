@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pyrag.embedded.meaning import Node, Step
 from pyrag.embedded.parse_bounds import (
     ADVERBS,
+    ASKING,
     AUXILIARY,
     DETERMINERS,
     PREPOSITIONS,
@@ -23,7 +24,7 @@ from pyrag.embedded.parse_bounds import (
     owns,
     plain,
 )
-from pyrag.embedded.parse_name import SMALL, starts_name
+from pyrag.embedded.parse_name import starts_name
 from pyrag.embedded.parse_phrase import parse_phrase
 from pyrag.embedded.parse_predicate import PAST_PARTICIPLE
 from pyrag.embedded.parse_verbs import base_of, is_base, is_participle, is_past, is_present
@@ -69,7 +70,7 @@ def unnest(text: str, depth: int = 0) -> tuple[str, tuple[Node, ...]]:
     args: list[Node] = []
     at = 0
     while at < len(tokens) and len(tokens) <= _LONGEST and depth <= _DEEPEST:
-        found = _at(tokens, at, depth) if at else None
+        found = _at(tokens, at, depth) if at or tokens[0] == "The" else None
         if found is None:
             parts.append(tokens[at])
             at += 1
@@ -85,8 +86,8 @@ def unnest(text: str, depth: int = 0) -> tuple[str, tuple[Node, ...]]:
 def _at(tokens: list[str], at: int, depth: int) -> _Found | None:
     """The description that begins at a word."""
     word = plain(tokens[at])
-    before = plain(tokens[at - 1])
-    if word in ("the", "that") and before not in _NO_START and not _equates(tokens, at):
+    before = plain(tokens[at - 1]) if at else ""
+    if word in ("the", "that") and before not in _NO_START and not (at and _equates(tokens, at)):
         found = _described(tokens, at, _waiting(tokens[:at], tokens[at:]), depth)
         if found:
             return found
@@ -102,7 +103,8 @@ def _equates(tokens: list[str], at: int) -> bool:
     before = [plain(word) for word in tokens[:at]]
     if starts_name(tokens[at - 1]):
         return not _BE.isdisjoint(before)
-    return len(before) > 1 and before[-1] in _BE and before[-2] in PRONOUNS | {"who", "which", "that"}
+    told = before[-1] in _BE and ASKING.isdisjoint(before)
+    return told or (len(before) > 1 and before[-1] in _BE and before[-2] in PRONOUNS | {"who", "which", "that"})
 
 
 _SAID_OF = words("called known named considered nicknamed titled")
@@ -113,7 +115,10 @@ def _waiting(before: list[str], rest: list[str]) -> Waiting:
     plains = [plain(word) for word in before]
     place = max((at for at, word in enumerate(plains) if word in AUXILIARY), default=None)
     if place is None:
-        return "nothing"
+        told = any(is_past(one) or is_present(one) for one in plains[1:])
+        return "nothing" if told or plains[:1] in (["who"], ["whose"]) else "finite"
+    if set(plains[place:]) & (RELATIVE - {"when"}):
+        return "finite"
     word, since = plains[place], plains[place + 1 :]
     if word in ("did", "does", "do", "will", "can", "could", "would", "might", "may", "must", "should"):
         return "nothing" if any(is_base(one) for one in since) else "base"
@@ -127,7 +132,7 @@ def _waiting(before: list[str], rest: list[str]) -> Waiting:
 def _owned(tokens: list[str], at: int) -> _Found | None:
     """ "Alpha's birthplace": what the tables of relations know."""
     name = at + (plain(tokens[at]) == "the")
-    if name >= len(tokens) or not starts_name(tokens[name]) or starts_name(tokens[at - 1]):
+    if not at or name >= len(tokens) or not starts_name(tokens[name]) or starts_name(tokens[at - 1]):
         return None
     end = name
     while end < len(tokens) and starts_name(tokens[end]) and not owns(tokens[end]):
@@ -181,7 +186,7 @@ def _head_end(tokens: list[str], at: int, waiting: Waiting) -> int | None:
         return None
     if plain(head) == "one" and plain(tokens[at]) in RELATIVE:
         return at
-    return None if plain(head) in _NO_HEADS | SMALL or _is_ranking(head) else at
+    return None if plain(head) in _NO_HEADS or _is_ranking(head) else at
 
 
 _LIKE_PREPOSITIONS = words("following regarding concerning including according")
@@ -233,7 +238,7 @@ def _read(tokens: list[str], head: int, depth: int) -> Step | None:
     if (
         isinstance(listed, Step)
         and not (listed.relation and listed.relation.answer_type == "number")
-        and (own is None or hops(listed) >= hops(own))
+        and (own is None or hops(listed) > hops(own) or (listed.relation is not None and hops(listed) == hops(own)))
     ):
         return listed
     return own
@@ -264,7 +269,11 @@ def _asked(kind: str, clause: list[str], nested: bool) -> str:
     first = plain(clause[0])
     if first == "to":
         ranked = any(map(_is_ranking, kind.split())) and not any(map(is_past, kind.split()))
-        return f"{which} was the {kind} {' '.join(clause)}" if ranked and _is_infinitive(clause) else ""
+        return (
+            f"which {kind.rpartition(' ')[2]} was the {kind} {' '.join(clause)}"
+            if ranked and _is_infinitive(clause)
+            else ""
+        )
     if _has_pronoun(clause):
         return _inverted(f"{first} {which}", clause[2:])
     if first in ("where", "when"):

@@ -29,33 +29,45 @@ _PASTS = frozenset(row[1] for row in _ROWS)
 _PARTICIPLES = frozenset(row[-1] for row in _ROWS)
 # Verbs whose base form a question may end a description with: "did [the firm that …] merge with"
 _REGULAR = words(
-    "abandon abolish absorb accept accuse achieve acquire act adapt add address adopt advance advise affect agree aim"
-    " air allow amount announce answer appear apply appoint approach approve argue arrest arrive ascend ask assassinate"
-    " assist associate assume attack attain attempt attend attract award ban base battle be believe belong border"
-    " borrow broadcast call campaign cancel capture care carry cause cease celebrate change charge claim close coach"
-    " collaborate collapse collect colonize combine command commit compare compete complete compose conclude conduct"
-    " confirm connect conquer consider consist construct consult consume contain continue contribute control convert"
-    " cooperate cover create criticize cross crown cultivate damage date debut decide declare decline decrease"
-    " dedicate defeat defend define demand deny depart depend depict deploy derive describe design destroy determine"
-    " develop die differ direct disappear discontinue discover discuss display dissolve divide divorce dominate donate"
-    " double drop earn elect eliminate embrace emerge emigrate employ empty enable end endorse enforce engage enjoy"
-    " enlist enroll ensure enter escape establish evolve exceed exchange execute exercise exist expand experience"
-    " explain explore export express extend face fail favor feature finish fire fit flood flourish flow focus follow"
-    " force form found fund gain generate govern graduate grant guard happen hate have help hire host house identify"
-    " ignore immigrate implement import improve include incorporate increase influence inhabit inherit insist inspire"
-    " install institute intend introduce invade invent invest invite involve issue join judge kill lack land last"
-    " launch legalize like limit line link list live locate look love maintain manage manufacture march mark marry"
-    " matter measure merge migrate move murder name need negotiate nominate notice number observe obtain occupy occur"
-    " offer open operate oppose order organize originate oversee own participate pass peak perform permit persuade pick"
-    " place plan play possess post practice praise predict prefer premiere prepare present preserve prevent produce"
-    " promise promote propose protect protest prove provide publish pull purchase push qualify question quit raise rank"
-    " reach realize rebel receive recognize recommend record recover reduce refer reform refuse regain reign reject"
-    " relate release relocate rely remain remove rename render renounce repeal replace reply report represent request"
-    " require research reside resign resist resolve respond rest result retain retire return reveal rule sack score"
-    " secede secure seize separate serve settle sever share sign signal spawn specialize sponsor star start state stay"
-    " stop study submit succeed suffer suggest supply support suppress surrender surround survive suspend switch talk"
-    " target tend test threaten tie touch tour trade train transfer transform translate travel treat try turn unite"
-    " use value vary view violate visit vote wage wait walk want watch weigh wish work"
+    "abandon abolish absorb accept accuse achieve acknowledge acquire act adapt add address adhere admire admit adopt"
+    " advance advise advocate affect agree aim air align allow alter amount announce answer apologize appear apply"
+    " appoint approach approve argue arrest arrive ascend ask aspire assassinate assert assign assist associate assume"
+    " attack attain attempt attend attract attribute authorize avoid award ban base battle be believe belong bestow"
+    " blame blend boast border borrow broadcast bury call campaign cancel capture care carry cause cease celebrate"
+    " change characterize charge chase circulate cite claim clash classify climb close coach coin collaborate collapse"
+    " collect collide colonize combine command commemorate commission commit compare compete complain complete compose"
+    " concede conceive conclude condemn conduct confer confirm confront connect conquer consider consist consolidate"
+    " construct construe consult consume contain continue contribute control convert convince cooperate cover crash"
+    " create criticize cross crown cultivate damage date debut decide declare decline decrease decree dedicate deem"
+    " defeat defend define defy deliver demand demonstrate deny depart depend depict deploy depose derive descend"
+    " describe design destroy deteriorate determine develop devise die differ direct disagree disappear disband"
+    " discontinue discover discuss dislike dismantle dismiss displace display dissolve distinguish dive divide divorce"
+    " dominate donate double drop dub dwell earn elect eliminate embark embrace emerge emigrate emphasize employ empty"
+    " enable enact encompass encounter encourage end endorse enforce engage enjoy enlist enroll ensure enter entitle"
+    " erupt escape establish estimate evacuate evolve exceed excel exchange execute exercise exist expand expect expel"
+    " experience explain exploit explore export express extend face fail favor feature finish fire fit flood flourish"
+    " flow focus follow force form found fund gain gather generate govern graduate grant guard hail halt hamper handle"
+    " happen harm hate have help hire honor hope host house identify ignite ignore immigrate impact implement import"
+    " impose imprison improve include incorporate increase indicate influence inhabit inherit initiate injure insist"
+    " inspire install institute instruct intend interact interpret interrupt intervene introduce invade invent invest"
+    " investigate invite involve isolate issue join judge kill lack land last launch legalize like limit line link"
+    " list live lobby locate look love maintain manage mandate manipulate manufacture march mark marry matter measure"
+    " mention merge migrate miss mobilize move murder name nationalize need neglect negotiate nominate notice number"
+    " observe obtain occupy occur offer open operate oppose orbit order organize originate oust outlaw outnumber"
+    " overlook oversee overtake owe own participate pass peak perceive perform permit persecute persuade pick place"
+    " plan play plead portray pose possess post practice praise precede predict prefer premiere prepare present"
+    " preserve prevent proclaim produce prohibit promise promote prompt propose prosper protect protest prove provide"
+    " publish pull purchase push qualify question quit quote raid raise rally rank ratify reach react realize rebel"
+    " receive recognize recommend reconquer record recover recruit reduce refer reform refuse regain regard regulate"
+    " reign reinforce reject relate release relocate rely remain remove rename render renounce repeal replace reply"
+    " report represent request require research resemble reside resign resist resolve respond rest result resume"
+    " retain retire retreat return reveal revise revive rob rule sack sacrifice sail save score scrap secede secure"
+    " seize select separate serve settle sever share shift shrink sign signal spawn specialize specify sponsor"
+    " stabilize standardize star start state stay stop strengthen strive study submit subscribe succeed sue suffer"
+    " suggest supply support suppress surrender surround survive suspend sustain swap switch talk target tend"
+    " terminate test testify theorize threaten thrive tie touch tour trade train transfer transform translate transmit"
+    " travel treat triumph try turn undertake unify unite unveil urge use value vanish vary veto view violate visit"
+    " vote vow wage wait walk want warn watch weaken weigh welcome wish work yield"
 )
 _BASES = _REGULAR | frozenset(row[0] for row in _ROWS) | {"do"}
 # Words in -ed that are no verbs, and nouns that a participle is spelled like
@@ -72,7 +84,7 @@ def is_participle(word: str) -> bool:
 
 
 def is_base(word: str) -> bool:
-    return word in _BASES
+    return word in _BASES or (word.startswith("re") and word[2:] in _BASES)
 
 
 def is_present(word: str) -> bool:
@@ -91,7 +103,7 @@ def base_of(verb: str) -> str:
     if not _ends_in_ed(verb):
         return ""
     if verb.endswith("ied"):
-        return verb[:-3] + "y"
+        return verb[:-1] if len(verb) < 5 else verb[:-3] + "y"  # "died", "carried"
     stem = verb[:-2]
     doubled = stem[:-1] if len(stem) > 3 and stem[-1:] == stem[-2:-1] else ""
     known = [form for form in (verb[:-1], stem, doubled) if form in _BASES]
