@@ -27,6 +27,7 @@ from .kernel import Wall
 from .zygote import REPORT, REQUEST
 
 _NEEDED = ("RestrictedPython", "greenlet", "pyrag_sandbox")
+_REPLACE_AFTER = 0.005  # seconds: by then most programs wait for their first call, and a fork takes no time from them
 
 
 @dataclass(slots=True)
@@ -116,6 +117,7 @@ class Zygote:
         self._busy: dict[int, Worker] = {}
         self._waiting: defaultdict[Wall, deque[asyncio.Future[Worker]]] = defaultdict(deque)
         self._ordered: deque[Wall] = deque()  # of the workers that are being made, in their order
+        self._owed: deque[Wall] = deque()  # of the workers that are to be made in a moment
         self._sockets: deque[int] = deque()
         self._data = b""
         self._orders = bytearray()  # those that the socket had no room for yet
@@ -139,6 +141,7 @@ class Zygote:
         self._waiting.clear()  # futures of a closed loop
         self._resources.loop = loop
         loop.add_reader(self._control.fileno(), _weakly(self, Zygote.on_readable))
+        self._replace()  # a closed loop has taken its timers with it
         self._send_orders()
 
     def close(self) -> None:
@@ -166,11 +169,12 @@ class Zygote:
         """A worker of its own behind this wall, forked before or now."""
         if self.failure is not None:
             raise SandboxError(self.failure)
-        self._fork(wall)
         worker = next((worker for worker in self._idle if worker.wall == wall), None)
         if worker is not None:
             self._idle.remove(worker)
-        else:
+        self._replace_later(wall)
+        if worker is None:
+            self._fork(wall)
             future: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
             self._waiting[wall].append(future)
             worker = await self._awaited(future)
@@ -184,6 +188,18 @@ class Zygote:
             if future.done() and not future.cancelled() and future.exception() is None:
                 self._arm(future.result())
             raise
+
+    def _replace_later(self, wall: Wall) -> None:
+        """Have enough workers behind this wall forked before they are needed."""
+        made = sum(worker.wall == wall for worker in self._idle)
+        coming = self._owed.count(wall) + self._ordered.count(wall) - len(self._waiting[wall])
+        if made + coming < self.armed:
+            self._owed.append(wall)
+            asyncio.get_running_loop().call_later(_REPLACE_AFTER, _weakly(self, Zygote._replace))
+
+    def _replace(self) -> None:
+        while self._owed and self.failure is None:
+            self._fork(self._owed.popleft())
 
     def kill(self, worker: Worker) -> None:
         """End a worker for good. Harmless when it has ended itself."""

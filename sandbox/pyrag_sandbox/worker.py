@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from . import kernel
@@ -16,6 +17,17 @@ from .wire import EXIT_MEMORY, HEADER, WireError, pack_frame, unpack_body
 
 EXIT_BROKEN = 78
 _READ_BYTES = 16 * 1024
+_LIMITS = Limits()
+SCOUT_WALL = kernel.Wall(_LIMITS.memory_mb, _LIMITS.cpu_seconds, kernel=False)
+# For a worker that is only looked at: it asks something as soon as it can.
+SCOUT_JOB = pack_frame(
+    {
+        "source": "final_answer = ask('')",
+        "primitives": ["ask"],
+        "limits": {name: getattr(_LIMITS, name) for name in Limits.__slots__},
+    },
+    4096,
+)
 # Built before it is needed: there is no memory left to build it with.
 _OUT_OF_MEMORY = pack_frame({"op": "end", "status": "killed", "reason": "memory", "error": None, "output": ""}, 4096)
 
@@ -79,10 +91,19 @@ class Reader:
         self._data = b"".join(parts)
 
 
-def serve(fd: int, parent: int, wall: tuple[float, float, bool], *, base_memory: int, guards: Guards) -> NoReturn:
+def serve(
+    fd: int,
+    parent: int,
+    wall: tuple[float, float, bool],
+    *,
+    base_memory: int,
+    guards: Guards,
+    prepare: Callable[[], object],
+) -> NoReturn:
     """Run the one job that arrives on `fd`, behind the `kernel.Wall`, which is put up while nobody waits for it."""
     try:
         kernel.die_with_parent(parent)
+        prepare()
         refusal = _lock(kernel.Wall(*wall), base_memory)
         reader = Reader(fd)
         job = _take_job(reader)

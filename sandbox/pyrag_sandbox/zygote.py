@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from pyrag_sandbox.guards import Guards
 
 _REHEARSALS = 4  # what specialises the code of the interpreter's hot paths, at some 5 ms each
+_CALLS_TO_SPECIALISE = 16
 _SPARE_NAMES = 4000
 _FILLED_HOLES = 300  # of each size
-_filling: list[bytes] = []
+_MOST_SCOUTED = 64 * 1024  # bytes, what a pipe holds
+_filling: list[object] = []
 _GC_THRESHOLD = (20_000, 20, 20)  # most programs end before the collector would run
 REQUEST = struct.Struct("<4sIdd?")
 REPORT = struct.Struct("<4sIid")
@@ -83,6 +85,8 @@ def _settle_memory() -> None:
     spare = [sys.intern(f"spare {number}") for number in range(_SPARE_NAMES)]
     del spare
     gc.collect()
+    for _ in range(_FILLED_HOLES):
+        _filling.extend((object(), float("1")))  # the blocks that bytes are too large for: of 16 and of 32
     sizes = range(48, 513, 16)  # of the allocator's blocks; the smallest that bytes fit in is the first
     _filling.extend(bytes(size - sys.getsizeof(b"")) for size in sizes for _ in range(_FILLED_HOLES))
 
@@ -91,6 +95,7 @@ class Zygote:
     def __init__(self, control: socket.socket, serve: Callable[..., NoReturn]) -> None:
         self._control = control
         self._serve = serve
+        self.prepare: Callable[[], object] = lambda: None  # what a worker does first
         self._children: set[int] = set()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
@@ -124,6 +129,14 @@ class Zygote:
             os.kill(pid, signal.SIGKILL)
 
     def _fork(self, *wall: Any) -> None:
+        pid, ours = self.forked(wall)
+        self._children.add(pid)
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, _FD.pack(ours.fileno()))]
+        self._control.sendmsg([REPORT.pack(b"made", pid, 0, 0.0)], rights)
+        ours.close()
+
+    def forked(self, wall: tuple[Any, ...]) -> tuple[int, _socket.socket]:
+        """A worker's number and our end of its socket."""
         ours, theirs = _socket.socketpair()
         parent = os.getpid()
         pid = os.fork()
@@ -131,12 +144,9 @@ class Zygote:
             signal.set_wakeup_fd(-1)
             os.dup2(theirs.fileno(), 3)
             os.closerange(4, 1024)
-            self._serve(3, parent, wall)
-        self._children.add(pid)
-        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, _FD.pack(ours.fileno()))]
-        self._control.sendmsg([REPORT.pack(b"made", pid, 0, 0.0)], rights)
-        ours.close()
+            self._serve(3, parent, wall, prepare=self.prepare)
         theirs.close()
+        return pid, ours
 
     def _reap(self) -> None:
         while self._children:
@@ -148,6 +158,41 @@ class Zygote:
             self._control.sendall(REPORT.pack(b"gone", pid, status, cpu))
 
 
+def _scouted(zygote: Zygote) -> bytes:
+    """Which pages workers write to, seen from a first worker; nothing where the system does not tell.
+
+    Another process looks, so that this one's memory stays as workers will find it.
+    """
+    from pyrag_sandbox import kernel, worker
+
+    parent = os.getpid()
+    zygote.prepare = functools.partial(os.read, 3, 1)  # a locked worker's page map does not open: it waits until it is
+    scout, ours = zygote.forked(worker.SCOUT_WALL)
+    read, write = os.pipe()
+    looker = os.fork()
+    if looker == 0:
+        with contextlib.suppress(OSError):
+            kernel.die_with_parent(parent)
+            os.write(write, _look(scout, ours))
+        os._exit(0)
+    ours.close()
+    os.close(write)
+    found = os.read(read, _MOST_SCOUTED)
+    os.close(read)
+    for child in (looker, scout):
+        os.waitpid(child, 0)
+    return found
+
+
+def _look(scout: int, connection: _socket.socket) -> bytes:
+    from pyrag_sandbox import hot_pages, worker
+
+    pagemap = os.open(f"/proc/{scout}/pagemap", os.O_RDONLY)
+    connection.sendall(b"." + worker.SCOUT_JOB)
+    connection.recv(1)
+    return hot_pages.copied(pagemap, hot_pages.shared_memory())[:_MOST_SCOUTED]
+
+
 def main() -> None:
     given = int(sys.argv[1])  # in a host with many open files beyond what a worker closes: take a low number
     control = socket.socket(fileno=os.dup(given))
@@ -155,20 +200,26 @@ def main() -> None:
     sys.path += json.loads(sys.argv[2])
     try:
         guards = _warm_up()
-        from pyrag_sandbox import kernel, worker
+        from pyrag_sandbox import hot_pages, kernel, worker
 
         kernel.prepare()
         sys.meta_path.clear()  # nothing is imported from here on: a lookup that fails would tell paths
+        hot = hot_pages.HotPages()
+        for _ in range(_CALLS_TO_SPECIALISE):
+            hot()
         _settle_memory()
         gc.freeze()
         gc.set_threshold(*_GC_THRESHOLD)
         serve = functools.partial(worker.serve, base_memory=kernel.address_space(), guards=guards)
+        zygote = Zygote(control, serve)
+        hot.note(_scouted(zygote))
+        zygote.prepare = hot
     except BaseException as error:  # told to the host; there is no other way to be heard
         reason = f"{type(error).__name__}: {error}".encode()[:1000]
         control.sendall(REPORT.pack(b"fail", len(reason), 0, 0.0) + reason)
         return
     try:
-        Zygote(control, serve).run()
+        zygote.run()
     except OSError:
         return  # the host has gone in the middle of a report
 

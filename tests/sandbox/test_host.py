@@ -150,6 +150,27 @@ async def test_a_worker_that_waits_behind_other_limits_is_not_used() -> None:
         assert len(sandbox._zygotes[0]._idle) <= 2
 
 
+def test_workers_wait_ready_for_the_next_loop_and_behind_other_limits() -> None:
+    small = Limits(memory_mb=32)
+
+    async def run_and_wait(limits: Limits) -> set[float]:
+        assert (await sandbox.run("final_answer = 1", {}, limits=limits)).value == 1
+        idle = sandbox._zygotes[0]._idle
+        for _ in range(500):
+            if len(idle) == 2 and {worker.wall.memory_mb for worker in idle} == {limits.memory_mb}:
+                break
+            await asyncio.sleep(0.01)
+        return {worker.wall.memory_mb for worker in idle if len(idle) == 2}
+
+    sandbox = Sandbox(armed=2)
+    try:
+        for limits in (Limits(), Limits(), Limits(), small):
+            asyncio.run(sandbox.run("final_answer = 1", {}, limits=limits))  # the loop is gone before its timers fire
+            assert asyncio.run(run_and_wait(limits)) == {limits.memory_mb}
+    finally:
+        sandbox.close()
+
+
 async def test_a_killed_worker_kills_one_program_only(slow: Slow) -> None:
     async with Sandbox(armed=1) as sandbox:
         task = asyncio.create_task(sandbox.run("slow()", {"slow": slow}))
