@@ -193,8 +193,9 @@ class Zygote:
         """Have enough workers behind this wall forked before they are needed."""
         made = sum(worker.wall == wall for worker in self._idle)
         coming = self._owed.count(wall) + self._ordered.count(wall) - len(self._waiting[wall])
-        if made + coming < self.armed:
-            self._owed.append(wall)
+        missing = self.armed - made - coming
+        if missing > 0:
+            self._owed.extend([wall] * missing)
             asyncio.get_running_loop().call_later(_REPLACE_AFTER, _weakly(self, Zygote._replace))
 
     def _replace(self) -> None:
