@@ -29,6 +29,7 @@ EXIT_MEMORY = 77  # a worker's exit status when there was no memory left to say 
 _write = json.JSONEncoder(ensure_ascii=True, allow_nan=False, check_circular=False, separators=(",", ":")).encode
 
 
+_VALUE_BYTES = 8  # at least, of any value
 _CONTAINER_BYTES = 56  # what an empty list takes in memory; on the wire it is two bytes
 _FRAMES_WORTH = 16  # of memory may a worker's messages come to, all together
 
@@ -122,7 +123,9 @@ class _Encoder:
         self.left = budget
 
     def encode(self, value: Any, depth: int = 0) -> Any:
-        self._spend(8)
+        if type(value) is str:
+            return self.text(value, depth)
+        self._spend(_VALUE_BYTES)
         if depth > MAX_DEPTH:
             raise ValueError(f"a value nested deeper than {MAX_DEPTH} levels (or inside itself) cannot cross")
         kind = type(value)
@@ -145,7 +148,7 @@ class _Encoder:
         return value
 
     def text(self, value: str, depth: int) -> str:
-        self._spend(len(value))
+        self._spend(_VALUE_BYTES + len(value))
         if not value.isascii():
             self._spend(len(value.encode()) - len(value))  # also refuses lone surrogates
         return value
