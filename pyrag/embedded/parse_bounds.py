@@ -34,8 +34,9 @@ _OPENERS = words("while because if although though whereas how why what whether 
 _JOINING = words("and or but nor")
 ADVERBS = words(
     "first also later finally still already once originally initially ever never often now currently eventually then"
-    " last not only just twice again even together almost nearly about up out down off away back"
+    " last not only just twice again even together almost nearly about"
 )
+_PARTICLES = words("up out down off away back")
 _NO_ADVERBS = words(
     "early family daily weekly monthly yearly elderly assembly anomaly supply ally rally fly holy monopoly"
 )
@@ -50,7 +51,7 @@ def plain(word: str) -> str:
 
 def is_noun(word: str) -> bool:
     """Whether a word in small letters can be part of a noun phrase, as far as its spelling tells."""
-    return word[:1].islower() and word not in _FUNCTION and word not in SMALL and not _is_adverb(word)
+    return word[:1].islower() and word not in _FUNCTION | SMALL | _PARTICLES and not _is_adverb(word)
 
 
 def owns(word: str) -> bool:
@@ -76,6 +77,7 @@ class Bounds:
     def __init__(self, tokens: list[str], waiting: Waiting) -> None:
         self.tokens, self.waiting = tokens, waiting
         self.clauses: list[_Clause] = []
+        self._head = -1  # where the modifier begins
         self._verb = -1  # where the last verb stands
         self._asked = True  # whether the question's own question word was seen
 
@@ -95,7 +97,7 @@ class Bounds:
 
     def opens(self, at: int) -> bool:
         """Whether a modifier begins right behind the head; a clause without a pronoun is open from then on."""
-        word = self._word(at)
+        word, self._head = self._word(at), at
         if word in RELATIVE | PREPOSITIONS:
             return True
         if not self._name(at) and is_participle(word):
@@ -118,12 +120,20 @@ class Bounds:
         """Whether the noun phrase at a place is the subject of a clause: "the city | Alpha lost"."""
         if not self._name(at):
             return True
-        while self._name(at) and not owns(self.tokens[at]):
-            at += 1
-        at += self._word(at) in ADVERBS
+        at = self._after_subject(at)
         if self.waiting == "finite":  # two verbs are needed: the clause's and the question's
             return self._is_finite(at) and any(map(self._is_finite, range(at + 1, len(self.tokens))))
         return self._is_finite(at) and not self._is_own(at)
+
+    def _after_subject(self, at: int) -> int:
+        """One past a name, or past what it owns, and an adverb."""
+        while self._name(at) and not owns(self.tokens[at]):
+            at += 1
+        if at < len(self.tokens) and self._name(at):
+            at += 1
+            while at < len(self.tokens) and is_noun(self._word(at)) and not self._is_finite(at):
+                at += 1
+        return at + (self._word(at) in ADVERBS)
 
     def _is_finite(self, at: int) -> bool:
         word = self._word(at)
@@ -142,8 +152,8 @@ class Bounds:
         word = self._word(at)
         if self._name(at) or not self._complete():
             return False
-        if not self._asked and ASKING & {word, self._word(at + 1) if self.tokens[at] in PREPOSITIONS else ""}:
-            return word not in RELATIVE or word == "whom"  # "… during what century"
+        if not self._asked and (ASKING - RELATIVE) & {word, self._word(at + 1) if word in PREPOSITIONS else ""}:
+            return True  # "… during what century"
         if word in AUXILIARY:
             return not self._after(at, RELATIVE | _JOINING | {"to"})
         return self._is_own(at)
@@ -220,16 +230,20 @@ class Bounds:
 
     def _opens_bare(self, at: int) -> bool:
         """ "the country | the man was born in": a noun phrase right after a noun."""
-        if is_past(self._word(at - 1)) or at - 1 == self._verb or _is_adverb(self._word(at - 1)):
+        before = self._word(at - 1)
+        if is_past(before) or before.endswith("ing") or at - 1 == self._verb or _is_adverb(before):
             return False
-        return self._word(at) in ("the", "a", "his", "her", "he", "she", "they", "it") and is_noun(self._word(at - 1))
+        return self._word(at) in ("the", "a", "his", "her", "he", "she", "they", "it") and is_noun(before)
 
     def _read_name(self, at: int) -> None:
         """A name is the subject of a clause that has none; right after a noun it may begin one."""
         top = self.clauses[-1] if self.clauses else None
+        begins = is_noun(self.tokens[at - 1]) and at - 1 != self._verb and self._has_verb_next(at)
         if top and not top.verb:
+            verb = self._after_subject(at)
+            begins &= top.subject and at != self._head and any(map(self._is_finite, range(verb + 1, verb + 4)))
             top.subject, top.relative = True, False
-        elif is_noun(self.tokens[at - 1]) and at - 1 != self._verb and self._has_verb_next(at):
+        if begins:
             self.clauses.append(_Clause(subject=True))
 
     def _seek_verb(self, at: int, word: str) -> None:

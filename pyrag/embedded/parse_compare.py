@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pyrag.embedded.meaning import Choice, Difference, Entity, Gather, Meaning, Node, Step, Verdict
+from pyrag.embedded.parse_nested import unnest
 from pyrag.embedded.parse_pair import Pair, choice_pair
 from pyrag.embedded.parse_phrase import compose, parse_phrase
 from pyrag.embedded.relations import BY_NAME
@@ -77,7 +78,7 @@ def parse_comparison(question: str) -> Meaning | None:
     options = (option(pair.first), option(pair.second))
     scale = _scale_of(pair)
     if scale is None and any(
-        isinstance(option, Step) or ", " in text
+        isinstance(option, Step) or ", " in text or unnest(f"of {text}")[1]
         for option, text in zip(options, (pair.first, pair.second), strict=True)
     ):
         return None  # a list of several, or descriptions that come first

@@ -88,7 +88,7 @@ def _at(tokens: list[str], at: int, depth: int) -> _Found | None:
     word = plain(tokens[at])
     before = plain(tokens[at - 1]) if at else ""
     if word in ("the", "that") and before not in _NO_START and not (at and _equates(tokens, at)):
-        found = _described(tokens, at, _waiting(tokens[:at], tokens[at:]), depth)
+        found = _described(tokens, at, _waiting(tokens[:at], tokens[at:], depth), depth)
         if found:
             return found
     return _owned(tokens, at)
@@ -110,19 +110,21 @@ def _equates(tokens: list[str], at: int) -> bool:
 _SAID_OF = words("called known named considered nicknamed titled")
 
 
-def _waiting(before: list[str], rest: list[str]) -> Waiting:
-    """What verb a question that begins so still waits for."""
+def _waiting(before: list[str], rest: list[str], depth: int) -> Waiting:
+    """What verb a question, or deeper down a clause, that begins so still waits for."""
     plains = [plain(word) for word in before]
+    if depth:
+        return "finite" if len(plains) == 1 or plains[-1] in RELATIVE else "nothing"
     place = max((at for at, word in enumerate(plains) if word in AUXILIARY), default=None)
     if place is None:
-        told = any(is_past(one) or is_present(one) for one in plains[1:])
+        told = any(is_past(one) or is_present(one) or is_base(one) for one in plains[1:])
         return "nothing" if told or plains[:1] in (["who"], ["whose"]) else "finite"
     if set(plains[place:]) & (RELATIVE - {"when"}):
         return "finite"
     word, since = plains[place], plains[place + 1 :]
     if word in ("did", "does", "do", "will", "can", "could", "would", "might", "may", "must", "should"):
         return "nothing" if any(is_base(one) for one in since) else "base"
-    if any(is_participle(one) for one in since):
+    if any(is_participle(one) for one in since) or (since and since[0] in PREPOSITIONS):
         return "nothing"
     if plains[:place] in (["who"], ["what"]) and not any(plain(one) in _SAID_OF for one in rest):
         return "nothing"
@@ -137,14 +139,17 @@ def _owned(tokens: list[str], at: int) -> _Found | None:
     end = name
     while end < len(tokens) and starts_name(tokens[end]) and not owns(tokens[end]):
         end += 1
-    for last in range(min(end + 4, len(tokens)), end + 1, -1):
+    least = end + (end < len(tokens) and owns(tokens[end]))
+    for last in range(min(end + 4, len(tokens)), least, -1):
         step = parse_phrase(" ".join(tokens[at:last]).rstrip(",;:"), strict=True)
         if isinstance(step, Step) and step.relation and step.relation.answer_type not in ("number", "date"):
             return _Found(step, last)
     return None
 
 
-_NOT_TELLING = PREPOSITIONS - words("of in for at from to on with")  # others tell no thing from its like
+_NOT_TELLING = PREPOSITIONS - words(
+    "of in for at from to on with near by along off beside outside"
+)  # others tell no thing from its like
 
 
 def _described(tokens: list[str], at: int, waiting: Waiting, depth: int) -> _Found | None:
@@ -181,6 +186,8 @@ def _head_end(tokens: list[str], at: int, waiting: Waiting) -> int | None:
         at += 1
         if tokens[at - 1].endswith(","):
             break
+        if _is_of_kind(tokens, at):
+            return at + 2
     head = tokens[at - 1] if at > start else ""
     if at >= len(tokens) or not is_noun(head) or not plain(head).isalpha() or _is_plural(head):
         return None
@@ -190,6 +197,13 @@ def _head_end(tokens: list[str], at: int, waiting: Waiting) -> int | None:
 
 
 _LIKE_PREPOSITIONS = words("following regarding concerning including according")
+
+
+def _is_of_kind(tokens: list[str], at: int) -> bool:
+    """Whether a noun goes on as in "the body | of water near Alpha", "the state | of birth of Beta"."""
+    noun, of, kind, after = ([*tokens[at - 1 : at + 3], "", "", ""])[:4]
+    singular = is_noun(noun) and not _is_plural(noun) and noun not in _NO_HEADS
+    return singular and of == "of" and is_noun(kind) and after in _NEAR | {"of"}
 
 
 def _is_verbal(tokens: list[str], at: int) -> bool:
@@ -281,7 +295,7 @@ def _asked(kind: str, clause: list[str], nested: bool) -> str:
     if first == "whose":
         return f"{which}'s {' '.join(clause[1:])}"
     if first in PREPOSITIONS:
-        return _asked_phrase(kind, clause, nested)
+        return _asked_phrase(which, kind, clause, nested)
     if first in ("who", "that", "which", "whom"):
         rest = clause[1:]
         own = bool(rest) and (plain(rest[0]) in DETERMINERS | PRONOUNS or starts_name(rest[0]) or rest[0][:1] == "{")
@@ -293,13 +307,19 @@ def _asked(kind: str, clause: list[str], nested: bool) -> str:
     return _inverted(which, clause)
 
 
-def _asked_phrase(kind: str, clause: list[str], nested: bool) -> str:
+_NEAR = words("near by along off beside outside")
+
+
+def _asked_phrase(which: str, kind: str, clause: list[str], nested: bool) -> str:
     last = kind.rpartition(" ")[2]
+    if " of " in kind or (last in _KINDS and clause[0] in _NEAR):
+        return f"{which} is {' '.join(clause)}" if clause[0] in _NEAR else f"what is the {kind} {' '.join(clause)}"
     role = last in COMPOSED or (last in BY_NOUN and BY_NOUN[last].answer_type == "person") or _is_role(last)
     if clause[0] == "with":
-        return f"which {kind} has {' '.join(clause[1:])}" if clause[1] in ("the", "a", "an") else ""
+        return f"{which} has {' '.join(clause[1:])}" if clause[1] in ("the", "a", "an") else ""
     if any(plain(word) in RELATIVE for word in clause):
         return f"what is the {kind} {' '.join(clause)}"
+    role = role and (clause[0] != "in" or any(map(_is_ranking, kind.split())))
     if not (role or _singles_out(kind, clause[0])):
         return ""
     if not nested and not any(re.match(r"[\"“(]*[A-Z]", word) for word in clause):
@@ -333,6 +353,8 @@ def _inverted(lead: str, clause: list[str]) -> str:
         if starts_name(clause[at]) or before in PREPOSITIONS | DETERMINERS | RELATIVE or word in ADVERBS:
             continue
         subject, rest = " ".join(clause[:at]), " ".join(clause[at + 1 :])
+        if is_participle(word) and clause[at + 1 : at + 2] == ["by"]:
+            continue  # "the team owned by Alpha | plays"
         if word in AUXILIARY:
             return f"{lead} {word} {subject} {rest}"
         if is_past(word) or is_present(word):
