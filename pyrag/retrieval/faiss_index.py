@@ -103,9 +103,10 @@ class VectorIndex:
     def __init__(self, info: VectorInfo, segments: Sequence[OpenedSegment]) -> None:
         self.info = info
         self._segments = segments
+        self._count = info.count
 
     def __len__(self) -> int:
-        return self.info.count
+        return self._count
 
     def ids(self) -> Iterator[str]:
         for one in self._segments:

@@ -149,8 +149,7 @@ class QdrantRetriever:
         if not self._checked:
             await in_thread(self._store.check, await self._embedder.fingerprint())
             self._checked = True
-        (passages,) = await self._searches.get_all([Asked(query, topk, vector)])
-        return passages
+        return await self._searches.get(Asked(query, topk, vector))
 
     async def _search(self, asked: Sequence[Asked]) -> list[list[Passage]]:
         return await in_thread(self._store.search_all, asked, self._dense_weight)

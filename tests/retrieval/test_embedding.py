@@ -105,6 +105,69 @@ async def test_a_cancelled_question_does_not_take_the_others_with_it() -> None:
         await one
 
 
+async def test_side_by_side_keys_are_dealt_out_and_who_is_done_does_not_wait_for_the_rest() -> None:
+    gates: dict[str, asyncio.Event] = {}
+    batches: list[list[str]] = []
+
+    async def compute(keys: Sequence[str]) -> Any:
+        batches.append(list(keys))
+        gates[keys[0]] = asyncio.Event()
+        await gates[keys[0]].wait()
+        return [int(key) for key in keys]
+
+    batcher = Batcher(compute, window=0, max_batch=3, cached=0, width=2)
+    asked = [batcher.get(str(n)) for n in range(4)]
+    await settle()
+    assert batches == [["0", "1"], ["2", "3"]]
+    asked += [batcher.get(str(n)) for n in range(4, 9)]  # both are busy: they gather
+    await settle()
+    assert len(batches) == 2
+    gates["2"].set()
+    await settle()
+    assert [one.result() for one in asked if one.done()] == [2, 3]
+    assert batches[2:] == [["4", "5", "6"]]
+    for key in ("0", "4"):
+        gates[key].set()
+        await settle()
+    gates["7"].set()
+    assert await asyncio.gather(*asked) == list(range(9))
+    assert batches[3:] == [["7", "8"]]
+
+
+async def test_who_comes_while_one_batch_runs_has_the_other_place() -> None:
+    gate = Gate()
+    batcher = Batcher(gate, window=0, max_batch=9, cached=0, width=2)
+    asked = [batcher.get("1")]
+    await settle()
+    asked.append(batcher.get("2"))
+    await settle()
+    assert gate.batches == [["1"], ["2"]]
+    gate.open.set()
+    assert [row[0] for row in await asyncio.gather(*asked)] == [1, 2]
+
+
+async def test_rows_that_are_missing_are_an_error_for_all() -> None:
+    async def compute(keys: Sequence[str]) -> list[str]:
+        return list(keys)[1:]
+
+    batcher = Batcher(compute, window=0, max_batch=9, cached=9)
+    results = await asyncio.gather(*(batcher.get_all([key]) for key in "12"), return_exceptions=True)
+    assert [type(one) for one in results] == [ValueError] * 2
+
+
+def test_a_loop_that_is_shut_down_leaves_nobody_waiting() -> None:
+    gate = Gate()
+    batcher = Batcher(gate, window=0, max_batch=1, cached=0)
+
+    async def main() -> list[asyncio.Future[Any]]:
+        asked = [batcher.get(key) for key in "12"]
+        await gate.begun.wait()
+        return asked
+
+    assert all(one.cancelled() for one in asyncio.run(main()))
+    assert gate.batches == [["1"]]
+
+
 def test_several_event_loops_share_what_is_known() -> None:
     backend = WordsBackend()
     embedder = TextEmbedder(backend, "words")
