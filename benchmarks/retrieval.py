@@ -8,10 +8,17 @@ sets' own corpora. Vectors of passages are kept in the cache folder, as embeddin
 
 `indexes`: synthetic vectors that lie as MiniLM's do (see `embeddings`), each type in a process of its own: recall@10
 against exact search, queries a second one at a time, CPU of one thread through `VectorIndex` and of the same index file
-searched with FAISS directly, wall time of 32 questions at once through `DenseRetriever` and of FAISS with as many
-threads as there are cores, build time, peak memory, size on disk, and the first query of a new process, imports
-included, with the index out of the file cache. `edge` is Qdrant's embedded engine. The figures are of this machine at
-this moment; both sides of a ratio take turns.
+searched with FAISS directly, 32 questions at once (below), build time, peak memory, size on disk, and the first query
+of a new process, imports included, with the index out of the file cache. `edge` is Qdrant's embedded engine. The
+figures are of this machine at this moment; both sides of a ratio take turns, with a pause between, as OpenMP's threads
+spin for some milliseconds after their work, which would be charged to the other side.
+
+32 at once: ours is 32 asyncio tasks that each ask the retriever one question, from their creation to the last list of
+passages. Beside it stand two ways to call the library directly. `arrays`: one call with all 32 vectors, on as many
+threads as there are cores, which leaves rows and scores in two arrays; the tasks, ids and passages that FAISS has none
+of count as ours. `passages`: as many tasks that wait for the same one call and get the same passages of it, without
+scores, so that what is left is our layer. Embedding is left out on all sides (vectors are there), and so is reading
+texts from a disk (passages are in memory).
 """
 
 from __future__ import annotations
@@ -28,6 +35,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +52,7 @@ from pyrag.retrieval.faiss_index import open_vectors
 from pyrag.retrieval.hybrid import HybridRetriever, Part
 from pyrag.retrieval.protocol import Retriever
 from pyrag.retrieval.threads import cores
+from pyrag.retrieval.vector_files import Ids
 from pyrag.retrieval.vector_folder import VectorFolder
 from pyrag.trace import Passage
 
@@ -52,8 +61,9 @@ TYPES = ("Flat", "SQ8", "RaBitQfs,Refine(SQ8)", "HNSW16", "IVF1024,SQ8", "edge")
 _QUERIES = 320
 _AT_ONCE = 32
 _LATENT = 16
-_ROUNDS = 5
+_ROUNDS = 15
 _SECONDS = 60  # after which no further round begins
+_PAUSE = 0.02  # seconds
 _BLOCK = 16_384
 
 
@@ -135,9 +145,10 @@ def indexes(options: argparse.Namespace) -> None:
     print(
         f"{platform.machine()}, {os.cpu_count()} cores, faiss {_version('faiss')}, Python {platform.python_version()}"
     )
+    print(f"{_AT_ONCE} at once, ms: ours, of the library for arrays alone, of the library for tasks that get passages")
     print(
         "| type | search | recall@10 | queries/s | CPU ms: ours / direct | ratio "
-        "| 32 at once, ms: ours / direct | ratio | their CPU | ratio "
+        "| 32 at once: ours / arrays / passages | ratios | their CPU | ratios "
         "| build s | CPU s | peak MB | disk MB | first query ms | load |\n"
         f"|{16 * '---|'}"
     )
@@ -231,30 +242,63 @@ def _faiss(folder: Path, queries: Any, options: argparse.Namespace) -> str:
     set_search(direct, segment.search)
     faiss.omp_set_num_threads(1)
     recall = _recall([{one for one, _ in index.search(query[None], 10)[0]} for query in queries], truth.ids())
-    ones = [lambda q: index.search(q, 10), lambda q: direct.search(q, 10)]
-    ours, plain = _take_turns(ones, [query[None] for query in queries])
+    ones = [query[None] for query in queries]
+    alone = _take_turns(
+        len(ones), lambda: [index.search(one, 10) for one in ones], lambda: [direct.search(one, 10) for one in ones]
+    )
     faiss.omp_set_num_threads(cores())
-    retriever = DenseRetriever(index, _Ready(fingerprint, queries), lambda ids: [Passage(one, "", "") for one in ids])
+    retriever = DenseRetriever(index, _Ready(fingerprint, queries), lambda ids: map(_passage, ids))
+    ids = Ids(folder / "v" / segment.name)
+
+    def passages(block: Any) -> list[Any]:
+        faiss.omp_set_num_threads(cores())  # of the thread that calls
+        return [[_passage(one) for one in ids.names(rows)] for rows in direct.search(block, 10)[1].tolist()]
+
+    together = _together(retriever, lambda block: direct.search(block, 10), passages, queries)
+    return _row(segment.type, segment.search, recall, alone, together, build, peak, disk, first)
+
+
+def _together(
+    retriever: Retriever, arrays: Callable[[Any], object], passages: Callable[[Any], list[Any]], queries: Any
+) -> list[Cost]:
+    """Of questions at once: ours, and the two ways to call the library."""
+    blocks = _in_blocks(queries)
     with asyncio.Runner() as runner:
-        many, plain_many = _take_turns(
-            [_Asked(retriever, queries, runner), lambda q: direct.search(q, 10)], _in_blocks(queries)
+        return _take_turns(
+            len(blocks),
+            lambda: runner.run(_ask_all(retriever)),
+            lambda: [arrays(one) for one in blocks],
+            lambda: runner.run(_ask_in_tasks(passages, blocks)),
         )
-    return _row(segment.type, segment.search, recall, ours, plain, many, plain_many, build, peak, disk, first)
 
 
-class _Asked:
-    """Questions at once, through the retriever; their texts are the numbers of their vectors."""
+async def _ask_all(retriever: Retriever) -> None:
+    """All questions, whose texts are the numbers of their vectors, some at once."""
+    for some in _in_blocks([str(number) for number in range(_QUERIES)]):
+        await asyncio.gather(*(retriever.retrieve(one, 10) for one in some))
 
-    def __init__(self, retriever: Retriever, queries: Any, runner: asyncio.Runner) -> None:
-        self._numbers = {query.tobytes(): str(at) for at, query in enumerate(queries)}
-        self._runner = runner
-        self._retriever = retriever
 
-    def __call__(self, block: Any) -> None:
-        self._runner.run(self._ask([self._numbers[query.tobytes()] for query in block]))
+async def _ask_in_tasks(search: Callable[[Any], list[Any]], blocks: list[Any]) -> None:
+    """What a program would do whose questions are tasks, if it knew when all of them have asked."""
+    loop = asyncio.get_running_loop()
+    for block in blocks:
+        asked: list[Any] = []
+        found: asyncio.Future[list[Any]] = loop.create_future()
 
-    async def _ask(self, keys: list[str]) -> None:
-        await asyncio.gather(*(self._retriever.retrieve(key, 10) for key in keys))
+        async def ask(vector: Any, asked: list[Any] = asked, found: asyncio.Future[list[Any]] = found) -> Any:
+            asked.append(vector)
+            place = len(asked) - 1
+            return (await found)[place]
+
+        tasks = [asyncio.create_task(ask(vector)) for vector in block]
+        await asyncio.sleep(0)
+        found.set_result(await asyncio.to_thread(search, np.stack(asked)))
+        await asyncio.gather(*tasks)
+
+
+@cache
+def _passage(name: str) -> Passage:
+    return Passage(name, "", "")
 
 
 class _Ready:
@@ -270,7 +314,8 @@ class _Ready:
         return self._fingerprint
 
     async def embed_queries(self, texts: Sequence[str]) -> Any:
-        return self._queries[[int(text) for text in texts]]
+        (number,) = map(int, texts)
+        return self._queries[number : number + 1]
 
     embed_passages = embed_queries
 
@@ -305,56 +350,60 @@ def _edge(folder: Path, queries: Any, options: argparse.Namespace) -> str:
         nearest = qdrant_edge.Query.Nearest(query.tolist(), using="dense")
         return qdrant_edge.QueryRequest(limit=10, query=nearest, with_payload=True)
 
-    def batch(block: Any) -> Any:
-        return qdrant_edge.QueryBatchRequest([asked(one) for one in block])
+    def answers(block: Any) -> list[Any]:
+        return list(shard.query_batch(qdrant_edge.QueryBatchRequest([asked(one) for one in block])))
 
-    ones = [lambda q: store.search(q[0], 10), lambda q: shard.query(asked(q[0]))]
-    ours, plain = _take_turns(ones, [query[None] for query in queries])
+    alone = _take_turns(
+        len(queries), lambda: [store.search(one, 10) for one in queries],
+        lambda: [shard.query(asked(one)) for one in queries],
+    )  # fmt: skip
     retriever = QdrantRetriever(store, _Ready(fingerprint, queries), dense_weight=1)
-    with asyncio.Runner() as runner:
-        all_at_once: list[Callable[[Any], Any]] = [
-            _Asked(retriever, queries, runner),
-            lambda q: shard.query_batch(batch(q)),
-        ]
-        many, plain_many = _take_turns(all_at_once, _in_blocks(queries))
+    together = _together(retriever, answers, answers, queries)
     store.close()
     segments = f"{len(list(folder.glob('*/segments/*')))} segments"
-    return _row("Qdrant embedded", segments, recall, ours, plain, many, plain_many, build, peak, disk, first)
+    return _row("Qdrant embedded", segments, recall, alone, together, build, peak, disk, first)
 
 
 def _in_blocks(queries: Any) -> list[Any]:
+    """Lists or arrays of as many as are asked at once."""
     return [queries[start : start + _AT_ONCE] for start in range(0, len(queries), _AT_ONCE)]
 
 
 def _row(
-    name: str, search: str, recall: float, ours: Cost, plain: Cost, many: Cost, plain_many: Cost,
+    name: str, search: str, recall: float, alone: list[Cost], together: list[Cost],
     build: tuple[float, float], peak: float, disk: float, first: float,
 ) -> str:  # fmt: skip
-    return (
-        f"| {name} | {search or '-'} | {recall:.3f} | {1000 / ours.wall:.0f} "
-        f"| {ours.cpu:.3f} / {plain.cpu:.3f} | {ours.cpu / plain.cpu:.3f} "
-        f"| {many.wall:.2f} / {plain_many.wall:.2f} | {many.wall / plain_many.wall:.3f} "
-        f"| {many.cpu:.2f} / {plain_many.cpu:.2f} | {many.cpu / plain_many.cpu:.3f} "
-        f"| {build[0]:.1f} | {build[1]:.1f} | {peak:.0f} | {disk:.0f} | {first:.0f} | {os.getloadavg()[0]:.1f} |"
-    )
+    wall, cpu = [one.wall for one in together], [one.cpu for one in together]
+    cells = [
+        name, search or "-", f"{recall:.3f}", f"{1000 / alone[0].wall:.0f}",
+        *_compared([one.cpu for one in alone], 3), *_compared(wall, 2), *_compared(cpu, 2),
+        *(f"{one:.1f}" for one in build), *(f"{one:.0f}" for one in (peak, disk, first)), f"{os.getloadavg()[0]:.1f}",
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def _compared(costs: list[float], digits: int) -> tuple[str, str]:
+    """Ours first, and what it is of each of the others."""
+    ours, *others = costs
+    return " / ".join(f"{one:.{digits}f}" for one in costs), " / ".join(f"{ours / one:.3f}" for one in others)
 
 
 def _recall(found: list[set[str]], truth: list[set[str]]) -> float:
     return statistics.fmean(len(one & gold) / len(gold) for one, gold in zip(found, truth, strict=True))
 
 
-def _take_turns(searches: list[Callable[[Any], Any]], batches: Sequence[Any]) -> list[Cost]:
-    """What a batch costs each, the best of rounds in which they alternate: other load hits both alike."""
-    rounds: list[list[tuple[float, float]]] = [[] for _ in searches]
+def _take_turns(batches: int, *sides: Callable[[], object]) -> list[Cost]:
+    """What each of so many batches costs, the best of rounds in which all sides alternate: other load hits all."""
+    rounds: list[list[Cost]] = [[] for _ in sides]
     started = time.perf_counter()
     while len(rounds[0]) < _ROUNDS and time.perf_counter() - started < _SECONDS:
-        for at, search in enumerate(searches):
+        for side, costs in zip(sides, rounds, strict=True):
+            time.sleep(_PAUSE)
             wall, cpu = time.perf_counter(), time.process_time()
-            for batch in batches:
-                search(batch)
+            side()
             spent = time.perf_counter() - wall, time.process_time() - cpu
-            rounds[at].append((1000 * spent[0] / len(batches), 1000 * spent[1] / len(batches)))
-    return [Cost(min(wall for wall, _ in one), min(cpu for _, cpu in one)) for one in rounds]
+            costs.append(Cost(*(1000 * one / batches for one in spent)))
+    return [Cost(min(one.wall for one in costs), min(one.cpu for one in costs)) for costs in rounds]
 
 
 _COLD = """
