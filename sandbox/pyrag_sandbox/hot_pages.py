@@ -12,6 +12,7 @@ import array
 import ctypes
 import os
 import resource
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,6 +81,8 @@ class HotPages:
         ctypes.memmove(self._address, ranges, self._count * _RANGE_BYTES)
 
     def __call__(self) -> None:
+        if sys.platform != "linux":
+            return
         try:
             myself = os.pidfd_open(os.getpid())
         except OSError:

@@ -34,7 +34,6 @@ _REHEARSALS = 4  # what specialises the code of the interpreter's hot paths, at 
 _CALLS_TO_SPECIALISE = 16
 _SPARE_NAMES = 4000
 _FILLED_HOLES = 300  # of each size
-_MOST_SCOUTED = 64 * 1024  # bytes, what a pipe holds
 _filling: list[object] = []
 _GC_THRESHOLD = (20_000, 20, 20)  # most programs end before the collector would run
 REQUEST = struct.Struct("<4sIdd?")
@@ -171,14 +170,16 @@ def _scouted(zygote: Zygote) -> bytes:
     read, write = os.pipe()
     looker = os.fork()
     if looker == 0:
-        with contextlib.suppress(OSError):
+        try:
             kernel.die_with_parent(parent)
-            os.write(write, _look(scout, ours))
-        os._exit(0)
+            with os.fdopen(write, "wb") as pipe:
+                pipe.write(_look(scout, ours))
+        finally:
+            os._exit(0)
     ours.close()
     os.close(write)
-    found = os.read(read, _MOST_SCOUTED)
-    os.close(read)
+    with os.fdopen(read, "rb") as pipe:
+        found = pipe.read()
     for child in (looker, scout):
         os.waitpid(child, 0)
     return found
@@ -190,7 +191,7 @@ def _look(scout: int, connection: _socket.socket) -> bytes:
     pagemap = os.open(f"/proc/{scout}/pagemap", os.O_RDONLY)
     connection.sendall(b"." + worker.SCOUT_JOB)
     connection.recv(1)
-    return hot_pages.copied(pagemap, hot_pages.shared_memory())[:_MOST_SCOUTED]
+    return hot_pages.copied(pagemap, hot_pages.shared_memory())
 
 
 def main() -> None:
