@@ -127,13 +127,18 @@ class Bounds:
 
     def _after_subject(self, at: int) -> int:
         """One past a name, or past what it owns, and an adverb."""
-        while self._name(at) and not owns(self.tokens[at]):
+        while (self._name(at) and not owns(self.tokens[at])) or self._is_inside_name(at):
             at += 1
         if at < len(self.tokens) and self._name(at):
             at += 1
             while at < len(self.tokens) and is_noun(self._word(at)) and not self._is_finite(at):
                 at += 1
         return at + (self._word(at) in ADVERBS)
+
+    def _is_inside_name(self, at: int) -> bool:
+        """Whether a small word joins two parts of a name: "Love | in the | Ruins"."""
+        small = [self._word(later) in SMALL for later in (at, at + 1)]
+        return small[0] and (self._name(at + 1) or (small[1] and self._name(at + 2)))
 
     def _is_finite(self, at: int) -> bool:
         word = self._word(at)
@@ -185,12 +190,17 @@ class Bounds:
 
     def _is_own_participle(self, at: int) -> bool:
         """Whether a word is the participle that "was" waits for: the last one that nothing else explains."""
-        word = self._word(at)
-        if word in ("located", "situated", "born", "based") or (is_participle(word) and not self._explained(at)):
-            return not any(
-                is_participle(self._word(later)) and not self._explained(later) and not self._name(later)
-                for later in range(at + 1, len(self.tokens))
-            ) and not self._explained(at)
+        return is_participle(self._word(at)) and not self._explained(at) and not self._has_later_participle(at + 1)
+
+    def _has_later_participle(self, at: int) -> bool:
+        """Whether an unexplained participle follows; every relative pronoun in between has a verb of its own."""
+        owed = 0
+        for later in range(at, len(self.tokens)):
+            word = self._word(later)
+            verb = is_participle(word) and not self._explained(later) and not self._name(later)
+            if verb and not owed:
+                return True
+            owed += (word in RELATIVE) - bool(owed and (verb or word in AUXILIARY))
         return False
 
     def _explained(self, at: int) -> bool:
@@ -211,7 +221,7 @@ class Bounds:
             self.clauses.append(_Clause(subject=relative, relative=relative))
         elif self.clauses and not self.clauses[-1].verb:
             self._seek_verb(at, word)
-        elif not self._complete() and self._is_finite(at) and not self._explained(at):
+        elif not self._complete() and self._is_finite(at) and (word in AUXILIARY or not self._explained(at)):
             self._close(at)
         elif self._opens_bare(at):
             self.clauses.append(_Clause(subject=False))
@@ -233,7 +243,7 @@ class Bounds:
         before = self._word(at - 1)
         if is_past(before) or before.endswith("ing") or at - 1 == self._verb or _is_adverb(before):
             return False
-        return self._word(at) in ("the", "a", "his", "her", "he", "she", "they", "it") and is_noun(before)
+        return self._word(at) in ("the", "a", "his", "her", "he", "she", "they", "it") and is_noun(self.tokens[at - 1])
 
     def _read_name(self, at: int) -> None:
         """A name is the subject of a clause that has none; right after a noun it may begin one."""

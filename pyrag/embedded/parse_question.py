@@ -6,9 +6,9 @@ import re
 from dataclasses import replace
 from functools import cache
 
-from pyrag.embedded.meaning import Chain, Meaning, Node, Step, Whole
+from pyrag.embedded.meaning import Chain, Meaning, Step, Whole
 from pyrag.embedded.parse_inside import embed
-from pyrag.embedded.parse_nested import unnest
+from pyrag.embedded.parse_nested import hops, unnest
 from pyrag.embedded.parse_phrase import fits, parse_phrase
 from pyrag.embedded.readings import insert, join_apart, split_clauses, split_trailing
 from pyrag.embedded.relations import RELATIONS, Relation
@@ -31,14 +31,14 @@ def parse_chain(question: str) -> Meaning:
     node = _deeper(node, nested) if node else _deeper(nested, described)
     if node is None:
         return Whole()
-    return Chain(node) if _hops(node) > 1 else Whole(sure=True)
+    return Chain(node) if hops(node) > 1 else Whole(sure=True)
 
 
 def _deeper(first: Step | None, second: Step | None) -> Step | None:
     """The reading with more steps; the first of two that have as many."""
     if first is None or second is None:
         return first or second
-    return second if _hops(second) > _hops(first) else first
+    return second if hops(second) > hops(first) else first
 
 
 def _by_clauses(text: str) -> Step | None:
@@ -83,15 +83,11 @@ def _by_trailing(text: str) -> Step | None:
     return node if isinstance(node, Step) else None
 
 
-def _hops(node: Node) -> int:
-    return 1 + sum(_hops(arg) for arg in node.args) if isinstance(node, Step) else 0
-
-
 def _by_lead(text: str) -> Step | None:
     """ "Who is the father of X", "What is X's capital"; when and where only with a noun for a time or place."""
     match = _LEAD.fullmatch(text)
     node = parse_phrase(match["phrase"]) if match else None
-    if not isinstance(node, Step) or (node.relation is None and _hops(node) == 1):
+    if not isinstance(node, Step) or (node.relation is None and hops(node) == 1):
         return None
     wanted = _LEAD_TYPES.get(text.partition(" ")[0].lower())
     return node if wanted is None or (node.relation and node.relation.answer_type in wanted) else None
