@@ -40,6 +40,7 @@ LAYERS = [
     {"engines", "runtime", "api"},
     {"evolve"},
     {"cli"},
+    {"__main__"},
 ]
 HEAVY = {
     "aiohttp",

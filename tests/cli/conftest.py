@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-COMMAND = [sys.executable, "-c", "from pyrag.cli import main; main()"]
+COMMAND = [sys.executable, "-m", "pyrag"]
 
 
 def environment(**more: str) -> dict[str, str]:

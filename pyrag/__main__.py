@@ -1,0 +1,6 @@
+"""`python -m pyrag` is the command `pyrag`."""
+
+from pyrag.cli import main
+
+if __name__ == "__main__":
+    main()
