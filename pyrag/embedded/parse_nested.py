@@ -164,11 +164,12 @@ def _head_end(tokens: list[str], at: int, waiting: Waiting) -> int | None:
         if _is_of_kind(tokens, at):
             return at + 2
     head = tokens[at - 1]
-    if at == start or at >= len(tokens) or not is_noun(head) or not plain(head).isalpha() or _is_plural(head):
+    if at == start or at >= len(tokens) or not is_noun(head) or not plain(head).isalpha() or is_ranking(head):
         return None
-    if plain(head) == "one" and plain(tokens[at]) in RELATIVE:
-        return at
-    return None if plain(head) in _NO_HEADS or is_ranking(head) else at
+    if _is_plural(head):
+        return None
+    told = plain(head) in _ONLY_WITH_CLAUSE and plain(tokens[at]) in RELATIVE
+    return at if told or plain(head) not in _NO_HEADS else None
 
 
 def _is_in_head(tokens: list[str], at: int, start: int) -> bool:
@@ -180,6 +181,7 @@ def _is_in_head(tokens: list[str], at: int, start: int) -> bool:
     return named or is_noun(word) or word in ("first", "last", "only")
 
 
+_ONLY_WITH_CLAUSE = words("one year month day date")
 _LIKE_PREPOSITIONS = words("following regarding concerning including according")
 
 

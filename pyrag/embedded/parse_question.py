@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from functools import cache
 
-from pyrag.embedded.meaning import Chain, Meaning, Step, Whole
+from pyrag.embedded.meaning import Chain, Meaning, Node, Step, Whole
 from pyrag.embedded.parse_inside import embed
 from pyrag.embedded.parse_nested import hops, unnest
 from pyrag.embedded.parse_phrase import fits, parse_phrase
@@ -141,26 +141,26 @@ def _verb_forms(relation: Relation) -> list[str]:
 
 def _by_description(text: str, *, strict: bool) -> Step | None:
     """A question in words of its own around descriptions: "How many people live in the city where X died"."""
-    template, args = embed(text, strict=strict)
-    if not args or not _ASKS.search(template) or _ASKS_NOTHING.match(template):
-        return None
-    if _ASKS_WHO.fullmatch(template):
-        return args[0] if isinstance(args[0], Step) else None
-    noun = re.match(r"(?:in |at |on |of )?(?:what|which) ([a-z]+)", template, re.I)
-    variable = noun[1] if noun and noun[1] not in ("is", "was", "are", "were", "did", "does", "do") else "result"
-    return free_step(template, template, variable, args)
+    return _around(*embed(text, strict=strict))
 
 
 def _by_nesting(text: str) -> Step | None:
     """What no table reads, by grammar alone."""
-    template, args = unnest(text)
+    return _around(*unnest(text))
+
+
+def _around(template: str, args: tuple[Node, ...]) -> Step | None:
+    """The step that a question with slots for its descriptions asks; the description's own where it asks just that."""
     if not args or not _ASKS.search(template):
         return None
-    if _ASKS_WHO.fullmatch(template):
-        return args[0] if isinstance(args[0], Step) else None
+    first, same = args[0], _ASKS_SAME.fullmatch(template)
+    if isinstance(first, Step) and (_ASKS_WHO.fullmatch(template) or (same and f" {same['noun']} " in first.phrase)):
+        return first
     if _ASKS_NOTHING.match(template):
         return None
-    return free_step(template, template, "result", args)
+    noun = re.match(r"(?:in |at |on |of )?(?:what|which) ([a-z]+)", template, re.I)
+    variable = noun[1] if noun and noun[1] not in ("is", "was", "are", "were", "did", "does", "do") else "result"
+    return free_step(template, template, variable, args)
 
 
 _ASKS = re.compile(
@@ -170,5 +170,8 @@ _ASKS_WHO = re.compile(
     r"(?:what|which|who) (?:is|was|are|were|can be)(?: considered)?"
     r" (?:the (?:names?|title|term) (?:of|for) |an example of |one of )?\{0\}(?: called| named)?",
     re.IGNORECASE,
+)
+_ASKS_SAME = re.compile(  # "Which language is the official language of Alpha?"
+    r"(?:what|which) (?:[a-z]+ )*(?P<noun>[a-z]+) (?:is|was) \{0\}", re.IGNORECASE
 )
 _ASKS_NOTHING = re.compile(r"(?:who|what|where|when|name)(?: (?:is|was|are|were))? \{0\}(?:,|$)", re.IGNORECASE)
