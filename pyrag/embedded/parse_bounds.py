@@ -30,11 +30,11 @@ DETERMINERS = words("the a an his her its their this these those each every all 
 PRONOUNS = words("he she it they him them himself herself itself themselves there")
 RELATIVE = words("who whom which that whose where when")
 ASKING = words("who whom whose what which when where how why")
-_OPENERS = words("while because if although though whereas how why what whether once")
+_OPENERS = words("while because if although though whereas how why what whether")
 _JOINING = words("and or but nor")
 ADVERBS = words(
     "first also later finally still already once originally initially ever never often now currently eventually then"
-    " last not only just twice again even together almost nearly about"
+    " last not only just once twice again even together almost nearly about"
 )
 _PARTICLES = words("up out down off away back")
 _NO_ADVERBS = words(
@@ -79,11 +79,13 @@ class Bounds:
         self.clauses: list[_Clause] = []
         self._head = -1  # where the modifier begins
         self._verb = -1  # where the last verb stands
+        self._paired = False  # whether "between" stands in front, so that "and" parts two descriptions
         self._asked = True  # whether the question's own question word was seen
 
     def end(self, at: int) -> int | None:
         """One past the description's last word, where it begins its modifier at `at`; None if a clause lacks a verb."""
-        self._asked = any(plain(word) in ASKING for word in self.tokens[: at - 1])
+        before = {plain(word) for word in self.tokens[: at - 1]}
+        self._asked, self._paired = not ASKING.isdisjoint(before), "between" in before and "and" not in before
         while at < len(self.tokens):
             if self._ends_before(at) or self._is_stranded(at):
                 break
@@ -161,7 +163,7 @@ class Bounds:
             return True  # "… during what century"
         if word in AUXILIARY:
             return not self._after(at, RELATIVE | _JOINING | {"to"})
-        return self._is_own(at)
+        return self._is_own(at) or (self._paired and word == "and" and self._word(at + 1) in DETERMINERS)
 
     def _is_own(self, at: int) -> bool:
         """Whether a word is the verb that the question waits for."""

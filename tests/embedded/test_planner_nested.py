@@ -1,0 +1,178 @@
+"""Descriptions are found by grammar: any noun, any verb, at any depth; one name with one relation is left whole."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyrag.embedded.parse_bounds import Bounds
+from pyrag.embedded.parse_nested import hops, unnest
+from pyrag.embedded.parse_verbs import base_of, is_base, is_participle, is_past, is_present
+from pyrag.embedded.planner import parse
+from pyrag.embedded.wording import sub_question
+from pyrag.embedded.write_program import sub_queries
+
+NAMES = ("Quillan Ford", "Ashton", "Norland", "the Kell River", "Copper Moon")
+NOUNS = ("republic", "guild", "sculptor", "village", "parish", "airline", "ballad", "tribe", "museum")
+CLAUSES = (
+    "that outlawed {}", "which surrounds {}", "who ridiculed {}", "where {} was quarantined", "in which {} grew up",
+    "{} fled from", "that {} once besieged", "whose envoys visited {}", "ruined by {}", "sheltering the remains of {}",
+)  # fmt: skip
+QUESTIONS = (
+    "When was {} abolished?", "How many windmills does {} have?", "Who painted the gates of {}?", "Why did {} vanish?",
+    "Which river flows past {}?", "In 1990, what happened to {}?", "What is the motto of {}?",
+)  # fmt: skip
+
+
+@st.composite
+def described(draw: st.DrawFn, steps: int) -> str:
+    if steps == 0:
+        return draw(st.sampled_from(NAMES))
+    clause = draw(st.sampled_from(CLAUSES)).format(draw(described(steps - 1)))
+    return f"the {draw(st.sampled_from(NOUNS))} {clause}"
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+@given(data=st.data())
+def test_a_description_is_a_step_whatever_its_noun_and_verb(steps: int, data: st.DataObject) -> None:
+    question = data.draw(st.sampled_from(QUESTIONS)).format(data.draw(described(steps)))
+    assert len(sub_queries(question, parse(question))) == steps + 1
+
+
+@given(clauses=st.lists(st.sampled_from(CLAUSES[:3]), min_size=2, max_size=5), noun=st.sampled_from(NOUNS))
+def test_clauses_that_end_in_a_description_nest_to_any_depth(clauses: list[str], noun: str) -> None:
+    phrase = "Ashton"
+    for clause in clauses:
+        phrase = f"the {noun} {clause.format(phrase)}"
+    question = f"When was {phrase} abolished?"
+    assert len(sub_queries(question, parse(question))) == len(clauses) + 1
+
+
+@pytest.mark.parametrize(
+    ("question", "template", "asked"),
+    [
+        (
+            "How many windmills did the man who settled Ashton while he lived in Norland own in 1990",
+            "How many windmills did {0} own in 1990",
+            "Who settled Ashton while he lived in Norland?",
+        ),
+        (
+            "What was the republic which invaded Norland's currency",
+            "What was {0}'s currency",
+            "Which republic invaded Norland?",
+        ),
+        (
+            "What happened to the first monarch to reside at Kell Palace",
+            "What happened to {0}",
+            "Which monarch was the first monarch to reside at Kell Palace?",
+        ),
+        (
+            "On what plain is the largest city in Norland located",
+            "On what plain is {0} located",
+            "What is the largest city in Norland?",
+        ),
+        (
+            "Where does the body of water near Ashton begin",
+            "Where does {0} begin",
+            "Which body of water is near Ashton?",
+        ),
+        ("Where is the man who forged Copper Moon from", "Where is {0} from", "Who forged Copper Moon?"),
+        (
+            "Scholars fled to the abbey where Quillan Ford died during what century",
+            "Scholars fled to {0} during what century",
+            "In which abbey did Quillan Ford die?",
+        ),
+        (
+            "How many guilds in the parish the team owned by Kell Motors calls home are rich",
+            "How many guilds in {0} are rich",
+            "Which parish does the team owned by Kell Motors call home?",
+        ),
+    ],
+)
+def test_a_description_ends_where_the_question_goes_on(question: str, template: str, asked: str) -> None:
+    found, args = unnest(question)
+    assert (found, [sub_question(arg) for arg in args]) == (template, [asked])  # type: ignore[arg-type]
+
+
+def test_two_descriptions_stand_side_by_side() -> None:
+    question = "What treaty ended the war between the tribe that razed Ashton and the guild which funded Norland?"
+    assert sub_queries(question, parse(question))[:2] == (
+        "Which tribe razed Ashton?",
+        "Which guild funded Norland?",
+    )
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which language is the official language of Norland?",
+        "When was the Treaty of the Three Rivers signed?",
+        "Who wrote The Man Who Knew Ashton?",
+        'Who recorded the song "The House That Norland Built"?',
+        "What is the name of the guild that funded Norland?",
+        "Who played the villain in Copper Moon?",
+        "When did Quillan Ford become the first mayor of Ashton?",
+        "How large is the area of Norland?",
+        "What was the cause of the fire in Ashton?",
+    ],
+)
+def test_one_name_with_one_relation_stays_whole(question: str) -> None:
+    assert len(sub_queries(question, parse(question))) == 1
+
+
+def test_a_clause_without_its_verb_is_no_description() -> None:
+    tokens = ["the", "sculptor", "who", "of", "Ashton"]
+    assert Bounds(tokens, "nothing").end(2) is None
+
+
+WORDS = (
+    "The",
+    "the",
+    "a",
+    "who",
+    "that",
+    "which",
+    "with",
+    "of",
+    "'s",
+    "'",
+    ",",
+    "in",
+    "was",
+    "did",
+    "to",
+    "where",
+    "one",
+)
+
+
+@given(st.lists(st.sampled_from((*WORDS, "Ashton", "Ashton's", "largest", "city", "and", "between")), max_size=40))
+def test_any_words_are_read_without_an_error(words: list[str]) -> None:
+    text = " ".join(words)
+    template, args = unnest(text)
+    assert sorted(map(int, re.findall(r"\{(\d)\}", template))) == list(range(len(args)))[:10]
+    assert all(hops(arg) > 0 for arg in args)
+
+
+@pytest.mark.parametrize(
+    ("verb", "base"),
+    [
+        ("wrote", "write"), ("stopped", "stop"), ("carried", "carry"), ("died", "die"), ("invaded", "invade"),
+        ("hosts", "host"), ("established", "establish"), ("passed", "pass"), ("red", ""), ("village", ""),
+    ],
+)  # fmt: skip
+def test_the_base_of_a_verb(verb: str, base: str) -> None:
+    assert base_of(verb) == base
+
+
+def test_forms_of_verbs_are_told_by_list_and_ending() -> None:
+    assert is_past("zigzagged")
+    assert is_past("wrote")
+    assert not is_participle("wrote")
+    assert is_participle("written")
+    assert is_base("retake")
+    assert is_present("carries")
+    assert not is_past("hundred")
