@@ -1,0 +1,133 @@
+"""Depth of the embedded planner's plans on questions whose hops are known, made of SQuAD's training questions.
+
+    python -m benchmarks.composed_questions --data ../shared/data [--count 1000] [--seed 0]
+
+As MuSiQue was made: a name in one question becomes a description made of another question that it answers ("Who
+invaded Alpha?" gives "the person who invaded Alpha"), so often as there are hops to add. The single questions are
+counted too (1 hop), though some of them are of two hops themselves. Grammar is rough where the questions are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyrag.embedded.goals import goals_of
+from pyrag.embedded.planner import parse
+from pyrag.evaluation.opera import depth_table, depths
+
+_NAME = r"[A-Z][\w.'-]*(?: (?:of |the |de )?[A-Z][\w.'-]*)*"
+_NOUN = r"(?!kind|type|year|percent|name|part|person|other|is|was|are|were|did|does|do)[a-z]+"
+_AUXILIARY = r"(?:is|was|are|were|did|does|do|has|had|have|can|could|will|would)\b"
+# A question and the description of its answer
+_FORMS = tuple(
+    (re.compile(pattern), description)
+    for pattern, description in (
+        (rf"Who (?!{_AUXILIARY})(?P<clause>[a-z]+ .+)", "the person who {clause}"),
+        (rf"Wh(?:at|ich) (?P<noun>{_NOUN}) (?P<clause>(?!{_AUXILIARY})[a-z]+(?:ed|s) .+)", "the {noun} that {clause}"),
+        (
+            rf"Wh(?:at|ich) (?P<noun>{_NOUN}) (?P<be>is|was) (?P<clause>[a-z]+ed (?:by|in|for|at) .+)",
+            "the {noun} {clause}",
+        ),
+        (rf"Where (?P<be>is|was) (?P<name>{_NAME}) (?P<clause>[a-z]+(?: .+)?)", "the place where {name} {be} {clause}"),
+        (
+            rf"In wh(?:at|ich) (?P<noun>{_NOUN}) (?P<be>is|was) (?P<name>{_NAME}) (?P<clause>[a-z]+(?: .+)?)",
+            "the {noun} in which {name} {be} {clause}",
+        ),
+        (rf"Wh(?:o|at) (?:is|was) the (?P<noun>{_NOUN}) of (?P<name>{_NAME})", "the {noun} of {name}"),
+    )
+)
+# What may stand before a name that a description can stand for
+_BEFORE = re.compile(r"\b(?:in|of|to|by|from|with|at|on|for|did|was|is|does|about|against|between|near)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Composer:
+    """SQuAD's short questions, and those of them that a name answers."""
+
+    questions: list[str]
+    answered_by: dict[str, list[str]]
+    chance: random.Random
+
+    def composed(self, hops: int) -> Iterator[str]:
+        """Questions of so many hops, without end."""
+        while True:
+            made: str | None = self.chance.choice(self.questions)
+            for _ in range(hops - 1):
+                made = self._deepened(made) if made else None
+            if made:
+                yield made + "?"
+
+    def _deepened(self, question: str) -> str | None:
+        """The question with one of its names described by another question."""
+        places = list(self._places(question))
+        if not places:
+            return None
+        start, name = self.chance.choice(places)
+        description = described(self.chance.choice(self.answered_by[name]))
+        if description is None or name in description or description in question:
+            return None
+        return question[:start] + description + question[start + len(name) :]
+
+    def _places(self, question: str) -> Iterator[tuple[int, str]]:
+        for match in re.finditer(_NAME, question):
+            name = match[0].removesuffix("'s")
+            if name in self.answered_by and _BEFORE.search(question[: match.start()].rstrip()):
+                yield match.start(), name
+
+
+def described(question: str) -> str | None:
+    """The answer of a question as a noun phrase that holds a name, if a form fits."""
+    for pattern, description in _FORMS:
+        match = pattern.fullmatch(question)
+        if match:
+            phrase = description.format(**match.groupdict())
+            return phrase if re.search(r" [A-Z]", phrase) else None
+    return None
+
+
+def composer(data: Path, seed: int) -> Composer:
+    questions: list[str] = []
+    answered_by: dict[str, list[str]] = defaultdict(list)
+    with gzip.open(data / "squad" / "train_full_questions.jsonl.gz", "rt", encoding="utf-8") as file:
+        for row in map(json.loads, file):
+            question, answer = row["question"].rstrip("? "), row["answers"][0]
+            if not (5 <= len(question.split()) <= 14 and question.isascii()):
+                continue
+            questions.append(question)
+            if re.fullmatch(_NAME, answer) and described(question):
+                answered_by[answer].append(question)
+    return Composer(questions, answered_by, random.Random(seed))  # noqa: S311 - a sample, no secret
+
+
+def searches(question: str) -> int:
+    return sum(bool(goal.search) for goal in goals_of(question, parse(question)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder of sets in the common layout")
+    parser.add_argument("--count", type=int, default=1000, help="questions of each number of hops")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    made = composer(options.data, options.seed)
+    planned = [
+        (hops, searches(question))
+        for hops in (1, 2, 3, 4)
+        for question, _ in zip(made.composed(hops), range(options.count), strict=False)
+    ]
+    print(depth_table(depths(planned)))
+    for hops in (1, 2, 3, 4):
+        more = [found > hops for known, found in planned if known == hops]
+        print(f"{hops} hops: {100 * sum(more) / len(more):.1f} % with more searches")
+
+
+if __name__ == "__main__":
+    main()
