@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 INTERRUPTED = 130  # what shells use for a process that ended by Ctrl-C
+_OWN_MISTAKE = 70  # EX_SOFTWARE of sysexits.h
 
 
 def main() -> None:
@@ -32,6 +33,9 @@ def main() -> None:
     except OSError as error:
         where = f" {error.filename}:" if error.filename else ""
         _stop(f"the system refused:{where} {error.strerror or error}", 1, debug)
+    except Exception as error:
+        what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        _stop(f"a mistake of pyrag's own ({what}): please report it with what --debug shows", _OWN_MISTAKE, debug)
 
 
 def _stop(message: str, code: int, debug: bool) -> None:

@@ -1,0 +1,37 @@
+"""What a user sees of a mistake in pyrag itself: one sentence, and the traceback when asked for."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import pyrag.cli
+from pyrag.cli import app as commands
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def app(*, standalone_mode: bool) -> None:
+        raise KeyError("a\n  part")
+
+    monkeypatch.setattr(commands, "app", app)
+
+
+@pytest.mark.usefixtures("broken")
+def test_it_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["pyrag", "ask"])
+    with pytest.raises(SystemExit) as ended:
+        pyrag.cli.main()
+    assert ended.value.code == 70
+    shown = capsys.readouterr().err
+    assert shown.startswith("pyrag: a mistake of pyrag's own (KeyError:")
+    assert shown.count("\n") == 1
+    assert "--debug" in shown
+
+
+@pytest.mark.usefixtures("broken")
+def test_it_is_a_traceback_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["pyrag", "ask", "--debug"])
+    with pytest.raises(KeyError):
+        pyrag.cli.main()
