@@ -43,6 +43,7 @@ _NO_ADVERBS = words(
 _FUNCTION = (
     AUXILIARY | PREPOSITIONS | DETERMINERS | PRONOUNS | RELATIVE | _OPENERS | _JOINING | words("be been being not to")
 )
+_NO_NOUNS = _FUNCTION | SMALL | _PARTICLES
 
 
 def plain(word: str) -> str:
@@ -51,7 +52,7 @@ def plain(word: str) -> str:
 
 def is_noun(word: str) -> bool:
     """Whether a word in small letters can be part of a noun phrase, as far as its spelling tells."""
-    return word[:1].islower() and word not in _FUNCTION | SMALL | _PARTICLES and not _is_adverb(word)
+    return word[:1].islower() and word not in _NO_NOUNS and not _is_adverb(word)
 
 
 def owns(word: str) -> bool:
@@ -72,7 +73,10 @@ class _Clause:
 
 
 class Bounds:
-    """Reads a description's words from its head on, and stops where the question around it goes on."""
+    """Reads a description's words from its head on, and stops where the question around it goes on.
+
+    `tokens` are the whole question's words. First `opens` is asked, then `end`, both for the place behind the noun.
+    """
 
     def __init__(self, tokens: list[str], waiting: Waiting) -> None:
         self.tokens, self.waiting = tokens, waiting
@@ -162,7 +166,7 @@ class Bounds:
         if not self._asked and (ASKING - RELATIVE) & {word, self._word(at + 1) if word in PREPOSITIONS else ""}:
             return True  # "… during what century"
         if word in AUXILIARY:
-            return not self._after(at, RELATIVE | _JOINING | {"to"})
+            return self._word(at - 1) not in RELATIVE | _JOINING | {"to"}
         return self._is_own(at) or (self._paired and word == "and" and self._word(at + 1) in DETERMINERS)
 
     def _is_own(self, at: int) -> bool:
@@ -172,9 +176,6 @@ class Bounds:
         if self.waiting == "finite":
             return self._is_finite(at) and not self._explained(at)
         return self.waiting == "participle" and self._is_own_participle(at)
-
-    def _after(self, at: int, before: frozenset[str]) -> bool:
-        return self._word(at - 1) in before
 
     def _is_own_base(self, at: int) -> bool:
         """Whether a word is the base form that "did" waits for: the first that can be nothing else, or the last."""
