@@ -1,8 +1,8 @@
 """Takes a question apart by grammar alone: every description in it that can be looked up is a step of its own.
 
 A description is a noun with a clause or a phrase behind it that holds a name, a number or a further description. Its
-clause may have any noun and verb; `parse_bounds` tells where it ends, `parse_asked` what it asks. The tables of relations
-read first what they know.
+clause may have any noun and verb; `parse_bounds` tells where it ends, `parse_asked` what it asks. The tables of
+relations read first what they know.
 """
 
 from __future__ import annotations
