@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from pyrag_sandbox.guards import Guards
 
-_REHEARSALS = 4  # what specialises the code of the interpreter's hot paths, at some 5 ms each
+_REHEARSALS = 8  # what specialises the code of the interpreter's hot paths, at some 5 ms each
 _CALLS_TO_SPECIALISE = 16
 _SPARE_NAMES = 4000
 _FILLED_HOLES = 300  # of each size
@@ -172,14 +172,15 @@ def _scouted(zygote: Zygote) -> bytes:
     if looker == 0:
         try:
             kernel.die_with_parent(parent)
-            with os.fdopen(write, "wb") as pipe:
-                pipe.write(_look(scout, ours))
+            worker.write_all(write, _look(scout, ours))
         finally:
             os._exit(0)
     ours.close()
     os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        found = pipe.read()
+    found = b""
+    while part := os.read(read, 65536):  # what touches few pages that the looker touches too: those look like copied
+        found += part
+    os.close(read)
     for child in (looker, scout):
         os.waitpid(child, 0)
     return found
