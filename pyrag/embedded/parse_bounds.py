@@ -91,7 +91,7 @@ class Bounds:
         before = {plain(word) for word in self.tokens[: at - 1]}
         self._asked, self._paired = not ASKING.isdisjoint(before), "between" in before and "and" not in before
         while at < len(self.tokens):
-            if self._ends_before(at) or self._is_stranded(at):
+            if (at > self._head and self._ends_before(at)) or self._is_stranded(at):
                 break
             self._read(at)
             at += 1
@@ -107,7 +107,7 @@ class Bounds:
         if word in RELATIVE | PREPOSITIONS:
             return True
         if not self._name(at) and is_participle(word):
-            return self.waiting != "participle" or not self._is_own_participle(at)
+            return self._is_modifier(at)
         if not self._name(at) and word.endswith("ing"):
             return True
         if self._name(at) or word in DETERMINERS | PRONOUNS:
@@ -116,6 +116,12 @@ class Bounds:
             self.clauses.append(_Clause(subject=self._name(at) or word in PRONOUNS))
             return True
         return False
+
+    def _is_modifier(self, at: int) -> bool:
+        """Whether a participle behind the head describes it, and is not the verb that is waited for."""
+        if self.waiting == "finite":  # "the team | owned by Alpha | plays"
+            return self._word(at + 1) in PREPOSITIONS and any(map(self._is_finite, range(at + 2, len(self.tokens))))
+        return self.waiting != "participle" or not self._is_own_participle(at)
 
     def _is_stranded(self, at: int) -> bool:
         """Whether a last preposition is the question's: "Where is | the man who wrote Alpha | from"."""
@@ -213,7 +219,7 @@ class Bounds:
             before = self._word(at - 2)
         if before in AUXILIARY | RELATIVE | DETERMINERS | _JOINING | PRONOUNS | {"be", "been", "being"}:
             return True
-        return bool(after) and is_noun(after) and not self._name(at + 1)
+        return is_participle(self._word(at)) and bool(after) and is_noun(after) and not self._name(at + 1)
 
     def _read(self, at: int) -> None:
         word = self._word(at)
@@ -271,7 +277,8 @@ class Bounds:
             clause.relative &= clause.verb or _is_adverb(word)
         elif before not in PREPOSITIONS | DETERMINERS:
             several = self._word(at - 1).endswith("s")  # "the Jets call"
-            clause.verb = is_past(word) or is_present(word) or (several and is_base(word))
+            passive = is_participle(word) and self._word(at + 1) == "by"  # "the team | owned by Alpha | plays"
+            clause.verb = not passive and (is_past(word) or is_present(word) or (several and is_base(word)))
         if clause.verb:
             self._verb = at
 

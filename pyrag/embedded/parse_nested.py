@@ -26,8 +26,7 @@ from pyrag.embedded.parse_bounds import (
     plain,
 )
 from pyrag.embedded.parse_name import starts_name
-from pyrag.embedded.parse_phrase import parse_phrase
-from pyrag.embedded.parse_predicate import PAST_PARTICIPLE
+from pyrag.embedded.parse_phrase import parse_phrase, possession
 from pyrag.embedded.parse_verbs import is_base, is_participle, is_past, is_present
 from pyrag.embedded.wording import free_step, words
 
@@ -60,6 +59,7 @@ def unnest(text: str, depth: int = 0) -> tuple[str, tuple[Node, ...]]:
             parts.append(tokens[at])
             at += 1
             continue
+        found = _owning(tokens, found)
         last = tokens[found.end - 1]
         tail = re.search(r"(?:['’]s|['’])?[,;:]*$", last)
         parts.append(f"{{{len(args)}}}{tail[0] if tail else ''}")
@@ -72,7 +72,8 @@ def _at(tokens: list[str], at: int, before: list[str], depth: int) -> _Found | N
     """The description that begins at a word; `before` is what stands in front of it, descriptions as slots."""
     word = plain(tokens[at])
     last = plain(tokens[at - 1]) if at else ""
-    if word in ("the", "that") and last not in _NO_START and not (at and _equates(tokens, at)):
+    starts = word == "the" or (word == "that" and last in PREPOSITIONS | AUXILIARY)  # else it is a relative pronoun
+    if starts and last not in _NO_START and not (at and _equates(tokens, at)):
         found = _described(tokens, at, _waiting(before, tokens[at:], depth), depth)
         if found:
             return found
@@ -130,6 +131,17 @@ def _owned(tokens: list[str], at: int) -> _Found | None:
         if isinstance(step, Step) and step.relation and step.relation.answer_type not in ("number", "date"):
             return _Found(step, last)
     return None
+
+
+def _owning(tokens: list[str], found: _Found) -> _Found:
+    """ "the band that made Alpha|'s founder|'s birthplace": steps of what a description owns."""
+    ends = range(min(found.end + 3, len(tokens)), found.end, -1) if owns(tokens[found.end - 1]) else ()
+    for end in ends:
+        noun = " ".join([*tokens[found.end : end - 1], re.sub(r"['’]s$", "", plain(tokens[end - 1]))])
+        step = possession(noun, found.step)
+        if step:
+            return _owning(tokens, _Found(step, end))
+    return found
 
 
 _TELLING = words("of in for at from to on with") | NEAR  # tell a thing from its like
@@ -198,7 +210,7 @@ def _is_verbal(tokens: list[str], at: int) -> bool:
     word, after = plain(tokens[at]), tokens[at + 1] if at + 1 < len(tokens) else ""
     if word.endswith("ing"):
         return word not in _LIKE_PREPOSITIONS and (plain(after) in DETERMINERS or starts_name(after))
-    return bool(re.fullmatch(PAST_PARTICIPLE, word)) and not is_noun(after)
+    return is_participle(word) and not is_noun(after)
 
 
 def _is_plural(noun: str) -> bool:

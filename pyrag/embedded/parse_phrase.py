@@ -178,8 +178,21 @@ def _by_place_noun(text: str, strict: bool, depth: int) -> Node | None:
     of = parse_phrase(rest, strict=strict, depth=depth) if match else None
     if match is None or of is None:
         return None
-    kind = match["type"].rpartition(" ")[2]
+    return _located(match["type"], of)
+
+
+def _located(kind: str, of: Node) -> Step:
+    kind = kind.rpartition(" ")[2]
     return free_step(f"In which {kind} is {{0}} located?", f"the {kind} of {{0}}", kind, (of,))
+
+
+def possession(noun: str, of: Step) -> Step | None:
+    """What a thing that is found first owns: "(the band that made Alpha)'s founder". None where no table knows it."""
+    if noun not in BY_NOUN and noun not in COMPOSED:
+        return _located(noun, of) if re.fullmatch(_PLACES, noun) else None
+    owned = compose(noun, of) if fits(_first_relation(noun), of) else None
+    singled = isinstance(owned, Step) and owned.relation and owned.relation.answer_type not in ("number", "date")
+    return owned if isinstance(owned, Step) and singled else None
 
 
 def _by_clause(text: str, strict: bool, depth: int) -> Node | None:

@@ -60,8 +60,8 @@ def test_clauses_that_end_in_a_description_nest_to_any_depth(clauses: list[str],
             "Who settled Ashton while he lived in Norland?",
         ),
         (
-            "What was the republic which invaded Norland's currency",
-            "What was {0}'s currency",
+            "What was the republic which invaded Norland's nickname",
+            "What was {0}'s nickname",
             "Which republic invaded Norland?",
         ),
         (
