@@ -25,8 +25,9 @@ from pyrag.embedded.parse_bounds import (
     owns,
     plain,
 )
-from pyrag.embedded.parse_name import starts_name
-from pyrag.embedded.parse_phrase import parse_phrase, possession
+from pyrag.embedded.parse_name import read_name, starts_name
+from pyrag.embedded.parse_phrase import PLACE_KINDS, parse_phrase, possession
+from pyrag.embedded.parse_predicate import PAST_PARTICIPLE
 from pyrag.embedded.parse_verbs import is_base, is_participle, is_past, is_present
 from pyrag.embedded.wording import free_step, words
 
@@ -77,9 +78,63 @@ def _at(tokens: list[str], at: int, before: list[str], depth: int) -> _Found | N
         found = _described(tokens, at, _waiting(before, tokens[at:], depth), depth)
         if found:
             return found
+    if word == "the" and at and [plain(one) for one in tokens[at + 1 : at + 2]] == ["same"]:
+        return _same_as(tokens, at, before, depth)
+    if word == "where" and (last in PREPOSITIONS or last == "like" or is_past(last) or _is_verb(last)):
+        return _place(tokens, at, _waiting(before, tokens[at:], depth), depth)
     return _owned(tokens, at)
 
 
+def _is_verb(word: str) -> bool:
+    return is_base(word) and word not in PLACE_KINDS
+
+
+def _place(tokens: list[str], at: int, waiting: Waiting, depth: int) -> _Found | None:
+    """ "to | where Alpha was written": the place is not named."""
+    bounds = Bounds(tokens, waiting)
+    end = bounds.end(at) if bounds.opens(at) else None
+    step = _read(["the", "place", *tokens[at:end]], 2, depth) if end else None
+    return _Found(step, end) if step and end else None
+
+
+def _same_as(tokens: list[str], at: int, before: list[str], depth: int) -> _Found | None:
+    """ "Who was born in | the same city as Alpha": what is asked of the one is asked of the other first."""
+    link = next((place for place in range(at + 3, min(at + 6, len(tokens))) if tokens[place] == "as"), None)
+    kind, predicate = " ".join(tokens[at + 2 : link]), _predicate(before)
+    if link is None or not predicate or not all(map(is_noun, kind.split())) or kind.split()[-1] in _NO_HEADS:
+        return None
+    other, end = _named(tokens, link + 1, depth)
+    if other is None:
+        return None
+    return _Found(free_step(f"{{0}} {predicate} which {kind}", f"the {kind} {{0}} {predicate}", kind, (other,)), end)
+
+
+def _predicate(before: list[str]) -> str:
+    """What a question tells of its subject, as far as it goes: "was born in"."""
+    told = next((at for at, word in enumerate(before) if at and _is_told(plain(word))), None)
+    if told is None or before[told] in _DO:
+        return ""
+    if any(starts_name(word) or word.startswith("{") for word in before[told + 1 :]):  # the subject stands behind it
+        return f"is {before[-1]}" if before[-1] in PREPOSITIONS else ""
+    return " ".join(before[told:])
+
+
+def _named(tokens: list[str], at: int, depth: int) -> tuple[Node | None, int]:
+    """The description or name that begins at a word, and one past its end."""
+    found = _described(tokens, at, "nothing", depth) or _owned(tokens, at) if at < len(tokens) else None
+    if found:
+        return found.step, found.end
+    end = at + (tokens[at : at + 1] == ["the"])
+    while end < len(tokens) and starts_name(tokens[end]):
+        end += 1
+    return read_name(" ".join(tokens[at:end]).rstrip(",;:"), strict=True), end
+
+
+def _is_told(word: str) -> bool:
+    return word in AUXILIARY or is_past(word) or is_present(word)
+
+
+_DO = words("do does did")
 _BE = words("is was are were")
 _NO_START = words("all both as become became considered")
 
@@ -129,7 +184,7 @@ def _owned(tokens: list[str], at: int) -> _Found | None:
     for last in range(min(end + 4, len(tokens)), least, -1):
         step = parse_phrase(" ".join(tokens[at:last]).rstrip(",;:"), strict=True)
         if isinstance(step, Step) and step.relation and step.relation.answer_type not in ("number", "date"):
-            return _Found(step, last)
+            return None if _is_asked(tokens, at, last) else _Found(step, last)
     return None
 
 
@@ -142,6 +197,13 @@ def _owning(tokens: list[str], found: _Found) -> _Found:
         if step:
             return _owning(tokens, _Found(step, end))
     return found
+
+
+def _is_asked(tokens: list[str], at: int, end: int) -> bool:
+    """Whether it is what the question asks for: "Who was | the Alpha drummer | in 1990"."""
+    after = plain("".join(tokens[end : end + 1]))
+    compound = tokens[at] == "the" and not any(map(owns, tokens[at:end]))
+    return compound and at == 2 and plain(tokens[1]) in _BE and (not after or after in PREPOSITIONS | RELATIVE)
 
 
 _TELLING = words("of in for at from to on with") | NEAR  # tell a thing from its like
@@ -210,7 +272,8 @@ def _is_verbal(tokens: list[str], at: int) -> bool:
     word, after = plain(tokens[at]), tokens[at + 1] if at + 1 < len(tokens) else ""
     if word.endswith("ing"):
         return word not in _LIKE_PREPOSITIONS and (plain(after) in DETERMINERS or starts_name(after))
-    return is_participle(word) and not is_noun(after)
+    passive = re.fullmatch(PAST_PARTICIPLE, word) if word.endswith("ed") else is_participle(word)
+    return bool(passive) and not is_noun(after)
 
 
 def _is_plural(noun: str) -> bool:
@@ -254,7 +317,7 @@ def hops(node: Node) -> int:
 
 
 def _own_words(tokens: list[str], head: int, depth: int) -> Step | None:
-    kind = " ".join(tokens[1:head]).strip(",")
+    kind = " ".join(tokens[1:head]).strip(",").removeprefix("same ")
     rest, args = unnest(" ".join(tokens[head - 1 :]), depth + 1)
     clause = rest.split()[1:]
     if not clause or not (args or any(starts_name(word.strip('"“”(')) for word in clause)):

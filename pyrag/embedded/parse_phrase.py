@@ -41,8 +41,15 @@ _NOT_PERSONS = (
 _NOUNS = "|".join(re.escape(noun) for noun in sorted([*BY_NOUN, *COMPOSED], key=len, reverse=True))
 _OF = re.compile(rf"(?:the |an? )?(?P<noun>{_NOUNS})(?: and (?:{_NOUNS}))? (?:of|for|behind) (?P<rest>.+)", re.DOTALL)
 _POSSESSIVE = re.compile(rf"(?P<rest>.+?(?:['’]s|s['’])) (?P<noun>{_NOUNS})", re.DOTALL)
-_MAKER_AFTER = re.compile(
-    r"the (?P<name>[^a-z\s](?:.* [^a-z\s]\S*|\S*)) (?P<noun>singer|director|author|composer|writer|performer|producer)",
+_COMPOUNDED = "|".join(  # whom or what a name before them tells: "the Alpha director", "the Beta birthplace"
+    noun
+    for noun, relation in BY_NOUN.items()
+    if (relation.answer_type == "person" and relation.domain != "person")
+    or (relation.answer_type == "place" and (relation.domain == "person" or noun.startswith("headquarters")))
+    or (relation.answer_type == "organisation" and noun.endswith(("er", "or")))
+)
+_COMPOUND = re.compile(
+    rf"the (?P<name>[^a-z\s](?:.* [^a-z\s]\S*|\S*)) (?P<noun>{_COMPOUNDED})",
     re.DOTALL,
 )
 _PLACES = r"(?P<type>(?:home |birth )?(?:state|city|town|village|province|district|region|municipality|territory))"
@@ -152,7 +159,7 @@ def _by_noun(text: str, strict: bool, depth: int) -> Node | None:
         ):
             readings.append((match["noun"], of))
     if not readings:
-        maker = _MAKER_AFTER.fullmatch(text)
+        maker = _COMPOUND.fullmatch(text)
         name = read_name(maker["name"], strict=maker["name"].count(" ") < 2) if maker else None
         return compose(maker["noun"], name) if maker and name else None
     sensible = next((reading for reading in readings if fits(_first_relation(reading[0]), reading[1])), None)

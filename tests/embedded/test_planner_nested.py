@@ -176,3 +176,47 @@ def test_forms_of_verbs_are_told_by_list_and_ending() -> None:
     assert is_base("retake")
     assert is_present("carries")
     assert not is_past("hundred")
+
+
+@pytest.mark.parametrize(
+    ("question", "steps"),
+    [
+        (
+            "Which painter was born in the same village as the man who forged Copper Moon?",
+            ("Who forged Copper Moon?", "the man who forged Copper Moon was born in which village?"),
+        ),
+        (
+            "Which guild gave work to where Quillan Ford was raised?",
+            ("In which place was Quillan Ford raised?",),
+        ),
+        ("When was the Copper Moon director knighted?", ("Who directed Copper Moon?",)),
+        (
+            "Who is the abbot that Quillan Ford fled from's birthplace's mayor married to?",
+            (
+                "Quillan Ford fled from which abbot?",
+                "Where was the abbot Quillan Ford fled from born?",
+                "Who is the head of government of the birthplace of the abbot Quillan Ford fled from?",
+            ),
+        ),
+        (
+            "When did the parish in which the guild Quillan Ford led takes root vote?",
+            ("Which guild did Quillan Ford lead?", "In which parish does the guild Quillan Ford led take root?"),
+        ),
+        (
+            "When was the ballad the sculptor credited with finding Ashton sang in 1990 banned?",
+            (
+                "Which sculptor was credited with finding Ashton?",
+                "Which ballad did the sculptor credited with finding Ashton sing in 1990?",
+            ),
+        ),
+    ],
+)
+def test_what_is_compared_owned_or_unnamed_is_a_step_too(question: str, steps: tuple[str, ...]) -> None:
+    assert sub_queries(question, parse(question))[:-1] == steps
+
+
+@pytest.mark.parametrize(
+    "question", ["Who was the Norland president in 1950?", "Where is the Kell Motors headquarters?"]
+)
+def test_what_a_name_tells_and_the_question_asks_is_no_step(question: str) -> None:
+    assert len(sub_queries(question, parse(question))) == 1
