@@ -148,11 +148,9 @@ def _faiss(folder: Path, queries: Any, options: argparse.Namespace) -> str:
     first = _cold_start(_COLD, folder / "v", str(folder / "v"), options.dimension)
     import faiss
 
-    from pyrag.retrieval.calibration import set_search
-
     index = open_vectors(folder / "v")
-    direct = faiss.read_index(str(folder / "v" / f"{segment.name}.faiss"), faiss.IO_FLAG_MMAP_IFC)
-    set_search(direct, segment.search)
+    # The very object that ours calls: of two mappings of one file, either may be a third slower (seen with SQ8).
+    direct = index._segments[0].index
     faiss.omp_set_num_threads(1)
     recall = _recall([{one for one, _ in index.search(query[None], 10)[0]} for query in queries], truth.ids())
     ones = [query[None] for query in queries]
