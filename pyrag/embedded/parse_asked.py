@@ -7,9 +7,18 @@ from __future__ import annotations
 
 import re
 
-from pyrag.embedded.parse_bounds import ADVERBS, AUXILIARY, DETERMINERS, PREPOSITIONS, PRONOUNS, RELATIVE, plain
+from pyrag.embedded.parse_bounds import (
+    ADVERBS,
+    AUXILIARY,
+    DETERMINERS,
+    PREPOSITIONS,
+    PRONOUNS,
+    RELATIVE,
+    plain,
+    takes_complement,
+)
 from pyrag.embedded.parse_name import starts_name
-from pyrag.embedded.parse_verbs import base_of, is_base, is_participle, is_past, is_present
+from pyrag.embedded.parse_verbs import base_of, is_base, is_participle, is_past, is_present, present_of
 from pyrag.embedded.relations import BY_NOUN, COMPOSED
 from pyrag.embedded.wording import words
 
@@ -39,23 +48,29 @@ def question_of(kind: str, clause: list[str], *, nested: bool) -> str:
         return f"which {kind.rpartition(' ')[2]} was the {kind} {' '.join(clause)}" if _is_first_to(kind, rest) else ""
     if has_pronoun(clause):
         return _inverted(f"{first} {which}", rest[1:])
+    if any(takes_complement(clause[at : at + 2]) for at in (0, 1)):
+        return f"{which} is {' '.join(clause)}"
     if first in PREPOSITIONS:
         return _asked_phrase(which, kind, clause, nested)
     return _asked_clause(which, kind, first, clause)
 
 
 def _asked_clause(which: str, kind: str, first: str, clause: list[str]) -> str:
-    rest = clause[1:]
+    rest, told = clause[1:], " ".join(clause[1:])
     if first in ("where", "when"):
         return _inverted(f"in which {kind}", rest)
     if first == "whose":
-        return f"{which}'s {' '.join(rest)}"
+        return f"{which}'s {told}"
     if first in ("who", "that", "which", "whom"):
         own = bool(rest) and (plain(rest[0]) in DETERMINERS | PRONOUNS or starts_name(rest[0]) or rest[0][:1] == "{")
-        return _inverted(which, rest) if own or first == "whom" else f"{which} {' '.join(rest)}"
+        return (
+            _inverted(which, rest) if own or first == "whom" else f"{which}{clause[0][len(first) :]} {' '.join(rest)}"
+        )
     if is_participle(first):
         return f"{which} was {' '.join(clause)}"
-    return f"{which} is {' '.join(clause)}" if first.endswith("ing") else _inverted(which, clause)
+    if first.endswith("ing"):
+        return f"{which} {present_of(first) or f'is {first}'} {told}"
+    return _inverted(which, clause)
 
 
 def _asked_phrase(which: str, kind: str, clause: list[str], nested: bool) -> str:
@@ -85,9 +100,10 @@ def _singles_out(kind: str, prep: str) -> bool:
     """Whether "the KIND of Alpha" is one thing to look up: "the largest city", "the second album", "the official …"."""
     head = kind.split()
     ranked = any(map(is_ranking, head[:-1]))
-    if head[-1] in BY_NOUN:
-        return (ranked or prep in ("of", "for")) and BY_NOUN[head[-1]].answer_type not in ("number", "date")
-    return ranked and head[-1] in _KINDS
+    if ranked and head[-1] in _KINDS:
+        return True
+    related = BY_NOUN[head[-1]].answer_type if head[-1] in BY_NOUN else "number"
+    return (ranked or prep in ("of", "for")) and related not in ("number", "date")
 
 
 def is_ranking(word: str) -> bool:

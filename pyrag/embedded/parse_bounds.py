@@ -43,6 +43,10 @@ _NO_ADVERBS = words(
 _FUNCTION = (
     AUXILIARY | PREPOSITIONS | DETERMINERS | PRONOUNS | RELATIVE | _OPENERS | _JOINING | words("be been being not to")
 )
+_WITH_COMPLEMENT = words(
+    "north south east west northeast northwest southeast southwest adjacent close closer closest near nearer nearest"
+    " next opposite similar related home native responsible famous known"
+)  # adjectives that describe from behind
 _NO_NOUNS = _FUNCTION | SMALL | _PARTICLES
 
 
@@ -52,7 +56,12 @@ def plain(word: str) -> str:
 
 def is_noun(word: str) -> bool:
     """Whether a word in small letters can be part of a noun phrase, as far as its spelling tells."""
-    return word[:1].islower() and word not in _NO_NOUNS and not _is_adverb(word)
+    return word[:1].islower() and word.rstrip(",;:") not in _NO_NOUNS and not _is_adverb(word)
+
+
+def takes_complement(pair: list[str]) -> bool:
+    """Whether an adjective begins a modifier: "west of", "adjacent to", "famous for"."""
+    return len(pair) == 2 and pair[0] in _WITH_COMPLEMENT and pair[1] in ("of", "to", "for")
 
 
 def owns(word: str) -> bool:
@@ -104,7 +113,8 @@ class Bounds:
     def opens(self, at: int) -> bool:
         """Whether a modifier begins right behind the head; a clause without a pronoun is open from then on."""
         word, self._head = self._word(at), at
-        if word in RELATIVE | PREPOSITIONS:
+        described = at + _is_adverb(word)  # "directly west of Alpha"
+        if word in RELATIVE | PREPOSITIONS or takes_complement(self.tokens[described : described + 2]):
             return True
         if not self._name(at) and is_participle(word):
             return self._is_modifier(at)
@@ -232,7 +242,7 @@ class Bounds:
             self._seek_verb(at, word)
         elif not self._complete() and self._is_finite(at) and (word in AUXILIARY or not self._explained(at)):
             self._close(at)
-        elif self._opens_bare(at):
+        elif self._opens_bare(at) or (word == "and" and self.clauses and self._conjoins(at + 1)):
             self.clauses.append(_Clause(subject=False))
 
     def _close(self, at: int) -> None:
@@ -246,6 +256,12 @@ class Bounds:
         if word == "that":
             return not self._name(at + 1) or is_noun(self._word(at - 1)) or self._name(at - 1)
         return word in RELATIVE or word in _OPENERS
+
+    def _conjoins(self, at: int) -> bool:
+        """Whether a name begins a second clause: "where Alpha died and | Beta was born"."""
+        verb = self._after_subject(at) if self._name(at) else len(self.tokens)
+        later = self.waiting != "finite" or any(map(self._is_finite, range(verb + 1, len(self.tokens))))
+        return later and self._is_finite(verb) and not self._is_own(verb)
 
     def _opens_bare(self, at: int) -> bool:
         """ "the country | the man was born in": a noun phrase right after a noun."""

@@ -24,6 +24,7 @@ from pyrag.embedded.parse_bounds import (
     is_noun,
     owns,
     plain,
+    takes_complement,
 )
 from pyrag.embedded.parse_name import read_name, starts_name
 from pyrag.embedded.parse_phrase import PLACE_KINDS, parse_phrase, possession
@@ -155,7 +156,7 @@ def _waiting(before: list[str], rest: list[str], depth: int) -> Waiting:
     """What verb a question, or deeper down a clause, that begins so still waits for."""
     plains = [plain(word) for word in before]
     if depth:
-        return "finite" if len(plains) == 1 or plains[-1] in RELATIVE else "nothing"
+        return "finite" if _lacks_verb(before) else "nothing"
     place = max((at for at, word in enumerate(plains) if word in AUXILIARY), default=None)
     if place is None:
         told = any(is_past(one) or is_present(one) or is_base(one) for one in plains[1:])
@@ -170,6 +171,14 @@ def _waiting(before: list[str], rest: list[str], depth: int) -> Waiting:
     if plains[:place] in (["who"], ["what"]) and not any(plain(one) in _SAID_OF for one in rest):
         return "nothing"
     return "participle"
+
+
+def _lacks_verb(before: list[str]) -> bool:
+    """Whether a description's clause has its verb still to come: "the land that Alpha and |", "the land |"."""
+    plains = [plain(word) for word in before]
+    opened = max((at for at, word in enumerate(plains) if word in RELATIVE), default=0)
+    bare = not opened and len(before) > 1 and not (plains[1] in DETERMINERS or starts_name(before[1]))
+    return not bare and not any(map(_is_told, plains[opened + 1 :]))
 
 
 def _owned(tokens: list[str], at: int) -> _Found | None:
@@ -250,6 +259,8 @@ def _head_end(tokens: list[str], at: int, waiting: Waiting) -> int | None:
 def _is_in_head(tokens: list[str], at: int, start: int) -> bool:
     """Whether a word belongs to the noun that is described: an adjective, a name in front of it, the noun itself."""
     word = tokens[at]
+    if at > start and takes_complement(tokens[at : at + 2]):
+        return False  # "the state | west of Alpha"
     if at > start and is_noun(tokens[at - 1]) and (starts_name(word) or _is_verbal(tokens, at)):
         return False
     named = (starts_name(word) and not owns(word)) or word[:1].isdigit()

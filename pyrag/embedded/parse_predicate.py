@@ -56,7 +56,7 @@ def place_question(how: str, kind: str, predicate: str) -> str:
 def inverted(lead: str, clause: str) -> str:
     """ "In which city" and "the laboratory is located": the question, if the clause ends in a simple predicate."""
     match = re.fullmatch(rf"(?P<subject>.+?) (?P<verb>{BE}) (?P<rest>[a-z]+(?: [\w'-]+){{0,3}})", clause)
-    if match and re.search(rf"\b{BE}\b", match["rest"]):
+    if match and (re.search(rf"\b{BE}\b", match["rest"]) or not one_clause(match["subject"])):
         return ""
     return f"{lead} {match['verb']} {match['subject']} {match['rest']}?" if match else ""
 

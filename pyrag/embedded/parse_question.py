@@ -55,7 +55,8 @@ def _by_clauses(text: str) -> Step | None:
         first = replace(asked, phrase=phrase) if asked else free_step(fact, phrase, "thing", ())
     if first is None:
         return None
-    second = _by_form(ask) or _by_lead(ask) or _by_description(ask, strict=True) or free_step(ask, ask, "result", ())
+    second = _by_form(ask) or _by_lead(ask) or _by_trailing(ask) or _by_description(ask, strict=True)
+    second = second or free_step(ask, ask, "result", ())
     node = insert(second, first)
     return node if isinstance(node, Step) else None
 

@@ -114,5 +114,16 @@ def base_of(verb: str) -> str:
     return verb[:-1] if re.search(r"(?:[vcgsuz]|[^aeiou][au]t|[aeiou]r)$", stem) else stem
 
 
+def present_of(gerund: str) -> str:
+    """The third person of a verb that is known: "containing" gives "contains". Empty for any other word."""
+    stem = gerund.removesuffix("ing")
+    base = next((form for form in (f"{stem}e", stem, stem[:-1]) if form in _BASES), "")
+    if not base or stem == gerund:
+        return ""
+    if re.search(r"[^aeiou]y$", base):
+        return f"{base[:-1]}ies"
+    return f"{base}es" if re.search(r"(?:s|x|z|ch|sh|o)$", base) else f"{base}s"
+
+
 def _ends_in_ed(word: str) -> bool:
     return len(word) > 3 and word.endswith("ed") and word.isalpha() and word not in _NO_PASTS

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pyrag.embedded.parse_bounds import Bounds
 from pyrag.embedded.parse_nested import hops, unnest
-from pyrag.embedded.parse_verbs import base_of, is_base, is_participle, is_past, is_present
+from pyrag.embedded.parse_verbs import base_of, is_base, is_participle, is_past, is_present, present_of
 from pyrag.embedded.planner import parse
 from pyrag.embedded.wording import sub_question
 from pyrag.embedded.write_program import sub_queries
@@ -175,6 +175,12 @@ def test_forms_of_verbs_are_told_by_list_and_ending() -> None:
     assert is_participle("written")
     assert is_base("retake")
     assert is_present("carries")
+    assert [present_of(word) for word in ("containing", "carrying", "reaching", "ceiling")] == [
+        "contains",
+        "carries",
+        "reaches",
+        "",
+    ]
     assert not is_past("hundred")
 
 
@@ -208,6 +214,32 @@ def test_forms_of_verbs_are_told_by_list_and_ending() -> None:
                 "Which sculptor was credited with finding Ashton?",
                 "Which ballad did the sculptor credited with finding Ashton sing in 1990?",
             ),
+        ),
+        (
+            "When was the abbey where Quillan Ford died and Ashton was buried founded?",
+            ("Quillan Ford died and Ashton was buried in which abbey?",),
+        ),
+        (
+            "How old is the scholar who, with the author of Copper Moon, visited Norland?",
+            ("Who is the author of Copper Moon?", "Which scholar, with the author of Copper Moon, visited Norland?"),
+        ),
+        (
+            "When did the parish that Quillan Ford and the man who settled Ashton visited in 1990 vote?",
+            (
+                "Who settled Ashton?",
+                "Which parish did Quillan Ford and the man who settled Ashton visit in 1990?",
+            ),
+        ),
+        (
+            "Who governs the province immediately north of the parish that outlawed Copper Moon?",
+            (
+                "Which parish outlawed Copper Moon?",
+                "Which province is immediately north of the parish that outlawed Copper Moon?",
+            ),
+        ),
+        (
+            "Kell Games were held in a city. King Albert of that city ruled during a war that Norland entered when?",
+            ("Kell Games were held in which city?", "King Albert of the city ruled during which war?"),
         ),
     ],
 )
