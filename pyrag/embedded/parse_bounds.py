@@ -130,7 +130,7 @@ class Bounds:
     def _is_modifier(self, at: int) -> bool:
         """Whether a participle behind the head describes it, and is not the verb that is waited for."""
         if self.waiting == "finite":  # "the team | owned by Alpha | plays"
-            return self._word(at + 1) in PREPOSITIONS and any(map(self._is_finite, range(at + 2, len(self.tokens))))
+            return self._word(at + 1) in PREPOSITIONS and self._finites(at + 2) > 0
         return self.waiting != "participle" or not self._is_own_participle(at)
 
     def _is_stranded(self, at: int) -> bool:
@@ -144,7 +144,7 @@ class Bounds:
             return True
         at = self._after_subject(at)
         if self.waiting == "finite":  # two verbs are needed: the clause's and the question's
-            return self._is_finite(at) and any(map(self._is_finite, range(at + 1, len(self.tokens))))
+            return self._is_finite(at) and self._finites(at + 1) > 0
         return self._is_finite(at) and not self._is_own(at)
 
     def _after_subject(self, at: int) -> int:
@@ -165,6 +165,11 @@ class Bounds:
     def _is_finite(self, at: int) -> bool:
         word = self._word(at)
         return not self._name(at) and (word in AUXILIARY or is_past(word) or is_present(word))
+
+    def _finites(self, at: int) -> int:
+        """How many finite verbs follow, "was rescued" being one."""
+        later = range(at, len(self.tokens))
+        return sum(self._is_finite(place) and self._word(place - 1) not in AUXILIARY for place in later)
 
     def _complete(self) -> bool:
         return all(clause.verb for clause in self.clauses)
@@ -239,7 +244,10 @@ class Bounds:
             relative = word in ("who", "which", "that")
             self.clauses.append(_Clause(subject=relative, relative=relative))
         elif self.clauses and not self.clauses[-1].verb:
-            self._seek_verb(at, word)
+            if self.clauses[-1].subject and self._opens_bare(at) and self._finites(at) > 1:
+                self.clauses.append(_Clause(subject=False))  # "where the show | the author of Alpha hosted | was made"
+            else:
+                self._seek_verb(at, word)
         elif not self._complete() and self._is_finite(at) and (word in AUXILIARY or not self._explained(at)):
             self._close(at)
         elif self._opens_bare(at) or (word == "and" and self.clauses and self._conjoins(at + 1)):
@@ -260,7 +268,7 @@ class Bounds:
     def _conjoins(self, at: int) -> bool:
         """Whether a name begins a second clause: "where Alpha died and | Beta was born"."""
         verb = self._after_subject(at) if self._name(at) else len(self.tokens)
-        later = self.waiting != "finite" or any(map(self._is_finite, range(verb + 1, len(self.tokens))))
+        later = self.waiting != "finite" or self._finites(verb + 1) > 0
         return later and self._is_finite(verb) and not self._is_own(verb)
 
     def _opens_bare(self, at: int) -> bool:

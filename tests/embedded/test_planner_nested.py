@@ -231,6 +231,14 @@ def test_forms_of_verbs_are_told_by_list_and_ending() -> None:
             ),
         ),
         (
+            "Who wrote the ballad on which the museum the sculptor of Copper Moon led was modelled?",
+            (
+                "Who sculpted Copper Moon?",
+                "Which museum did the sculptor of Copper Moon lead?",
+                "On which ballad was the museum the sculptor of Copper Moon led modelled?",
+            ),
+        ),
+        (
             "Who governs the province immediately north of the parish that outlawed Copper Moon?",
             (
                 "Which parish outlawed Copper Moon?",
