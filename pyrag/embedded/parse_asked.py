@@ -63,9 +63,7 @@ def _asked_clause(which: str, kind: str, first: str, clause: list[str]) -> str:
         return f"{which}'s {told}"
     if first in ("who", "that", "which", "whom"):
         own = bool(rest) and (plain(rest[0]) in DETERMINERS | PRONOUNS or starts_name(rest[0]) or rest[0][:1] == "{")
-        return (
-            _inverted(which, rest) if own or first == "whom" else f"{which}{clause[0][len(first) :]} {' '.join(rest)}"
-        )
+        return _inverted(which, rest) if own or first == "whom" else f"{which}{clause[0][len(first) :]} {told}"
     if is_participle(first):
         return f"{which} was {' '.join(clause)}"
     if first.endswith("ing"):
