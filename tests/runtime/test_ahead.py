@@ -105,9 +105,12 @@ def test_streamed_equals_waited(
     async def check() -> None:
         writer, world = Writer([*map(fenced, written)], lengths, pause), world_of(sandbox, delay)
         waited, streamed = await both(sandbox, writer, world, keep=True, max_calls=max_calls)
-        assert streamed.error == waited.error
-        if waited.error and waited.error.kind == "budget":  # which of calls side by side it refuses is chance
+        failed = any(program.error for trace in (waited, streamed) for program in trace.programs)
+        if any(trace.error and trace.error.kind == "budget" for trace in (waited, streamed)):
+            # Which of calls side by side it refuses is chance, and so is what is paid for beside a program's error.
+            assert failed or streamed.error == waited.error
             return
+        assert streamed.error == waited.error
         calm = not waited.error and not any(program.error for program in waited.programs)
         # What was under way beside an error is paid for or not, as it happens.
         assert timeless(streamed, paid=calm) == timeless(waited, paid=calm)
