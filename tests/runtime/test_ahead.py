@@ -114,8 +114,9 @@ def test_streamed_equals_waited(
         calm = not waited.error and not any(program.error for program in waited.programs)
         # What was under way beside an error is paid for or not, as it happens.
         assert timeless(streamed, paid=calm) == timeless(waited, paid=calm)
-        assert streamed.usage.retrievals == world.count("retrieve")
+        assert streamed.usage.retrievals <= world.count("retrieve")
         if calm:
+            assert streamed.usage.retrievals == world.count("retrieve")
             assert sum(step.memo for step in streamed.steps) == sum(step.memo for step in waited.steps)
             assert streamed.usage.model_calls == world.count("answer") + world.count("decompose") + len(writer.calls)
 
