@@ -61,7 +61,7 @@ class _Facts:
         self.tree = tree
         self.primitives = primitives
         self.nodes = _walk(tree)
-        self.bound = set(_names_bound(self.nodes))
+        self.bound = {name for node in self.nodes for name in _bound_names(node)}
         self.loads = [node for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
         self.calls = [
             node
@@ -91,26 +91,15 @@ def _walk(tree: ast.AST) -> list[ast.AST]:
 
 
 _BARE = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
-_BINDING = (
-    *(ast.arg, ast.FunctionDef, ast.ClassDef, ast.alias, ast.ExceptHandler),
-    *(ast.MatchAs, ast.MatchStar, ast.MatchMapping),
-)
 _REPEATING = (
     ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.FunctionDef, ast.Lambda
 )  # fmt: skip
 
 
-def _names_bound(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    for node in nodes:
-        if node.__class__ is ast.Name:
-            if node.ctx.__class__ is not ast.Load:
-                yield node.id
-        elif isinstance(node, _BINDING):
-            yield from _bound_names(node)
-
-
 def _bound_names(node: ast.AST) -> Iterator[str]:
     match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            yield name
         case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
         case ast.alias(name=name, asname=asname):
@@ -178,7 +167,7 @@ def _flow(statement: ast.stmt) -> tuple[set[str], set[str]]:
     """The names that a statement binds, or whose values it may change in place, and all that it holds."""
     leaves = _walk(statement)
     names = {leaf.id for leaf in leaves if isinstance(leaf, ast.Name)}
-    return names if isinstance(statement, ast.Expr) else set(_names_bound(leaves)), names
+    return names if isinstance(statement, ast.Expr) else {name for leaf in leaves for name in _bound_names(leaf)}, names
 
 
 def _missing_sub_queries(facts: _Facts, sub_queries: Sequence[str]) -> Iterator[Problem]:
