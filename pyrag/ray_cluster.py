@@ -15,6 +15,7 @@ def connected(address: str, count: int) -> Any:
     Raises `ConfigError` where Ray is not installed or the cluster cannot be reached.
     """
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # as Ray's next version does; else it warns
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reports to its maker otherwise
     try:
         ray: Any = import_module("ray")  # not a dependency, so type checkers need not know it
     except ImportError:

@@ -32,6 +32,7 @@ LAYERS = [
         "http_client",
         "http_faults",
         "hub",
+        "onnx_network",
         "ray_cluster",
     },
     {"retrieval", "llm", "embedded", "agents", "experience"},

@@ -32,8 +32,9 @@ def serve(serving: Serving, *, dry_run: bool, as_json: bool) -> None:
         _say(f"who can reach {serving.host} can use this model: set PYRAG_API_KEY to a key that it asks for")
     _say(shown(line))
     _say(f"use it with --llm {' or --llm '.join(_specs(serving))}")
+    environment = {"VLLM_NO_USAGE_STATS": "1", **os.environ, **({KEY_VARIABLE: key} if key else {})}
     # In place of this process, so that signals and exit codes are vLLM's own.
-    os.execve(program, line, {**os.environ, **({KEY_VARIABLE: key} if key else {})})  # noqa: S606
+    os.execve(program, line, environment)  # noqa: S606
 
 
 def _say(text: str) -> None:

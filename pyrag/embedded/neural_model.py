@@ -4,9 +4,6 @@ One at a time because int8 activations are scaled over the whole input: a batch 
 its neighbours, and gains no speed on a CPU. `onnxruntime` and `tokenizers` are imported when the model is first used.
 """
 
-# Both come with the extra "neural"; type checks run without them:
-# mypy: disable-error-code="import-not-found,import-untyped,unused-ignore"
-
 from __future__ import annotations
 
 import json
@@ -19,6 +16,7 @@ from typing import Any
 from pyrag.embedded.neural_decode import Span, best_spans
 from pyrag.embedded.neural_windows import Tokenizer, Window, windows
 from pyrag.errors import ServiceError
+from pyrag.onnx_network import open_network
 
 MODEL_FOLDER = Path(__file__).parent / "model"
 NETWORK = "reader.int8.onnx"
@@ -68,20 +66,16 @@ class Model:
 
 def load(folder: Path = MODEL_FOLDER, network: str = NETWORK) -> Model:
     """Raises `ServiceError` where the packages or the files are missing."""
+    if not (folder / network).exists():
+        raise ServiceError(f"no model in {folder}: reinstall pyrag, or train one with `make reader`")
     try:
-        import onnxruntime
         import tokenizers
+
+        session = open_network(folder / network, threads=1)
     except ImportError as error:
         raise ServiceError(
             f"the embedded reader needs {error.name}: install it, or use --llm embedded:lexical"
         ) from error
-    if not (folder / network).exists():
-        raise ServiceError(f"no model in {folder}: reinstall pyrag, or train one with `make reader`")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(str(folder / network), options, providers=["CPUExecutionProvider"])
     tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from pyrag.errors import PyRAGError
+from pyrag.onnx_network import forbid_telemetry
 from pyrag.retrieval.embedding import Fingerprint
 from pyrag.retrieval.families import family_of
 from pyrag.retrieval.onnx import MAX_TOKENS, RECIPE
@@ -93,6 +94,7 @@ def _trace(network: Any, path: Path, inputs: list[str], output: str) -> None:
 
 
 def _quantise(source: Path, target: Path) -> None:
+    forbid_telemetry()
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     quantize_dynamic(source, target, per_channel=True, weight_type=QuantType.QInt8)

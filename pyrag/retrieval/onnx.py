@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyrag.errors import ConfigError, DataError
+from pyrag.onnx_network import open_network
 from pyrag.retrieval.embedding import Fingerprint
 from pyrag.retrieval.families import family_of
 from pyrag.retrieval.threads import cores, in_thread
@@ -126,18 +127,13 @@ def clean(text: str) -> str:
 
 
 def open_session(folder: Path, threads: int) -> Any:
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise ConfigError("onnx: embedding needs onnxruntime: pip install onnxruntime tokenizers") from error
     path = next((folder / name for name in _NETWORKS if (folder / name).is_file()), None)
     if path is None:
         raise DataError(f"{folder} holds no model.onnx: name a folder that pyrag.retrieval.export_onnx has written")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 3
     try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return open_network(path, threads)
+    except ImportError as error:
+        raise ConfigError("onnx: embedding needs onnxruntime: pip install onnxruntime tokenizers") from error
     except Exception as error:  # onnxruntime's own classes derive from Exception alone
         reason = str(error).partition("\n")[0][:200]
         raise DataError(f"{path} cannot be loaded ({reason}): export the model again") from error

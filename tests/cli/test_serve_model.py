@@ -14,7 +14,7 @@ from tests.llm.test_serve_line import adapter_folder
 
 KEY = "sk-planted-0123456789abcdef"
 LINE = "vllm serve org/model --host 127.0.0.1 --port 8000 --enable-prefix-caching"
-TELLING = '#!/bin/sh\nprintf "%s\\n" "$0" "$@" "key=$VLLM_API_KEY"\n'
+TELLING = '#!/bin/sh\nprintf "%s\\n" "$0" "$@" "no stats=$VLLM_NO_USAGE_STATS" "key=$VLLM_API_KEY"\n'
 
 
 @pytest.fixture
@@ -42,10 +42,10 @@ def test_dry_run_prints_the_line(pyrag: Run, tmp_path: Path) -> None:
 
 def test_the_key_goes_through_the_environment_alone(pyrag: Run, path_with_vllm: str) -> None:
     done = pyrag("serve-model", "org/model", PATH=path_with_vllm, PYRAG_API_KEY=KEY, OPENAI_API_KEY="sk-other")
-    program, *arguments, key = done.stdout.splitlines()
+    program, *arguments, stats, key = done.stdout.splitlines()
     assert program.endswith("/vllm")
     assert arguments == shlex.split(LINE)[1:]
-    assert key == f"key={KEY}"
+    assert (stats, key) == ("no stats=1", f"key={KEY}")
     assert done.stderr.splitlines() == [
         f"pyrag: {LINE}",
         "pyrag: use it with --llm openai:org/model@http://127.0.0.1:8000/v1",

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from pyrag.onnx_network import forbid_telemetry
 from pyrag_rl.reader.model import MINILM, Embedder, Encoder, Reader, Shape
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
@@ -29,6 +30,7 @@ def embedder(encoder: Encoder, folder: Path) -> Path:
 
 
 def _export(model: Any, base: Path, output: str, axes: dict[int, str]) -> Path:
+    forbid_telemetry()
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     whole, small = base.with_suffix(".fp32.onnx"), base.with_suffix(".int8.onnx")
