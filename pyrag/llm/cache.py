@@ -35,6 +35,7 @@ VERSION = 1  # of the file's form
 _BUSY_SECONDS = 10.0  # patience with another process that is writing
 _TOUCH_SECONDS = 60  # how exact "used last" is: a write a read would be dear
 _LEFT_FULL = 0.9  # of the limit remains after replies had to go
+_HEADER = b"SQLite format 3\0"
 _OVERHEAD = 100  # bytes of a row besides its reply
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
@@ -118,7 +119,7 @@ class ReplyStore:
 
     def info(self) -> CacheInfo:
         """What is there; nothing is created where there is no file."""
-        if not self.path.is_file():
+        if not self.path.exists():
             return CacheInfo(str(self.path), 0, 0, 0)
         with self._opened() as db:
             replies, size = db.execute("SELECT replies, bytes FROM total").fetchone()
@@ -136,7 +137,10 @@ class ReplyStore:
         return int(total)
 
     def clear(self) -> CacheInfo:
-        """Deletes all replies, or the files where they are damaged; says what there was."""
+        """Deletes all replies, or the files where they are damaged; says what there was.
+
+        Raises `DataError` for a file that never was a cache: a mistyped path must cost nobody his data.
+        """
         try:
             before = self.info()
             if before.file_bytes:
@@ -146,10 +150,27 @@ class ReplyStore:
             return before
         except DataError:
             self.close()
+            if not self._was_a_cache():
+                raise
             size = self.path.stat().st_size if self.path.is_file() else 0
             for suffix in ("", "-wal", "-shm"):
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
             return CacheInfo(str(self.path), 0, 0, size)
+
+    def _was_a_cache(self) -> bool:
+        """Whether a file that cannot be used is a cache that was damaged, and not a file of somebody else."""
+        if self.path == default_path():
+            return True
+        try:
+            with self.path.open("rb") as file:
+                if file.read(len(_HEADER)) != _HEADER:
+                    return False
+            with contextlib.closing(sqlite3.connect(self.path)) as db:
+                return bool(db.execute("SELECT 1 FROM sqlite_master WHERE name = 'replies'").fetchone())
+        except sqlite3.DatabaseError:  # too damaged to tell
+            return True
+        except OSError:
+            return False
 
     def close(self) -> None:
         with self._lock:
@@ -189,9 +210,9 @@ class ReplyStore:
             except (sqlite3.DatabaseError, OSError) as error:
                 if patient and isinstance(error, sqlite3.OperationalError) and _passing(error):
                     raise _UnavailableError from error
+                cure = "run pyrag cache clear, or name" if self._was_a_cache() else "name"
                 raise DataError(
-                    f"the cache {self.path} cannot be used ({_reason(error)}): "
-                    "run pyrag cache clear, or name another file in the setting cache"
+                    f"the cache {self.path} cannot be used ({_reason(error)}): {cure} another file in the setting cache"
                 ) from error
             finally:
                 if self._connection is not None and self._connection.in_transaction:
@@ -202,10 +223,14 @@ class ReplyStore:
         os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))  # prompts may be private
         db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
+            # In this order: both change in one transaction of the process that makes the file.
+            in_use = db.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
             (version,) = db.execute("PRAGMA user_version").fetchone()
             if version != VERSION:
                 if version:
                     raise sqlite3.DatabaseError(f"it has version {version}, not {VERSION}")
+                if in_use:
+                    raise sqlite3.DatabaseError("it is a database of something else")
                 db.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 db.execute("PRAGMA journal_mode = WAL")
                 db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")

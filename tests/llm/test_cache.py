@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -106,9 +108,16 @@ def test_processes_write_at_once(tmp_path: Path) -> None:
     assert ReplyStore(file).info().replies == 200  # two of the four wrote the same
 
 
-@pytest.mark.parametrize("content", [b"no database, " * 100, b"SQLite format 3\0" + b"\xff" * 5_000])
-def test_damage_is_one_sentence_and_clear_mends_it(tmp_path: Path, content: bytes) -> None:
-    file = tmp_path / "c"
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("pyrag/replies.sqlite", b"no database, " * 100), ("c", b"SQLite format 3\0" + b"\xff" * 5_000)],
+)
+def test_damage_is_one_sentence_and_clear_mends_it(
+    tmp_path: Path, name: str, content: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
     file.write_bytes(content)
     store = ReplyStore(file)
     for attempt in (store.check, store.info, lambda: store.get(b"k"), lambda: store.put(b"k", Reply("x"))):
@@ -121,9 +130,21 @@ def test_damage_is_one_sentence_and_clear_mends_it(tmp_path: Path, content: byte
     assert store.info().replies == 0
 
 
-def test_a_locked_file_costs_the_entry_only(store: ReplyStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sqlite3
+def test_a_file_that_never_was_a_cache_is_left_alone(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("mine")
+    others = tmp_path / "others.sqlite"
+    with contextlib.closing(sqlite3.connect(others)) as db:
+        db.execute("CREATE TABLE accounts (id)")
+    for file in (notes, others, tmp_path):
+        before = file.read_bytes() if file.is_file() else b""
+        for attempt in (ReplyStore(file).clear, ReplyStore(file).info, ReplyStore(file).check):
+            with pytest.raises(DataError, match=r"cannot be used \(.*\): name another file"):
+                attempt()
+        assert file.is_dir() or file.read_bytes() == before
 
+
+def test_a_locked_file_costs_the_entry_only(store: ReplyStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyrag.llm.cache._BUSY_SECONDS", 0.01)
     store.put(b"a", Reply("x"))
     other = sqlite3.connect(store.path, isolation_level=None)
