@@ -1,7 +1,7 @@
 """The memory pages that any program makes a worker write to, copied for it at once, before its program is there.
 
-A fork shares its parent's memory until it writes: each first write to a page then is a fault. Of the seven hundred
-pages that a worker copies it copies some six hundred whatever its program is; a first worker, the scout, shows which.
+A fork shares its parent's memory until it writes: each first write to a page then is a fault. Of the eight hundred
+pages that a worker copies it copies some seven hundred whatever its program is; a first worker, the scout, shows which.
 Systems that do not tell (`/proc/PID/pagemap`) or cannot copy (`process_madvise`, for one's own memory since Linux 6.13)
 leave it to the faults.
 """

@@ -19,10 +19,17 @@ EXIT_BROKEN = 78
 _READ_BYTES = 16 * 1024
 _LIMITS = Limits()
 SCOUT_WALL = kernel.Wall(_LIMITS.memory_mb, _LIMITS.cpu_seconds, kernel=False)
-# For a worker that is only looked at: it asks something as soon as it can.
+# For a worker that is only looked at, in the middle of it: about the least that programs do.
+_SCOUT_PROGRAM = """
+docs = ask("warm", n=2)
+table = {}
+for name in ["a", "b"]:
+    table[name] = ask(f"{name}?")
+final_answer = table
+"""
 SCOUT_JOB = pack_frame(
     {
-        "source": "final_answer = ask('')",
+        "source": _SCOUT_PROGRAM,
         "primitives": ["ask"],
         "limits": {name: getattr(_LIMITS, name) for name in Limits.__slots__},
     },

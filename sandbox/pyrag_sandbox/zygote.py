@@ -25,6 +25,7 @@ import struct
 import sys
 import warnings
 from collections.abc import Callable
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 _REHEARSALS = 8  # what specialises the code of the interpreter's hot paths, at some 5 ms each
 _CALLS_TO_SPECIALISE = 16
 _SPARE_NAMES = 4000
-_FILLED_HOLES = 300  # of each size
+_FILLED_HOLES = 800  # of each size
 _filling: list[object] = []
 _GC_THRESHOLD = (20_000, 20, 20)  # most programs end before the collector would run
 REQUEST = struct.Struct("<4sIdd?")
@@ -71,18 +72,46 @@ def _warm_up() -> Guards:
     from pyrag_sandbox.execution import rehearse
     from pyrag_sandbox.guards import Guards
 
+    _gather_code(lambda: rehearse(times=1))
+    sys._clear_type_cache()  # of what only imports looked up
     rehearse(times=_REHEARSALS)
     return Guards()
+
+
+def _gather_code(run: Callable[[], None]) -> None:
+    """Have the code of what `run` calls lie side by side.
+
+    Each call counts a reference to the code, which is a write to its page, and between the pieces of code lie those
+    that no program uses.
+    """
+    called: set[CodeType] = set()
+    sys.setprofile(lambda frame, event, _: called.add(frame.f_code))
+    run()
+    sys.setprofile(None)
+    _fill_holes()
+    for function in gc.get_objects():
+        if type(function) is FunctionType and function.__code__ in called:
+            _filling.append(function.__code__)  # where it was, nothing else shall come
+            function.__code__ = _copied(function.__code__, called)
+
+
+def _copied(code: CodeType, called: set[CodeType]) -> CodeType:
+    parts = [_copied(part, called) if part in called else part for part in code.co_consts]
+    return code.replace(co_consts=tuple(parts))
 
 
 def _settle_memory() -> None:
     """Have workers write to few pages, as each that they write to is copied.
 
-    A full table of interned strings would be grown by every worker anew (0.4 MB), and new objects would go to holes
-    all over the memory; with the holes filled they lie side by side in fresh pages.
+    A full table of interned strings would be grown by every worker anew (0.4 MB).
     """
     spare = [sys.intern(f"spare {number}") for number in range(_SPARE_NAMES)]
     del spare
+    _fill_holes()
+
+
+def _fill_holes() -> None:
+    """Have new objects lie side by side in fresh pages, not in holes all over the memory."""
     gc.collect()
     for _ in range(_FILLED_HOLES):
         _filling.extend((object(), float("1")))  # the blocks that bytes are too large for: of 16 and of 32
