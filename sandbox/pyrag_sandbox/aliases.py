@@ -35,12 +35,12 @@ class Aliases:
         return name
 
     def union(self, names: Iterable[str]) -> None:
-        heads = [self.find(n) for n in names]
+        heads = list(map(self.find, names))
         for head in heads[1:]:
             self.parent[self.find(head)] = self.find(heads[0])
 
     def classes(self, names: Iterable[str]) -> frozenset[str]:
-        return frozenset(self.find(n) for n in names)
+        return frozenset(map(self.find, names))
 
     def apart(self, some: Iterable[str], others: Iterable[str]) -> bool:
         return not self.classes(some) & self.classes(others)

@@ -37,10 +37,11 @@ from .inlining import MODULE, Inliner, Place
 from .shapes import shape_of
 from .statements import Substitute, expression_of, invoke, is_compound, jumps, plain_annotation, receiver_first
 from .syntax import is_look, target_names
-from .trees import clone, walk
+from .trees import clone, walk, walk_all
 from .units import NOTHING, Block, Draft, Linker, Loop, Plan
 
 _Certain = Callable[[ast.stmt], set[str]]
+_INSEPARABLE = {ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Delete, ast.Global, ast.Lambda}
 
 
 @dataclass(slots=True)
@@ -71,11 +72,12 @@ class _Names:
     """Names for temporaries."""
 
     def __init__(self) -> None:
-        self.counter = 0
+        self.made: set[str] = set()
 
     def __call__(self) -> str:
-        self.counter += 1
-        return f"%{self.counter}"
+        name = f"%{len(self.made) + 1}"
+        self.made.add(name)
+        return name
 
 
 class _Planner:
@@ -135,9 +137,9 @@ class _Planner:
             targets = statement.targets
         elif isinstance(statement, ast.AugAssign) or (isinstance(statement, ast.AnnAssign) and statement.value):
             targets = [statement.target]
-        names = {name for target in targets for name in target_names(target)}
-        if isinstance(statement, ast.FunctionDef):
-            names.add(statement.name)
+        names = {statement.name} if isinstance(statement, ast.FunctionDef) else set()
+        for target in targets:
+            names.update(target_names(target))
         return names - self.a.deleted
 
     def split(self, statement: ast.stmt, bound: set[str]) -> list[ast.stmt]:
@@ -233,7 +235,8 @@ class _Planner:
 
     def _share(self, statement: ast.stmt, effects: Effects) -> None:
         """Temporaries take part in the alias classes as well."""
-        if not is_compound(statement) and any(n[0] == "%" for n in effects.binds | effects.reads):
+        made = self.fresh_name.made
+        if not is_compound(statement) and not (made.isdisjoint(effects.binds) and made.isdisjoint(effects.reads)):
             self.aliases.add(statement)
 
     def open(self, statement: ast.stmt, effects: Effects, bound: set[str], copies: dict[str, str]) -> ast.stmt:
@@ -290,9 +293,7 @@ class _Planner:
         return invoke("%each", [ast.Constant(len(self.blocks) - 1), loop.iter], loop)
 
     def _separable(self, loop: ast.For, effects: Effects) -> bool:
-        forbidden = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Delete, ast.Global, ast.Lambda)
-        inside = [n for s in loop.body for n in walk(s)]
-        if any(isinstance(n, forbidden) for n in inside) or any(jumps(s) for s in loop.body):
+        if not _INSEPARABLE.isdisjoint(map(type, walk_all(loop.body))) or any(jumps(s) for s in loop.body):
             return False
         seen = {n for s in self.a.summaries.values() for n in s.reads | s.binds}
         return not (effects.unsure or effects.lazy or seen & effects.binds)

@@ -12,18 +12,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .effects import NOTHING, Analyzer
 from .syntax import COMPREHENSIONS, parameters, target_names
-from .trees import Transformer, walk
+from .trees import Transformer, located, walk
 from .vocabulary import FULLY_CONSUMING, PURE_BUILTINS, STRING_METHODS
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """A child that is evaluated whenever its parent is."""
 
     child: ast.expr
@@ -301,7 +300,7 @@ def gather(node: Comprehension) -> ast.Call:
     call = ast.Call(
         ast.Name(builder, ast.Load()), [ast.Lambda(_arguments(names), body), source, ast.Constant(not simple)], []
     )
-    return ast.fix_missing_locations(ast.copy_location(call, node))
+    return located(call, node)
 
 
 def has_comprehension(node: ast.AST) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .syntax import in_comprehension_targets, loads, parameters, target_names
 from .trees import Transformer, walk, walk_all
@@ -28,8 +28,7 @@ _LEFT_OUT = (
 _MOST_LEVELS = 8  # of inlined functions that call inlined functions
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """The frames a statement runs in, as a traceback shows them: its own name, and the calls that led there."""
 
     name: str = "<module>"

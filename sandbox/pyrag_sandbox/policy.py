@@ -16,11 +16,11 @@ import ast
 from types import CodeType
 from typing import Any, TypeVar
 
-from RestrictedPython.transformer import RestrictingNodeTransformer, copy_locations
+from RestrictedPython.transformer import RestrictingNodeTransformer
 
 from .offered import ALLOWED_METHODS, GUARDED_ATTRIBUTES, OFFERED_MODULES, REFUSED_ATTRIBUTES
 from .rules import Refused, check_program, identifier_problem, node_problem
-from .trees import Transformer, handlers, replace_children
+from .trees import Transformer, handlers, located, replace_children
 
 __all__ = ["FILENAME", "Refused", "check_program", "compile_module"]
 
@@ -49,7 +49,7 @@ def _looking(node: Any, block: str) -> ast.AST:
     statements = getattr(node, block)
     if statements:
         look = ast.Expr(ast.Call(_name("_caught_"), [], []))
-        copy_locations(look, statements[0])
+        located(look, statements[0])
         statements.insert(0, look)
     found: ast.AST = node
     return found
@@ -118,7 +118,7 @@ class _Transformer(RestrictingNodeTransformer):
 
     def _guard(self, guard: str, *args: ast.expr, at: ast.expr | None = None) -> ast.Call:
         call = ast.Call(func=_name(guard), args=list(args), keywords=[])
-        copy_locations(call, at or args[0])
+        located(call, at or args[0])
         return call
 
     # Statements and expressions that need no guard
@@ -171,7 +171,7 @@ class _Transformer(RestrictingNodeTransformer):
         self.check_name(alias, target)
         call = ast.Call(_name("_import_"), [ast.Constant(part) for part in path], [])
         assign = ast.Assign([ast.Name(target, ast.Store())], call)
-        copy_locations(assign, node)
+        located(assign, node)
         return assign
 
     # Functions, classes, exceptions, patterns
@@ -190,7 +190,7 @@ class _Transformer(RestrictingNodeTransformer):
         self.check_name(node, node.name)
         node = self.node_contents_visit(node)
         keyword = ast.keyword("metaclass", _name("__metaclass__"))
-        copy_locations(keyword, node)
+        located(keyword, node)
         node.keywords = [keyword]
         return node
 

@@ -48,6 +48,8 @@ class Provenance:
             space.origins[name] = space.origins.get(name, NONE) | origins
 
     def _stain_mutated(self, task: Task, flow: frozenset[int]) -> None:
+        if not task.unit.mutates:
+            return
         names = {m for n in task.unit.mutates for m in self.plan.aliases.get(n, (n,))}
         space: Space | None = task.space
         while space is not None:

@@ -35,7 +35,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable
 from types import CodeType
-from typing import Any, cast
+from typing import Any
 
 from greenlet import GreenletExit, getcurrent  # type: ignore[import-untyped] # it ships no types
 
@@ -163,7 +163,8 @@ class Scheduler:
             self._wake(task.parent)
 
     def here(self) -> Task:
-        return cast("Green", getcurrent()).task
+        green: Green = getcurrent()
+        return green.task
 
     def park(self, task: Task) -> None:
         task.parked = True
@@ -238,7 +239,7 @@ class Scheduler:
         self.books.depends.append(origins)
         task.log.append(call_id)
         task.waits_for = call_id
-        self.waiting[call_id] = cast("Green", getcurrent())
+        self.waiting[call_id] = getcurrent()
         try:
             return self.hub.switch()
         finally:
@@ -328,10 +329,10 @@ class Scheduler:
         for earlier in unit.after:
             if not _succeeded(tasks[earlier]):
                 return False
-        return all(
-            _succeeded(tasks[earlier]) or all(self.is_atom(owner.space.names.get(n)) for n in names)
-            for earlier, names in unit.unless_atoms
-        )
+        for earlier, names in unit.unless_atoms:
+            if not _succeeded(tasks[earlier]) and not all(self.is_atom(owner.space.names.get(n)) for n in names):
+                return False
+        return True
 
     def _start(self, owner: Task, unit: Unit, *, turn: bool) -> Task:
         task = Task(owner, unit, owner.space, context=owner.context, ahead=owner.ahead and unit.early, turn=turn)
@@ -346,7 +347,7 @@ class Scheduler:
 
     def _inline(self, owner: Task, task: Task) -> None:
         """A unit without calls never waits: no greenlet of its own."""
-        green = cast("Green", getcurrent())
+        green: Green = getcurrent()
         owner.children.append(task)
         green.task = task
         try:

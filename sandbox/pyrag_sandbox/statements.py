@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 
 from .syntax import target_names
-from .trees import Transformer, children
+from .trees import Transformer, children, located
 from .vocabulary import MUTATING_METHODS
 
 
@@ -87,4 +87,4 @@ def jumps(statement: ast.AST, *, in_loop: bool = False) -> bool:
 
 def invoke(function: str, arguments: list[ast.expr], at: ast.stmt) -> ast.stmt:
     call = ast.Call(ast.Name(function, ast.Load()), arguments, [])
-    return ast.fix_missing_locations(ast.copy_location(ast.Expr(ast.copy_location(call, at)), at))
+    return located(ast.Expr(call), at)

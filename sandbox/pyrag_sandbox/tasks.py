@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from greenlet import greenlet  # type: ignore[import-untyped] # it ships no types
 
@@ -60,23 +60,28 @@ class Space:
             space, ahead = space.base, space.base_ahead
         return space
 
+    def _tables(self) -> tuple[dict[str, Any], ...]:
+        return self.names, self.origins, self.elements
+
     def forget(self, name: str) -> None:
-        self.names.pop(name, None)
-        self.origins.pop(name, None)
-        self.elements.pop(name, None)
+        for table in self._tables():
+            table.pop(name, None)
 
     def take(self, name: str, other: Space) -> None:
         """Make a name what it is in another space."""
-        for mine, theirs in ((self.names, other.names), (self.origins, other.origins), (self.elements, other.elements)):
-            table = cast("dict[str, Any]", mine)
+        for mine, theirs in zip(self._tables(), other._tables(), strict=True):
             value = theirs.get(name, _ABSENT)
             if value is _ABSENT:
-                table.pop(name, None)
+                mine.pop(name, None)
             else:
-                table[name] = value
+                mine[name] = value
 
     def of(self, names: Iterable[str], *, ahead: bool) -> frozenset[int]:
-        return NONE.union(*(self.home(n, ahead=ahead).origins.get(n, NONE) for n in names))
+        found = NONE
+        for name in names:
+            space = self if ahead or self.base is None else self.home(name, ahead=ahead)
+            found |= space.origins.get(name, NONE)
+        return found
 
     def part(self, names: Iterable[str]) -> Space:
         part = Space({})

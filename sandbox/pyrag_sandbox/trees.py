@@ -101,6 +101,14 @@ def clone(node: _Node) -> _Node:
     return made
 
 
+def located(node: _Node, at: ast.AST) -> _Node:
+    """`node`, at the place of `at` with all in it that has no place of its own."""
+    for part in walk(node):
+        if "lineno" in part._attributes and not hasattr(part, "lineno"):
+            ast.copy_location(part, at)
+    return node
+
+
 def replace_children(node: ast.AST, visit: Callable[[Any], Any]) -> None:
     """Put what `visit` makes of each child in its place: a node, several statements in a list, or None for nothing."""
     for name in CHILD_FIELDS[node.__class__]:

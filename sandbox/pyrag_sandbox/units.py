@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from .aliases import Aliases
 from .footprint import Effects
@@ -26,8 +26,7 @@ class Shape:
     parts: tuple[frozenset[str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):  # made in a third of the time of a frozen dataclass
     tree: ast.Module
     reads: frozenset[str]
     header: frozenset[str]  # reads of the unit's own code, without the blocks it runs
@@ -116,7 +115,8 @@ class Linker:
     def add(self, index: int, draft: Draft) -> Unit:
         effects = draft.effects
         after = {self.bound[n] for n in effects.reads | effects.binds if n in self.bound}
-        after.update(i for n in effects.binds for i in self.readers.get(n, ()))
+        for name in effects.binds:
+            after.update(self.readers.get(name, ()))
         if self.barrier >= 0:
             after.add(self.barrier)
         soft: dict[int, set[str]] = {}

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from .effects import Analyzer
 
 
+_CALLED = frozenset({"key", "func", "repl", "default_factory", "object_hook"})  # arguments of these names
+
+
 class EffectVisitor(Visitor):
     """Collects the effects of one node within a scope of local names."""
 
@@ -109,8 +112,10 @@ class EffectVisitor(Visitor):
         else:
             self.found.unsure = True
             self.visit(node.func)
-        for child in (*node.args, *(k.value for k in node.keywords)):
-            self.visit(child)
+        for argument in node.args:
+            self.visit(argument)
+        for keyword in node.keywords:
+            self.visit(keyword.value)
 
     def _call_name(self, node: ast.Call, name: str) -> None:
         if name in self.scope:
@@ -133,7 +138,7 @@ class EffectVisitor(Visitor):
             self.found.unsure = True
         elif last in LAZY:
             self.found.lazy |= id(node) not in self.consumed
-        self.consumed.update(id(a) for a in node.args)
+        self.consumed.update(map(id, node.args))
 
     def _call_next(self, node: ast.Call) -> None:
         if not (node.args and isinstance(node.args[0], ast.GeneratorExp)):
@@ -146,7 +151,7 @@ class EffectVisitor(Visitor):
             self._call_known(node, name)
             return
         if func.attr in CONSUMING_METHODS:
-            self.consumed.update(id(a) for a in node.args)
+            self.consumed.update(map(id, node.args))
         if func.attr in MUTATING_METHODS:
             self._mutate(func.value)
         elif func.attr not in STRING_METHODS and func.attr not in SHARING_METHODS:
@@ -157,13 +162,17 @@ class EffectVisitor(Visitor):
 
     def _callbacks_known(self, node: ast.Call, last: str) -> bool:
         """Arguments that will be called are functions with known effects (which count where they are mentioned)."""
-        called = [k.value for k in node.keywords if k.arg in ("key", "func", "repl", "default_factory", "object_hook")]
-        unpacked = any(k.arg is None for k in node.keywords)
+        called: list[ast.AST] = []
+        for keyword in node.keywords:
+            if keyword.arg is None:  # unpacked: it may be any
+                return False
+            if keyword.arg in _CALLED:
+                called.append(keyword.value)
         if last in CALLBACK_FIRST or last == "defaultdict":
             called += node.args[:1]
         elif last in CALLBACK_LATER:
             called += node.args[1:2]
-        return not unpacked and all(self._callable_known(c) for c in called)
+        return all(map(self._callable_known, called))
 
     def _callable_known(self, node: ast.AST) -> bool:
         if isinstance(node, (ast.Lambda, ast.Constant, ast.JoinedStr)):
@@ -222,7 +231,7 @@ class EffectVisitor(Visitor):
         self.visit(node.value)
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        if all(isinstance(t, (ast.Tuple, ast.List)) for t in node.targets) and len(node.targets) == 1:
+        if len(node.targets) == 1 and isinstance(node.targets[0], (ast.Tuple, ast.List)):
             self.consumed.add(id(node.value))
         self.visit_children(node)
 
@@ -232,7 +241,7 @@ class EffectVisitor(Visitor):
             self.visit(node.target)
 
     def visit_Compare(self, node: ast.Compare) -> None:
-        self.consumed.update(id(c) for c in node.comparators)
+        self.consumed.update(map(id, node.comparators))
         self.visit_children(node)
 
     def visit_For(self, node: ast.For) -> None:
