@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -43,33 +45,47 @@ def as_object(trace: Trace) -> dict[str, Any]:
 
 
 class Sink:
-    """Files that a run adds to, opened before the first question so that a bad path costs nothing."""
+    """Files of a run's traces and recordings, opened before the first question so that a bad path costs nothing.
+
+    An earlier trace file is emptied by the first trace, so that a run which fails before it costs nothing either.
+    """
 
     def __init__(self, trace_file: Path | None, record_file: Path | None) -> None:
         self._trace_file, self._record_file = trace_file, record_file
         self._traces: IO[bytes] | None = None
         self._records: IO[bytes] | None = None
+        self._emptied = False
 
     @property
     def wanted(self) -> bool:
         return self._trace_file is not None or self._record_file is not None
 
     def __enter__(self) -> Self:
-        self._traces = self._trace_file.open("wb") if self._trace_file else None
+        self._traces = self._trace_file.open("ab") if self._trace_file else None
         self._records = self._record_file.open("ab") if self._record_file else None
         return self
 
     def write(self, trace: Trace) -> None:
-        if self._traces:
-            self._traces.write(to_json(trace) + b"\n")
-            self._traces.flush()
+        if self._traces and self._trace_file:
+            if not self._emptied and self._trace_file.is_file():
+                self._traces.truncate(0)
+            self._emptied = True
+            _add(self._traces, [to_json(trace)])
         if self._records:
             import msgspec
 
-            self._records.writelines(msgspec.json.encode(exchange) + b"\n" for exchange in trace.exchanges)
-            self._records.flush()
+            _add(self._records, map(msgspec.json.encode, trace.exchanges))
 
     def __exit__(self, *exc: object) -> None:
         for file in (self._traces, self._records):
             if file:
-                file.close()
+                with contextlib.suppress(OSError):  # each line was flushed: what failed has been told
+                    file.close()
+
+
+def _add(file: IO[bytes], lines: Iterable[bytes]) -> None:
+    try:
+        file.writelines(line + b"\n" for line in lines)
+        file.flush()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, file.name) from error  # writing, unlike opening, names no file

@@ -201,10 +201,20 @@ def test_a_server_that_is_down_is_named(pyrag: Run) -> None:
 
 
 def test_a_full_disk_is_one_sentence(pyrag: Run) -> None:
-    done = pyrag("ask", QUESTION, "--trace", "/dev/full")
-    assert "No space left" in one_sentence(done.stderr)
-    assert done.stdout == f"{ANSWER}\n"
-    assert done.returncode == 1
+    for option in ("--trace", "--record"):
+        done = pyrag("ask", QUESTION, option, "/dev/full")
+        assert one_sentence(done.stderr) == "pyrag: the system refused: /dev/full: No space left on device"
+        assert done.stdout == f"{ANSWER}\n"
+        assert done.returncode == 1
+
+
+def test_a_run_that_cannot_start_leaves_the_last_trace(pyrag: Run, tmp_path: Path) -> None:
+    for _ in range(2):
+        assert pyrag("ask", QUESTION, "--trace", "trace.json").returncode == 0
+    kept = (tmp_path / "trace.json").read_text()
+    assert kept.count("\n") == 1
+    assert pyrag("ask", QUESTION, "--trace", "trace.json", "--llm", "bogus").returncode == 2
+    assert (tmp_path / "trace.json").read_text() == kept
 
 
 def test_doctor_says_what_would_be_used(pyrag: Run) -> None:
