@@ -70,7 +70,8 @@ class PyRAG:
         self._runner: asyncio.Runner | None = None
 
     async def aask(self, question: str, *, observer: Observer = ignore, keep: bool = False) -> Trace:
-        """Answers one question. A failure is in `Trace.error`; only an empty question raises (`UsageError`).
+        """Answers one question. A failure is in `Trace.error`; only a question that is empty or no text raises
+        (`UsageError`).
 
         Args:
             observer: called with each event as it happens.

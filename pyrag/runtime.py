@@ -42,11 +42,9 @@ async def answer_question(
         topology: what a method that orchestrates agents is to run, instead of asking its orchestrator.
 
     Raises:
-        UsageError: the question is empty, or the method is unknown.
+        UsageError: the question is empty or no text, or the method is unknown.
     """
-    question = question.strip()
-    if not question:
-        raise UsageError('the question is empty: ask something, as in pyrag ask "Who wrote Dracula?"')
+    question = _checked(question)
     method = method or get_method(settings.method)
     await engines.start()
     budget = Budget(
@@ -92,6 +90,17 @@ async def answer_question(
     trace = _trace(episode, result, error, engines, settings)
     observer(Answered(trace.answer))
     return trace
+
+
+def _checked(question: str) -> str:
+    question = question.strip()
+    if not question:
+        raise UsageError('the question is empty: ask something, as in pyrag ask "Who wrote Dracula?"')
+    try:
+        question.encode()
+    except UnicodeEncodeError as error:  # bytes of the command line that its encoding cannot read
+        raise UsageError("the question holds bytes that are no text: write it in the terminal's encoding") from error
+    return question
 
 
 def _as_trace_error(failure: PyRAGError | SandboxError) -> TraceError:
