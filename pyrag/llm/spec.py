@@ -32,7 +32,7 @@ FORMS = (
 )
 
 _WITH_URL = re.compile(r"(?P<model>.*?)@(?P<url>https?://.*)", re.DOTALL)
-_LIKE_ADDRESS = re.compile(r"@(?:localhost\b|[\w.-]+:\d+)|\A(?:https?:)?//")
+_LIKE_ADDRESS = re.compile(r"@(?:localhost\b|[\w.-]+(?::\d+|/v\d))|\A(?:https?:)?//")
 
 
 def open_chat_model(

@@ -36,6 +36,7 @@ def test_names(spec: str, environ: dict[str, str], name: str) -> None:
         ("gpt-4", "there is no engine 'gpt-4'.*openai:MODEL@http"),
         ("openai:", "needs a model"),
         ("openai:m@localhost:8000/v1", "with http:// or https://"),
+        ("openai:m@models.example.com/v1", "with http:// or https://"),
         ("openai:http://h:1/v1", "openai:MODEL@http"),
         ("openai:m@http://", "no URL"),
         ("scripted:", "scripted:FILE"),
