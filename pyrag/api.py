@@ -100,9 +100,12 @@ class PyRAG:
             async with slots:
                 try:
                     return await self.aask(question, keep=keep)
-                except UsageError as error:  # one bad line must not end a batch
+                except UsageError as error:  # one bad line must not end a batch, and neither must one of our mistakes
                     failure = TraceError(error.kind, str(error), error.exit_code)
-                    return Trace(question, Answer(UNKNOWN, known=False), error=failure)
+                except Exception as error:
+                    cure = "a mistake of pyrag's own; asked alone, the question shows its traceback"
+                    failure = TraceError("crash", f"{type(error).__name__}: {error} ({cure})")
+                return Trace(question, Answer(UNKNOWN, known=False), error=failure)
 
         try:
             while True:

@@ -21,7 +21,7 @@ from pyrag.experience.library import Library
 from pyrag.guesses import Foresight
 from pyrag.ledger import Ledger
 from pyrag.recovery import Boost, Ladder
-from pyrag.retrieval.protocol import Retriever
+from pyrag.retrieval.protocol import Retriever, passages_of
 from pyrag.topology import Topology
 from pyrag.trace import UNKNOWN, Answer, Attempt, Goal, Passage, Program, Step, Usage
 from pyrag_sandbox import Call, Limits, Outcome, PrimitiveError, Record, Sandbox, Text
@@ -110,7 +110,9 @@ class Episode:
 
     async def fetch(self, query: str, topk: int) -> tuple[list[Passage], bool]:
         request = {"query": query, "topk": topk}
-        found, memo = await self.ask("retrieve", request, lambda: self.retriever.retrieve(query, topk), list[Passage])
+        found, memo = await self.ask(
+            "retrieve", request, lambda: passages_of(self.retriever, query, topk), list[Passage]
+        )
         for passage in found:
             self.passages.setdefault(passage.id, passage)
         return found, memo

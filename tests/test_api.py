@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import re
+from typing import Any
 
 import pytest
 
+import pyrag.runtime
 from pyrag import Passage, PyRAG
 from pyrag.errors import ConfigError, UsageError
 from pyrag.retrieval.memory import InMemoryRetriever
@@ -58,6 +61,49 @@ async def test_a_retriever_of_the_users_own() -> None:
     async with PyRAG(retriever=InMemoryRetriever(passages)) as rag:
         trace = await rag.aask("Who directed Lantern Street?")
     assert trace.answer.text == "Ada Quill"
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (ValueError("no disk"), r"the retriever mine failed \(ValueError: no disk\)"),
+        (None, "the retriever mine returned None: it must return a list"),
+        (["text"], r"the retriever mine returned \['text'\]"),
+    ],
+)
+async def test_a_retriever_that_breaks_the_protocol_is_an_error_of_the_question(found: Any, said: str) -> None:
+    class Mine(InMemoryRetriever):
+        name = "mine"
+
+        async def retrieve(self, query: str, topk: int) -> list[Passage]:
+            if isinstance(found, Exception):
+                raise found
+            return found  # type: ignore[no-any-return]
+
+    async with PyRAG(retriever=Mine([])) as rag:
+        error = (await rag.aask(QUESTION)).error
+    assert error is not None
+    assert error.kind == "service"
+    assert re.search(said, error.message)
+
+
+async def test_a_mistake_of_our_own_ends_one_question_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = pyrag.runtime.get_method
+
+    def method(name: str) -> Any:
+        async def answer(episode: Any, settings: Any) -> Any:
+            if "Gravity" in episode.question:
+                raise KeyError("oops")
+            return await real(name)(episode, settings)
+
+        return answer
+
+    monkeypatch.setattr(pyrag.runtime, "get_method", method)
+    async with PyRAG() as rag:
+        traces = [trace async for trace in rag.aask_many([QUESTION, "Who directed Gravity?", QUESTION])]
+    assert [trace.answer.known for trace in traces] == [True, False, True]
+    assert traces[1].error is not None
+    assert "KeyError: 'oops'" in traces[1].error.message
 
 
 def test_wrong_settings_are_refused_at_once() -> None:
