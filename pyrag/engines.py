@@ -76,7 +76,7 @@ def open_engines(settings: Settings, retriever: Retriever | None = None, *, mete
     recording = Path(settings.llm.removeprefix(REPLAY)) if settings.llm.startswith(REPLAY) else None
     return Engines(
         agents=_open_agents(settings, models, None),
-        retriever=retriever or _open_retriever(settings),
+        retriever=_open_retriever(settings, retriever),
         sandbox=Sandbox(require="kernel" if settings.sandbox == "kernel" else "policy"),
         recording=recording,
         experience=Library.open(settings.experience) if settings.experience else None,
@@ -197,12 +197,12 @@ def _cached(model: ChatModel, settings: Settings) -> ChatModel:
     return CachedChat(model, store)
 
 
-def _open_retriever(settings: Settings) -> Retriever:
-    if settings.retriever is None and settings.index is None:
-        from pyrag.retrieval.bundled import BundledRetriever
-
-        return BundledRetriever()
+def _open_retriever(settings: Settings, own: Retriever | None) -> Retriever:
+    """`own` is an object of the caller's; without one and without a name in the settings, the bundled corpus is it."""
     from pyrag.retrieval import Options, open_retriever
+    from pyrag.retrieval.bundled import BundledRetriever
+
+    named = settings.retriever or (Path(settings.index) if settings.index is not None else None)
 
     options = Options(
         timeout=settings.retrieve_timeout,
@@ -210,4 +210,4 @@ def _open_retriever(settings: Settings) -> Retriever:
         dense_weight=settings.dense_weight,
         rerank=settings.rerank,
     )
-    return open_retriever(settings.retriever or Path(settings.index or ""), options=options)
+    return open_retriever(own or named or BundledRetriever(), options=options)

@@ -30,6 +30,7 @@ READER = "reader"
 READER_DEPTH = 20  # 6 ms of CPU a passage: deeper costs more than it finds
 PART = "rerank"
 ONNX = "onnx:"
+SENTENCE_TRANSFORMERS = "st:"
 _BATCH = 32
 _MAX_TOKENS = 512  # of query and passage together
 _MAX_WORDS = 200  # of the query: the passage is what is cut to fit
@@ -85,9 +86,11 @@ class RerankingRetriever:
 
 
 def reranked(retriever: Retriever, spec: str) -> RerankingRetriever:
-    """By what a spec names: `reader`, or a cross-encoder."""
-    if spec != READER:
+    """By what a spec names: `reader`, or a cross-encoder. Raises `ConfigError` for anything else."""
+    if spec.startswith((ONNX, SENTENCE_TRANSFORMERS)):
         return RerankingRetriever(retriever, cross_encoder(spec), name=f"{PART}:{spec}")
+    if spec != READER:
+        raise ConfigError(f"there is no reranker {spec!r}: write {READER}, {ONNX}DIR or {SENTENCE_TRANSFORMERS}NAME")
     from pyrag.embedded.neural import NeuralAnswerer
 
     return RerankingRetriever(retriever, NeuralAnswerer().evidence, name=f"{PART}:{spec}", depth=READER_DEPTH)
@@ -98,7 +101,7 @@ def cross_encoder(model: str) -> Scorer:
     load = (
         partial(OnnxPairs, Path(model.removeprefix(ONNX)).expanduser())
         if model.startswith(ONNX)
-        else partial(_sentence_transformers, model.removeprefix("st:"))
+        else partial(_sentence_transformers, model.removeprefix(SENTENCE_TRANSFORMERS))
     )
     loading = threading.Lock()  # several queries may come first
     loaded: list[Pairs] = []

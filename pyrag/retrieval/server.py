@@ -24,7 +24,7 @@ from aiohttp import web
 
 from pyrag.errors import PyRAGError
 from pyrag.retrieval.documents.model import MARK
-from pyrag.retrieval.protocol import Retriever
+from pyrag.retrieval.protocol import Retriever, passages_of
 from pyrag.trace import Passage
 
 MOST_QUERIES = 1024
@@ -35,6 +35,7 @@ AT_ONCE = 16
 """Queries that are searched at the same time; more wait."""
 
 _POLL = 0.5  # seconds between two looks at the index folder
+_FIRST = "who wrote this"  # asked before anybody is served: it loads the models, or says what is wrong with them
 _END = 10.0  # seconds that requests get to end when the server does
 
 Open = Callable[[], Retriever]
@@ -130,7 +131,7 @@ def application(current: Current) -> web.Application:
 
             async def search(query: str) -> list[Passage]:
                 async with slots:
-                    found: list[Passage] = await retriever.retrieve(query, topk)
+                    found = await passages_of(retriever, query, topk)
                 await asyncio.sleep(0)  # small indexes are searched in the loop: others get their turn
                 return found
 
@@ -163,12 +164,13 @@ async def serve(
 ) -> None:
     """Until SIGINT or SIGTERM; requests that have begun are answered. `started` gets the URL and the retriever's name.
 
-    Raises `PyRAGError` where there is no index or the port is taken.
+    Raises `PyRAGError` where there is no index, a model that searching needs is missing, or the port is taken.
     """
     current = Current(opener, folder)
     runner = web.AppRunner(application(current), access_log=None, shutdown_timeout=_END)
     await runner.setup()
     try:
+        await passages_of(current.retriever, _FIRST, 1)
         try:
             await web.TCPSite(runner, host, port).start()
         except OSError as error:

@@ -86,12 +86,14 @@ async def test_a_weight_leaves_out_a_half(index: Path, weight: float, part: str)
 
 
 async def test_settings_reach_the_retriever(index: Path) -> None:
-    engines = open_engines(Settings(index=str(index), embedder="onnx:other", rerank="some/cross-encoder"))
+    engines = open_engines(Settings(index=str(index), embedder="onnx:other", rerank="st:some/cross-encoder"))
     assert isinstance(engines.retriever, RerankingRetriever)
-    assert engines.retriever.name == f"rerank:some/cross-encoder(hybrid:{index})"
+    assert engines.retriever.name == f"rerank:st:some/cross-encoder(hybrid:{index})"
     await engines.aclose()
     with pytest.raises(ConfigError, match="dense_weight must be between 0 and 1"):
         Settings(dense_weight=2)
+    with pytest.raises(ConfigError, match="there is no reranker 'cross': write reader, onnx:DIR or st:NAME"):
+        open_engines(Settings(rerank="cross"))
     wrong = open_retriever(index, options=Options(embedder="onnx:other"))
     with pytest.raises(
         ConfigError, match="the model words, not other as the query embedder has it: name the index's own"

@@ -14,8 +14,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from pyrag.errors import PyRAGError, ServiceError
-from pyrag.retrieval import open_retriever, server
+from pyrag.errors import DataError, PyRAGError, ServiceError
+from pyrag.retrieval import Options, open_retriever, server
 from pyrag.retrieval.http import HttpRetriever
 from pyrag.retrieval.index import update_index
 from pyrag.retrieval.memory import InMemoryRetriever
@@ -139,6 +139,14 @@ async def test_a_failing_retriever_is_503() -> None:
     async for one in running(Current(lambda: Failing([]), None)):
         assert await one.post({"queries": ["x", "y"]}) == (503, {"error": "the index is gone: build it again"})
 
+    class Broken(InMemoryRetriever):
+        async def retrieve(self, query: str, topk: int) -> list[Passage]:
+            raise KeyError(query)
+
+    async for one in running(Current(lambda: Broken([]), None)):
+        status, reply = await one.post({"queries": ["x"]})
+        assert (status, reply["error"]) == (503, "the retriever memory failed (KeyError: 'x'): look into its code")
+
 
 async def test_a_new_generation_is_picked_up_and_an_old_request_keeps_its_own(
     index: Path, monkeypatch: pytest.MonkeyPatch
@@ -193,6 +201,18 @@ async def test_a_port_that_is_taken(over_index: Running, index: Path) -> None:
     port = int(over_index.url.rpartition(":")[2])
     with pytest.raises(PyRAGError, match=rf"cannot listen on 127\.0\.0\.1:{port} \(.*\): choose another --port"):
         await serve(lambda: open_retriever(index), index, "127.0.0.1", port)
+
+
+async def test_a_model_that_is_missing_is_told_before_anybody_is_served(index: Path, tmp_path: Path) -> None:
+    def opener() -> Retriever:
+        return open_retriever(index, options=Options(rerank=f"onnx:{tmp_path}/none"))
+
+    (index.parent / "n/c.md").write_text("Who wrote this?")
+    update_index([index.parent / "n"], index)
+    served: list[str] = []
+    with pytest.raises(DataError, match="none holds no model"):
+        await serve(opener, index, "127.0.0.1", 0, lambda url, _: served.append(url))
+    assert not served
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
