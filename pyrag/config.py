@@ -28,7 +28,7 @@ ENVIRONMENT_PREFIX = "PYRAG_"
 _OTHER_VARIABLES = {"PYRAG_API_KEY", "PYRAG_API_KEY_FILE", "PYRAG_CONFIG"}
 _LOGIN = re.compile(r"(https?://)[^/?#\s]*@")
 _QUERY = re.compile(r"(https?://[^?\s]*)\?\S*")
-_TRUE, _FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
+_TRUTHS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
 
 _LEAST_CONTEXT = 512  # tokens: the Answer agent's own prompt must fit
 _ABOVE_ZERO = ("topk", "max_calls", "concurrency", "max_in_flight", "cache_mb", "call_timeout", "retrieve_timeout")
@@ -83,9 +83,9 @@ class Settings:
         if self.context_tokens is not None and self.context_tokens < _LEAST_CONTEXT:
             raise ConfigError(f"context_tokens must be at least {_LEAST_CONTEXT}, not {self.context_tokens}")
         for name in _ABOVE_ZERO:
-            if getattr(self, name) <= 0:
+            if not getattr(self, name) > 0:  # which NaN is not either
                 raise ConfigError(f"{name} must be above 0, not {getattr(self, name)}")
-        if self.deadline is not None and self.deadline <= 0:
+        if self.deadline is not None and not self.deadline > 0:
             raise ConfigError(f"deadline must be above 0 seconds, not {self.deadline}")
         self._check_prices()
         if self.rounds is not None and self.rounds <= 0:
@@ -105,7 +105,7 @@ class Settings:
 
     def _check_prices(self) -> None:
         for name in ("price_in", "price_out", "max_cost"):
-            if (getattr(self, name) or 0) < 0:
+            if not (getattr(self, name) or 0) >= 0:
                 raise ConfigError(f"{name} must not be negative, but is {getattr(self, name)}")
         if self.max_cost is not None and self.price_in is None and self.price_out is None:
             raise ConfigError("max_cost needs prices: set price_in and price_out, of a million tokens each")
@@ -219,17 +219,7 @@ def _checked(key: str, value: Any, wanted: Any) -> Any:
 
 def _parsed(key: str, text: str, options: tuple[Any, ...]) -> Any:
     if bool in options:
-        words = {
-            "1": True,
-            "true": True,
-            "yes": True,
-            "on": True,
-            "0": False,
-            "false": False,
-            "no": False,
-            "off": False,
-        }
-        return words.get(text.strip().lower(), text)
+        return _TRUTHS.get(text.strip().lower(), text)
     if types.NoneType in options and text.strip().lower() in ("", "none"):
         return None
     for option in (int, float):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pyrag.agents.prompts import Prompts
+from pyrag.agents.prompts import Prompts, load_prompts
 from pyrag.agents.protocol import Agents, Answerer, Team
 from pyrag.config import Settings
 from pyrag.errors import PyRAGError
@@ -167,6 +167,8 @@ def _agents_of(spec: str, settings: Settings, models: _Models, prompts: Prompts 
     if about_embedded(spec) or spec.startswith(REPLAY):
         from pyrag.embedded import embedded_agents
 
+        if settings.prompts:
+            load_prompts(settings.prompts)  # nothing here is told anything, but a wrong folder is not passed over
         # A replayed question never reaches its agents: the ledger answers.
         lexical = spec == LEXICAL
         own = spec.startswith(f"{EMBEDDED}:") and not lexical

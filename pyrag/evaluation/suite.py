@@ -89,8 +89,9 @@ def _paths(name: str, data: Path | None, prefix: str) -> tuple[Path, Path | None
         return path, None
     found = find_file(data / name, f"{prefix}questions")
     if found is None:
-        names = sorted(one.name for one in data.iterdir() if one.is_dir()) if data.is_dir() else []
-        hint = nearest(name, names) if names else ": name an existing folder with --data"
+        folders = sorted(data.iterdir()) if data.is_dir() else []
+        names = [one.name for one in folders if find_file(one, f"{prefix}questions")]
+        hint = nearest(name, names) if names else ", nor in any other folder there: name another one with --data"
         raise UsageError(f"there is no {prefix}questions.jsonl[.gz] in {data / name}{hint}")
     return found, find_file(data / name, f"{prefix}corpus")
 

@@ -96,6 +96,8 @@ def test_an_unknown_set_is_named_with_the_nearest(tmp_path: Path) -> None:
         open_set("popq", None)
     with pytest.raises(UsageError, match="did you mean 'stones'"):
         open_set("stone", write_set(tmp_path))
+    with pytest.raises(UsageError, match=r"no train_questions.jsonl\[.gz\] in .*stones, nor in any other folder there"):
+        open_set("stones", tmp_path, split="train")
 
 
 def test_a_set_without_a_corpus_asks_for_one(tmp_path: Path) -> None:
