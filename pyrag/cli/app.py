@@ -106,7 +106,7 @@ def serve_retriever(
     embedder: Annotated[str | None, typer.Option(help="Another engine for the model that the index names.")] = None,
     rerank: Annotated[str | None, typer.Option(help="reader, or a cross-encoder: onnx:DIR or st:NAME.")] = None,
 ) -> None:
-    """Share one index among processes and machines: POST /retrieve, for --retriever URL."""
+    """Share an index among processes and machines. It answers POST /retrieve, for --retriever URL."""
     from pyrag.cli.serve_retriever import serve
 
     serve(spec, host, port, embedder=embedder, rerank=rerank)
@@ -131,7 +131,7 @@ def serve_model(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the line for the shell, run nothing.")] = False,
     json: Annotated[bool, typer.Option("--json", help="With --dry-run: print it as JSON.")] = False,
 ) -> None:
-    """Serve a model and its LoRA adapters with vLLM, for --llm openai:…; a key comes from PYRAG_API_KEY."""
+    """Serve a model and its LoRA adapters with vLLM. For --llm openai:…; a key comes from PYRAG_API_KEY."""
     from pyrag.cli.serve_model import serve
     from pyrag.llm.adapters import read_adapter
     from pyrag.llm.serve_line import Serving
@@ -163,7 +163,7 @@ def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     config: options.Config = None,
 ) -> None:
-    """Say what is installed, which engine and index would be used, and whether they answer."""
+    """Say what would be used, and whether it answers."""
     from pyrag.cli.doctor import examine
     from pyrag.config import load_settings
 
@@ -178,7 +178,7 @@ def models(
     json: Annotated[bool, typer.Option("--json", help="Print the models as JSON.")] = False,
     config: options.Config = None,
 ) -> None:
-    """List the models that a server or an engine offers, adapters included."""
+    """List the models of a server, adapters included."""
     from pyrag.cli.models import show
     from pyrag.config import load_settings
 
@@ -186,11 +186,11 @@ def models(
 
 
 @trace_app.command("show")
-def trace_show(file: Annotated[Path, typer.Argument(help="What ask --trace wrote.")]) -> None:
+def trace_show(files: Annotated[list[Path], typer.Argument(help="What ask --trace wrote.")]) -> None:
     """Render saved traces again."""
     from pyrag.cli.traces import show
 
-    show(file)
+    show(files)
 
 
 @trace_app.command("replay")
@@ -198,7 +198,7 @@ def trace_replay(
     file: Annotated[Path, typer.Argument(help="What ask --trace wrote.")],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a trace.")] = False,
 ) -> None:
-    """Execute traces again from their recording and say where they differ."""
+    """Execute traces again from their recording. Says where they differ."""
     from pyrag.cli.traces import replay
 
     replay(file, as_json=json)
@@ -210,7 +210,7 @@ def sandbox_check(
     mode: Annotated[str, typer.Option(help="Which walls: both, policy or kernel.")] = "both",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a program.")] = False,
 ) -> None:
-    """Run programs in the sandbox, over stub primitives, and print the verdicts."""
+    """Run programs over stub primitives, and print verdicts."""
     from pyrag.cli.sandbox import check
 
     check(file, mode, as_json=json)

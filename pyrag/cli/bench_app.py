@@ -101,7 +101,7 @@ def show(
     method: Annotated[list[str] | None, typer.Option("--method", help="Only these methods.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary, or the examples' results, as JSON.")] = False,
 ) -> None:
-    """Print a run's table, what its agents did, or examples of its errors."""
+    """Print a run's table, its agents' work, or its errors."""
     from pyrag.cli.bench_view import show_errors, show_run
 
     if agents:

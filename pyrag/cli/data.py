@@ -58,7 +58,7 @@ def check(
     folder: Annotated[Path, typer.Argument(help="A folder with questions.jsonl in it, or one of such folders.")],
     json: _Json = False,
 ) -> None:
-    """Check that gold answers score 1.0, that gold passages are in the corpus, and that ids are unique."""
+    """Check question sets. Gold answers score 1.0, gold passages are in the corpus, ids are unique."""
     from pyrag.evaluation.imports_check import check_folder
 
     checked = check_folder(folder)

@@ -10,7 +10,7 @@ import typer
 from pyrag.cli import options
 
 evolve_app = typer.Typer(
-    help="Learn experiences and prompts for --method hera from training questions; weights stay as they are.",
+    help="Learn prompts and experiences for --method hera. Weights stay as they are.",
     invoke_without_command=True,
     rich_markup_mode=None,
 )

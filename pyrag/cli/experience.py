@@ -40,7 +40,9 @@ def list_(
 
 
 @experience_app.command()
-def show(library: Library_, id_: Annotated[int, typer.Argument(metavar="ID")], json: Json = False) -> None:
+def show(
+    library: Library_, id_: Annotated[int, typer.Argument(metavar="ID", help="As list shows it.")], json: Json = False
+) -> None:
     """Show one entry."""
     from pyrag.errors import UsageError
     from pyrag.experience.library import Library
@@ -74,7 +76,7 @@ def import_(
     file: Annotated[Path, typer.Argument(help="What export wrote; - for stdin.")],
     json: Json = False,
 ) -> None:
-    """Add entries from JSON Lines, all or none; those that are there already are left out."""
+    """Add entries from JSON Lines, all or none. Those that are there already are left out."""
     from pyrag.experience.exchange import import_lines
     from pyrag.experience.library import Library
 

@@ -33,7 +33,7 @@ class _BuildByDefault(TyperGroup):
 
 index_app = typer.Typer(
     cls=_BuildByDefault,
-    help="Build, update, search and check an index: pyrag index PATH... --out DIR is short for pyrag index build.",
+    help="Build, update, search and check an index. pyrag index PATH... --out DIR is short for pyrag index build.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -77,7 +77,7 @@ def build(
     text_column: Annotated[str, typer.Option(help="Of CSV and TSV files.")] = "text",
     json: Json = False,
 ) -> None:
-    """Build an index over documents, or bring it up to date: files that did not change are not read again."""
+    """Build an index over documents, or bring it up to date. Files that did not change are not read again."""
     from pyrag.cli.index import Vectors, build
     from pyrag.errors import UsageError
     from pyrag.retrieval.documents.model import Columns
@@ -138,7 +138,7 @@ def search(
 
 @index_app.command("verify")
 def verify_command(folder: Folder, json: Json = False) -> None:
-    """Check that an index is whole: its files by checksum, its parts against its records."""
+    """Check that an index is whole. Its files by checksum, its parts against its records."""
     from pyrag.cli.index import verify
 
     verify(folder, as_json=json)

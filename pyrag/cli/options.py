@@ -32,7 +32,7 @@ Prompts = Annotated[str | None, typer.Option(help="Folder of prompt templates to
 Experience = Annotated[
     str | None, typer.Option(help="Experience library of pyrag evolve, for --method hera.", show_default=False)
 ]
-Concurrency = Annotated[int | None, typer.Option(help="Questions at once, with - (8).")]
+Concurrency = Annotated[int | None, typer.Option(help="Questions at once (8).")]
 Cache = Annotated[
     bool | None, typer.Option("--cache/--no-cache", help="Keep replies of models on disk, and use those kept.")
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,14 +16,15 @@ from pyrag.runtime import answer_question, exchanges_of
 from pyrag.trace import Step, Trace, from_json
 
 
-def show(file: Path) -> None:
+def show(files: Sequence[Path]) -> None:
     from rich.console import Console
 
     from pyrag.cli.render import trace_view
 
     console = Console()
-    for trace in load_traces(file):
-        console.print(trace_view(trace))
+    for file in files:
+        for trace in load_traces(file):
+            console.print(trace_view(trace))
 
 
 def replay(file: Path, *, as_json: bool) -> None:

@@ -10,7 +10,8 @@ import typer
 from pyrag.cli import train_data, train_runs
 
 train_app = typer.Typer(
-    help="Train an agent by verl, with rewards from the pipeline that answers users.", rich_markup_mode=None
+    help="Train an agent by reward, or on examples. Rewards are made by the pipeline that answers users.",
+    rich_markup_mode=None,
 )
 
 train_app.command("data")(train_data.data)

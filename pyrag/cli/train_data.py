@@ -144,7 +144,7 @@ def prescore(
     json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
     config: options.Config = None,
 ) -> None:
-    """Write, run and score candidate plans, for MAPGRPO's high-score samples (the setting prescored)."""
+    """Write, run and score candidate plans. They are MAPGRPO's high-score samples (the setting prescored)."""
     import asyncio
 
     from pyrag.config import load_settings, public

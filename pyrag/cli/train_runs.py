@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from pyrag_rl.curriculum import Curriculum
 
 
 def curriculum(
@@ -15,15 +18,13 @@ def curriculum(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the stages, start nothing.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the stages as JSON.")] = False,
 ) -> None:
-    """Train agents in stages, each going on from the one before and measured before and after."""
+    """Train agents in stages. Each goes on from the one before and is measured before and after."""
     from pyrag_rl.curriculum import load_curriculum, run, table
     from pyrag_rl.curriculum_hands import hands
 
     plan = load_curriculum(file, out)
     if dry_run:
-        for stage in plan.stages:
-            rows = stage.data or f"built for {stage.build} from {out}/{stage.name}-practice"
-            print(f"{stage.name}: {stage.agent} by {stage.algorithm} on {rows} → {out}/{stage.name}")
+        _show_stages(plan, as_json=json)
         return
 
     def say(line: str) -> None:
@@ -38,11 +39,22 @@ def curriculum(
         print(table(done))
 
 
+def _show_stages(plan: Curriculum, *, as_json: bool) -> None:
+    if as_json:
+        import msgspec
+
+        print(msgspec.json.encode(plan.stages).decode())
+        return
+    for stage in plan.stages:
+        rows = stage.data or f"built for {stage.build} from {plan.out}/{stage.name}-practice"
+        print(f"{stage.name}: {stage.agent} by {stage.algorithm} on {rows} → {plan.out}/{stage.name}")
+
+
 def report(
     run: Annotated[Path, typer.Argument(help="The run folder: the --out of pyrag train.")],
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, write nothing.")] = False,
 ) -> None:
-    """Write RUN/report.html: reward, its parts, error reasons, KL, lengths, sample completions and traces."""
+    """Write RUN/report.html. It has reward, its parts, error reasons, KL, lengths, sample completions and traces."""
     from pyrag_rl.report import read_learning, summary, write_report
 
     if json:

@@ -93,6 +93,7 @@ def test_a_trace_is_saved_shown_and_replayed(pyrag: Run, tmp_path: Path) -> None
     shown = pyrag("trace", "show", "trace.json").stdout
     assert "Sub-queries" in shown
     assert ANSWER in shown
+    assert pyrag("trace", "show", "trace.json", "trace.json").stdout == shown + shown
     done = pyrag("trace", "replay", "trace.json")
     assert "equal in every step" in done.stdout
     assert done.returncode == 0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from pyrag.cli.train import train_app
 from pyrag.llm.protocol import Message
 from pyrag_rl.rows import TrainRow, write_rows
 
@@ -57,5 +57,8 @@ def test_a_dry_run_prints_the_command_without_verl(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_every_command_has_a_help_line() -> None:
-    assert all(command.callback and command.callback.__doc__ for command in train_app.registered_commands)
+def test_a_dry_run_of_a_curriculum_shows_its_stages() -> None:
+    command = ("train", "curriculum", str(ROOT / "rl/configs/curriculum.yaml"), "--out", "o", "--dry-run")
+    assert pyrag(*command).stdout.splitlines()[0] == "answer: answer by grpo on data/answer.parquet → o/answer"
+    stages = json.loads(pyrag(*command, "--json").stdout)
+    assert [stage["agent"] for stage in stages] == ["answer", "plan", "decompose"]
