@@ -4,7 +4,7 @@ VENV := .venv
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: train-env test-rl test-rl-e2e train-learns reader help install demo test test-dense test-ray test-vllm lint format bench bench-speed test-slow bench-harness wheel clean
+.PHONY: train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-ray test-vllm lint format bench bench-speed test-slow bench-harness wheel clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,7 +30,7 @@ test: $(VENV)/.dev ## run the tests
 $(VENV)-dense/.done: pyproject.toml
 	test -x $(VENV)-dense/bin/python || $(PYTHON) -m venv $(VENV)-dense
 	$(VENV)-dense/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
-	$(VENV)-dense/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dense,local]' onnx pytest pytest-asyncio hypothesis qdrant-client
+	$(VENV)-dense/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dense]' onnx pytest pytest-asyncio hypothesis qdrant-client
 	@touch $@
 
 test-dense: $(VENV)-dense/.done ## run the tests of the extra `dense`, in an environment of their own with TORCH=torch==2.13.0
@@ -119,4 +119,4 @@ wheel: $(VENV)/.dev ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 clean: ## remove what was built here
-	rm -rf $(VENV) $(VENV)-dense $(VENV)-rl $(VENV)-vllm dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-dense $(VENV)-ray $(VENV)-reader $(VENV)-rl $(VENV)-vllm dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
