@@ -94,7 +94,7 @@ class Difference:
 class Gather:
     """Evidence on each name is found on its own; the question is answered over all of it."""
 
-    names: tuple[Entity, ...]
+    names: tuple[Entity, ...]  # names, or what a report tells in its own words
 
 
 @dataclass(frozen=True, slots=True)

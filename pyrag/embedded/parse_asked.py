@@ -14,6 +14,7 @@ from pyrag.embedded.parse_bounds import (
     PREPOSITIONS,
     PRONOUNS,
     RELATIVE,
+    owns,
     plain,
     takes_complement,
 )
@@ -27,7 +28,7 @@ _KINDS = words(
     "country state city town village county province district region continent place location nation island area"
     " language religion company team club band group party university school river lake sea ocean mountain newspaper"
     " film movie song album book novel show series airport stadium museum church building bridge empire kingdom dynasty"
-    " organization organisation planet species army tribe network station label award league"
+    " organization organisation planet species army tribe network station label award league house nation port channel"
 )
 _RANKING = re.compile(
     r"(?:[a-z]{3,}est|most|least|best|worst|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last"
@@ -37,6 +38,7 @@ _NO_RANKING = words(
     "west east northwest northeast southwest southeast forest interest request conquest harvest rest test"
 )
 _TRADE = re.compile(r"[a-z]{3,}(?:ist|ian)$")
+_ROLES = words("head voice star host subject namesake patron actress")
 NEAR = words("near by along off beside outside")
 
 
@@ -77,30 +79,62 @@ def _asked_phrase(which: str, kind: str, clause: list[str], nested: bool) -> str
     if prep in NEAR:
         return f"{which} is {prep} {rest}" if " of " in kind or last in _KINDS else ""
     if prep == "with":
-        return f"{which} has {rest}" if rest.startswith(("the ", "a ", "an ")) else ""
+        owner = last in _KINDS or " as its " in f" {rest} " or rest.startswith(("the ", "a ", "an "))
+        return f"{which} has {rest}" if owner else ""
     if " of " in kind or any(plain(word) in RELATIVE for word in clause):
         return whole
     if not nested and not any(re.match(r"[\"“(]*[A-Z]", word) for word in clause):
         return ""
-    if _is_role(last) and (prep != "in" or any(map(is_ranking, kind.split()))):
+    if last in _PERSONS and (prep == "behind" or rest.startswith("charge of ")):
+        return f"who is {' '.join(clause)}"
+    if is_role(kind) and (prep != "in" or any(map(is_ranking, kind.split()))):
         return whole.replace("what", "who", 1)
     return whole if _singles_out(kind, prep) else ""
 
 
-def _is_role(noun: str) -> bool:
+def is_person(kind: str) -> bool:
+    return kind in _PERSONS or is_role(kind)
+
+
+def is_role(kind: str) -> bool:
     """Whether a noun names who does something: by the tables, or made of a verb ("founder") or a trade ("pianist")."""
-    if noun in COMPOSED or (noun in BY_NOUN and BY_NOUN[noun].answer_type == "person") or _TRADE.match(noun):
+    known, noun = _known(kind), kind.rpartition(" ")[2].lower()
+    if known in COMPOSED or (known in BY_NOUN and BY_NOUN[known].answer_type == "person"):
         return True
-    return noun.endswith(("er", "or")) and (is_base(noun[:-1]) or (is_base(noun[:-2]) and noun[-3] != "e"))
+    if noun in _ROLES or _TRADE.match(noun):
+        return True
+    made = is_base(noun[:-1]) or (is_base(noun[:-2]) and noun[-3:-2] != "e") or is_base(f"{noun[:-2]}e")
+    return noun.endswith(("er", "or")) and made
+
+
+def _known(kind: str) -> str:
+    """The longest end of a noun phrase that the tables of relations know: "the first | prime minister"."""
+    parts = kind.lower().split()
+    ends = (" ".join(parts[at:]) for at in range(len(parts)))
+    return next((end for end in ends if end in BY_NOUN or end in COMPOSED), "")
+
+
+def is_kind(kind: str) -> bool:
+    """Whether a noun names a kind of thing that has a name of its own: a place, a group, a work."""
+    return kind.rpartition(" ")[2] in _KINDS
+
+
+def tells_relation(kind: str) -> bool:
+    """Whether a noun names one thing of another, by the tables of relations, or a place."""
+    known, last = _known(kind), kind.rpartition(" ")[2]
+    if known in COMPOSED or last in ("state", "county", "town", "village", "province"):
+        return True
+    return known in BY_NOUN and BY_NOUN[known].answer_type not in ("number", "date", "thing")
 
 
 def _singles_out(kind: str, prep: str) -> bool:
-    """Whether "the KIND of Alpha" is one thing to look up: "the largest city", "the second album", "the official …"."""
+    """Whether "the KIND of Alpha" is one thing to look up: "the largest city", "the host city", "the second album"."""
     head = kind.split()
     ranked = any(map(is_ranking, head[:-1]))
-    if ranked and head[-1] in _KINDS:
+    if len(head) > 1 and is_kind(kind) and (ranked or prep in ("of", "for", "behind")):
         return True
-    related = BY_NOUN[head[-1]].answer_type if head[-1] in BY_NOUN else "number"
+    known = _known(kind)
+    related = BY_NOUN[known].answer_type if known in BY_NOUN else "number"
     return (ranked or prep in ("of", "for")) and related not in ("number", "date")
 
 
@@ -129,7 +163,7 @@ def _inverted(lead: str, clause: list[str]) -> str:
             return f"{lead} {word} {subject} {rest}"
         if is_past(word) or is_present(word):
             return f"{lead} {'did' if is_past(word) else 'does'} {subject} {base_of(word)} {rest}"
-        if is_base(word) and before.endswith("s"):
+        if is_base(word) and before.endswith("s") and not owns(clause[at - 1]):
             return f"{lead} do {subject} {word} {rest}"
     return ""
 

@@ -47,6 +47,7 @@ _WITH_COMPLEMENT = words(
     "north south east west northeast northwest southeast southwest adjacent close closer closest near nearer nearest"
     " next opposite similar related home native responsible famous known"
 )  # adjectives that describe from behind
+_STATES = words("born located based founded is was")
 _NO_NOUNS = _FUNCTION | SMALL | _PARTICLES
 
 
@@ -60,7 +61,9 @@ def is_noun(word: str) -> bool:
 
 
 def takes_complement(pair: list[str]) -> bool:
-    """Whether an adjective begins a modifier: "west of", "adjacent to", "famous for"."""
+    """Whether an adjective begins a modifier: "west of", "adjacent to", "famous for", "larger than"."""
+    if len(pair) == 2 and pair[1] == "than":
+        return pair[0].endswith("er") or pair[0] == "other"
     return len(pair) == 2 and pair[0] in _WITH_COMPLEMENT and pair[1] in ("of", "to", "for")
 
 
@@ -104,7 +107,7 @@ class Bounds:
                 break
             self._read(at)
             at += 1
-            if at < len(self.tokens) and self._comma_ends(at):
+            if at < len(self.tokens) and (self._comma_ends(at) or self._owns_as_clause(at - 1)):
                 break
         while at and plain(self.tokens[at - 1]) in ADVERBS and at < len(self.tokens):
             at -= 1
@@ -135,8 +138,12 @@ class Bounds:
 
     def _is_stranded(self, at: int) -> bool:
         """Whether a last preposition is the question's: "Where is | the man who wrote Alpha | from"."""
-        last = at + 1 == len(self.tokens) and self._word(at) in PREPOSITIONS
-        return last and self._complete() and bool(self.clauses) and self.clauses[-1].relative
+        if not self._complete() or self._word(len(self.tokens) - 1) not in PREPOSITIONS:
+            return False
+        rest = [plain(word) for word in self.tokens[at:]]
+        if len(rest) == 1:
+            return bool(self.clauses) and self.clauses[-1].relative
+        return at - 1 != self._verb and (rest == ["part", "of"] or (len(rest) == 3 and rest[::2] == ["the", "of"]))
 
     def _has_verb_next(self, at: int) -> bool:
         """Whether the noun phrase at a place is the subject of a clause: "the city | Alpha lost"."""
@@ -175,7 +182,13 @@ class Bounds:
         return all(clause.verb for clause in self.clauses)
 
     def _word(self, at: int) -> str:
-        return plain(self.tokens[at]) if 0 <= at < len(self.tokens) else ""
+        word = plain(self.tokens[at]) if 0 <= at < len(self.tokens) else ""
+        return word[:-2] if word.endswith("'s") and self._owns_as_clause(at) else word
+
+    def _owns_as_clause(self, at: int) -> bool:
+        """ "the band that Alpha sang | for's | founder": a whole clause owns something."""
+        word = self.tokens[at].removesuffix("'s")
+        return word != self.tokens[at] and (word in PREPOSITIONS | _STATES or is_past(word))
 
     def _name(self, at: int) -> bool:
         return 0 <= at < len(self.tokens) and starts_name(self.tokens[at].strip(',"“”'))
@@ -207,14 +220,22 @@ class Bounds:
     def _likely_base(self, at: int) -> int:
         """0: no verb; 1: a verb or a noun ("set up a spy ring in …"); 2: a verb, as what follows begins anew."""
         word, before, after = self._word(at), self._word(at - 1), self._word(at + 1)
-        if not is_base(word) or before in DETERMINERS | PREPOSITIONS | AUXILIARY | _JOINING | {"to", "not"}:
+        if not is_base(word) or before in DETERMINERS | AUXILIARY | _JOINING | {"to", "not"}:
             return 0
+        if before in PREPOSITIONS:  # "the state that Alpha is part of | join the league"
+            return 2 * (after in DETERMINERS or self._name(at + 1))
         begins = after in DETERMINERS | PRONOUNS | {"", "to"} or after.endswith("ing") or self._name(at + 1)
         return 2 if begins else int(after != "of")
 
     def _is_own_participle(self, at: int) -> bool:
         """Whether a word is the participle that "was" waits for: the last one that nothing else explains."""
-        return is_participle(self._word(at)) and not self._explained(at) and not self._has_later_participle(at + 1)
+        if not is_participle(self._word(at)) or self._explained(at) or self._strands(at + 1):
+            return False
+        return not self._has_later_participle(at + 1)
+
+    def _strands(self, at: int) -> bool:
+        """Whether a preposition ends a clause: "the show Alpha starred | in | is about"."""
+        return self._word(at) in PREPOSITIONS and (self._word(at + 1) in PREPOSITIONS or self._is_finite(at + 1))
 
     def _has_later_participle(self, at: int) -> bool:
         """Whether an unexplained participle follows; every relative pronoun in between has a verb of its own."""
@@ -234,7 +255,8 @@ class Bounds:
             before = self._word(at - 2)
         if before in AUXILIARY | RELATIVE | DETERMINERS | _JOINING | PRONOUNS | {"be", "been", "being"}:
             return True
-        return is_participle(self._word(at)) and bool(after) and is_noun(after) and not self._name(at + 1)
+        adjective = is_participle(self._word(at)) and not self._name(at - 1)
+        return adjective and bool(after) and is_noun(after) and not self._name(at + 1)
 
     def _read(self, at: int) -> None:
         word = self._word(at)
@@ -300,7 +322,7 @@ class Bounds:
             clause.verb = word not in _FUNCTION and not _is_adverb(word)  # whatever it is
             clause.relative &= clause.verb or _is_adverb(word)
         elif before not in PREPOSITIONS | DETERMINERS:
-            several = self._word(at - 1).endswith("s")  # "the Jets call"
+            several = self._word(at - 1).endswith("s") and not owns(self.tokens[at - 1])  # "the Jets call"
             passive = is_participle(word) and self._word(at + 1) == "by"  # "the team | owned by Alpha | plays"
             clause.verb = not passive and (is_past(word) or is_present(word) or (several and is_base(word)))
         if clause.verb:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from pyrag.embedded.meaning import Node, Step
+from pyrag.embedded.parse_asked import is_kind, is_person
 from pyrag.embedded.parse_name import is_name, starts_name
 from pyrag.embedded.parse_phrase import is_reduced, parse_phrase
 from pyrag.embedded.parse_predicate import PAST_PARTICIPLE
@@ -74,9 +75,16 @@ def _longest_at(words: list[str], at: int, strict: bool) -> tuple[Step, int] | N
         if not _bounded(words, at, end, strict) or not _describes(phrase, words[:at], words[end:]):
             continue
         node = parse_phrase(phrase, strict=not _closed(phrase, words, at, end, strict))
-        if isinstance(node, Step) and not (node.relation and node.relation.answer_type == "number"):
+        numbers = isinstance(node, Step) and node.relation and node.relation.answer_type == "number"
+        if isinstance(node, Step) and not numbers and _has_name(node, phrase):
             return node, end
     return None
+
+
+def _has_name(node: Step, phrase: str) -> bool:
+    """Whether what is described can be looked up: its words hold a name, or it is of a kind that has names."""
+    kind = node.variable.rpartition("_")[2]
+    return bool(re.search(r"[A-Z\d\"]", phrase)) or is_kind(kind) or is_person(kind)
 
 
 def _bounded(words: list[str], at: int, end: int, strict: bool) -> bool:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from pyrag.embedded.meaning import Node, Step
-from pyrag.embedded.parse_asked import NEAR, has_pronoun, is_ranking, question_of
+from pyrag.embedded.parse_asked import NEAR, has_pronoun, is_ranking, question_of, tells_relation
 from pyrag.embedded.parse_bounds import (
     ASKING,
     AUXILIARY,
@@ -24,21 +24,15 @@ from pyrag.embedded.parse_bounds import (
     is_noun,
     owns,
     plain,
-    takes_complement,
 )
+from pyrag.embedded.parse_head import NO_HEADS, head_end
 from pyrag.embedded.parse_name import read_name, starts_name
-from pyrag.embedded.parse_phrase import PLACE_KINDS, parse_phrase, possession
-from pyrag.embedded.parse_predicate import PAST_PARTICIPLE
+from pyrag.embedded.parse_phrase import parse_phrase, possession
 from pyrag.embedded.parse_verbs import is_base, is_participle, is_past, is_present
-from pyrag.embedded.wording import free_step, words
+from pyrag.embedded.wording import PLACE_KINDS, free_step, words
 
 _LONGEST = 80  # words
 _DEEPEST = 6
-_NO_HEADS = words(
-    "name names number amount percentage percent type types kind kinds part parts fact way reason time times day date"
-    " year years case result rest lot majority most first last same beginning end start purpose idea belief claim one"
-    " word term title extent rate level total many"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +69,7 @@ def _at(tokens: list[str], at: int, before: list[str], depth: int) -> _Found | N
     word = plain(tokens[at])
     last = plain(tokens[at - 1]) if at else ""
     starts = word == "the" or (word == "that" and last in PREPOSITIONS | AUXILIARY)  # else it is a relative pronoun
+    starts |= word in ("a", "an") and depth > 0 and last not in _BE
     if starts and last not in _NO_START and not (at and _equates(tokens, at)):
         found = _described(tokens, at, _waiting(before, tokens[at:], depth), depth)
         if found:
@@ -102,11 +97,14 @@ def _same_as(tokens: list[str], at: int, before: list[str], depth: int) -> _Foun
     """ "Who was born in | the same city as Alpha": what is asked of the one is asked of the other first."""
     link = next((place for place in range(at + 3, min(at + 6, len(tokens))) if tokens[place] == "as"), None)
     kind, predicate = " ".join(tokens[at + 2 : link]), _predicate(before)
-    if link is None or not predicate or not all(map(is_noun, kind.split())) or kind.split()[-1] in _NO_HEADS:
+    if link is None or not all(map(is_noun, kind.split())) or kind.split()[-1] in NO_HEADS:
         return None
     other, end = _named(tokens, link + 1, depth)
     if other is None:
         return None
+    if not predicate:
+        owned = possession(kind, other)
+        return _Found(owned, end) if owned else None
     return _Found(free_step(f"{{0}} {predicate} which {kind}", f"the {kind} {{0}} {predicate}", kind, (other,)), end)
 
 
@@ -149,7 +147,7 @@ def _equates(tokens: list[str], at: int) -> bool:
     return told or (len(before) > 1 and before[-1] in _BE and before[-2] in PRONOUNS | {"who", "which", "that"})
 
 
-_SAID_OF = words("called known named considered nicknamed titled")
+_SAID_OF = words("called known named considered nicknamed titled married associated related")
 
 
 def _waiting(before: list[str], rest: list[str], depth: int) -> Waiting:
@@ -164,13 +162,25 @@ def _waiting(before: list[str], rest: list[str], depth: int) -> Waiting:
     if plains[-1] in RELATIVE:
         return "finite"
     word, since = plains[place], plains[place + 1 :]
+    if plains[0] == "how" and place == 2 and plains[1] not in ("many", "much"):
+        return "nothing"  # "how old was"
     if word in ("did", "does", "do", "will", "can", "could", "would", "might", "may", "must", "should"):
         return "nothing" if any(is_base(one) for one in since) else "base"
     if any(is_participle(one) for one in since) or (since and since[0] in PREPOSITIONS):
         return "nothing"
-    if plains[:place] in (["who"], ["what"]) and not any(plain(one) in _SAID_OF for one in rest):
+    if plains[:place] in (["who"], ["what"]) and not _is_said(rest):
         return "nothing"
     return "participle"
+
+
+def _is_said(rest: list[str]) -> bool:
+    """Whether a question ends in what something is called or known as, and not in what a noun is named after."""
+    for at, word in enumerate(rest):
+        later = [plain(one) for one in rest[at + 1 : at + 3]]
+        told = len(later) > 1 and later[0] in ("after", "for", "as", "to", "with") and later[1] not in PREPOSITIONS
+        if plain(word) in _SAID_OF and not told and not (later and starts_name(rest[at + 1])):
+            return True
+    return False
 
 
 def _lacks_verb(before: list[str]) -> bool:
@@ -194,7 +204,23 @@ def _owned(tokens: list[str], at: int) -> _Found | None:
         step = parse_phrase(" ".join(tokens[at:last]).rstrip(",;:"), strict=True)
         if isinstance(step, Step) and step.relation and step.relation.answer_type not in ("number", "date"):
             return None if _is_asked(tokens, at, last) else _Found(step, last)
+        step = _told_apart(tokens[at:least], tokens[least:last]) if least > end else None
+        if step:
+            return _Found(step, last)
     return None
+
+
+def _told_apart(owner: list[str], noun: list[str]) -> Step | None:
+    """ "Alpha's former team", "Alpha's state of birth": one of several that a relation or a kind would name."""
+    kind = " ".join(noun).rstrip(",;:")
+    ranked = len(noun) > 1 and (is_ranking(noun[0]) or noun[0] in _HOME) and all(map(is_noun, noun))
+    if not (ranked and tells_relation(kind)) and not re.fullmatch(r"\w+ of (?:birth|death|origin|residence)", kind):
+        return None
+    name = read_name(re.sub(r"['’]s?$", "", " ".join(owner)), strict=True)
+    return free_step(f"What is the {kind} of {{0}}", f"the {kind} of {{0}}", kind, (name,)) if name else None
+
+
+_HOME = words("home birth native lead main founding host chief")
 
 
 def _owning(tokens: list[str], found: _Found) -> _Found:
@@ -215,11 +241,11 @@ def _is_asked(tokens: list[str], at: int, end: int) -> bool:
     return compound and at == 2 and plain(tokens[1]) in _BE and (not after or after in PREPOSITIONS | RELATIVE)
 
 
-_TELLING = words("of in for at from to on with") | NEAR  # tell a thing from its like
+_TELLING = words("of in for at from to on with behind") | NEAR  # tell a thing from its like
 
 
 def _described(tokens: list[str], at: int, waiting: Waiting, depth: int) -> _Found | None:
-    head = _head_end(tokens, at + 1, waiting)
+    head = head_end(tokens, at + 1, waiting)
     if head is None:
         return None
     bounds = Bounds(tokens, waiting)
@@ -234,61 +260,6 @@ def _described(tokens: list[str], at: int, waiting: Waiting, depth: int) -> _Fou
         return None
     step = _read(tokens[at:end], head - at, depth)
     return _Found(step, end) if step else None
-
-
-def _head_end(tokens: list[str], at: int, waiting: Waiting) -> int | None:
-    """One past the noun that is described; None where there is none."""
-    start, most = at, min(at + 6, len(tokens))
-    while (
-        at < most and _is_in_head(tokens, at, start) and not (waiting == "base" and at > start and is_base(tokens[at]))
-    ):
-        at += 1
-        if tokens[at - 1].endswith(","):
-            break
-        if _is_of_kind(tokens, at):
-            return at + 2
-    head = tokens[at - 1]
-    if at == start or at >= len(tokens) or not is_noun(head) or not plain(head).isalpha() or is_ranking(head):
-        return None
-    if _is_plural(head):
-        return None
-    told = plain(head) in _ONLY_WITH_CLAUSE and plain(tokens[at]) in RELATIVE
-    return at if told or plain(head) not in _NO_HEADS else None
-
-
-def _is_in_head(tokens: list[str], at: int, start: int) -> bool:
-    """Whether a word belongs to the noun that is described: an adjective, a name in front of it, the noun itself."""
-    word = tokens[at]
-    if at > start and takes_complement(tokens[at : at + 2]):
-        return False  # "the state | west of Alpha"
-    if at > start and is_noun(tokens[at - 1]) and (starts_name(word) or _is_verbal(tokens, at)):
-        return False
-    named = (starts_name(word) and not owns(word)) or word[:1].isdigit()
-    return named or is_noun(word) or word in ("first", "last", "only")
-
-
-_ONLY_WITH_CLAUSE = words("one year month day date")
-_LIKE_PREPOSITIONS = words("following regarding concerning including according")
-
-
-def _is_of_kind(tokens: list[str], at: int) -> bool:
-    """Whether a noun goes on as in "the body | of water near Alpha", "the state | of birth of Beta"."""
-    noun, of, kind, after = ([*tokens[at - 1 : at + 3], "", "", ""])[:4]
-    singular = is_noun(noun) and not _is_plural(noun) and noun not in _NO_HEADS
-    return singular and of == "of" and is_noun(kind) and after in NEAR | {"of"}
-
-
-def _is_verbal(tokens: list[str], at: int) -> bool:
-    """Whether a participle goes on with a clause ("recorded by"), and is no adjective ("the best known book")."""
-    word, after = plain(tokens[at]), tokens[at + 1] if at + 1 < len(tokens) else ""
-    if word.endswith("ing"):
-        return word not in _LIKE_PREPOSITIONS and (plain(after) in DETERMINERS or starts_name(after))
-    passive = re.fullmatch(PAST_PARTICIPLE, word) if word.endswith("ed") else is_participle(word)
-    return bool(passive) and not is_noun(after)
-
-
-def _is_plural(noun: str) -> bool:
-    return noun.endswith("s") and not noun.endswith(("ss", "us", "is", "series"))
 
 
 def _owner_end(tokens: list[str], at: int, head: int, bounds: Bounds) -> int | None:

@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 
 from pyrag.embedded.meaning import Entity, Node, Step
+from pyrag.embedded.parse_asked import is_kind, is_role
 from pyrag.embedded.parse_name import is_name, read_name
 from pyrag.embedded.parse_predicate import (
     AFTER_VERB,
@@ -25,11 +26,8 @@ from pyrag.embedded.parse_predicate import (
     place_question,
 )
 from pyrag.embedded.relations import BY_NAME, BY_NOUN, COMPOSED, Relation
-from pyrag.embedded.wording import WORK_KINDS, free_step, relation_step, words
+from pyrag.embedded.wording import PLACE_KINDS, WORK_KINDS, free_step, relation_step, words
 
-PLACE_KINDS = words(
-    "country state city town village county province district region continent area place location nation island"
-)
 _NOT_PERSONS = (
     PLACE_KINDS
     | WORK_KINDS
@@ -41,6 +39,7 @@ _NOT_PERSONS = (
 _NOUNS = "|".join(re.escape(noun) for noun in sorted([*BY_NOUN, *COMPOSED], key=len, reverse=True))
 _OF = re.compile(rf"(?:the |an? )?(?P<noun>{_NOUNS})(?: and (?:{_NOUNS}))? (?:of|for|behind) (?P<rest>.+)", re.DOTALL)
 _POSSESSIVE = re.compile(rf"(?P<rest>.+?(?:['’]s|s['’])) (?P<noun>{_NOUNS})", re.DOTALL)
+_CLAUSE_OF_NAME = re.compile(r"the [a-z ]+? (?:that|which|who|where) .+ [^a-z\s]\S*['’]s [a-z ]+$", re.DOTALL)
 _COMPOUNDED = "|".join(  # whom or what a name before them tells: "the Alpha director", "the Beta birthplace"
     noun
     for noun, relation in BY_NOUN.items()
@@ -145,6 +144,8 @@ def fits(relation: Relation | None, node: Node) -> bool:
 def _by_noun(text: str, strict: bool, depth: int) -> Node | None:
     """ "the NOUN of X" and "X's NOUN"; where both fit, the one that makes sense."""
     readings = []
+    if _CLAUSE_OF_NAME.match(text) and (clause := _by_clause(text, strict, depth)):
+        return clause
     for pattern in (_OF, _POSSESSIVE):
         match = pattern.fullmatch(text)
         of = (
@@ -193,10 +194,13 @@ def _located(kind: str, of: Node) -> Step:
     return free_step(f"In which {kind} is {{0}} located?", f"the {kind} of {{0}}", kind, (of,))
 
 
-def possession(noun: str, of: Step) -> Step | None:
-    """What a thing that is found first owns: "(the band that made Alpha)'s founder". None where no table knows it."""
+def possession(noun: str, of: Node) -> Step | None:
+    """What a thing owns: "(the band that made Alpha)'s founder". None where it is nothing with a name of its own."""
     if noun not in BY_NOUN and noun not in COMPOSED:
-        return _located(noun, of) if re.fullmatch(_PLACES, noun) else None
+        if re.fullmatch(_PLACES, noun):
+            return _located(noun, of)
+        named = is_kind(noun) or is_role(noun)
+        return free_step(f"What is the {noun} of {{0}}?", f"the {noun} of {{0}}", noun, (of,)) if named else None
     owned = compose(noun, of) if fits(_first_relation(noun), of) else None
     singled = isinstance(owned, Step) and owned.relation and owned.relation.answer_type not in ("number", "date")
     return owned if isinstance(owned, Step) and singled else None

@@ -158,12 +158,20 @@ def _around(template: str, args: tuple[Node, ...]) -> Step | None:
     if isinstance(first, Step) and (_ASKS_WHO.fullmatch(template) or (same and f" {same['noun']} " in first.phrase)):
         return first
     if _ASKS_NOTHING.match(template):
-        return None
+        return _located(template, first) if isinstance(first, Step) and template.endswith("{0}") else None
     noun = re.match(r"(?:in |at |on |of )?(?:what|which) ([a-z]+)", template, re.I)
     variable = noun[1] if noun and noun[1] not in ("is", "was", "are", "were", "did", "does", "do") else "result"
     return free_step(template, template, variable, args)
 
 
+def _located(template: str, found: Step) -> Step | None:
+    """ "Where is the mouth of the river that …" asks for the mouth; "Where is the guild that …" for its place."""
+    if template.lower().startswith("where") and found.relation is None and _CLAUSE.search(found.phrase):
+        return free_step(template, template, "place", (found,))
+    return replace(found, question=f"{template.replace('{0}', found.phrase)}?") if hops(found) > 1 else None
+
+
+_CLAUSE = re.compile(r"\b(?:that|which|who|where|whose)\b")
 _ASKS = re.compile(
     r"\b(?:who|whom|whose|what|which|when|where|why|how)\b|^(?:is|are|was|were|did|does|do)\b", re.IGNORECASE
 )

@@ -7,9 +7,9 @@ import re
 from pyrag.embedded.meaning import Entity, Gather, Meaning, Node, Same, Shared, Step
 from pyrag.embedded.parse_compare import MAKER, MAKERS, each, option, with_kind
 from pyrag.embedded.parse_pair import split_pair
-from pyrag.embedded.parse_phrase import PLACE_KINDS, compose, parse_phrase
+from pyrag.embedded.parse_phrase import compose, parse_phrase
 from pyrag.embedded.relations import BY_NAME, BY_NOUN, RELATIONS
-from pyrag.embedded.wording import free_step, words
+from pyrag.embedded.wording import PLACE_KINDS, free_step, words
 
 _YES_NO = re.compile(r"(?P<verb>are|is|was|were|do|does|did|have|has) (?P<rest>.+)", re.IGNORECASE | re.DOTALL)
 _LINKS = "|".join(

@@ -67,7 +67,8 @@ _REGULAR = words(
     " suggest supply support suppress surrender surround survive suspend sustain swap switch talk target tend"
     " terminate test testify theorize threaten thrive tie touch tour trade train transfer transform translate transmit"
     " travel treat triumph try turn undertake unify unite unveil urge use value vanish vary veto view violate visit"
-    " vote vow wage wait walk want warn watch weaken weigh welcome wish work yield"
+    " vote vow wage wait walk want warn watch weaken weigh welcome wish work yield head chair captain coauthor voice"
+    " narrate script skate front anchor pen direct edit manufacture inspire employ educate headline film star chronicle"
 )
 _BASES = _REGULAR | frozenset(row[0] for row in _ROWS) | {"do"}
 # Words in -ed that are no verbs, and nouns that a participle is spelled like
@@ -120,6 +121,8 @@ def present_of(gerund: str) -> str:
     base = next((form for form in (f"{stem}e", stem, stem[:-1]) if form in _BASES), "")
     if not base or stem == gerund:
         return ""
+    if base == "have":
+        return "has"
     if re.search(r"[^aeiou]y$", base):
         return f"{base[:-1]}ies"
     return f"{base}es" if re.search(r"(?:s|x|z|ch|sh|o)$", base) else f"{base}s"

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pyrag.agents.protocol import Decomposition, Plan
 from pyrag.embedded.meaning import Meaning, Whole
 from pyrag.embedded.parse_compare import parse_comparison, parse_difference, parse_verdict
+from pyrag.embedded.parse_evidence import parse_evidence
 from pyrag.embedded.parse_question import parse_chain
 from pyrag.embedded.parse_shared import parse_gathering, parse_same, parse_shared
 from pyrag.embedded.readings import other_readings
@@ -35,11 +36,22 @@ def parse(question: str) -> Meaning:
     text = _tidy(question)
     if len(text) > _MAX_CHARACTERS or "{" in text or "}" in text:
         return Whole()
-    for read in (parse_verdict, parse_same, parse_shared, parse_difference, parse_comparison, parse_gathering):
+    for read in _READERS:
         meaning = read(text)
         if meaning is not None:
             return meaning
     return parse_chain(text)
+
+
+_READERS = (
+    parse_evidence,
+    parse_verdict,
+    parse_same,
+    parse_shared,
+    parse_difference,
+    parse_comparison,
+    parse_gathering,
+)
 
 
 def _tidy(question: str) -> str:
@@ -48,12 +60,17 @@ def _tidy(question: str) -> str:
     text = _ROMAN.sub(lambda found: found[0].upper(), text)  # "Philip Iv"
     text = re.sub(r"^(What|Who|Where|When)'s ", r"\1 is ", text)
     text = re.sub(r" ('s\b|[?,;:])", r"\1", text)
+    text = _RANKED_TITLE.sub(lambda found: found[0].lower(), text)
     for wording, plain in _PLAINER:
         text = wording.sub(plain, text)
     return text
 
 
 _ROMAN = re.compile(r"(?<=[a-z] )(?:Ii|Iii|Iv|Vi{1,3}|Ix|Xi{1,3}|Xiv|Xvi{0,3})\b")
+_RANKED_TITLE = re.compile(
+    r"\b(?:first|second|third|last|current|former|previous|next)"
+    r" (?:President|Prime Minister|King|Queen|Emperor|Empress|Governor|Mayor|Chancellor)\b(?! [A-Z])"
+)
 # Wordings that are read as their plain form.
 _PLAINER = (
     (re.compile(r"\bdid (.+?) come into the world\b"), r"was \1 born"),
@@ -61,6 +78,23 @@ _PLAINER = (
     (re.compile(r"\blived to (?:be older|a greater age|an older age)\b"), "lived longer"),
     (re.compile(r"\bmakers? of (?=(?:the )?(?:\d{4} )?(?:film|movie)\b)"), "director of "),
     (re.compile(r"\badviser\b"), "advisor"),
+    (re.compile(r"\bCEO\b"), "chief executive"),
+    (
+        re.compile(r"^(?:[Ii]n |[Oo]n )?([Ww](?:hat|hich) (?:county|continent|region)) was (.+?) born(?: in| on)?\??$"),
+        r"\1 is the city where \2 was born in",
+    ),
+    (
+        re.compile(r"^(?:[Ii]n |[Oo]n )?([Ww](?:hat|hich) (?:county|continent|region)) did (.+?) die(?: in| on)?\??$"),
+        r"\1 is the city where \2 died in",
+    ),
+    (
+        re.compile(r"\b(the (?:city|town|village|place|country|state|location)) of ([^,]+?)'s birth\b"),
+        r"\1 where \2 was born",
+    ),
+    (
+        re.compile(r"\b(the (?:city|town|village|place|country|state|location)) of ([^,]+?)'s death\b"),
+        r"\1 where \2 died",
+    ),
 )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from pyrag.embedded.meaning import Chain, Entity, Meaning, Node, Step
 from pyrag.embedded.relations import BY_NAME, COMPOSED
-from pyrag.embedded.wording import relation_step
+from pyrag.embedded.wording import PLACE_KINDS, relation_step, words
 
 _STAND_IN = "⟦0⟧"  # spelled so that the parsers take it for a name
 _TWO_CLAUSES = re.compile(
@@ -76,6 +76,7 @@ def split_clauses(question: str) -> tuple[str, str] | None:
     return f"{match['fact']} which {match['kind']}", ask
 
 
+_IS = words("located situated headquartered based known from in on")
 _NO_KIND = r"(?!(?:that|which|who|whose|in|of|on|for|by|with|was|were|is|are|and|first)\b)"
 _PRESENT = r"located|situated|headquartered|based|known|from"
 _TRAILING = re.compile(
@@ -83,6 +84,10 @@ _TRAILING = re.compile(
     rf" (?:an?|the|another) (?P<kind>(?:{_NO_KIND}[\w'-]+ ){{0,4}}?{_NO_KIND}[a-zU][a-z-]+)"
     rf",? (?P<link>that|which|who|whose|{_PRESENT}|founded|created|produced|published|developed|born|directed|written"
     r"|owned|formed|established|named|hosted|built) (?P<ask>.+)",
+    re.DOTALL,
+)
+_PLACED = re.compile(
+    rf"(?P<fact>[^a-z\s].*) an? (?P<kind>{'|'.join(sorted(PLACE_KINDS))}) (?P<link>in|on) (?P<ask>(?:what|which) .+)",
     re.DOTALL,
 )
 _NO_SUBJECT = re.compile(r"(?:in|on|at|of|for|besides?|if|during|after|before|among|between) (?!\d)", re.IGNORECASE)
@@ -98,7 +103,8 @@ def split_trailing(question: str) -> tuple[str, str, str] | None:
 
     The last has a stand-in for the thing: "⟦0⟧ is founded by whom".
     """
-    match = _TRAILING.fullmatch(question.rstrip("?. "))
+    text = question.rstrip("?. ")
+    match = _PLACED.fullmatch(text) or _TRAILING.fullmatch(text)
     if match is None or not _ASKED.search(match["ask"]) or _ASKED.search(match["fact"]):
         return None
     if not _TELLS.search(match["fact"]) or len(match["fact"].split()) < 3 or _NO_SUBJECT.match(match["fact"]):
@@ -109,7 +115,7 @@ def split_trailing(question: str) -> tuple[str, str, str] | None:
     elif link == "whose":
         ask = f"{_STAND_IN}'s {match['ask']}"
     else:
-        ask = f"{_STAND_IN} {'is' if link in _PRESENT.split('|') else 'was'} {link} {match['ask']}"
+        ask = f"{_STAND_IN} {'is' if link in _IS else 'was'} {link} {match['ask']}"
     return f"{match['fact']} which {match['kind']}", match["kind"], ask
 
 

@@ -39,6 +39,11 @@ WORK_KINDS = frozenset(
 )
 
 
+PLACE_KINDS = words(
+    "country state city town village county province district region continent area place location nation island"
+)
+
+
 def fill(template: str, values: Sequence[str]) -> str:
     """The template with its slots `{0}`, `{1}` … replaced. Braces in values stay what they are."""
     return SLOT.sub(lambda slot: values[int(slot[1])] if int(slot[1]) < len(values) else slot[0], template)

@@ -245,6 +245,53 @@ def test_forms_of_verbs_are_told_by_list_and_ending() -> None:
                 "Which province is immediately north of the parish that outlawed Copper Moon?",
             ),
         ),
+        ("Where does the host city of the Kell Games lie?", ("What is the host city of the Kell Games?",)),
+        ("Who trained the first Mayor of Ashton?", ("Who is the first mayor of Ashton?",)),
+        ("Who succeeded the CEO of Kell Motors?", ("Who is the CEO of Kell Motors?",)),
+        ("How large is the city of Quillan Ford's birth?", ("In which city was Quillan Ford born?",)),
+        ("When did Quillan Ford's former team fold?", ("What is the former team of Quillan Ford?",)),
+        ("What is the motto of Quillan Ford's state of birth?", ("What is the state of birth of Quillan Ford?",)),
+        ("Who organised the spring meeting in Ashton?", ()),
+        ("Who dammed the river flowing through Ashton?", ("Which river flows through Ashton?",)),
+        ("Who dammed the body of water next to Ashton?", ("Which body of water is next to Ashton?",)),
+        ("Who leads the guild with Quillan Ford?", ()),
+        ("Who leads the parish with Ashton as its seat?", ("Which parish has Ashton as its seat?",)),
+        ("When did slavery end in the same state as Ashton?", ("In which state is Ashton located?",)),
+        ("Who runs the only club larger than Kell Motors?", ("Which only club is larger than Kell Motors?",)),
+        ("Where is the guild that outlawed Copper Moon?", ("Which guild outlawed Copper Moon?",)),
+        ("In what county was Quillan Ford born?", ("In which city was Quillan Ford born?",)),
+        ("Quillan Ford was raised in a city in what county?", ("Quillan Ford was raised in which city?",)),
+        (
+            "What is the capital of the parish the founder of Kell Motors held office in?",
+            ("Who founded Kell Motors?", "Which parish did the founder of Kell Motors hold office in?"),
+        ),
+        (
+            "When did the league that the parish where Quillan Ford died is part of join the union?",
+            (
+                "In which parish did Quillan Ford die?",
+                "Which league is the parish where Quillan Ford died part of?",
+            ),
+        ),
+        (
+            "Who is the band that Quillan Ford sang for's founder married to?",
+            ("Quillan Ford sang for which band?", "Who founded the band Quillan Ford sang for?"),
+        ),
+        (
+            "Who led the guild that employs a drummer who visited Ashton?",
+            ("Which drummer visited Ashton?", "Which guild employs the drummer who visited Ashton?"),
+        ),
+        (
+            "Where is the mouth of the river that flooded Ashton?",
+            ("Which river flooded Ashton?",),
+        ),
+        (
+            "What is the tallest mill in the city that is the capital of Quillan Ford's country?",
+            (
+                "What country is Quillan Ford in?",
+                "What is the capital of the country of Quillan Ford?",
+                "Which city is the capital of the country of Quillan Ford?",
+            ),
+        ),
         (
             "Kell Games were held in a city. King Albert of that city ruled during a war that Norland entered when?",
             ("Kell Games were held in which city?", "King Albert of the city ruled during which war?"),
