@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from pyrag.errors import PyRAGError
 from pyrag.retrieval.documents.model import MARK
@@ -29,6 +31,9 @@ from pyrag.trace import Passage
 
 MOST_QUERIES = 1024
 MOST_TOPK = 1000
+MOST_PASSAGES = 100_000
+"""Of a reply: queries times topk. More would be hundreds of megabytes for a request of a few kilobytes."""
+
 LARGEST_BODY = 4 << 20
 TOPK = 5
 AT_ONCE = 16
@@ -36,7 +41,8 @@ AT_ONCE = 16
 
 _POLL = 0.5  # seconds between two looks at the index folder
 _FIRST = "who wrote this"  # asked before anybody is served: it loads the models, or says what is wrong with them
-_END = 10.0  # seconds that requests get to end when the server does
+_BODY = 30.0  # seconds that the body of a request gets to arrive
+_END = 5.0  # seconds that requests get to end when the server does: less than the 10 that Docker waits
 
 Open = Callable[[], Retriever]
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -125,7 +131,7 @@ def application(current: Current) -> web.Application:
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def retrieve(request: web.Request) -> web.StreamResponse:
-        wanted = _decoded(await request.read())
+        wanted = _decoded(await _body(request))
         topk = TOPK if wanted.topk is None else wanted.topk
         async with current.use() as retriever:
 
@@ -155,6 +161,19 @@ def application(current: Current) -> web.Application:
     return app
 
 
+def runner_of(current: Current) -> web.AppRunner:
+    """Nothing is searched on for a client that has gone, and what clients send wrong is told to them, not logged."""
+    log = logging.getLogger(__name__)
+    log.addFilter(_no_fault_of_a_client)
+    return web.AppRunner(
+        application(current), access_log=None, shutdown_timeout=_END, handler_cancellation=True, logger=log
+    )
+
+
+def _no_fault_of_a_client(record: logging.LogRecord) -> bool:
+    return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError | web.RequestPayloadError)
+
+
 async def serve(
     opener: Open,
     folder: Path | None,
@@ -167,7 +186,7 @@ async def serve(
     Raises `PyRAGError` where there is no index, a model that searching needs is missing, or the port is taken.
     """
     current = Current(opener, folder)
-    runner = web.AppRunner(application(current), access_log=None, shutdown_timeout=_END)
+    runner = runner_of(current)
     await runner.setup()
     try:
         await passages_of(current.retriever, _FIRST, 1)
@@ -212,6 +231,18 @@ class _BadRequestError(ValueError):
     pass
 
 
+async def _body(request: web.Request) -> bytes:
+    """Raises `_BadRequestError`."""
+    try:
+        async with asyncio.timeout(_BODY):
+            return await request.read()
+    except TimeoutError:
+        raise _BadRequestError(f"the request did not arrive within {_BODY:g} s: send it whole") from None
+    except web.RequestPayloadError as error:
+        reason = " ".join(str(error).split())
+        raise _BadRequestError(f"the request cannot be read ({reason}): send plain JSON") from None
+
+
 def _decoded(body: bytes) -> _Request:
     """Raises `_BadRequestError`, with what to send instead."""
     example = 'send {"queries": ["…"], "topk": 5, "return_scores": true}'
@@ -223,6 +254,9 @@ def _decoded(body: bytes) -> _Request:
         raise _BadRequestError(f"{len(wanted.queries)} queries at once: send at most {MOST_QUERIES}")
     if wanted.topk is not None and not 1 <= wanted.topk <= MOST_TOPK:
         raise _BadRequestError(f"topk is {wanted.topk}: ask for 1 to {MOST_TOPK} passages")
+    passages = len(wanted.queries) * (wanted.topk or TOPK)
+    if passages > MOST_PASSAGES:
+        raise _BadRequestError(f"{passages} passages at once: send fewer queries, at most {MOST_PASSAGES} in all")
     return wanted
 
 

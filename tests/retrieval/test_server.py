@@ -20,7 +20,7 @@ from pyrag.retrieval.http import HttpRetriever
 from pyrag.retrieval.index import update_index
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.protocol import Retriever
-from pyrag.retrieval.server import Current, application, serve
+from pyrag.retrieval.server import Current, runner_of, serve
 from pyrag.trace import Passage
 
 HEAD = {"Content-Type": "application/json"}
@@ -51,7 +51,7 @@ def index(tmp_path: Path) -> Path:
 
 
 async def running(current: Current) -> AsyncIterator[Running]:
-    runner = web.AppRunner(application(current))
+    runner = runner_of(current)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     host, port = runner.addresses[0][:2]
@@ -114,6 +114,7 @@ async def test_scores_of_parts_come_along() -> None:
         ({"queries": ["x"], "topk": 1001}, 400, "ask for 1 to 1000"),
         ({"queries": ["x"], "topk": "5"}, 400, "Expected `int | null`"),
         ({"queries": ["x"] * 1025}, 400, "1025 queries at once: send at most 1024"),
+        ({"queries": ["x"] * 101, "topk": 1000}, 400, "101000 passages at once: send fewer queries, at most 100000"),
         ({"queries": ["x" * 9000]}, 413, "the request is larger than 0 MiB: send fewer queries"),
     ],
 )
@@ -122,6 +123,45 @@ async def test_bad_requests(over_index: Running, body: Any, status: int, says: s
     assert got == status
     assert list(reply) == ["error"]
     assert says in reply["error"]
+
+
+async def test_a_body_that_is_not_what_it_says_or_never_comes(
+    over_index: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(server, "_BODY", 0.05)
+    host, port = over_index.url.removeprefix("http://").split(":")
+    for head, body, says in (
+        (
+            b"Content-Encoding: gzip\r\nContent-Length: 4",
+            b"\x1f\x8bxx",
+            b"cannot be read (400, message: Can not decode",
+        ),
+        (b"Content-Length: 100", b"{", b"did not arrive within 0.05 s: send it whole"),
+        (b"Content-Length: -5", b"", b"Invalid character in Content-Length"),
+    ):
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"POST /retrieve HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + head + b"\r\n\r\n" + body)
+        assert b" 400 Bad Request\r\n" in await asyncio.wait_for(reader.readuntil(says), 10)
+        writer.close()
+    assert not caplog.records
+
+
+async def test_what_a_client_has_left_is_not_searched_on() -> None:
+    begun, left = asyncio.Event(), asyncio.Event()
+
+    class Endless(InMemoryRetriever):
+        async def retrieve(self, query: str, topk: int) -> list[Passage]:
+            begun.set()
+            try:
+                return await asyncio.Future()
+            finally:
+                left.set()
+
+    async for one in running(Current(lambda: Endless([]), None)):
+        asking = asyncio.create_task(one.post({"queries": ["x"]}))
+        await begun.wait()
+        asking.cancel()
+        await asyncio.wait_for(left.wait(), 10)
 
 
 async def test_other_paths_and_methods(over_index: Running) -> None:
