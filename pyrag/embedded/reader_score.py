@@ -19,72 +19,11 @@ from pyrag.embedded.reader_view import View
 
 SENTENCES = 7
 _MAX_TOKENS = 12
-_LEFT = frozenset(
-    [
-        "in",
-        "at",
-        "on",
-        "by",
-        "of",
-        "the",
-        "to",
-        "from",
-        "for",
-        "with",
-        "as",
-        "was",
-        "is",
-        "were",
-        "are",
-        "a",
-        "an",
-        "and",
-        "or",
-        "named",
-        "called",
-        "into",
-        "than",
-        "about",
-        "near",
-        "that",
-        "under",
-        "(",
-        ",",
-        '"',
-        ":",
-    ]
-)
-_RIGHT = frozenset(
-    [
-        "in",
-        "at",
-        "on",
-        "by",
-        "of",
-        "the",
-        "to",
-        "from",
-        "for",
-        "with",
-        "as",
-        "was",
-        "is",
-        "were",
-        "are",
-        "and",
-        "or",
-        "who",
-        "which",
-        "that",
-        "(",
-        ")",
-        ",",
-        ".",
-        ";",
-        '"',
-        "'s",
-    ]
-)
+_LEFT = words("""
+    in at on by of the to from for with as was is were are a an and or named called into than about near that under
+    ( , " :
+""")
+_RIGHT = words("""in at on by of the to from for with as was is were are and or who which that ( ) , . ; " 's""")
 Features = list[tuple[str, float]]
 
 

@@ -19,26 +19,7 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-WORK_KINDS = frozenset(
-    (
-        "film",
-        "movie",
-        "song",
-        "album",
-        "novel",
-        "book",
-        "single",
-        "series",
-        "play",
-        "poem",
-        "opera",
-        "game",
-        "show",
-        "story",
-    )
-)
-
-
+WORK_KINDS = words("film movie song album novel book single series play poem opera game show story")
 PLACE_KINDS = words(
     "country state city town village county province district region continent area place location nation island"
 )
