@@ -20,12 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyrag.embedded.goals import goals_of
+from pyrag.embedded.parse_verbs import base_of, is_base
 from pyrag.embedded.planner import parse
 from pyrag.evaluation.opera import depth_table, depths
 
 _NAME = r"[A-Z][\w.'-]*(?: (?:of |the |de )?[A-Z][\w.'-]*)*"
 _NOUN = r"(?!kind|type|year|percent|name|part|person|other|is|was|are|were|did|does|do)[a-z]+"
 _AUXILIARY = r"(?:is|was|are|were|did|does|do|has|had|have|can|could|will|would)\b"
+_PASSIVE = r"(?P<clause>[a-z]+ed (?:by|in|for|with|to))"
 # A question and the description of its answer
 _FORMS = tuple(
     (re.compile(pattern), description)
@@ -42,6 +44,31 @@ _FORMS = tuple(
             "the {noun} in which {name} {be} {clause}",
         ),
         (rf"Wh(?:o|at) (?:is|was) the (?P<noun>{_NOUN}) of (?P<name>{_NAME})", "the {noun} of {name}"),
+        (rf"Wh(?:o|at) (?:is|was) the (?P<noun>[a-z]+est {_NOUN}) (?P<clause>in {_NAME})", "the {noun} {clause}"),
+        (
+            rf"Wh(?:at|ich) (?P<noun>{_NOUN}) did (?P<name>{_NAME}) (?P<verb>[a-z]+)(?P<rest>.*)",
+            "the {noun} {name} {past}{rest}",
+        ),
+        (rf"Who(?:m)? did (?P<name>{_NAME}) (?P<verb>[a-z]+)(?P<rest>.*)", "the person whom {name} {past}{rest}"),
+        (
+            rf"(?:In|At|On) wh(?:at|ich) (?P<noun>{_NOUN}) did (?P<name>{_NAME}) (?P<verb>[a-z]+)(?P<rest>.*)",
+            "the {noun} where {name} {past}{rest}",
+        ),
+        (rf"Where did (?P<name>{_NAME}) (?P<verb>[a-z]+)(?P<rest>.*)", "the place that {name} {past}{rest} in"),
+        (
+            rf"Wh(?:at|ich) (?P<noun>{_NOUN}) (?P<be>is|was) (?P<name>{_NAME}) {_PASSIVE}",
+            "the {noun} that {name} {be} {clause}",
+        ),
+        (
+            rf"(?P<along>Along with|Besides) (?P<other>{_NAME}), wh(?:at|ich) (?:other )?(?P<noun>{_NOUN})"
+            rf" (?P<clause>(?!{_AUXILIARY})[a-z]+ed .+)",
+            "the {noun} that, along with {other}, {clause}",
+        ),
+        (rf"Whose (?P<noun>{_NOUN}) (?P<clause>(?!{_AUXILIARY})[a-z]+ed .+)", "the person whose {noun} {clause}"),
+        (
+            rf"(?P<name>{_NAME}) (?P<be>is|was) {_PASSIVE} wh(?:at|ich) (?P<noun>{_NOUN})",
+            "the {noun} {name} {be} {clause}",
+        ),
     )
 )
 # What may stand before a name that a description can stand for
@@ -87,10 +114,18 @@ def described(question: str) -> str | None:
     """The answer of a question as a noun phrase that holds a name, if a form fits."""
     for pattern, description in _FORMS:
         match = pattern.fullmatch(question)
-        if match:
-            phrase = description.format(**match.groupdict())
+        parts = match.groupdict() if match else {}
+        past = past_of(parts["verb"]) if "verb" in parts else ""
+        if match and ("verb" not in parts or past):
+            phrase = description.format(**parts, past=past)
             return phrase if re.search(r" [A-Z]", phrase) else None
     return None
+
+
+def past_of(base: str) -> str:
+    """ "stop" gives "stopped"; empty where the planner's list of verbs does not have it."""
+    formed = (f"{base}d" if base.endswith("e") else f"{base}ed", f"{base[:-1]}ied", f"{base}{base[-1]}ed")
+    return next((form for form in formed if is_base(base) and base_of(form) == base), "")
 
 
 def composer(data: Path, seed: int) -> Composer:

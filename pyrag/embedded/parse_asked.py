@@ -133,6 +133,8 @@ def _singles_out(kind: str, prep: str) -> bool:
     ranked = any(map(is_ranking, head[:-1]))
     if len(head) > 1 and is_kind(kind) and (ranked or prep in ("of", "for", "behind")):
         return True
+    if prep == "in" and any(re.fullmatch(r"[a-z]{3,}est", word) and is_ranking(word) for word in head[:-1]):
+        return True
     known = _known(kind)
     related = BY_NOUN[known].answer_type if known in BY_NOUN else "number"
     return (ranked or prep in ("of", "for")) and related not in ("number", "date")

@@ -46,7 +46,19 @@ def parse_evidence(question: str) -> Meaning | None:
         for part in _each_source(question, start, end, match)
         for claim in _claims(part, asked=bool(_ASKS.match(question)))
     ]
-    pieces = [piece for piece in dict.fromkeys(told) if len(piece.split()) > 2]
+    return _gathered(told)
+
+
+def parse_conditions(question: str) -> Meaning | None:
+    """Several things told of what is asked for: "Which actor, born in Alpha, sang in Beta and led Gamma?"."""
+    pieces = [_EDGE.sub("", claim.strip(" ,;?.")) for claim in _claims(question, asked=True)]
+    asked = re.search(r"\b(?:who|whom|what|which)\b", pieces[0], re.IGNORECASE)
+    named = all(re.search(r"(?!^)\b[A-Z0-9]\w", piece) for piece in pieces)
+    return _gathered(pieces) if asked and named else None
+
+
+def _gathered(pieces: list[str]) -> Meaning | None:
+    pieces = [piece for piece in dict.fromkeys(pieces) if len(piece.split()) > 2]
     return Gather(tuple(Entity(piece[:1].lower() + piece[1:]) for piece in pieces)) if len(pieces) > 1 else None
 
 
@@ -87,7 +99,8 @@ def _claims(text: str, *, asked: bool) -> Iterator[str]:
     for link in _NEXT.finditer(text):
         before, word = text[at : link.start()], text[link.end() :].split()[0]
         tells = is_past(word) or is_present(word) or is_participle(word) or (asked and _ASKS.match(word))
-        if tells and len(_NAMED.sub("", before).split()) > 3 and len(text[link.end() :].split()) > 3:
+        told = before if at else _NAMED.sub("", before)  # "who, according to Alpha" tells nothing yet
+        if tells and len(told.split()) > 3 and len(text[link.end() :].split()) > 3:
             yield before
             at = link.start()
     yield text[at:]

@@ -144,6 +144,8 @@ def _equates(tokens: list[str], at: int) -> bool:
     if starts_name(tokens[at - 1]):
         return not _BE.isdisjoint(before)
     told = before[-1] in _BE and ASKING.isdisjoint(before)
+    if at == 2 and _strands_participle(tokens[at:]):
+        return False
     return told or (len(before) > 1 and before[-1] in _BE and before[-2] in PRONOUNS | {"who", "which", "that"})
 
 
@@ -180,7 +182,17 @@ def _is_said(rest: list[str]) -> bool:
         told = len(later) > 1 and later[0] in ("after", "for", "as", "to", "with") and later[1] not in PREPOSITIONS
         if plain(word) in _SAID_OF and not told and not (later and starts_name(rest[at + 1])):
             return True
-    return False
+    return _strands_participle(rest)
+
+
+def _strands_participle(rest: list[str]) -> bool:
+    """ "Who was | the mother of Alpha | betrothed to?", but not "the city Alpha lived in"."""
+    if len(rest) < 4 or not is_participle(plain(rest[-2])) or plain(rest[-1]) not in PREPOSITIONS:
+        return False
+    at = len(rest) - 3
+    while at and starts_name(rest[at]):
+        at -= 1
+    return plain(rest[at]) in PREPOSITIONS or (at < len(rest) - 3 and is_past(plain(rest[at])))
 
 
 def _lacks_verb(before: list[str]) -> bool:

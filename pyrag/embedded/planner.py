@@ -14,7 +14,7 @@ from functools import lru_cache
 from pyrag.agents.protocol import Decomposition, Plan
 from pyrag.embedded.meaning import Meaning, Whole
 from pyrag.embedded.parse_compare import parse_comparison, parse_difference, parse_verdict
-from pyrag.embedded.parse_evidence import parse_evidence
+from pyrag.embedded.parse_evidence import parse_conditions, parse_evidence
 from pyrag.embedded.parse_question import parse_chain
 from pyrag.embedded.parse_shared import parse_gathering, parse_same, parse_shared
 from pyrag.embedded.readings import other_readings
@@ -40,7 +40,8 @@ def parse(question: str) -> Meaning:
         meaning = read(text)
         if meaning is not None:
             return meaning
-    return parse_chain(text)
+    chain = parse_chain(text)
+    return (parse_conditions(text) if isinstance(chain, Whole) else None) or chain
 
 
 _READERS = (

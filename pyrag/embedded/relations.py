@@ -286,8 +286,24 @@ _ROLE_NOUNS = (
 _ROLES = tuple(
     _r(role, role, ask=f"Who is the {role} of {{x}}?", find=f"{{x}} {role}") for role in _ROLE_NOUNS.split("|")
 )
+# One thing of another, asked for by its noun.
+_THINGS: dict[AnswerType, str] = {
+    "place": "highest point|lowest point|county seat|mountain range|residence|neighborhood|neighbourhood|sister city"
+    "|twin city|twin town|largest city|stadium|home stadium|home ground|home venue|home arena|constituency",
+    "organisation": "military branch|high school|dynasty|ethnic group"
+    "|governing body|legislative body|central bank|religious order|noble house|royal house",
+    "person": "patron saint|murderer|girlfriend|boyfriend|ancestor|boss|victim",
+    "work": "sequel|prequel|anthem|national anthem",
+    "thing": "constellation|genus|language family|writing system|ethnicity|military rank"
+    "|architectural style|alphabet|industry|political ideology|voice type|denomination|species",
+}
+_OWNED = tuple(
+    _r(noun, noun, ask=f"What is the {noun} of {{x}}?", find=f"{{x}} {noun}", answer=answer)
+    for answer, nouns in _THINGS.items()
+    for noun in nouns.split("|")
+)
 
-RELATIONS: tuple[Relation, ...] = (*_MAKERS, *_KIN, *_LIFE, *_WORKS, *_ORGANISATIONS, *_PLACES, *_ROLES)
+RELATIONS: tuple[Relation, ...] = (*_MAKERS, *_KIN, *_LIFE, *_WORKS, *_ORGANISATIONS, *_PLACES, *_ROLES, *_OWNED)
 BY_NAME: dict[str, Relation] = {relation.name: relation for relation in RELATIONS}
 BY_NOUN: dict[str, Relation] = {noun: relation for relation in reversed(RELATIONS) for noun in relation.nouns}
 

@@ -73,6 +73,35 @@ def test_each_report_and_claim_is_searched_on_its_own(question: str, pieces: lis
 
 
 @pytest.mark.parametrize(
+    ("question", "pieces"),
+    [
+        (
+            "Which actor starred in Copper Moon and was born in Ashton?",
+            ["which actor starred in Copper Moon", "was born in Ashton"],
+        ),
+        (
+            "Copper Moon starred which Norland actress, known for a role in The Glass Harbour?",
+            ["copper Moon starred which Norland actress", "known for a role in The Glass Harbour"],
+        ),
+    ],
+)
+def test_each_condition_on_what_is_asked_is_searched_on_its_own(question: str, pieces: list[str]) -> None:
+    assert searched(question) == pieces
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Along with Norland and Ashton, which country signed the Kell Treaty?",
+        "When Ada Quill visited Norland, did she sing in Ashton?",
+        "Which guild forged rings and sold them?",
+    ],
+)
+def test_a_circumstance_is_no_condition(question: str) -> None:
+    assert len(searched(question)) == 1
+
+
+@pytest.mark.parametrize(
     "question",
     ["According to Kell News, who won the Kell Prize?", "Who wrote the Ashton Report?", "What story was told by Ada?"],
 )
