@@ -25,10 +25,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pyrag.errors import BadOutputError, BudgetExceededError, ProgramFailedError
 from pyrag.evaluation.datasets import Question
 from pyrag.evaluation.gold import Hop, is_retrieval, retrievals
 from pyrag.evaluation.metrics import contains_gold, normalise
-from pyrag.trace import Answer, Step, Trace
+from pyrag.trace import Answer, Step, Trace, TraceError
 
 KINDS = {
     "retrieval_missing": "retrieval missing",
@@ -50,9 +51,8 @@ OPERA = {
     "misreading": "reasoning",
     "final_refusal": "reasoning",
 }
-_BUDGETS = ("budget", "deadline")
-_PROGRAMS = ("program", "bad_output")
-_EXCEPTION = re.compile(r"\b([A-Z]\w*(?:Error|Exception|Exit|Iteration|Interrupt))\b")
+_BUDGETS = (BudgetExceededError.kind, "deadline")
+_ENDS = {"refused": "refused", "check": "plan check", "no_answer": "no final answer"}
 _PARENTHESES = re.compile(r"\s*\([^)]*\)\s*$")
 _CLOSED = frozenset({"yes", "no", "noanswer", "supported", "notsupported"})
 
@@ -68,7 +68,7 @@ class Failure:
 def failure_of(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> Failure:
     """The class of a wrong answer. `titles` of gold passages, where known."""
     if trace.error is not None:
-        return _of_error(trace.error.kind, trace.error.message)
+        return _of_error(trace.error)
     if not any(is_retrieval(step) for step in trace.steps) and planned_retrievals(trace) == 0:
         return Failure("no_retrieval")
     if _missing(question, trace, hops):
@@ -79,17 +79,16 @@ def failure_of(question: Question, trace: Trace, hops: Sequence[Hop], titles: Ma
     return Failure("misreading" if trace.answer.known else "final_refusal", absent)
 
 
-def _of_error(kind: str, message: str) -> Failure:
-    if kind in _BUDGETS:
-        return Failure("budget", kind)
-    if kind not in _PROGRAMS:
-        return Failure("service_error", kind)
-    found = _EXCEPTION.search(message)
-    if found:
-        return Failure("program_error", found[1])
-    ends = {"refused by the sandbox": "refused", "limit": "limit", "without setting": "no final answer"}
-    detail = next((name for mark, name in ends.items() if mark in message), "")
-    return Failure("program_error", detail or ("bad output" if kind == "bad_output" else "other"))
+def _of_error(error: TraceError) -> Failure:
+    if error.kind in _BUDGETS:
+        return Failure("budget", error.kind)
+    if error.kind == BadOutputError.kind:
+        return Failure("program_error", "bad output")
+    if error.kind != ProgramFailedError.kind:
+        return Failure("service_error", error.kind)
+    if error.cause[:1].isupper():  # the type of an exception
+        return Failure("program_error", error.cause)
+    return Failure("program_error", _ENDS.get(error.cause, "limit" if error.cause else "other"))
 
 
 def _of_missing(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> Failure:

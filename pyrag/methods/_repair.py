@@ -49,7 +49,7 @@ async def run_repaired(episode: Episode, program: Program | None, revise: Revise
     if ended.unknown:
         episode.warn(f"no way around an unknown answer: {ended.summary}")
         return Result(Answer(UNKNOWN, known=False))
-    message = f"no program ran to an answer; the last one failed with {ended.summary}"
+    message = f"no program ran to an answer; the last one ended like this: {ended.summary}"
     raise ProgramFailedError(message, cause=ended.cause)
 
 
