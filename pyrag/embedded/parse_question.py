@@ -156,7 +156,7 @@ def _around(template: str, args: tuple[Node, ...]) -> Step | None:
         return None
     first, same = args[0], _ASKS_SAME.fullmatch(template)
     if isinstance(first, Step) and (_ASKS_WHO.fullmatch(template) or (same and f" {same['noun']} " in first.phrase)):
-        return first
+        return first if hops(first) > 1 or "," not in template else None
     if _ASKS_NOTHING.match(template):
         return _located(template, first) if isinstance(first, Step) and template.endswith("{0}") else None
     noun = re.match(r"(?:in |at |on |of )?(?:what|which) ([a-z]+)", template, re.I)
@@ -176,7 +176,7 @@ _ASKS = re.compile(
     r"\b(?:who|whom|whose|what|which|when|where|why|how)\b|^(?:is|are|was|were|did|does|do)\b", re.IGNORECASE
 )
 _ASKS_WHO = re.compile(
-    r"(?:what|which|who) (?:is|was|are|were|can be)(?: considered)?"
+    r"(?:[^,{}]+, )?(?:what|which|who) (?:is|was|are|were|can be)(?: considered)?"
     r" (?:the (?:names?|title|term) (?:of|for) |an example of |one of )?\{0\}(?: called| named)?",
     re.IGNORECASE,
 )

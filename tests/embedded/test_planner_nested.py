@@ -116,6 +116,7 @@ def test_two_descriptions_stand_side_by_side() -> None:
         "Who played the villain in Copper Moon?",
         "When did Quillan Ford become the first mayor of Ashton?",
         "How large is the area of Norland?",
+        "Until Norland fell, who was the mayor of Ashton?",
         "What was the cause of the fire in Ashton?",
     ],
 )
