@@ -58,8 +58,9 @@ def parse_conditions(question: str) -> Meaning | None:
 
 
 def _gathered(pieces: list[str]) -> Meaning | None:
-    pieces = [piece for piece in dict.fromkeys(pieces) if len(piece.split()) > 2]
-    return Gather(tuple(Entity(piece[:1].lower() + piece[1:]) for piece in pieces)) if len(pieces) > 1 else None
+    kept = [piece for piece in dict.fromkeys(pieces) if len(piece.split()) > 2]
+    names = (Entity(piece[:1].lower() + piece[1:] if _ASKS.match(piece) else piece) for piece in kept)
+    return Gather(tuple(names)) if len(kept) > 1 else None
 
 
 def _reports(question: str) -> list[re.Match[str]]:

@@ -41,7 +41,8 @@ def parse(question: str) -> Meaning:
         if meaning is not None:
             return meaning
     chain = parse_chain(text)
-    return (parse_conditions(text) if isinstance(chain, Whole) else None) or chain
+    unread = isinstance(chain, Whole) and not chain.sure
+    return (parse_conditions(text) if unread else None) or chain
 
 
 _READERS = (
@@ -72,6 +73,8 @@ _RANKED_TITLE = re.compile(
     r"\b(?:first|second|third|last|current|former|previous|next)"
     r" (?:President|Prime Minister|King|Queen|Emperor|Empress|Governor|Mayor|Chancellor)\b(?! [A-Z])"
 )
+_WHICH_REGION = r"(?:[Ii]n |[Oo]n )?([Ww](?:hat|hich) (?:county|continent|region))"  # of which a page tells the city
+_THE_PLACE = r"(the (?:city|town|village|place|country|state|location))"
 # Wordings that are read as their plain form.
 _PLAINER = (
     (re.compile(r"\bdid (.+?) come into the world\b"), r"was \1 born"),
@@ -80,22 +83,10 @@ _PLAINER = (
     (re.compile(r"\bmakers? of (?=(?:the )?(?:\d{4} )?(?:film|movie)\b)"), "director of "),
     (re.compile(r"\badviser\b"), "advisor"),
     (re.compile(r"\bCEO\b"), "chief executive"),
-    (
-        re.compile(r"^(?:[Ii]n |[Oo]n )?([Ww](?:hat|hich) (?:county|continent|region)) was (.+?) born(?: in| on)?\??$"),
-        r"\1 is the city where \2 was born in",
-    ),
-    (
-        re.compile(r"^(?:[Ii]n |[Oo]n )?([Ww](?:hat|hich) (?:county|continent|region)) did (.+?) die(?: in| on)?\??$"),
-        r"\1 is the city where \2 died in",
-    ),
-    (
-        re.compile(r"\b(the (?:city|town|village|place|country|state|location)) of ([^,]+?)'s birth\b"),
-        r"\1 where \2 was born",
-    ),
-    (
-        re.compile(r"\b(the (?:city|town|village|place|country|state|location)) of ([^,]+?)'s death\b"),
-        r"\1 where \2 died",
-    ),
+    (re.compile(rf"^{_WHICH_REGION} was (.+?) born(?: in| on)?\??$"), r"\1 is the city where \2 was born in"),
+    (re.compile(rf"^{_WHICH_REGION} did (.+?) die(?: in| on)?\??$"), r"\1 is the city where \2 died in"),
+    (re.compile(rf"\b{_THE_PLACE} of ([^,]+?)'s birth\b"), r"\1 where \2 was born"),
+    (re.compile(rf"\b{_THE_PLACE} of ([^,]+?)'s death\b"), r"\1 where \2 died"),
 )
 
 

@@ -38,7 +38,7 @@ def searched(question: str) -> list[str]:
             "Between the report by Kell News on the strike published in May and the report by Norland Today on the "
             "strike published in June, was there a change in wages?",
             [
-                "between the report by Kell News on the strike published in May",
+                "Between the report by Kell News on the strike published in May",
                 "the report by Norland Today on the strike published in June, was there a change in wages",
             ],
         ),
@@ -81,7 +81,7 @@ def test_each_report_and_claim_is_searched_on_its_own(question: str, pieces: lis
         ),
         (
             "Copper Moon starred which Norland actress, known for a role in The Glass Harbour?",
-            ["copper Moon starred which Norland actress", "known for a role in The Glass Harbour"],
+            ["Copper Moon starred which Norland actress", "known for a role in The Glass Harbour"],
         ),
     ],
 )
