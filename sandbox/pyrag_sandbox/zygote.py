@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 _REHEARSALS = 8  # what specialises the code of the interpreter's hot paths, at some 5 ms each
 _CALLS_TO_SPECIALISE = 16
 _SPARE_NAMES = 4000
-_FILLED_HOLES = 800  # of each size
+_SMALL_HOLES, _MOST_HOLES = 300, 2000  # of each size
+_POOL_BYTES = 16 * 1024  # the interpreter's allocator cuts these into blocks of one size
 _filling: list[object] = []
 _GC_THRESHOLD = (20_000, 20, 20)  # most programs end before the collector would run
 REQUEST = struct.Struct("<4sIdd?")
@@ -113,10 +114,16 @@ def _settle_memory() -> None:
 def _fill_holes() -> None:
     """Have new objects lie side by side in fresh pages, not in holes all over the memory."""
     gc.collect()
-    for _ in range(_FILLED_HOLES):
+    for _ in range(_SMALL_HOLES):
         _filling.extend((object(), float("1")))  # the blocks that bytes are too large for: of 16 and of 32
-    sizes = range(48, 513, 16)  # of the allocator's blocks; the smallest that bytes fit in is the first
-    _filling.extend(bytes(size - sys.getsizeof(b"")) for size in sizes for _ in range(_FILLED_HOLES))
+    for size in range(48, 513, 16):  # of the allocator's blocks; the smallest that bytes fit in is the first
+        last = in_row = 0
+        for _ in range(_MOST_HOLES):
+            _filling.append(bytes(size - sys.getsizeof(b"")))
+            in_row = in_row + 1 if id(_filling[-1]) == last + size else 0
+            last = id(_filling[-1])
+            if in_row >= _POOL_BYTES // size - 2:  # all of a pool: they come from fresh memory now
+                break
 
 
 class Zygote:
