@@ -23,17 +23,20 @@ _LEAD_IN = re.compile(r"(?:the\s+)?(?:(?:final|short|best)\s+)?answer\s*(?:is\s*
 _BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
 
 _DOC = r"doc(?:ument)?s?\.?\s*"
-_NUMBERS = rf"\d{{1,4}}(?:\s*(?:,|;|&|and)\s*(?:{_DOC})?\[?\d{{1,4}}\]?)*"
-_BRACKETED = rf"\[\s*(?:{_DOC})?{_NUMBERS}\s*\](?:\s*(?:,|;|&|and)?\s*\[\s*\d{{1,4}}\s*\])*"
+_NEXT = r"\s*(?:,|;|&|and)\s*"
+# A further "Doc" belongs to the list alone, and not to these numbers too: two ways to read it are 2^n for n of them.
+_NUMBERS = rf"\d{{1,4}}(?:{_NEXT}\[?\d{{1,4}}\]?)*"
+_INSIDE = rf"(?:{_DOC})?\d{{1,4}}(?:{_NEXT}(?:{_DOC})?\[?\d{{1,4}}\]?)*"
+_BRACKETED = rf"\[\s*{_INSIDE}\s*\](?:(?:{_NEXT}|\s*)\[\s*\d{{1,4}}\s*\])*"
 _CITED = rf"{_DOC}(?:{_BRACKETED}|{_NUMBERS})"
 _CITATION = re.compile(rf"\b{_CITED}", re.IGNORECASE)
-_CITED_LIST = rf"{_CITED}(?:\s*(?:,|;|&|and)\s*{_CITED})*"
+_CITED_LIST = rf"{_CITED}(?:{_NEXT}{_CITED})*"
 _SOURCED = r"(?:according to|based on|as stated in|from|per|see)"
 _STRIPPED = re.compile(
     rf"\A{_SOURCED} {_CITED_LIST}\s*[,:]\s*"  # According to Doc 2, …
     rf"| ?[(\[【]\s*(?:{_SOURCED} )?{_CITED_LIST}\s*[)\]】]"  # (Doc 2) [Doc 2, Doc 3]
     rf"| ?\b{_DOC}{_BRACKETED}"  # Doc [2]
-    rf"|(?<=\S)[ ,;.:—–-]{{1,3}}{_CITED}[\s.]*\Z",  # …, Doc 2
+    rf"|(?<=\S)[ ,;.:—–-]{{1,3}}{_CITED_LIST}[\s.]*\Z",  # …, Doc 2
     re.IGNORECASE,
 )
 

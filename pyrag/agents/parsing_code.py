@@ -14,13 +14,14 @@ from pyrag.errors import BadOutputError
 
 MAX_SOURCE = 64 * 1024  # bytes, as in the sandbox's own limit
 
-_FENCE = re.compile(r"(```+|~~~+)[ \t]*([\w+-]*)[ \t]*\n(.*?)(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
+# Possessive, here and below: a reply that degenerates into one character must not cost the cube of its length.
+_FENCE = re.compile(r"(`{3,}+|~{3,}+)[ \t]*+([\w+-]*)[ \t]*\n(.*?)(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _NOTHING = "(?!)"
 _PAYLOAD = r"(?:```|~~~)\s*(?:python|py)\b"
 _PRIMITIVE = re.compile(r"\b(?:retrieve|answer)\s*\(")
-_RESULT = re.compile(r"^\s*final_answer\b[^=\n]*=", re.MULTILINE)
+_RESULT = re.compile(r"^[ \t]*+final_answer\b[^=\n]*=", re.MULTILINE)
 _CODE_LINE = re.compile(
-    r"\s*(?:[^\W\d]\w*(?:\s*:[^=\n]+|[\[.,][^=\n]*)?\s*[-+*/|&]?=(?!=)|import |from [\w.]+ import |#|@|print\("
+    r"\s*+(?:[^\W\d]\w*(?:\s*:[^=\n]+|[\[.,][^=\n]*)?\s*[-+*/|&]?=(?!=)|import |from [\w.]+ import |#|@|print\("
     r"|retrieve\(|answer\(|try:|(?:def|for|if|while|with|class) .*:\s*(?:#.*)?$)"
 )
 _DOUBLE = "“”„‟"

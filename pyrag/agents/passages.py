@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from pyrag.trace import Passage
 
-_HEADING = re.compile(r"^(\s*)\[(Doc(?:ument)?\s*\d+)\]", re.IGNORECASE | re.MULTILINE)
+_HEADING = re.compile(r"^([^\S\n]*+)\[(Doc(?:ument)?\s*\d+)\]", re.IGNORECASE | re.MULTILINE)
 
 
 def fenced_passages(passages: Sequence[Passage]) -> tuple[str, str]:

@@ -125,8 +125,8 @@ LEAD = re.compile(
     r"edited|photographed|presented|distributed|developed|invented|discovered|owns|owned|started|formed|established|starred|stars|taught|editor|painter|presenter|teacher|student|"
     r"doctoral|academic|advis[eo]r|supervisor|supervised|mentored|tutored|advised|taught|under|whom|teacher|mentor|tutor|river|stream|runs?|flows?|passes|through|along|past|reign|high|tall|long|currency|money|used|pay|pays|people|today|now|currently|chairman|chairperson|president|ceo|university|school|college|degree|genre|type|kind|style|doctorates|position|record label|label|kind of|type of)\b[\s,]*|['’]s\s+|[\s,?.:;]+)+"
 )
-TAIL = re.compile(
-    r"(?:[\s,?.:;]+|['’]s?$|\b(?:born|die|died|located|situated|in|at|on|by|from|of|to|who|whom|what|which|when|where|is|was|are|were|educated|named after|named for|based|"
+TAIL = re.compile(  # one mark at a time: a run of n could be taken in 2^n ways
+    r"(?:[\s,?.:;]|['’]s?$|\b(?:born|die|died|located|situated|in|at|on|by|from|of|to|who|whom|what|which|when|where|is|was|are|were|educated|named after|named for|based|"
     r"did|does|do|it|come|for|a|the|with|has|had|been|released|published|founded|established|formed|name|pass away|passed away|buried|member|hold|held|attend|attended|"
     r"work|works|worked|belong|originate|play|plays|played|win|won|receive|received|produced|made|film|movie|song|study|studied|graduate|graduated|created|started|active|reign|ruled?|run|flow|stand|used|lie|marry|married|speak|use)\b['’]?)+$"
 )

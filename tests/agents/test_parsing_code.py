@@ -113,3 +113,9 @@ def test_never_raises_anything_else(text: str) -> None:
         return
     assert source.strip()
     syntax_error(source)
+
+
+@pytest.mark.parametrize("piece", ["\n", " ", "~", "`", "\n ", "x ="])
+def test_a_reply_of_one_character_is_read_at_once(piece: str) -> None:
+    with pytest.raises(BadOutputError):
+        parse_program(piece * 20_000)
