@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from pyrag.api import PyRAG
-from pyrag.cli.output import Sink, as_object
+from pyrag.cli.output import Sink, as_object, print_json
 from pyrag.config import Settings
 from pyrag.errors import UsageError
 from pyrag.trace import Trace
@@ -75,9 +75,7 @@ def _questions() -> Iterator[str]:
 def _print(trace: Trace, *, as_json: bool) -> None:
     """The answer, or the object, on stdout; what went wrong on stderr."""
     if as_json:
-        import msgspec
-
-        print(msgspec.json.encode(as_object(trace)).decode(), flush=True)
+        print_json(as_object(trace))
         return
     print(" ".join(trace.answer.text.split()), flush=True)
     if trace.error:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
+from pyrag.cli.output import print_json
 from pyrag.errors import UsageError
 from pyrag.evaluation.failures import KINDS
 from pyrag.evaluation.runs import Run, read_run
@@ -50,9 +51,7 @@ class Progress:
 
 def print_summary(summary: Summary, folder: Path, *, as_json: bool) -> None:
     if as_json:
-        import msgspec
-
-        print(msgspec.json.encode(summary).decode())
+        print_json(summary)
         return
     print(main_table(summary))
     print("\nEM, F1 … in per cent; coin: guessing between the two options that a question names.")
@@ -104,10 +103,8 @@ def show_errors(
 
 def _print_examples(run: Run, kind: str, rows: list[Row], limit: int, *, as_json: bool) -> None:
     if as_json:
-        import msgspec
-
         for row in rows[:limit]:
-            print(msgspec.json.encode(row).decode())
+            print_json(row)
         return
     from rich.console import Console
     from rich.text import Text

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pyrag.cli import options
+from pyrag.cli.output import print_json
 
 if TYPE_CHECKING:
     from pyrag.llm.cache import CacheInfo, ReplyStore
@@ -44,8 +45,6 @@ def _store(path: Path | None, config: Path | None) -> ReplyStore:
 
 def _show(found: CacheInfo, *, as_json: bool, done: str) -> None:
     if as_json:
-        import msgspec
-
-        print(msgspec.json.encode(found).decode())
+        print_json(found)
     else:
         print(f"{done}{found.replies} replies, {found.bytes / 2**20:.1f} MiB: {found.path}")

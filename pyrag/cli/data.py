@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pyrag.cli.output import print_json
+
 if TYPE_CHECKING:
     from pyrag.evaluation.imports import Imported
     from pyrag.evaluation.imports_check import Checked
@@ -63,9 +65,7 @@ def check(
 
     checked = check_folder(folder)
     if json:
-        import msgspec
-
-        typer.echo(msgspec.json.encode([_plain(one) for one in checked]).decode())
+        print_json([_plain(one) for one in checked])
     else:
         for one in checked:
             passages = "no corpus" if one.passages is None else f"{one.passages} passages"
@@ -90,10 +90,8 @@ def _plain(checked: Checked) -> dict[str, Any]:
 
 def _tell(imported: Imported, folder: Path, as_json: bool) -> None:
     if as_json:
-        import msgspec
-
         fields = {"folder": str(folder), "questions": imported.questions, "passages": imported.passages}
-        typer.echo(msgspec.json.encode(fields).decode())
+        print_json(fields)
         return
     corpus = f" and {imported.passages} passages" if imported.passages else ", no corpus"
     typer.echo(f"{imported.questions} questions{corpus} in {folder}. Check with: pyrag data check {folder}")

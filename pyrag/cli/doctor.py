@@ -9,6 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from pyrag.cli.output import print_json
 from pyrag.config import Settings
 from pyrag.engines import REPLAY, Engines, about_embedded, open_engines
 from pyrag.errors import PyRAGError
@@ -28,9 +29,7 @@ def examine(settings: Settings, *, as_json: bool) -> None:
     """Prints the findings; leaves with exit code 1 if something that would be used does not work."""
     findings = asyncio.run(_examine(settings))
     if as_json:
-        import msgspec
-
-        print(msgspec.json.encode(findings).decode())
+        print_json(findings)
     else:
         for finding in findings:
             print(f"{'ok  ' if finding.ok else 'FAIL'} {finding.what}: {finding.detail}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self
 
+from pyrag.cli.output import print_json
 from pyrag.config import Settings
 from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.prompt_versions import PromptVersions
@@ -61,9 +62,7 @@ class Progress:
 
 def _print(summary: Summary, out: Path, *, as_json: bool) -> None:
     if as_json:
-        import msgspec
-
-        print(msgspec.json.encode(summary).decode())
+        print_json(summary)
         return
     print(f"{summary.steps} of {summary.of} questions learned from, {summary.calls} calls, {summary.tokens} tokens")
     if summary.stopped:

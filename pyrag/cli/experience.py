@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pyrag.cli.output import print_json
+
 if TYPE_CHECKING:
     from pyrag.experience.entry import Experience
 
@@ -100,8 +102,6 @@ def _print_all(entry: Experience) -> None:
 
 
 def _print_json(entry: Experience) -> None:
-    import msgspec
-
     from pyrag.experience.exchange import as_object
 
-    print(msgspec.json.encode(as_object(entry)).decode())
+    print_json(as_object(entry))

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyrag.cli.output import print_json
+
 if TYPE_CHECKING:
     from pyrag.retrieval.documents.model import Columns
     from pyrag.retrieval.faiss_index import Layout, VectorInfo
@@ -68,7 +70,7 @@ def build_parts(paths: list[Path], out: Path, parts: tuple[Part, ...], *, as_jso
     progress.end()
     seconds = time.perf_counter() - started
     if as_json:
-        _print_json(_as_object(built, out, seconds))
+        print_json(_as_object(built, out, seconds))
         return
     _print_left_out(built.problems, built.info.left_out)
     _print_shortfall(out, built)
@@ -174,7 +176,7 @@ def info(folder: Path, *, as_json: bool) -> None:
     if as_json:
         left_out = [{"file": name, "reason": reason} for name, reason in problems]
         facts = {**msgspec.to_builtins(about), "vectors": msgspec.to_builtins(vectors)}
-        _print_json({"index": str(folder), **facts, "left_out": left_out, "bytes": _size(generation), "parts": sizes})
+        print_json({"index": str(folder), **facts, "left_out": left_out, "bytes": _size(generation), "parts": sizes})
         return
     print(f"{folder}: {about.kind}, {about.passages} passages of {about.files} files, built {about.created}")
     print(f"  from {', '.join(about.sources)}")
@@ -216,7 +218,7 @@ def search(folder: Path, query: str, topk: int, *, as_json: bool) -> None:
 
     passages = asyncio.run(found())
     if as_json:
-        _print_json(passages)
+        print_json(passages)
         return
     for number, one in enumerate(passages, 1):
         parts = "".join(f", {name} {score:.3f}" for name, score in one.parts.items()) if len(one.parts) > 1 else ""
@@ -231,7 +233,7 @@ def verify(folder: Path, *, as_json: bool) -> None:
 
     report = verify_index(folder)
     if as_json:
-        _print_json(report)
+        print_json(report)
     elif report.problems:
         for problem in report.problems:
             print(f"FAIL {problem}")
@@ -240,12 +242,6 @@ def verify(folder: Path, *, as_json: bool) -> None:
         print(f"ok   {report.passages} passages, in the records and in {', '.join(report.parts)}")
     if report.problems:
         sys.exit(1)
-
-
-def _print_json(value: Any) -> None:
-    import msgspec
-
-    print(msgspec.json.encode(value).decode())
 
 
 def _size(folder: Path) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from pyrag.cli.output import print_json
 from pyrag.config import Settings
 from pyrag.errors import UsageError
 from pyrag.llm.protocol import ModelInfo, ModelLister
@@ -13,9 +14,7 @@ def show(settings: Settings, *, as_json: bool) -> None:
     """Prints one model a line: its id, what it is an adapter of, and its window in tokens where the server tells."""
     found = asyncio.run(_offered(settings))
     if as_json:
-        import msgspec
-
-        print(msgspec.json.encode(found).decode())
+        print_json(found)
         return
     for model in found:
         told = [f"adapter of {model.parent}" if model.parent else ""]

@@ -44,6 +44,13 @@ def as_object(trace: Trace) -> dict[str, Any]:
     }
 
 
+def print_json(value: Any) -> None:
+    """What every `--json` prints: a line of JSON."""
+    import msgspec
+
+    print(msgspec.json.encode(value, enc_hook=str).decode(), flush=True)  # paths are the only objects of no JSON type
+
+
 class Sink:
     """Files of a run's traces and recordings, opened before the first question so that a bad path costs nothing.
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pyrag.cli.output import print_json
 from pyrag.config import make_settings
 from pyrag.engines import REPLAY, Engines, open_engines
 from pyrag.errors import DataError
@@ -34,9 +35,7 @@ def replay(file: Path, *, as_json: bool) -> None:
         found = asyncio.run(replay_trace(trace))
         differs = differs or bool(found)
         if as_json:
-            import msgspec
-
-            print(msgspec.json.encode({"question": trace.question, "differences": found}).decode())
+            print_json({"question": trace.question, "differences": found})
         else:
             print(f"{trace.question}: " + ("replayed, equal in every step" if not found else "differs"))
             for difference in found:

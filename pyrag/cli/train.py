@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pyrag.cli import train_data, train_runs
+from pyrag.cli.output import print_json
 
 train_app = typer.Typer(
     help="Train an agent by reward, or on examples. Rewards are made by the pipeline that answers users.",
@@ -71,9 +72,7 @@ def export(
 
     done = export(run, step=step, merged=merged)
     if json:
-        from msgspec.json import encode
-
-        print(encode(done, enc_hook=str).decode())
+        print_json(done)
         return
     for name, path in (("adapter", done.adapter), ("merged", done.merged)):
         if path is not None:

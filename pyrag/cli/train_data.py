@@ -12,6 +12,7 @@ import typer
 
 from pyrag.cli import options
 from pyrag.cli.bench_app import names
+from pyrag.cli.output import print_json
 
 if TYPE_CHECKING:
     from pyrag_rl.data.build import Built, Request
@@ -105,7 +106,7 @@ def _print(request: Request, built: Built, *, as_json: bool) -> None:
     if as_json:
         import msgspec
 
-        print(msgspec.json.encode({"out": str(request.out), **msgspec.to_builtins(built)}).decode())
+        print_json({"out": str(request.out), **msgspec.to_builtins(built)})
         return
     aside = f", {built.eval_rows} in {request.eval_out}" if request.eval_out else ""
     print(f"{built.rows} rows in {request.out}{aside}, from {built.questions} questions")
@@ -179,9 +180,7 @@ def prescore(
 
     counts = asyncio.run(work())
     if json:
-        import msgspec
-
-        print(msgspec.json.encode(counts).decode())
+        print_json(counts)
         return
     high, middle = (sum(one >= least for one in counts.scores) for least in (0.8, 0.4))
     print(f"{counts.kept} candidates of {counts.questions} questions in {out}")

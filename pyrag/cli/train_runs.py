@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pyrag.cli.output import print_json
+
 if TYPE_CHECKING:
     from pyrag_rl.curriculum import Curriculum
 
@@ -32,18 +34,14 @@ def curriculum(
 
     done = run(plan, hands(say), say)
     if json:
-        import msgspec
-
-        print(msgspec.json.encode(done).decode())
+        print_json(done)
     else:
         print(table(done))
 
 
 def _show_stages(plan: Curriculum, *, as_json: bool) -> None:
     if as_json:
-        import msgspec
-
-        print(msgspec.json.encode(plan.stages).decode())
+        print_json(plan.stages)
         return
     for stage in plan.stages:
         rows = stage.data or f"built for {stage.build} from {plan.out}/{stage.name}-practice"
@@ -58,10 +56,8 @@ def report(
     from pyrag_rl.report import read_learning, summary, write_report
 
     if json:
-        import msgspec
-
         table = summary(read_learning(run))
-        print(msgspec.json.encode([dict(zip(table.header, row, strict=True)) for row in table.rows]).decode())
+        print_json([dict(zip(table.header, row, strict=True)) for row in table.rows])
         return
     path = write_report(run)
     print(summary(read_learning(run)))
