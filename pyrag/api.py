@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from pyrag.config import Settings, make_settings
 from pyrag.errors import UsageError
 from pyrag.events import Observer, ignore
+from pyrag.retrieval.open import QDRANT
 from pyrag.retrieval.protocol import Retriever
 from pyrag.trace import UNKNOWN, Answer, Trace, TraceError
 
@@ -27,8 +28,8 @@ class PyRAG:
     Args:
         llm: the engine, such as `openai:MODEL@http://host:port/v1`; `embedded` needs no model.
         plan_llm: another engine for the Plan agent (a coder model).
-        retriever: URL of a `/retrieve` server, an index folder, or an object with the `Retriever` protocol;
-            the bundled corpus if None.
+        retriever: URL of a `/retrieve` server, `qdrant:COLLECTION@PLACE`, an index folder, or an object with the
+            `Retriever` protocol; the bundled corpus if None.
         settings: any field of `pyrag.Settings`.
 
     Use it as a (synchronous or asynchronous) context manager, or close it, to end its worker processes early.
@@ -48,7 +49,8 @@ class PyRAG:
     ) -> None:
         given = {"llm": llm, "plan_llm": plan_llm, **settings}
         if isinstance(retriever, str | Path):
-            given |= {"retriever" if str(retriever).startswith(("http://", "https://")) else "index": str(retriever)}
+            named = str(retriever).startswith(("http://", "https://", QDRANT))
+            given |= {"retriever" if named else "index": str(retriever)}
             retriever = None
         self._start(make_settings(given), retriever)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pyrag import PyRAG
 from pyrag.config import Settings
 from pyrag.engines import open_engines
 from pyrag.errors import ConfigError, DataError
@@ -121,6 +122,8 @@ async def test_a_collection_needs_the_name_of_its_embedder(tmp_path: Path) -> No
     retriever = open_retriever(spec, options=Options(embedder="onnx:words"))
     assert retriever.name == spec
     await retriever.aclose()
+    async with PyRAG(retriever=spec, embedder="onnx:words") as rag:
+        assert rag.engines.retriever.name == spec
 
 
 def test_importing_loads_nothing_heavy() -> None:
