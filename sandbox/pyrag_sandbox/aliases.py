@@ -66,7 +66,8 @@ class Aliases:
         for expression in expressions if unsure else ():
             if self.a.effects(expression).unsure:
                 self.union(self.a.effects(expression).reads)
-        self._add_inside(expressions)
+        if self.a.has_methods_or_walrus:
+            self._add_inside(expressions)
         self._add_binding(statement)
         if isinstance(statement, _HAVE_STATEMENTS):
             for child in _statements(statement):

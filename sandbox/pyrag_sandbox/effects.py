@@ -40,6 +40,7 @@ from .vocabulary import (
 )
 
 NOTHING: frozenset[str] = frozenset()
+_NO_EFFECTS = Effects()
 _ASYNCHRONOUS = {ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith}
 
 
@@ -48,7 +49,7 @@ class Analyzer:
 
     def __init__(self, tree: ast.Module, primitives: frozenset[str], pure: frozenset[str]) -> None:
         everything = by_kind(walk(tree))
-        own = by_kind(own_nodes(tree.body)) if SCOPES & everything.keys() else everything
+        own = by_kind(own_nodes(tree.body)) if _has_scopes_that_bind(everything) else everything
         declared = [name for node in everything.get(ast.Global, ()) for name in node.names]
         self.globals_declared = frozenset(declared)
         self.bound = Counter(names_bound(own))
@@ -63,6 +64,9 @@ class Analyzer:
             map(harmless_class, everything.get(ast.ClassDef, ()))
         )
         self.has_comprehensions = bool(COMPREHENSIONS & everything.keys())
+        self.has_methods_or_walrus = ast.NamedExpr in everything or any(
+            call.func.__class__ is ast.Attribute for call in everything.get(ast.Call, ())
+        )
         self.reading_mutates = any("defaultdict" in name for name in spelled_names(everything))
         self.summaries: dict[str, Effects] = {name: Effects() for name in self.functions}
         self._scopes: dict[FunctionNode, tuple[frozenset[str], frozenset[str]]] = {}
@@ -78,7 +82,8 @@ class Analyzer:
         """Of a node in the module's own scope. Remembered; not to be changed."""
         found = self._known.get(node)
         if found is None:
-            found = self._known[node] = self.effects_within(node, NOTHING)
+            constant = node.__class__ is ast.Constant
+            found = self._known[node] = _NO_EFFECTS if constant else self.effects_within(node, NOTHING)
         return found
 
     def effects_within(self, node: ast.AST, scope: frozenset[str], fresh: frozenset[str] = frozenset()) -> Effects:
@@ -191,6 +196,14 @@ class Analyzer:
         inner.update(parameters(function.args))
         declared = {n for node in own if isinstance(node, ast.Global) for n in node.names}
         return frozenset(inner - declared), fresh_names(own, frozenset(parameters(function.args)))
+
+
+def _has_scopes_that_bind(nodes: Kinds) -> bool:
+    """Whether functions, classes or lambdas have names of their own, parameters apart."""
+    scopes = SCOPES & nodes.keys()
+    if scopes == {ast.Lambda}:
+        return not nodes.keys().isdisjoint(COMPREHENSIONS | {ast.NamedExpr})
+    return bool(scopes)
 
 
 def _subtract(counts: dict[str, int], names: list[str]) -> None:

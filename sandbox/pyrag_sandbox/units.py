@@ -125,12 +125,14 @@ class Linker:
             if mutator >= 0 and mutator not in after:
                 soft.setdefault(mutator, set()).add(name)
         self._note(index, draft)
+        reads, binds = frozenset(effects.reads), frozenset(effects.binds)
+        simple = draft.own is effects
         return Unit(
             tree=draft.tree,
-            reads=frozenset(effects.reads),
-            header=frozenset(draft.own.reads),
-            binds=frozenset(effects.binds),
-            own_binds=frozenset(draft.own.binds),
+            reads=reads,
+            header=reads if simple else frozenset(draft.own.reads),
+            binds=binds,
+            own_binds=binds if simple else frozenset(draft.own.binds),
             mutates=frozenset(effects.mutates),
             pure=effects.pure and not draft.unsure,
             early=draft.early,
