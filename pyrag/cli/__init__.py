@@ -70,5 +70,7 @@ def _as_json_would(error: UnicodeError) -> tuple[str, int]:
 def _stop(message: str, code: int, debug: bool) -> None:
     if debug:
         raise
-    print(f"pyrag: {message}", file=sys.stderr)
+    from pyrag.cli.output import printable
+
+    print(f"pyrag: {printable(message)}", file=sys.stderr)
     sys.exit(code)

@@ -106,12 +106,11 @@ def _print_examples(run: Run, kind: str, rows: list[Row], limit: int, *, as_json
         for row in rows[:limit]:
             print_json(row)
         return
-    from rich.console import Console
     from rich.text import Text
 
-    from pyrag.cli.render import trace_view
+    from pyrag.cli.render import SafeConsole, trace_view
 
-    console = Console()
+    console = SafeConsole()
     console.print(Text(f"\n{KINDS[kind]}: {len(rows)} wrong answers", style="bold magenta"))
     for row in rows[:limit]:
         detail = f" ({row.failure.detail})" if row.failure and row.failure.detail else ""

@@ -6,15 +6,14 @@ import asyncio
 import json
 from importlib.resources import files
 
-from rich.console import Console
 from rich.text import Text
 
 from pyrag.api import PyRAG
-from pyrag.cli.render import LiveView, shorten
+from pyrag.cli.render import LiveView, SafeConsole, shorten
 
 
 async def demo() -> None:
-    console = Console()
+    console = SafeConsole()
     lines = (files("pyrag") / "data" / "demo.jsonl").read_text(encoding="utf-8").splitlines()
     questions = [str(json.loads(line)["question"]) for line in lines]
     async with PyRAG() as rag:

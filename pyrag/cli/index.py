@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyrag.cli.output import print_json
+from pyrag.cli.output import print_json, printable
 
 if TYPE_CHECKING:
     from pyrag.retrieval.documents.model import Columns
@@ -222,7 +222,8 @@ def search(folder: Path, query: str, topk: int, *, as_json: bool) -> None:
         return
     for number, one in enumerate(passages, 1):
         parts = "".join(f", {name} {score:.3f}" for name, score in one.parts.items()) if len(one.parts) > 1 else ""
-        print(f"{number}. {one.title or one.id} ({one.score:.3f}{parts}) {one.place}\n   {_shortened(one.text)}")
+        found_at = f"{one.title or one.id} ({one.score:.3f}{parts}) {one.place}"
+        print(printable(f"{number}. {found_at}\n   {_shortened(one.text)}"))
     if not passages:
         print("nothing found", file=sys.stderr)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any, Self
 
 from pyrag.trace import Trace, to_json
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but the tabulator and the line's end
 
 
 def as_object(trace: Trace) -> dict[str, Any]:
@@ -42,6 +45,11 @@ def as_object(trace: Trace) -> dict[str, Any]:
         "engine": trace.engine,
         "retriever": trace.retriever,
     }
+
+
+def printable(text: str) -> str:
+    """A text that cannot act on a terminal: passages, models and servers may send it anything."""
+    return _CONTROL.sub("", text)
 
 
 def print_json(value: Any) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Self
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.live import Live
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.text import Text
 
+from pyrag.cli.output import printable
 from pyrag.engines import about_embedded
 from pyrag.events import (
     Answered,
@@ -27,11 +30,19 @@ from pyrag.trace import Passage, Program, Step, Trace
 ORIGINS = {"plan": "Program", "check": "Program, revised after a check", "repair": "Program, repaired"}
 
 
+class SafeConsole(Console):
+    """A console with colours of its own and no others: text that is shown moves no cursor and sets no title."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=printable(segment.text))
+
+
 class LiveView:
     """An observer that prints what is settled and keeps a line for each step that is under way."""
 
     def __init__(self, engine: str, retriever: str, console: Console | None = None) -> None:
-        self.console = console or Console()
+        self.console = console or SafeConsole()
         self._running: dict[int, Text] = {}
         self._live = Live(console=self.console, refresh_per_second=8, transient=True)
         self._intro = engine_line(engine, retriever)

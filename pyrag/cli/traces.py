@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pyrag.cli.output import print_json
+from pyrag.cli.output import print_json, printable
 from pyrag.config import make_settings
 from pyrag.engines import REPLAY, Engines, open_engines
 from pyrag.errors import DataError
@@ -18,11 +18,9 @@ from pyrag.trace import Step, Trace, from_json
 
 
 def show(files: Sequence[Path]) -> None:
-    from rich.console import Console
+    from pyrag.cli.render import SafeConsole, trace_view
 
-    from pyrag.cli.render import trace_view
-
-    console = Console()
+    console = SafeConsole()
     for file in files:
         for trace in load_traces(file):
             console.print(trace_view(trace))
@@ -37,9 +35,9 @@ def replay(file: Path, *, as_json: bool) -> None:
         if as_json:
             print_json({"question": trace.question, "differences": found})
         else:
-            print(f"{trace.question}: " + ("replayed, equal in every step" if not found else "differs"))
+            print(f"{printable(trace.question)}: " + ("replayed, equal in every step" if not found else "differs"))
             for difference in found:
-                print(f"  {difference}")
+                print(f"  {printable(difference)}")
     if differs:
         sys.exit(1)
 

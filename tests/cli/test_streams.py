@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 
+from pyrag.cli.render import SafeConsole
 from tests.cli.conftest import COMMAND, Run, environment
 
 QUESTION = "Who directed Gravity?"
@@ -54,3 +57,22 @@ def test_a_closed_stream_ends_nothing(tmp_path: Path, closed: str, arguments: st
     line = f"{' '.join(COMMAND)} {arguments} {closed}"
     done = subprocess.run(["sh", "-c", line], capture_output=True, cwd=tmp_path, env=environment(), timeout=60)
     assert done.returncode == code, done.stderr
+
+
+def test_passages_cannot_act_on_the_terminal(pyrag: Run, tmp_path: Path) -> None:
+    text = "Lantern Street is a 1987 film directed by Ada Quill\x1b]52;c;ZXZpbA==\x07\x1b[2J."
+    (tmp_path / "a.jsonl").write_text(json.dumps({"id": "1", "title": "Lantern Street\x1b]0;mine\x07", "text": text}))
+    assert pyrag("index", "a.jsonl", "--out", "ix").returncode == 0
+    assert pyrag("ask", "Who directed Lantern Street?", "--index", "ix", "--trace", "t.json").returncode == 0
+    for command in (("index", "search", "ix", "lantern"), ("trace", "show", "t.json")):
+        shown = pyrag(*command).stdout
+        assert "Lantern Street]0;mine" in shown
+        assert not set(shown) & {"\x1b", "\x07"}
+
+
+def test_a_terminal_gets_our_colours_and_no_others() -> None:
+    out = io.StringIO()
+    SafeConsole(file=out, force_terminal=True, color_system="standard", width=80, legacy_windows=False).print(
+        Text("a\x1b[31mb\r\x9b2J", style="bold")
+    )
+    assert out.getvalue() == "\x1b[1ma[31mb2J\x1b[0m\n"
