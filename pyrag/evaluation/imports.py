@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -98,4 +98,5 @@ def _files(out: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
         raise DataError(f"cannot write into {out}: {error.strerror or error}") from error
     finally:
         for part in parts:
-            part.unlink(missing_ok=True)
+            with suppress(OSError):  # what is wrong with the folder was told above
+                part.unlink()

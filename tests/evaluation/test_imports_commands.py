@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from pyrag.cli.app import app
 from pyrag.errors import DataError, PermanentServiceError, UsageError
+from pyrag.evaluation.imports import import_set
 from pyrag.evaluation.imports_check import check_folder
 from pyrag.evaluation.imports_hub import REMOTES, download_set
 from tests.evaluation.test_imports import FLASHRAG, MUSIQUE, POPQA, lines, table
@@ -49,6 +50,12 @@ def test_import_and_check(tmp_path: Path) -> None:
     assert "1 questions, 3 passages, all gold answers score 1.0" in run("check", tmp_path / "sets")
     as_json = json.loads(run("check", out, "--json"))
     assert as_json == [{"path": str(out / "questions.jsonl"), "questions": 1, "passages": 3, "problems": []}]
+
+
+def test_a_file_where_the_folder_should_be_is_named(tmp_path: Path) -> None:
+    (tmp_path / "dev.jsonl").write_bytes(lines(MUSIQUE))
+    with pytest.raises(DataError, match=r"^cannot write into .*dev\.jsonl: File exists$"):
+        import_set("musique", tmp_path / "dev.jsonl", tmp_path / "dev.jsonl")
 
 
 @pytest.mark.parametrize("name", FILES)
