@@ -31,6 +31,8 @@ class Provenance:
         flow = flow | task.own | task.context
         if unit.unsure:
             flow = flow.union(calls_so_far(task))
+        if isinstance(unit.tree.body[0], ast.Try):  # that nothing was raised in its blocks, or something, tells too
+            flow = flow.union(entry for entry in task.log if isinstance(entry, int))
         if unit.shape.kind and unit.shape.targets:
             self._bind(task, flow)
             self.stain(space, unit.binds.difference(unit.shape.targets), flow)  # by functions that the value calls

@@ -277,6 +277,11 @@ def test_output_of_what_is_next_is_emitted_at_once() -> None:
         ("a = answer('a')\ndef f():\n    return a\nx = f()", "x", {"a"}),
         ("d = {}\nd['k'] = answer('a')\nb = answer('b')\nx = d.get('k')", "x", {"a"}),
         ("a = answer('a')\nxs = []\nxs.append(answer('b'))\nxs.append(a)", "a", {"a"}),
+        (
+            "x = 1\ntry:\n    [y] = [q for q in ['a', 'b'] if 'a' in answer(q)]\nexcept ValueError:\n    x = 2",
+            "x",
+            {"a", "b"},
+        ),
     ],
 )
 def test_provenance(source: str, name: str, expected: set[str]) -> None:
