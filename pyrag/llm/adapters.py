@@ -43,8 +43,8 @@ def read_adapter(given: str) -> Adapter:
 
 
 def expanded(path: str) -> Path:
-    """With the home folder for `~`; unchanged where nobody has that name."""
-    return Path(os.path.expanduser(path))  # noqa: PTH111 (Path's own raises)
+    """With the home folder for `~`; unchanged where nobody has that name, or can have it."""
+    return Path(path if "\0" in path else os.path.expanduser(path))  # noqa: PTH111 (Path's own raises)
 
 
 def lora_rank(ranks: Iterable[int]) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pyrag import PyRAG
@@ -119,6 +119,7 @@ def test_mistakes_in_a_spec(rest: str, said: str) -> None:
     assert "\n" not in str(failed.value)
 
 
+@example("\0", "~")
 @given(st.text(max_size=40), st.sampled_from(["", "org/m,adapter=", "org/m,dtype=", "org/m,max_model_len=", "~"]))
 def test_any_text_is_a_spec_or_an_error_of_ours(rest: str, before: str) -> None:
     with contextlib.suppress(PyRAGError):
