@@ -44,10 +44,10 @@ def _samples(file: Path) -> list[Sample]:
         return load(file)
     except OSError as error:
         raise DataError(f"cannot read {file}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(
-            f"{file} is neither a UTF-8 program nor a JSONL suite of id, program, expect ({error})"
-        ) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file} is not UTF-8 text: save it as such") from error
+    except ValueError as error:
+        raise DataError(f"{file}: {error}") from error
 
 
 def _print(judgement: Judgement, as_json: bool) -> None:

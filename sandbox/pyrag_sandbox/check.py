@@ -82,12 +82,26 @@ class Summary:
 
 
 def load(path: Path) -> list[Sample]:
-    """The programs in a file: a JSON-lines suite (`.jsonl`), or one Python program."""
+    """The programs in a file: a JSON-lines suite (`.jsonl`), or one Python program. Raises ValueError, OSError."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".jsonl":
         return [Sample(path.name, text)]
-    rows = [json.loads(line) for line in text.splitlines() if line.strip()]
-    return [Sample(str(row["id"]), row["program"], row.get("category", ""), row.get("expect")) for row in rows]
+    return [_sample(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+
+
+def _sample(number: int, line: str) -> Sample:
+    try:
+        row = json.loads(line)
+        if type(row["program"]) is not str:
+            raise TypeError("the program is not text")
+        sample = Sample(str(row["id"]), row["program"], row.get("category", ""), row.get("expect"))
+    except KeyError as error:
+        raise ValueError(f"line {number} has no {error}: write id, program, expect") from None
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(f"line {number} is no object of id, program, expect: {error}") from None
+    if sample.expect not in (None, *_VERDICTS.values()):
+        raise ValueError(f"line {number} expects {sample.expect!r}: write {', '.join(_VERDICTS.values())}, or nothing")
+    return sample
 
 
 # Stubs

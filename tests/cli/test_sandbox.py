@@ -47,6 +47,23 @@ def test_a_suite_that_does_not(pyrag: Run, tmp_path: Path) -> None:
     assert "(expected allowed)" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"id": }', "line 2 is no object"),
+        ('{"id": "x"}', "line 2 has no 'program'"),
+        ('{"id": "x", "program": 3}', "line 2 is no object"),
+        ('{"id": "x", "program": "", "expect": "alowed"}', "line 2 expects 'alowed': write allowed, blocked"),
+    ],
+)
+def test_a_suite_with_a_wrong_line(pyrag: Run, tmp_path: Path, line: str, said: str) -> None:
+    suite = tmp_path / "suite.jsonl"
+    suite.write_text(f"{json.dumps(ROWS[0])}\n{line}\n")
+    done = pyrag("sandbox", "check", str(suite))
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
 def begun(suite: str) -> subprocess.Popen[str]:
     """A check that has printed its first verdict and is busy with an endless program."""
     process = subprocess.Popen(
