@@ -21,11 +21,9 @@ _LIMITS = Limits()
 SCOUT_WALL = kernel.Wall(_LIMITS.memory_mb, _LIMITS.cpu_seconds, kernel=False)
 # For a worker that is only looked at, in the middle of it: about the least that programs do.
 _SCOUT_PROGRAM = """
-docs = ask("warm", n=2)
-table = {}
 for name in ["a", "b"]:
-    table[name] = ask(f"{name}?")
-final_answer = table
+    found = ask(name)
+final_answer = found
 """
 SCOUT_JOB = pack_frame(
     {
