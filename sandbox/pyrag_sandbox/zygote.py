@@ -25,7 +25,6 @@ import struct
 import sys
 import warnings
 from collections.abc import Callable
-from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -33,10 +32,6 @@ if TYPE_CHECKING:
 
 _REHEARSALS = 8  # what specialises the code of the interpreter's hot paths, at some 5 ms each
 _CALLS_TO_SPECIALISE = 16
-_SPARE_NAMES = 4000
-_SMALL_HOLES, _MOST_HOLES = 300, 2000  # of each size
-_POOL_BYTES = 16 * 1024  # the interpreter's allocator cuts these into blocks of one size
-_filling: list[object] = []
 _GC_THRESHOLD = (20_000, 20, 20)  # most programs end before the collector would run
 REQUEST = struct.Struct("<4sIdd?")
 REPORT = struct.Struct("<4sIid")
@@ -70,60 +65,14 @@ def _warm_up() -> Guards:
         codecs.lookup(encoding)
     with contextlib.suppress(ImportError):  # 3.12 and later
         import _pylong  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
+    from pyrag_sandbox import memory_layout
     from pyrag_sandbox.execution import rehearse
     from pyrag_sandbox.guards import Guards
 
-    _gather_code(lambda: rehearse(times=1))
+    memory_layout.gather_code(lambda: rehearse(times=1))
     sys._clear_type_cache()  # of what only imports looked up
     rehearse(times=_REHEARSALS)
     return Guards()
-
-
-def _gather_code(run: Callable[[], None]) -> None:
-    """Have the code of what `run` calls lie side by side.
-
-    Each call counts a reference to the code, which is a write to its page, and between the pieces of code lie those
-    that no program uses.
-    """
-    called: set[CodeType] = set()
-    sys.setprofile(lambda frame, event, _: called.add(frame.f_code))
-    run()
-    sys.setprofile(None)
-    _fill_holes()
-    for function in gc.get_objects():
-        if type(function) is FunctionType and function.__code__ in called:
-            _filling.append(function.__code__)  # where it was, nothing else shall come
-            function.__code__ = _copied(function.__code__, called)
-
-
-def _copied(code: CodeType, called: set[CodeType]) -> CodeType:
-    parts = [_copied(part, called) if part in called else part for part in code.co_consts]
-    return code.replace(co_consts=tuple(parts))
-
-
-def _settle_memory() -> None:
-    """Have workers write to few pages, as each that they write to is copied.
-
-    A full table of interned strings would be grown by every worker anew (0.4 MB).
-    """
-    spare = [sys.intern(f"spare {number}") for number in range(_SPARE_NAMES)]
-    del spare
-    _fill_holes()
-
-
-def _fill_holes() -> None:
-    """Have new objects lie side by side in fresh pages, not in holes all over the memory."""
-    gc.collect()
-    for _ in range(_SMALL_HOLES):
-        _filling.extend((object(), float("1")))  # the blocks that bytes are too large for: of 16 and of 32
-    for size in range(48, 513, 16):  # of the allocator's blocks; the smallest that bytes fit in is the first
-        last = in_row = 0
-        for _ in range(_MOST_HOLES):
-            _filling.append(bytes(size - sys.getsizeof(b"")))
-            in_row = in_row + 1 if id(_filling[-1]) == last + size else 0
-            last = id(_filling[-1])
-            if in_row >= _POOL_BYTES // size - 2:  # all of a pool: they come from fresh memory now
-                break
 
 
 class Zygote:
@@ -238,14 +187,14 @@ def main() -> None:
     sys.path += json.loads(sys.argv[2])
     try:
         guards = _warm_up()
-        from pyrag_sandbox import hot_pages, kernel, worker
+        from pyrag_sandbox import hot_pages, kernel, memory_layout, worker
 
         kernel.prepare()
         sys.meta_path.clear()  # nothing is imported from here on: a lookup that fails would tell paths
         hot = hot_pages.HotPages()
         for _ in range(_CALLS_TO_SPECIALISE):
             hot()
-        _settle_memory()
+        memory_layout.settle()
         gc.freeze()
         gc.set_threshold(*_GC_THRESHOLD)
         serve = functools.partial(worker.serve, base_memory=kernel.address_space(), guards=guards)
