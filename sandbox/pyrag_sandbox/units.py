@@ -120,7 +120,7 @@ class Linker:
         if self.barrier >= 0:
             after.add(self.barrier)
         soft: dict[int, set[str]] = {}
-        for name in () if is_look(draft.tree.body[0]) else effects.reads:
+        for name in effects.reads if self.mutated and not is_look(draft.tree.body[0]) else ():
             mutator = self.mutated.get(self.aliases.find(name), -1)
             if mutator >= 0 and mutator not in after:
                 soft.setdefault(mutator, set()).add(name)
