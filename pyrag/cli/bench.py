@@ -120,6 +120,8 @@ def _identity(request: Request, sets: Sequence[Asked], methods: Sequence[str]) -
 async def _answer_all(request: Request, sets: Sequence[Asked], methods: Sequence[str], writer: RunWriter) -> None:
     """Set by set, since an engine belongs to one index; within a set, method by method."""
     todo = [(one, _open_jobs(one.questions, methods, writer)) for one in sets]
+    if request.resume_steps:
+        _discard_others(writer.folder, [job for _, jobs in todo for job in jobs])
     with Progress(writer.rows.values(), sum(len(jobs) for _, jobs in todo)) as progress:
         for one, jobs in todo:
             if jobs:
@@ -130,6 +132,14 @@ async def _answer_all(request: Request, sets: Sequence[Asked], methods: Sequence
 def _open_jobs(questions: QuestionSet, methods: Sequence[str], writer: RunWriter) -> list[Job]:
     jobs = [Job(questions.name, method, question) for method in methods for question in questions.questions]
     return [job for job in jobs if (row := writer.rows.get(job.key)) is None or row.passing]
+
+
+def _discard_others(run: Path, jobs: Sequence[Job]) -> None:
+    """Journals of answered questions: a kill can come between a result and the end of its journal."""
+    open_ones = {journal_path(run, *job.key) for job in jobs}
+    for path in run.glob("journal/*"):
+        if path not in open_ones:
+            path.unlink()
 
 
 async def _answer_set(

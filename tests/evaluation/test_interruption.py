@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from pyrag.evaluation.journal import journal_path
+
 from .conftest import ChatServer, bench, start, timeless, write_set
 
 CONCURRENCY = 3
@@ -175,3 +177,15 @@ def test_questions_whose_service_failed_are_asked_again(chat: ChatServer, tmp_pa
     whole = tmp_path / "whole"
     assert bench(*arguments(chat, data, whole), cwd=tmp_path).returncode == 0
     assert summary(run) == summary(whole)
+
+
+def test_the_journal_of_an_answered_question_is_dropped(chat: ChatServer, tmp_path: Path) -> None:
+    """As a kill between a question's result and the end of its journal leaves it."""
+    data, run = write_set(tmp_path / "data", 2), tmp_path / "run"
+    given = arguments(chat, data, run, "--resume-steps")
+    assert bench(*given, cwd=tmp_path).returncode == 0
+    asked = chat.asked.copy()
+    journal_path(run, "stones", "vanilla", "q1").write_text("")
+    assert bench(*given, cwd=tmp_path).returncode == 0
+    assert not list(run.glob("journal/*"))
+    assert chat.asked == asked
