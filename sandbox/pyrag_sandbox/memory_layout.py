@@ -12,7 +12,8 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 
 _SPARE_NAMES = 4000
-_SMALL_HOLES, _MOST_HOLES = 300, 2000  # of each size
+_SMALL_HOLES = 300  # of each size
+_MOST_BYTES = 512 * 1024  # of each size: with other allocators, blocks may never lie in a row
 _BYTES_HEADER, _CHUNK_HEADER = sys.getsizeof(b""), 8  # what an empty bytes object takes, and malloc for itself
 _POOL_BYTES = 16 * 1024  # the interpreter's allocator cuts these into blocks of one size, up to 512 bytes
 _CHUNKS = (*(2**power for power in range(15, 10, -1)), *range(1040, 527, -16))  # of malloc, which serves the rest
@@ -59,7 +60,7 @@ def _fill_holes() -> None:
 def _fill_holes_of(size: int, length: int, in_a_row: int) -> None:
     """Take blocks of a size until some lay one behind the other: then they come from fresh memory."""
     last = found = 0
-    for _ in range(_MOST_HOLES):
+    for _ in range(_MOST_BYTES // size):
         _kept.append(bytes(length))
         found = found + 1 if id(_kept[-1]) == last + size else 0
         last = id(_kept[-1])
