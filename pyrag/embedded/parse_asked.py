@@ -20,8 +20,8 @@ from pyrag.embedded.parse_bounds import (
 )
 from pyrag.embedded.parse_name import starts_name
 from pyrag.embedded.parse_verbs import base_of, is_base, is_participle, is_past, is_present, present_of
+from pyrag.embedded.reader_lexicon import words
 from pyrag.embedded.relations import BY_NOUN, COMPOSED
-from pyrag.embedded.wording import words
 
 _PERSONS = words("person man woman individual people one guy figure someone somebody boy girl")
 _KINDS = words(

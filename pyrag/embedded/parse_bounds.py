@@ -12,7 +12,7 @@ from typing import Literal
 
 from pyrag.embedded.parse_name import SMALL, starts_name
 from pyrag.embedded.parse_verbs import is_base, is_participle, is_past, is_present
-from pyrag.embedded.wording import words
+from pyrag.embedded.reader_lexicon import words
 
 Waiting = Literal[
     "base", "participle", "finite", "nothing"

@@ -10,8 +10,9 @@ from pyrag.embedded.meaning import Choice, Difference, Entity, Gather, Meaning, 
 from pyrag.embedded.parse_nested import unnest
 from pyrag.embedded.parse_pair import Pair, choice_pair
 from pyrag.embedded.parse_phrase import compose, parse_phrase
+from pyrag.embedded.reader_lexicon import words
 from pyrag.embedded.relations import BY_NAME
-from pyrag.embedded.wording import WORK_KINDS, relation_step, words
+from pyrag.embedded.wording import WORK_KINDS, relation_step
 
 
 @dataclass(frozen=True, slots=True)

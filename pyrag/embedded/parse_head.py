@@ -18,7 +18,7 @@ from pyrag.embedded.parse_bounds import (
 from pyrag.embedded.parse_name import starts_name
 from pyrag.embedded.parse_predicate import PAST_PARTICIPLE
 from pyrag.embedded.parse_verbs import is_base, is_participle, present_of
-from pyrag.embedded.wording import words
+from pyrag.embedded.reader_lexicon import words
 
 NO_HEADS = words(
     "name names number amount percentage percent type types kind kinds part parts fact way reason time times day date"

@@ -12,8 +12,8 @@ from pyrag.embedded.parse_asked import is_kind, is_person
 from pyrag.embedded.parse_name import is_name, starts_name
 from pyrag.embedded.parse_phrase import is_reduced, parse_phrase
 from pyrag.embedded.parse_predicate import PAST_PARTICIPLE
+from pyrag.embedded.reader_lexicon import words
 from pyrag.embedded.relations import RELATIONS
-from pyrag.embedded.wording import words
 
 _LONGEST = 60  # words
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from pyrag.embedded.meaning import Entity
-from pyrag.embedded.wording import words
+from pyrag.embedded.reader_lexicon import words
 
 _KINDS = (
     "film movie song album novel book single band group series show magazine newspaper company village town city river "

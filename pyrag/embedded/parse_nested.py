@@ -29,7 +29,8 @@ from pyrag.embedded.parse_head import NO_HEADS, head_end
 from pyrag.embedded.parse_name import read_name, starts_name
 from pyrag.embedded.parse_phrase import parse_phrase, possession
 from pyrag.embedded.parse_verbs import is_base, is_participle, is_past, is_present
-from pyrag.embedded.wording import PLACE_KINDS, free_step, words
+from pyrag.embedded.reader_lexicon import words
+from pyrag.embedded.wording import PLACE_KINDS, free_step
 
 _LONGEST = 80  # words
 _DEEPEST = 6

@@ -25,8 +25,9 @@ from pyrag.embedded.parse_predicate import (
     one_clause,
     place_question,
 )
+from pyrag.embedded.reader_lexicon import words
 from pyrag.embedded.relations import BY_NAME, BY_NOUN, COMPOSED, Relation
-from pyrag.embedded.wording import PLACE_KINDS, WORK_KINDS, free_step, relation_step, words
+from pyrag.embedded.wording import PLACE_KINDS, WORK_KINDS, free_step, relation_step
 
 _NOT_PERSONS = (
     PLACE_KINDS

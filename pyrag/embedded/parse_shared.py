@@ -8,8 +8,9 @@ from pyrag.embedded.meaning import Entity, Gather, Meaning, Node, Same, Shared, 
 from pyrag.embedded.parse_compare import MAKER, MAKERS, each, option, with_kind
 from pyrag.embedded.parse_pair import split_pair
 from pyrag.embedded.parse_phrase import compose, parse_phrase
+from pyrag.embedded.reader_lexicon import words
 from pyrag.embedded.relations import BY_NAME, BY_NOUN, RELATIONS
-from pyrag.embedded.wording import PLACE_KINDS, free_step, words
+from pyrag.embedded.wording import PLACE_KINDS, free_step
 
 _YES_NO = re.compile(r"(?P<verb>are|is|was|were|do|does|did|have|has) (?P<rest>.+)", re.IGNORECASE | re.DOTALL)
 _LINKS = "|".join(

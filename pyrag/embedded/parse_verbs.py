@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pyrag.embedded.wording import words
+from pyrag.embedded.reader_lexicon import words
 
 # base, past, participle (where it differs from the past)
 _IRREGULAR = """

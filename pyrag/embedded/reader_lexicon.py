@@ -1,4 +1,4 @@
-"""Closed lists the embedded reader needs: countries and their adjectives, states, months, numbers, roles.
+"""Closed lists the embedded engine needs: countries and their adjectives, states, months, numbers, roles.
 
 Facts of language, not of the world: nothing here answers a question by itself.
 """

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pyrag.embedded.meaning import Chain, Entity, Meaning, Node, Step
+from pyrag.embedded.reader_lexicon import words
 from pyrag.embedded.relations import BY_NAME, COMPOSED
-from pyrag.embedded.wording import PLACE_KINDS, relation_step, words
+from pyrag.embedded.wording import PLACE_KINDS, relation_step
 
 _STAND_IN = "⟦0⟧"  # spelled so that the parsers take it for a name
 _TWO_CLAUSES = re.compile(

@@ -9,14 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pyrag.embedded.meaning import Entity, Node, Step
+from pyrag.embedded.reader_lexicon import words
 from pyrag.embedded.relations import Relation
 from pyrag_sandbox.helpers import HELPERS
 
 SLOT = re.compile(r"\{(\d)\}")
-
-
-def words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 WORK_KINDS = words("film movie song album novel book single series play poem opera game show story")
