@@ -67,7 +67,11 @@ class Session(ABC):
 
     @abstractmethod
     def send_frame(self, message: dict[str, Any]) -> None:
-        """Hand one message to the host. WireError if it is too large."""
+        """Hand one message to the host, at the latest with `flush` or `receive_frame`. WireError if it is too large."""
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Have all messages leave."""
 
     @abstractmethod
     def receive_frame(self) -> dict[str, Any]:
@@ -96,9 +100,10 @@ class Session(ABC):
         self._output.append(text)
         self._pending_bytes += size
         if self._pending_bytes > _FLUSH_BYTES:
+            self._send_output()
             self.flush()
 
-    def flush(self) -> None:
+    def _send_output(self) -> None:
         if self._output:
             self.send_frame({"op": "out", "text": self._take_output()})
 
@@ -120,7 +125,7 @@ class Session(ABC):
         depends_on: tuple[int, ...],
     ) -> None:
         """Write a call and return. Arguments that cannot cross raise TypeError or ValueError, at the call."""
-        self.flush()
+        self._send_output()
         budget = self.job.limits.value_bytes
         message = {
             "op": "call",
@@ -355,6 +360,9 @@ class _Rehearsal(Session):
     def send_frame(self, message: dict[str, Any]) -> None:
         if message["op"] == "call":
             self._waiting.append(message["id"])
+
+    def flush(self) -> None:
+        pass
 
     def receive_frame(self) -> dict[str, Any]:
         return {"op": "value", "id": self._waiting.pop(0), "value": "warm"}

@@ -34,6 +34,9 @@ class _ThreadSession(Session):
         self._check()
         self._peer.deliver(pack_frame(message, self.job.limits.frame_bytes)[_HEADER_BYTES:])
 
+    def flush(self) -> None:
+        pass
+
     def receive_frame(self) -> dict[str, Any]:
         body = self._peer.inbox.get()
         if body is None:

@@ -347,6 +347,7 @@ class Scheduler:
 
     def _inline(self, owner: Task, task: Task) -> None:
         """A unit without calls never waits: no greenlet of its own."""
+        self.transport.flush()  # what runs now may take its time
         green: Green = getcurrent()
         owner.children.append(task)
         green.task = task

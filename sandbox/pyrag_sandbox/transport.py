@@ -19,7 +19,13 @@ class Transport(Protocol):
         kwargs: dict[str, Any],
         line: int,
         depends_on: tuple[int, ...],
-    ) -> None: ...
+    ) -> None:
+        """Have a call made. It may wait for further ones until `flush` or `receive`."""
+        ...
+
+    def flush(self) -> None:
+        """Have the calls leave that wait for others."""
+        ...
 
     def receive(self) -> tuple[int, Any]:
         """Block for one reply: the call's id, and its value or the exception to raise there."""

@@ -17,6 +17,7 @@ from .wire import EXIT_MEMORY, HEADER, WireError, pack_frame, unpack_body
 
 EXIT_BROKEN = 78
 _READ_BYTES = 16 * 1024
+_MOST_UNSENT = 2048  # bytes
 _LIMITS = Limits()
 SCOUT_WALL = kernel.Wall(_LIMITS.memory_mb, _LIMITS.cpu_seconds, kernel=False)
 # For a worker that is only looked at, in the middle of it: about the least that programs do.
@@ -38,17 +39,33 @@ _OUT_OF_MEMORY = pack_frame({"op": "end", "status": "killed", "reason": "memory"
 
 
 class PipeSession(Session):
-    """A session over the worker's one descriptor. Plain `read` and `write`: the filter allows nothing fancier."""
+    """A session over the worker's one descriptor. Plain `read` and `write`: the filter allows nothing fancier.
+
+    A message leaves at once, and those that follow it before a reply is waited for leave together: each write wakes the
+    host, whose turn it then is.
+    """
 
     def __init__(self, job: Job, fd: int, reader: Reader) -> None:
         super().__init__(job)
         self._fd = fd
         self._reader = reader
+        self._unsent = b""
+        self._host_is_awake = False
 
     def send_frame(self, message: dict[str, Any]) -> None:
-        write_all(self._fd, pack_frame(message, self.job.limits.frame_bytes))
+        self._unsent += pack_frame(message, self.job.limits.frame_bytes)
+        if not self._host_is_awake or len(self._unsent) > _MOST_UNSENT:
+            self.flush()
+        self._host_is_awake = True
+
+    def flush(self) -> None:
+        if self._unsent:
+            data, self._unsent = self._unsent, b""
+            write_all(self._fd, data)
 
     def receive_frame(self) -> dict[str, Any]:
+        self.flush()
+        self._host_is_awake = False
         return self._reader.frame()
 
     def finish(self, message: dict[str, Any]) -> NoReturn:
@@ -59,6 +76,7 @@ class PipeSession(Session):
             message["variables"] = {}
             with contextlib.suppress(WireError):
                 self.send_frame(message)
+        self.flush()
         os._exit(0)
 
 

@@ -136,6 +136,9 @@ class Desk:
         except BaseException as error:
             return call_id, error.with_traceback(None)
 
+    def flush(self) -> None:
+        pass
+
     def cancel(self, call_id: int) -> None:
         del self.in_flight[call_id]
         self.cancelled.append(call_id)
