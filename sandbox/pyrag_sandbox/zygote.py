@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from pyrag_sandbox.guards import Guards
 
-_REHEARSALS = 8  # what specialises the code of the interpreter's hot paths, at some 5 ms each
+_REHEARSALS = 12  # what specialises the code of the interpreter's hot paths: from the ninth call on
 _CALLS_TO_SPECIALISE = 16
 _GC_THRESHOLD = (20_000, 20, 20)  # most programs end before the collector would run
 REQUEST = struct.Struct("<4sIdd?")
