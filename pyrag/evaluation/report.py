@@ -13,7 +13,7 @@ from pathlib import Path
 from pyrag.evaluation.failures import KINDS, OPERA
 from pyrag.evaluation.opera import agent_stats, agents_table, ladder_table, outcomes_of
 from pyrag.evaluation.reported import LABEL, NOTES, reported
-from pyrag.evaluation.runs import TRACES, Run
+from pyrag.evaluation.runs import TRACES, Run, write_whole
 from pyrag.evaluation.scoring import Row
 from pyrag.evaluation.summary import Summary, summarise
 from pyrag.evaluation.tables import (
@@ -60,9 +60,7 @@ def report_files(runs: Sequence[Run], out: Path) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
     paths = [out / "report.md", out / "report.html"]
     for path, text in zip(paths, (markdown(report), page(report)), strict=True):
-        scratch = path.with_name(f".{path.name}")
-        scratch.write_text(text, encoding="utf-8")
-        scratch.replace(path)
+        write_whole(path, text.encode())
     return paths
 
 

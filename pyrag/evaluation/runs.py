@@ -263,12 +263,16 @@ def _encode(row: Row) -> bytes:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Replaces a file in one step."""
     import msgspec
 
+    write_whole(path, msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replaces a file in one step: whoever reads it, or is killed, finds the old one or the new one."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     with scratch.open("wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     scratch.replace(path)

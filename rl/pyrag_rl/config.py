@@ -10,6 +10,7 @@ what only verl needs to know, and whether this machine can run it (`pyrag_rl.pre
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.resources import files
@@ -19,12 +20,17 @@ from typing import Any, Literal
 
 from pyrag.config import make_settings, nearest
 from pyrag.errors import ConfigError
+from pyrag.evaluation.runs import write_whole
 
 Agent = Literal["answer", "plan", "decompose", "rewrite"]
 Algorithm = Literal["grpo", "mapgrpo", "sft"]
 Profile = Literal["gpu", "cpu-smoke"]
-_FRACTIONS = ("warmup", "gpu_memory", "min_learning_rate")
-_AT_LEAST = {"group_size": 2, "lora_rank": 0, "repairs": 0, "seed": 0, "keep_checkpoints": 1, "max_steps": 1}
+EMBEDDED = "embedded"  # the model that is the embedded reader
+_FRACTIONS = ("warmup", "gpu_memory", "min_learning_rate", "least_score")
+_AT_LEAST = {
+    "group_size": 2, "mini_batch_size": 1, "max_steps": 1, "lora_rank": 0, "repairs": 0, "seed": 0, "kl_coef": 0,
+    "f1_weight": 0, "em_weight": 0, "eval_every": 0, "save_every": 1, "keep_checkpoints": 1, "trace_every": 0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,13 +103,13 @@ class TrainConfig:
     def __post_init__(self) -> None:
         for name, least in _AT_LEAST.items():
             value = getattr(self, name)
-            if value is not None and value < least:
+            if value is not None and not least <= value < math.inf:  # which NaN is not either
                 raise ConfigError(f"{name} must be at least {least}, not {value}")
         for name in _FRACTIONS:
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
         for name in _POSITIVE:
-            if getattr(self, name) <= 0:
+            if not 0 < getattr(self, name) < math.inf:
                 raise ConfigError(f"{name} must be above 0, not {getattr(self, name)}")
         if (self.mini_batch_size or 1) > self.batch_size:
             raise ConfigError(f"mini_batch_size {self.mini_batch_size} is larger than batch_size {self.batch_size}")
@@ -136,17 +142,24 @@ def load_config(agent: str, algorithm: str = "grpo", *, file: Path | None = None
         raise ConfigError(f"there is no agent {agent!r}{nearest(agent, _choices('agent'))}")
     if algorithm not in _choices("algorithm"):
         raise ConfigError(f"there is no algorithm {algorithm!r}{nearest(algorithm, _choices('algorithm'))}")
-    name = packaged_name(agent, algorithm) + ("-embedded" if flags.get("model") == "embedded" else "")
+    own = read_yaml(file) if file else {}
+    flags = {key: value for key, value in flags.items() if value is not None}
+    name = packaged_name(agent, algorithm) + ("-embedded" if {**own, **flags}.get("model") == EMBEDDED else "")
     source = _packaged() / f"{name}.yaml"
     if not source.is_file():
         raise ConfigError(f"there is no packaged config {name}: choose another agent, algorithm or model")
-    layers = [read_yaml(source), read_yaml(file) if file else {}]
-    layers.append({key: value for key, value in flags.items() if value is not None})
     values: dict[str, Any] = {}
-    for layer in layers:
-        runtime = {**values.get("runtime", {}), **layer.get("runtime", {})}
+    for layer in (read_yaml(source), own, flags):
+        runtime = {**values.get("runtime", {}), **_runtime_of(layer)}
         values = {**values, **layer, "runtime": runtime}
     return make_config({**values, "agent": agent, "algorithm": algorithm})
+
+
+def _runtime_of(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    runtime = values.get("runtime") or {}
+    if not isinstance(runtime, Mapping):
+        raise ConfigError(f"runtime holds settings of pyrag, as in runtime: {{topk: 5}}, not {runtime!r}")
+    return runtime
 
 
 def make_config(values: Mapping[str, Any]) -> TrainConfig:
@@ -175,8 +188,10 @@ def with_settings(config: TrainConfig, pairs: list[str]) -> TrainConfig:
             value = yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise ConfigError(f"the value of --set {pair!r} is not YAML: quote it") from error
+        if key in ("agent", "algorithm") or (key, value) == ("model", EMBEDDED):
+            raise ConfigError(f"--set is too late for {key}, which the packaged settings go by: pass --{key} {value}")
         if key.startswith("runtime."):
-            values["runtime"] = {**values["runtime"], key.removeprefix("runtime."): value}
+            values["runtime"] = {**_runtime_of(values), key.removeprefix("runtime."): value}
         else:
             values[key] = value
     return make_config(values)
@@ -187,8 +202,13 @@ def as_values(config: TrainConfig) -> dict[str, Any]:
     return {**asdict(config), "loggers": list(config.loggers)}
 
 
+def as_yaml(config: TrainConfig) -> str:
+    text: str = _yaml().safe_dump(as_values(config), sort_keys=False, allow_unicode=True)
+    return text
+
+
 def save_config(config: TrainConfig, path: Path) -> None:
-    path.write_text(_yaml().safe_dump(as_values(config), sort_keys=False, allow_unicode=True), encoding="utf-8")
+    write_whole(path, as_yaml(config).encode())
 
 
 def saved_config(path: Path) -> TrainConfig:
@@ -200,7 +220,8 @@ def absolute(config: TrainConfig) -> TrainConfig:
     """With the paths that other processes will read made absolute; hub names stay as they are."""
 
     def fixed(path: str | None) -> str | None:
-        return str(Path(path).resolve()) if path and Path(path).exists() else path
+        named = Path(path).expanduser() if path else None
+        return str(named.resolve()) if named and named.exists() else path
 
     return replace(
         config,
@@ -209,7 +230,7 @@ def absolute(config: TrainConfig) -> TrainConfig:
         data=fixed(config.data) or "",
         eval_data=fixed(config.eval_data),
         prescored=fixed(config.prescored),
-        out=str(Path(config.out).resolve()) if config.out else "",
+        out=str(Path(config.out).expanduser().resolve()) if config.out else "",
     )
 
 
@@ -220,9 +241,9 @@ def read_yaml(path: Path | Traversable) -> dict[str, Any]:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"cannot read the training config {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(values, dict):
+    if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise ConfigError(f"{path} holds no settings: write `key: value` lines")
     return values
 

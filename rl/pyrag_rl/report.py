@@ -19,6 +19,7 @@ from typing import Any
 from pyrag.errors import DataError
 from pyrag.evaluation import svg
 from pyrag.evaluation.report_html import document, plots_html, table_html
+from pyrag.evaluation.runs import write_whole
 from pyrag.evaluation.tables import Table
 from pyrag_rl.config import TrainConfig, saved_config
 from pyrag_rl.folder import RunFolder, read_lines
@@ -116,9 +117,7 @@ def write_report(run: Path) -> Path:
     """Writes the page and returns its path. Raises `DataError`."""
     learning = read_learning(run)
     path = learning.folder.path / "report.html"
-    scratch = path.with_name(f".{path.name}")
-    scratch.write_text(page(learning), encoding="utf-8")
-    scratch.replace(path)
+    write_whole(path, page(learning).encode())
     return path
 
 

@@ -7,18 +7,16 @@ from importlib import import_module
 from pathlib import Path
 
 from pyrag.errors import ConfigError
-from pyrag_rl.config import TrainConfig
+from pyrag_rl.config import EMBEDDED, TrainConfig, as_yaml
 from pyrag_rl.launch import Console
-
-EMBEDDED = "embedded"
 
 
 def start(config: TrainConfig, *, console: Console = print, dry_run: bool = False) -> None:
     """Runs what the config asks for; `dry_run` shows it only. Raises `PyRAGError`."""
-    if config.model == EMBEDDED:
-        _train_embedded(config, console)
-    elif dry_run:
+    if dry_run:
         show(config, console)
+    elif config.model == EMBEDDED:
+        _train_embedded(config, console)
     elif config.algorithm == "sft":
         from pyrag_rl.sft import train_sft
 
@@ -30,11 +28,17 @@ def start(config: TrainConfig, *, console: Console = print, dry_run: bool = Fals
 
 
 def show(config: TrainConfig, console: Console = print) -> None:
-    """The config that verl composes (what it is told, where verl is not installed), and the command."""
+    """The config that verl composes (what it is told, where verl is not installed), and the command.
+
+    The embedded reader is trained without verl: its config is shown as it would be kept.
+    """
     from pyrag_rl import launch, preflight, sft
     from pyrag_rl.folder import RunFolder
 
     preflight.check_named(config)
+    if config.model == EMBEDDED:
+        console(as_yaml(config))
+        return
     trainer = sft if config.algorithm == "sft" else launch
     folder = RunFolder(Path(config.out))
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pyrag.errors import ConfigError
-from pyrag_rl.config import TrainConfig, load_config, make_config, save_config, saved_config, with_settings
+from pyrag_rl.config import TrainConfig, absolute, load_config, make_config, save_config, saved_config, with_settings
 
 TRAINED = [
     ("answer", "grpo"), ("plan", "grpo"), ("decompose", "grpo"), ("rewrite", "grpo"), ("plan", "mapgrpo"),
@@ -86,6 +86,14 @@ def test_layers_go_from_package_to_file_to_flags_to_set(tmp_path: Path) -> None:
         (["warmup=2"], "between 0 and 1"),
         (["epochs"], "takes key=value"),
         (["epochs=[1"], "is not YAML"),
+        (["runtime=", "runtime.topk=0"], "topk must be above 0"),
+        (["runtime=[1]", "runtime.topk=3"], "runtime holds settings of pyrag"),
+        (["learning_rate=.nan"], "learning_rate must be above 0"),
+        (["kl_coef=-0.1"], "kl_coef must be at least 0"),
+        (["save_every=0"], "save_every must be at least 1"),  # verl would never save
+        (["mini_batch_size=-1"], "mini_batch_size must be at least 1"),
+        (["agent=plan"], "pass --agent plan"),  # else it would have the answer agent's packaged settings
+        (["model=embedded"], "pass --model embedded"),
     ],
 )
 def test_what_is_wrong_is_said(pairs: list[str], said: str) -> None:
@@ -107,12 +115,32 @@ def test_an_unknown_agent_or_algorithm_is_named() -> None:
         load_config("decompose", "mapgrpo")
 
 
-@pytest.mark.parametrize("text", ["- a\n", "a: [\n", "\xff"])
+@pytest.mark.parametrize("text", ["- a\n", "a: [\n", "\xff", "1: 2\n", "[" * 5000, "runtime: [a]\n", "null\n"])
 def test_a_file_that_is_no_mapping_is_refused(text: str, tmp_path: Path) -> None:
     file = tmp_path / "bad.yaml"
     file.write_bytes(text.encode("latin-1"))
-    with pytest.raises(ConfigError, match=r"bad\.yaml"):
+    with pytest.raises(ConfigError, match=r"bad\.yaml|runtime holds settings"):
         load_config("answer", file=file)
+
+
+def test_an_empty_runtime_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("runtime:\n#  topk: 3\n")
+    assert load_config("plan", file=file) == load_config("plan")
+
+
+def test_a_file_may_name_the_embedded_reader(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("model: embedded\n")
+    assert load_config("answer", file=file) == load_config("answer", model="embedded")
+
+
+def test_a_path_of_one_s_home_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "model").mkdir()
+    config = absolute(load_config("answer", model="~/model", data="~/none.parquet", out="~/run"))
+    assert (config.model, config.data) == (str(tmp_path / "model"), "~/none.parquet")
+    assert config.out == str(tmp_path / "run")
 
 
 def test_a_saved_config_comes_back(tmp_path: Path) -> None:

@@ -57,6 +57,14 @@ def test_a_dry_run_prints_the_command_without_verl(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+def test_a_dry_run_trains_no_embedded_reader_either(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = pyrag("train", "--agent", "answer", "--model", "embedded", "--data", "d", "--out", str(out), "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "group_size: 64" in done.stdout
+    assert not out.exists()
+
+
 def test_a_dry_run_of_a_curriculum_shows_its_stages() -> None:
     command = ("train", "curriculum", str(ROOT / "rl/configs/curriculum.yaml"), "--out", "o", "--dry-run")
     assert pyrag(*command).stdout.splitlines()[0] == "answer: answer by grpo on data/answer.parquet → o/answer"
