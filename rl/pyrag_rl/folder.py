@@ -1,6 +1,7 @@
 """What a run leaves in its folder, and where. Everything that reads a run (resume, export, report) asks here.
 
 config.yaml            the config as it ran
+lock                   held by the process that trains
 overrides.txt          what verl was told, one a line
 log.txt                all that verl and Ray printed
 metrics/N.jsonl        verl's metrics, one file a session: {"step": …, "data": {name: number}}
@@ -17,7 +18,9 @@ evaluation.json        what it was before and after on held-out rows
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,16 +114,30 @@ class RunFolder:
         """verl's metrics by step; a step that a resumed session ran again counts as that session had it."""
         found: dict[int, dict[str, float]] = {}
         for path in sorted(self.metrics.glob("*.jsonl"), key=lambda one: int(one.stem)):
-            for line in read_lines(path)[0]:
-                found[int(line["step"])] = {**found.get(int(line["step"]), {}), **line["data"]}
+            for step, data in metrics_of(read_lines(path)[0]):
+                found[step] = {**found.get(step, {}), **data}
         return dict(sorted(found.items()))
 
 
 def read_lines(path: Path, start: int = 0) -> tuple[list[dict[str, Any]], int]:
     """The whole lines of a JSON Lines file from a byte on, and where to go on; the file may still be written to."""
-    import msgspec
-
     with path.open("rb") as file:
         file.seek(start)
         whole, newline, _ = file.read().rpartition(b"\n")
-    return [msgspec.json.decode(line) for line in whole.splitlines()], start + len(whole) + len(newline)
+    return list(decoded(whole.splitlines())), start + len(whole) + len(newline)
+
+
+def metrics_of(lines: Iterable[Mapping[str, Any]]) -> Iterator[tuple[int, dict[str, float]]]:
+    """Step and metrics of verl's lines, without what is no finite number, as a gradient that ran off is not."""
+    for line in lines:
+        yield int(line["step"]), {key: value for key, value in line["data"].items() if value is not None}
+
+
+def decoded(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """The objects in JSON lines. One that a full disk tore is left out: a run of days is not to end by it."""
+    import msgspec
+
+    decoder = msgspec.json.Decoder(dict[str, Any])
+    for line in lines:
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+            yield decoder.decode(line)

@@ -142,7 +142,7 @@ class Frozen:
             async with asyncio.timeout(limit):
                 score = await work
         except TimeoutError:
-            score = Score(error="timeout", detail=f"no score within {limit:g} s")
+            score = Score(error="timeout", detail=f"no score in time (deadline: {self.settings.deadline} s)")
         except BadOutputError as error:
             score = Score(error="bad_form", detail=str(error))
         except (ServiceError, SandboxError) as error:
@@ -155,10 +155,11 @@ class Frozen:
     def told(self, score: Score, row: TrainRow, weights: int | None) -> dict[str, float]:
         """What verl is told of a score, which is kept as well. `weights` counts the steps that made them.
 
-        With `shuffle_rewards` the reward is one that some completion got, whichever; the parts stay what they are.
+        With `shuffle_rewards` the reward is one that some completion got, whichever; the parts stay what they are, and
+        so does what is measured on held-out rows.
         """
         self.keep(score, row, weights)
-        if not self.config.shuffle_rewards:
+        if not self.config.shuffle_rewards or row.split != "train":
             return score.numbers()
         self._pool.append(score.score)
         return {**score.numbers(), "score": self._random.choice(self._pool)}
@@ -167,12 +168,8 @@ class Frozen:
         """Leaves the score in the run folder, and now and then its trace."""
         if self._folder is None:
             return
-        import msgspec
-
         self._count += 1
-        named = {"step": weights, "id": row.id, "split": row.split, "reason": score.error, "detail": score.detail}
-        line = {**named, **score.numbers()}
-        _append(self._folder.scores, msgspec.json.encode(line))
+        note(self._folder.path, score, id_=row.id, split=row.split, weights=weights)
         if score.trace is not None and self.config.trace_every and self._count % self.config.trace_every == 0:
             _append(self._folder.traces, to_json(score.trace))
 
@@ -180,7 +177,18 @@ class Frozen:
         await self.engines.aclose()
 
 
+def note(run: Path | str, score: Score, *, id_: str, split: str, weights: int | None) -> None:
+    """One line about a score in the run folder: `pyrag_rl.watch` ends a run by them, `pyrag_rl.report` shows them."""
+    import msgspec
+
+    named = {"step": weights, "id": id_, "split": split, "reason": score.error, "detail": score.detail}
+    _append(RunFolder(Path(run)).scores, msgspec.json.encode({**named, **score.numbers()}))
+
+
 def _append(folder: Path, line: bytes) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"{os.getpid()}.jsonl").open("ab") as file:
-        file.write(line + b"\n")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / f"{os.getpid()}.jsonl").open("ab") as file:
+            file.write(line + b"\n")
+    except OSError:  # a full disk, say: the score is right all the same
+        logger.exception("a score could not be kept")

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pyrag.errors import ConfigError, PyRAGError
+from pyrag.evaluation.runs import locked
 from pyrag_rl import preflight
 from pyrag_rl.config import TrainConfig, absolute, as_values, save_config, saved_config
 from pyrag_rl.folder import RunFolder
@@ -66,7 +67,8 @@ def train(config: TrainConfig, *, console: Console = print) -> RunFolder:
     console(f"training the {config.agent} agent: {steps} steps{went_on}; all that verl prints is in {folder.log}")
     temp = tempfile.mkdtemp(prefix="pyrag-ray-")
     try:
-        run_verl(command_of(config, folder, temp), config, folder, Watch(folder, config, steps, console))
+        with locked(folder.path):
+            run_verl(command_of(config, folder, temp), config, folder, Watch(folder, config, steps, console))
     finally:
         _end_leftovers(temp)
         shutil.rmtree(temp, ignore_errors=True)
@@ -178,12 +180,14 @@ def run_verl(command: list[str], config: TrainConfig, folder: RunFolder, watch: 
                     raise TrainingFailedError(fault)
         finally:
             _end(process)
-    watch.look()
+    fault = watch.look()
     if process.returncode:
         raise TrainingFailedError(
             f"verl ended with code {process.returncode} ({last_error(folder.log, began)}): read {folder.log}; "
             "the same command goes on from the last checkpoint"
         )
+    if fault:
+        raise TrainingFailedError(fault)
 
 
 def last_error(log: Path, start: int = 0) -> str:

@@ -22,7 +22,7 @@ from pyrag.evaluation.report_html import document, plots_html, table_html
 from pyrag.evaluation.runs import write_whole
 from pyrag.evaluation.tables import Table
 from pyrag_rl.config import TrainConfig, saved_config
-from pyrag_rl.folder import RunFolder, read_lines
+from pyrag_rl.folder import RunFolder, decoded, read_lines
 from pyrag_rl.score import KEYS
 
 PARTS = tuple(key for key in KEYS if key not in ("score", "calls", "seconds", "error", "infra"))
@@ -103,14 +103,9 @@ def read_learning(run: Path) -> Learning:
 
 
 def _scores(folder: RunFolder) -> Iterator[dict[str, Any]]:
-    import msgspec
-
-    decoder = msgspec.json.Decoder(dict[str, Any])
     for path in sorted(folder.scores.glob("*.jsonl")):
         with path.open("rb") as file:
-            for line in file:
-                if line.endswith(b"\n"):  # else it is being written
-                    yield decoder.decode(line)
+            yield from decoded(line for line in file if line.endswith(b"\n"))  # else it is being written
 
 
 def write_report(run: Path) -> Path:

@@ -53,10 +53,13 @@ async def compute_score(
     **_: Any,
 ) -> dict[str, float]:
     """The numbers of a completion; `score` is the reward. Never raises: verl drops the group of a reward that does."""
-    from pyrag_rl.frozen import frozen_of
+    from pyrag_rl.frozen import frozen_of, note
 
+    given = extra_info or {}
     try:
-        return await frozen_of(run).numbers(extra_info or {}, solution_str)
-    except Exception:
+        return await frozen_of(run).numbers(given, solution_str)
+    except Exception as error:
         logger.exception("a completion could not be scored")
-        return Score(error="crash").numbers()
+        score = Score(error="crash", detail=f"{type(error).__name__}: {error}")
+        note(run, score, id_=str(given.get("id")), split=str(given.get("split")), weights=given.get("global_steps"))
+        return score.numbers()

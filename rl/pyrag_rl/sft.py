@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrag.errors import DataError
+from pyrag.evaluation.runs import locked
 from pyrag_rl import preflight
 from pyrag_rl.config import TrainConfig, absolute
 from pyrag_rl.folder import RunFolder
@@ -31,7 +32,8 @@ def train_sft(config: TrainConfig, *, console: Console = print) -> RunFolder:
         console(f"{config.out} is trained already: {folder.latest_step} of {steps} steps")
         return folder
     console(f"fine-tuning the {config.agent} agent: {steps} steps; all that verl prints is in {folder.log}")
-    run_verl(command_of(config, folder), config, folder, Watch(folder, config, steps, console))
+    with locked(folder.path):
+        run_verl(command_of(config, folder), config, folder, Watch(folder, config, steps, console))
     console(f"trained: export it with pyrag train export {config.out}")
     return folder
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrag_rl.config import TrainConfig
-from pyrag_rl.folder import RunFolder, read_lines
+from pyrag_rl.folder import RunFolder, metrics_of, read_lines
 from pyrag_rl.score import OUTSIDE
 
 _MOST_OUTSIDE = 0.5  # share of a step's rewards that may fail for reasons outside the completions
@@ -50,14 +50,15 @@ class Watch:
             if score["detail"]:
                 self._details[score["reason"]] = score["detail"]
         fault = self._fault()
-        for line in self._metrics.new():
-            self._console(self._told(int(line["step"]), line["data"]))
+        for step, data in metrics_of(self._metrics.new()):
+            self._console(self._told(step, data))
             self._recent.clear()
         return fault
 
     def _fault(self) -> str:
         outside = sum(self._recent[reason] for reason in OUTSIDE)
-        wanted = self._config.batch_size * self._config.group_size
+        # An evaluation scores more at once than a step does.
+        wanted = max(self._config.batch_size * self._config.group_size, self._recent.total())
         if outside <= _MOST_OUTSIDE * wanted:
             return ""
         reason = max(OUTSIDE, key=lambda one: self._recent[one])

@@ -12,7 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from pyrag.errors import ConfigError, DataError
+from pyrag.errors import ConfigError, DataError, UsageError
+from pyrag.evaluation.runs import locked
 from pyrag.llm.protocol import Message
 from pyrag_rl import launch, preflight
 from pyrag_rl.config import TrainConfig, load_config, save_config
@@ -179,6 +180,29 @@ def test_a_run_ends_when_most_rewards_fail_for_reasons_outside(tmp_path: Path) -
     assert "3 of 4 rewards could not be computed (service: http://x refused)" in watch.look()
 
 
+def test_a_few_failures_in_a_large_evaluation_end_nothing(tmp_path: Path) -> None:
+    folder, watch, _ = watched(tmp_path)
+    (folder.scores / "1.jsonl").write_bytes(line("service") * 3 + line("") * 60)
+    assert watch.look() == ""
+
+
+def test_numbers_that_ran_off_are_left_out(tmp_path: Path) -> None:
+    folder, watch, said = watched(tmp_path)
+    written = b'{"step": 1, "data": {"critic/score/mean": 0.5, "actor/kl_loss": null}}\n'  # so verl writes a NaN
+    (folder.metrics / "1.jsonl").write_bytes(written)
+    assert watch.look() == ""
+    assert said == ["step 1/9  reward 0.500"]
+    assert folder.read_metrics() == {1: {"critic/score/mean": 0.5}}
+
+
+def test_a_line_that_a_full_disk_tore_ends_nothing(tmp_path: Path) -> None:
+    folder, watch, said = watched(tmp_path)
+    (folder.scores / "1.jsonl").write_bytes(b'{"step": 1, "rea' + line("timeout") + line("timeout") + b"\xff\n7\n")
+    (folder.metrics / "1.jsonl").write_bytes(b'{"step": 3, "data": {}}\n')
+    assert watch.look() == ""
+    assert said == ["step 3/9  (timeout 1)"]
+
+
 def test_the_last_error_of_a_log_is_shown(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
     log.write_text("old\nValueError: from before\n")
@@ -258,6 +282,21 @@ def test_a_trainer_whose_rewards_fail_is_ended(tmp_path: Path) -> None:
     folder, watch, _, command = session(tmp_path, f"{code}; time.sleep(600)")
     with pytest.raises(launch.TrainingFailedError, match="4 of 4 rewards could not be computed"):
         launch.run_verl(command, config(tmp_path), folder, watch)
+
+
+def test_failed_rewards_of_the_last_moment_are_told_too(tmp_path: Path) -> None:
+    code = f"import pathlib; pathlib.Path(r'{tmp_path}/run/scores/1.jsonl').write_bytes({line('service') * 4!r})"
+    folder, watch, _, command = session(tmp_path, code)
+    with pytest.raises(launch.TrainingFailedError, match="4 of 4 rewards could not be computed"):
+        launch.run_verl(command, config(tmp_path), folder, watch)
+
+
+def test_two_trainers_do_not_share_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = config(tmp_path)
+    folder = launch.prepare(made)
+    monkeypatch.setattr(preflight, "check", preflight.check_data)
+    with locked(folder.path), pytest.raises(UsageError, match=f"is in use by process {os.getpid()}"):
+        launch.train(made, console=lambda _: None)
 
 
 def test_an_interrupt_ends_the_trainer(tmp_path: Path) -> None:

@@ -235,6 +235,16 @@ async def test_a_score_is_bounded_by_the_deadline() -> None:
     assert score.error == "timeout"
 
 
+async def test_a_timeout_without_a_deadline_is_one_too() -> None:
+    async def work() -> Score:
+        raise TimeoutError
+
+    frozen = Frozen(config("answer", runtime={**RUNTIME, "deadline": None}))
+    score = await frozen.guarded(work())
+    await frozen.aclose()
+    assert score.error == "timeout"
+
+
 class _Counting:
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -326,6 +336,24 @@ async def test_verl_s_entry_never_raises(extra: dict[str, object] | None, tmp_pa
     assert tuple(numbers) == KEYS
 
 
+async def test_agents_that_cannot_be_opened_are_no_zero_in_silence(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, "plan", runtime={"index": str(tmp_path / "none")})
+    extra = {**as_columns(row("plan"))["extra_info"], "global_steps": 3}
+    await compute_score("toy", TWO_STEPS, "x", extra, run=str(run))
+    (line,) = next(iter(read_lines(path)[0] for path in (run / "scores").glob("*.jsonl")))
+    assert (line["reason"], line["step"], line["id"], line["split"]) == ("crash", 3, "q", "train")
+    assert "none" in line["detail"]
+
+
+async def test_a_score_that_cannot_be_kept_is_told_all_the_same(tmp_path: Path) -> None:
+    run = run_folder(tmp_path)
+    (run / "scores").write_text("a file where the folder is to be")
+    numbers = await compute_score(
+        "toy", "<answer>Uppsala</answer>", "", as_columns(row("answer"))["extra_info"], run=str(run)
+    )
+    assert numbers["score"] == 1.0
+
+
 async def test_traces_of_a_sample_are_kept(tmp_path: Path) -> None:
     run = run_folder(tmp_path, "plan", trace_every=1)
     numbers = await compute_score("toy", TWO_STEPS, "", as_columns(row("plan"))["extra_info"], run=str(run))
@@ -338,7 +366,9 @@ async def test_shuffled_rewards_are_those_of_others() -> None:
     frozen = Frozen(config("answer", shuffle_rewards=True))
     extra = as_columns(row("answer"))["extra_info"]
     told = [await frozen.numbers(extra, f"<answer>{'Uppsala' if i % 2 else 'Paris'} </answer>") for i in range(200)]
+    held = await frozen.numbers({**extra, "split": "eval"}, "<answer>Paris</answer>")
     await frozen.aclose()
+    assert held["score"] == 0.0  # what is measured is not shuffled
     right = [one["score"] for one in told if one["em"]]
     wrong = [one["score"] for one in told if not one["em"]]
     assert 0.3 < sum(right) / len(right) < 0.7
