@@ -20,14 +20,15 @@ _MAX_TEXT = 50_000  # a longer reply is a runaway; its end decides
 _MAX_STARTS = 100
 
 _FAMILY = r"(?:\w+[:_])?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection|scratchpad|analysis)"
+# Both begin with the characters that a mark can begin with, so that a search passes over all others at once.
 _MARK = re.compile(
-    rf"(?P<open><{_FAMILY}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|channel\|>analysis<\|message\|>)"
-    rf"|(?P<close></{_FAMILY}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>)|(?P<end><\|end\|>)",
+    r"[<\[◁](?:(?P<open>(?<=\[)THINK\]|(?<=◁)think▷"
+    rf"|(?<=<)(?:{_FAMILY}>|\|begin_of_thought\|>|\|channel\|>analysis<\|message\|>))"
+    rf"|(?P<close>(?<=\[)/THINK\]|(?<=◁)/think▷|(?<=<)(?:/{_FAMILY}>|\|end_of_thought\|>))"
+    r"|(?P<end>(?<=<)\|end\|>))",
     re.IGNORECASE,
 )
-_CONTROL = re.compile(
-    r"(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>|<\|(?:im_end|eot_id|return|endoftext)\|>"
-)
+_CONTROL = re.compile(r"<\|(?:(?:start\|>assistant<\|)?channel\|>final<\|message|im_end|eot_id|return|endoftext)\|>")
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _LIST_START = r"\[\s*[\"'{]"
 _KEYS = ("sub_query", "sub-query", "subquery", "sub_question", "question", "query", "text")
@@ -61,8 +62,8 @@ def split_thinking(text: str, payload: str) -> tuple[str, str]:
 
 
 def _resumed(thinking: str, rest: str, payload: str) -> tuple[str, str]:
-    starts = [found.start() for found in re.finditer(payload, thinking)]
-    if rest.strip() or not starts:
+    starts = [] if rest.strip() else [found.start() for found in re.finditer(payload, thinking)]
+    if not starts:
         return thinking.strip(), rest.strip()
     return thinking[: starts[-1]].strip(), thinking[starts[-1] :].strip()
 

@@ -51,13 +51,13 @@ def parse_draft(text: str) -> str:
 
 def _source_in(text: str, payload: str) -> str:
     rest = split_thinking(text.replace("\r\n", "\n"), payload)[1]
-    source = _fenced(rest) if _FENCE.search(rest) else _bare(rest)
+    blocks = [(found[2].lower(), found[3]) for found in _FENCE.finditer(rest)]
+    source = _best(blocks) if blocks else _bare(rest)
     return textwrap.dedent(source).strip("\n").rstrip()
 
 
-def _fenced(text: str) -> str:
+def _best(blocks: list[tuple[str, str]]) -> str:
     """The best of several blocks: one that sets the result, else one that uses primitives; the last of equals."""
-    blocks = [(found[2].lower(), found[3]) for found in _FENCE.finditer(text)]
     return max(enumerate(blocks), key=lambda block: (*_rank(*block[1]), block[0]))[1][1]
 
 

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 from pyrag.trace import Passage
 
-_HEADING = re.compile(r"^([^\S\n]*+)\[(Doc(?:ument)?\s*\d+)\]", re.IGNORECASE | re.MULTILINE)
+_HEADING = re.compile(r"(\n[^\S\n]*+)\[(Doc(?:ument)?\s*\d+)\]", re.IGNORECASE)
 
 
 def fenced_passages(passages: Sequence[Passage]) -> tuple[str, str]:
     """A fence that none of the passages holds, and the passages as `[Doc 1]`, `[Doc 2]`, …"""
-    documents = "\n\n".join(f"[Doc {number}]\n{_written(passage)}" for number, passage in enumerate(passages, start=1))
+    documents = "\n\n".join(f"[Doc {number}]{_written(passage)}" for number, passage in enumerate(passages, start=1))
     folded = documents.casefold()
     names = itertools.chain(["documents"], (f"documents-{i}" for i in itertools.count(2)))
     fence = next(name for name in names if f"{name}>" not in folded)
@@ -35,6 +35,7 @@ def given(facts: str, question: str) -> str:
 
 
 def _written(passage: Passage) -> str:
+    """A passage from the end of the line above it on, since a heading begins behind one."""
     title, text = passage.title.strip(), passage.text.strip()
     whole = text if not title or text.startswith(title) else f"{title}\n{text}"
-    return _HEADING.sub(r"\1(\2)", whole)
+    return _HEADING.sub(lambda found: f"{found[1]}({found[2]})", f"\n{whole}")
