@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -75,7 +75,7 @@ def data(
         given=Given(tuple(corpus or ()), Path(index) if index else None, retriever, index_dir),
         settings=load_settings(flags, config=config),
     )  # fmt: skip
-    with _progress() as tell:
+    with _progress(lambda built: f"{built.questions} questions · {built.by_source.total()} rows") as tell:
         built = build(request, tell)
     _print(request, built, as_json=json)
 
@@ -90,8 +90,8 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 @contextmanager
-def _progress() -> Iterator[Any]:
-    """A line on stderr, on a terminal only."""
+def _progress(line: Callable[[Any], str]) -> Iterator[Callable[[Any], None]]:
+    """A line on stderr about what is told, on a terminal only."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -99,7 +99,7 @@ def _progress() -> Iterator[Any]:
         yield lambda _: None
         return
     with console.status("") as status:
-        yield lambda built: status.update(f"{built.questions} questions · {built.by_source.total()} rows")
+        yield lambda told: status.update(line(told))
 
 
 def _print(request: Request, built: Built, *, as_json: bool) -> None:
@@ -154,8 +154,7 @@ def prescore(
     from pyrag.retrieval.embedding import open_embedder
     from pyrag_rl.config import make_config
     from pyrag_rl.frozen import Frozen
-    from pyrag_rl.mapgrpo.candidates import Counts, Drawn, prescore, recorded
-    from pyrag_rl.rows import read_rows
+    from pyrag_rl.mapgrpo.candidates import Counts, Drawn, plan_rows, prescore, recorded
 
     if (author is None) == (completions is None):
         raise UsageError("name where plans come from: --author MODEL or --completions FILE")
@@ -164,21 +163,22 @@ def prescore(
         "concurrency": concurrency,
     }  # fmt: skip
     settings = load_settings(flags, config=config)
-    made = read_rows(rows)
+    made = plan_rows(rows)
 
-    async def work() -> Counts:
+    async def work(tell: Callable[[Counts], None]) -> Counts:
         writer = Drawn(open_chat_model(author), count, temperature) if author else recorded(completions or Path())
         chosen = make_config({"agent": "plan", "algorithm": "mapgrpo", "runtime": public(settings)})
         frozen, vectors = Frozen(chosen), open_embedder(embedder)
         try:
-            return await prescore(made, out, writer, frozen, vectors, near=near)
+            return await prescore(made, out, writer, frozen, vectors, near=near, tell=tell)
         finally:
             await frozen.aclose()
             await vectors.aclose()
             if isinstance(writer, Drawn):
                 await writer.model.aclose()
 
-    counts = asyncio.run(work())
+    with _progress(lambda counts: f"{counts.questions} questions · {counts.kept} candidates") as tell:
+        counts = asyncio.run(work(tell))
     if json:
         print_json(counts)
         return

@@ -5,15 +5,26 @@ Left out: what verl itself refuses when it composes its config (`pyrag_rl.launch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
+from pyrag.config import Settings, make_settings
+from pyrag.engines import open_engines
 from pyrag.errors import ConfigError, DataError
-from pyrag_rl.config import TrainConfig
+from pyrag.evaluation.metrics import normalise
+from pyrag_rl.config import TrainConfig, packaged_name
+from pyrag_rl.mapgrpo.rewards import AnalysisWeights, PlanWeights, RewriteWeights, weights_of
 from pyrag_rl.rows import TrainRow, read_rows
 
 INSTALL = "pip install 'pyrag[rl]'"
+_WEIGHTS: Mapping[str, Callable[[Mapping[str, float]], object]] = {
+    "mapgrpo-plan": partial(weights_of, PlanWeights),
+    "mapgrpo-answer": partial(weights_of, AnalysisWeights),
+    "rewrite": partial(weights_of, RewriteWeights),
+}
 _GPU_INSTALL = "pip install 'verl[vllm]==0.9.1'"
 
 
@@ -36,6 +47,22 @@ def check_setup(config: TrainConfig) -> None:
             f"({config.micro_batch_size}): set micro_batch_size to one of its divisors"
         )
     check_model(config)
+    if config.algorithm != "sft":
+        check_rewards(config)
+
+
+def check_rewards(config: TrainConfig) -> None:
+    """That the weights of a reward are its own, and that the frozen agents can be opened: neither is contacted."""
+    check = _WEIGHTS.get(packaged_name(config.agent, config.algorithm))
+    if check:
+        check(config.role_weights)
+    elif config.role_weights:
+        raise ConfigError(f"role_weights are of OPERA's rewards: leave them out for {config.agent} by grpo")
+    asyncio.run(_open_once(make_settings(config.runtime)))
+
+
+async def _open_once(settings: Settings) -> None:
+    await open_engines(settings).aclose()
 
 
 def check_named(config: TrainConfig) -> None:
@@ -95,21 +122,28 @@ def check_data(config: TrainConfig) -> int:
     """Rows of the right agent, with gold, enough for a batch, none of them in both sets."""
     if config.algorithm == "sft":
         return 0
-    rows = _checked_rows(config.data, config)
+    rows = check_sets(config)
     if len(rows) < config.batch_size:
         raise DataError(
             f"{config.data} has {len(rows)} rows, fewer than a batch of {config.batch_size}: "
             "add rows, or set batch_size lower"
         )
+    steps = len(rows) // config.batch_size * config.epochs
+    return min(steps, config.max_steps or steps)
+
+
+def check_sets(config: TrainConfig) -> Sequence[TrainRow]:
+    """The rows to train on, of the right agent, with gold, none of them in the evaluation's set."""
+    rows = _checked_rows(config.data, config)
     if config.eval_data:
-        shared = {_folded(row) for row in rows} & {_folded(row) for row in _checked_rows(config.eval_data, config)}
+        held = _checked_rows(config.eval_data, config)
+        shared = {normalise(row.question) for row in rows} & {normalise(row.question) for row in held}
         if shared:
             raise DataError(
                 f"{len(shared)} questions are in both {config.data} and {config.eval_data}, "
                 f"such as {min(shared)!r}: train and evaluate on different ones"
             )
-    steps = len(rows) // config.batch_size * config.epochs
-    return min(steps, config.max_steps or steps)
+    return rows
 
 
 def _checked_rows(path: str, config: TrainConfig) -> Sequence[TrainRow]:
@@ -119,8 +153,15 @@ def _checked_rows(path: str, config: TrainConfig) -> Sequence[TrainRow]:
             raise DataError(f"{path} row {number} has no gold answer, so nothing can be rewarded: leave it out")
         if row.agent != config.agent:
             raise DataError(f"{path} row {number} is for the agent {row.agent}, not {config.agent}: pass its own set")
+        if config.algorithm == "mapgrpo" and (task := _task_instead(row)):
+            raise DataError(f"{path} row {number} is none for mapgrpo: build the set with pyrag train data {task}")
     return rows
 
 
-def _folded(row: TrainRow) -> str:
-    return " ".join(row.question.casefold().split())
+def _task_instead(row: TrainRow) -> str:
+    """The task whose rows OPERA's agent of that name learns from, where this is none of them."""
+    if row.agent == "plan":
+        return "goals" if row.sub_queries else ""
+    if row.agent == "answer":
+        return "analysis" if row.sufficient is None or row.documents is None else ""
+    return "" if row.supporting else "rewrite"

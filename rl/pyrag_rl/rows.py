@@ -14,7 +14,8 @@ Left out: where rows come from (`pyrag_rl.data`).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -178,8 +179,11 @@ def read_rows(path: Path) -> list[TrainRow]:
     import msgspec
 
     found = []
-    for number, columns in enumerate(_read(path, COLUMNS), start=1):
-        row = {**columns["extra_info"], "messages": columns["prompt"]}
+    with _parquet(path, COLUMNS) as file:
+        table = file.read().to_pylist()
+    for number, columns in enumerate(table, start=1):
+        extra = columns["extra_info"]
+        row = {**extra, "messages": columns["prompt"]} if isinstance(extra, dict) else extra
         try:
             found.append(msgspec.convert(row, TrainRow))
         except msgspec.ValidationError as error:
@@ -187,6 +191,12 @@ def read_rows(path: Path) -> list[TrainRow]:
                 f"{path} row {number} has a wrong form ({error}): build it with pyrag train data"
             ) from error
     return found
+
+
+def count_conversations(path: Path) -> int:
+    """How many rows a supervised set has. Raises `DataError`."""
+    with _parquet(path, ("messages",)) as file:
+        return int(file.metadata.num_rows)
 
 
 def rows_schema() -> Any:
@@ -215,18 +225,22 @@ def _message() -> Any:
     return pa.struct([("role", pa.string()), ("content", pa.string())])
 
 
-def _read(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
+@contextmanager
+def _parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
+    """The file, opened, with these columns. Raises `DataError`."""
     pa = _pyarrow()
     import pyarrow.parquet as pq
 
+    sft = " with --sft" if "messages" in columns else ""
     try:
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise DataError(f"cannot read the training set {path} ({error}): build it with pyrag train data") from error
-    if missing := [name for name in columns if name not in table.column_names]:
-        raise DataError(f"{path} has no column {missing[0]!r}: build it with pyrag train data")
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
+        with pq.ParquetFile(path) as file:
+            if missing := [name for name in columns if name not in file.schema_arrow.names]:
+                raise DataError(f"{path} has no column {missing[0]!r}: build it with pyrag train data{sft}")
+            yield file
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(
+            f"cannot read the training set {path} ({error}): build it with pyrag train data{sft}"
+        ) from error
 
 
 def _plain(value: Any) -> Any:

@@ -17,6 +17,7 @@ from pyrag_rl.config import TrainConfig, absolute
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.launch import Console, composed_by, hydra_rows, prepare, run_verl
 from pyrag_rl.overrides import rendered
+from pyrag_rl.rows import count_conversations
 from pyrag_rl.watch import Watch
 
 _FILE = "sft_trainer_engine"  # of verl's configs
@@ -27,6 +28,8 @@ def train_sft(config: TrainConfig, *, console: Console = print) -> RunFolder:
     config = absolute(config)
     preflight.check(config)
     steps = _steps(config)
+    if config.eval_data:
+        count_conversations(Path(config.eval_data))
     folder = prepare(config)
     if folder.latest_step >= steps:
         console(f"{config.out} is trained already: {folder.latest_step} of {steps} steps")
@@ -65,6 +68,7 @@ def sft_overrides(config: TrainConfig, folder: RunFolder) -> list[str]:
         "optim.lr": config.learning_rate,
         "optim.lr_scheduler_type": config.schedule,
         "optim.lr_warmup_steps_ratio": config.warmup,
+        "optim.min_lr_ratio": config.min_learning_rate,
         "trainer.project_name": "pyrag",
         "trainer.experiment_name": folder.path.name,
         "trainer.logger": ["console", "file", *config.loggers],
@@ -95,12 +99,7 @@ def sft_overrides(config: TrainConfig, folder: RunFolder) -> list[str]:
 
 
 def _steps(config: TrainConfig) -> int:
-    import pyarrow.parquet as pq
-
-    table = pq.ParquetFile(config.data)
-    if "messages" not in table.schema_arrow.names:
-        raise DataError(f"{config.data} has no column 'messages': sft wants a set of pyrag train data … --sft")
-    steps = int(table.metadata.num_rows) // config.batch_size * config.epochs
+    steps = count_conversations(Path(config.data)) // config.batch_size * config.epochs
     if not steps:
         raise DataError(f"{config.data} has fewer rows than a batch of {config.batch_size}: set batch_size lower")
     return min(steps, config.max_steps or steps)

@@ -296,11 +296,16 @@ class TestSets:
         ({"tasks": ["synthesis"], "data": Path(), "sets": ["x"]}, "come from runs only"),
         ({"tasks": ["plan"], "data": Path(), "sets": ["x"], "sft": True}, "replies to learn come from runs"),
         ({"tasks": ["plan"], "runs": [Path()], "eval_share": 0.1}, "belong together"),
+        ({"tasks": ["plan"], "runs": [Path()], "out": Path("/")}, "/ is a folder"),
+        (
+            {"tasks": ["plan"], "runs": [Path()], "eval_out": Path("x/../t.parquet"), "eval_share": 0.1},
+            "name two files",
+        ),
     ],
 )
-def test_requests_without_sense(fields: Mapping[str, Any], said: str, tmp_path: Path) -> None:
+def test_requests_without_sense(fields: Mapping[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        build(Request(out=tmp_path / "x.parquet", **fields))
+        build(Request(**{"out": Path("t.parquet"), **fields}))
 
 
 def test_the_command_says_what_it_wrote(data: Path, tmp_path: Path) -> None:

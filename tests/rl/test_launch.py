@@ -9,7 +9,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pyrag.errors import ConfigError, DataError, UsageError
@@ -19,6 +22,7 @@ from pyrag_rl import launch, preflight
 from pyrag_rl.config import TrainConfig, load_config, save_config
 from pyrag_rl.folder import RunFolder, read_lines
 from pyrag_rl.rows import TrainRow, write_rows
+from pyrag_rl.sft import train_sft
 from pyrag_rl.watch import Watch
 
 
@@ -104,6 +108,57 @@ def test_what_is_no_training_set_is_refused(content: bytes, tmp_path: Path) -> N
     (tmp_path / "x.parquet").write_bytes(content)
     with pytest.raises(DataError, match="cannot read the training set"):
         preflight.check_data(config(tmp_path, data=str(tmp_path / "x.parquet")))
+
+
+@pytest.mark.parametrize(
+    "columns", [{"extra_info": [None]}, {"extra_info": ["x"]}, {"prompt": [None]}, {"prompt": [[1]]}]
+)
+def test_columns_of_another_kind_are_refused(columns: dict[str, list[Any]], tmp_path: Path) -> None:
+    whole = {"prompt": [[]], "data_source": ["s"], "reward_model": [None], "extra_info": [{"index": 0}]}
+    pq.write_table(pa.table({**whole, **columns}), tmp_path / "x.parquet")
+    with pytest.raises(DataError, match="row 1 has a wrong form"):
+        preflight.check_data(config(tmp_path, data=str(tmp_path / "x.parquet")))
+
+
+@pytest.mark.parametrize(
+    ("agent", "changes", "task"),
+    [
+        ("plan", {"sub_queries": ("a?",)}, "goals"),
+        ("answer", {}, "analysis"),
+        ("rewrite", {}, "rewrite"),
+    ],
+)
+def test_rows_that_opera_s_rewards_cannot_score_are_refused(
+    agent: str, changes: dict[str, Any], task: str, tmp_path: Path
+) -> None:
+    write_rows(tmp_path / "x.parquet", [replace(one, **changes) for one in rows(64, agent)])
+    made = load_config(agent, "mapgrpo", data=str(tmp_path / "x.parquet"))
+    with pytest.raises(DataError, match=f"row 1 is none for mapgrpo: .* pyrag train data {task}"):
+        preflight.check_data(made)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"runtime": {"index": "/nowhere"}}, "there is no index at /nowhere"),
+        ({"runtime": {"llm": "opnai:x"}}, "did you mean 'openai'"),
+        ({"role_weights": {"em": 1.0}}, "leave them out for answer"),
+        ({"algorithm": "mapgrpo", "role_weights": {"em": 0.5}}, "sum up to 1"),
+    ],
+)
+def test_what_every_reward_would_fail_by_is_refused(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=said):
+        preflight.check_rewards(config(tmp_path, **changes))
+    preflight.check_rewards(config(tmp_path))
+
+
+def test_what_is_no_supervised_set_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight, "check_setup", lambda config: None)
+    made = config(tmp_path, algorithm="sft")
+    for changes, said in (({"data": "nowhere"}, "cannot read"), ({}, "no column 'messages': .* with --sft")):
+        with pytest.raises(DataError, match=said):
+            train_sft(replace(made, **changes), console=lambda _: None)  # type: ignore[arg-type]
+    assert not Path(made.out).exists()
 
 
 def test_a_run_goes_on_with_the_same_settings_only(tmp_path: Path) -> None:

@@ -23,7 +23,16 @@ from pyrag.retrieval.embedding import open_embedder
 from pyrag_rl.config import make_config
 from pyrag_rl.data.examples import ask_goals
 from pyrag_rl.frozen import Frozen
-from pyrag_rl.mapgrpo.candidates import Counts, Drawn, PrescoreWeights, efficiency, prescore, prescored
+from pyrag_rl.mapgrpo.candidates import (
+    Counts,
+    Drawn,
+    PrescoreWeights,
+    efficiency,
+    plan_rows,
+    prescore,
+    prescored,
+    recorded,
+)
 from pyrag_rl.mapgrpo.plans import read_plan
 from pyrag_rl.mapgrpo.prescored import Candidate, best_of, distinct, read_candidates
 from pyrag_rl.prompting import prompt_of
@@ -92,6 +101,29 @@ def test_a_session_goes_on_where_the_last_one_was_killed(row: TrainRow, tmp_path
     assert (counts.questions, len(chat.calls)) == (1, 1)
     assert [one.id for one in read_candidates(out)] == ["q", "q2"]
     assert out.read_bytes().startswith(whole)
+
+
+@pytest.mark.parametrize("content", ["my only copy", "one line\nmy only copy", '{"mine": 1}'])
+def test_a_file_of_something_else_is_left_alone(content: str, row: TrainRow, tmp_path: Path) -> None:
+    out = tmp_path / "notes.txt"
+    out.write_text(content)
+    with pytest.raises(DataError, match=r"is no candidate|is no file of candidates"):
+        built([row], out, [plan(*TWO)])
+    assert out.read_text() == content
+
+
+def test_rows_of_another_agent_are_refused(row: TrainRow, tmp_path: Path) -> None:
+    for number, other in enumerate((replace(row, agent="answer"), replace(row, sub_queries=("Who?",)))):
+        write_rows(tmp_path / f"{number}.parquet", [row, other])
+        with pytest.raises(DataError, match=r"row 2 asks for no goals: .* pyrag train data goals"):
+            plan_rows(tmp_path / f"{number}.parquet")
+
+
+@pytest.mark.parametrize("line", [b"\xff", b'"\xff"', b"[]", b"{}", b""])
+def test_completions_that_cannot_be_read_are_named(line: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b'{"id":"q","source":"s","completion":"c"}\n' + line + b"\n")
+    with pytest.raises(DataError, match="line 2 lacks"):
+        recorded(tmp_path / "x")
 
 
 def test_weights_of_equation_14_are_weighed() -> None:

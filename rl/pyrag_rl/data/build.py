@@ -91,6 +91,11 @@ def _check(request: Request) -> None:
     if len({TASKS[task] for task in request.tasks}) > 1:
         raise UsageError("one training set is for one agent: build a file for each")
     _check_sources(request)
+    for path in (request.out, request.eval_out):
+        if path is not None and path.is_dir():
+            raise UsageError(f"{path} is a folder: name the Parquet file to write")
+    if request.eval_out and request.eval_out.resolve() == request.out.resolve():
+        raise UsageError(f"--out and --eval-out are both {request.out}: name two files")
     if bool(request.eval_out) != bool(request.eval_share):
         raise UsageError("--eval-out and --eval-share belong together")
     if not 0 <= request.eval_share < 1 or not request.depths or min(request.depths) < 1:

@@ -26,9 +26,10 @@ from pyrag_rl.frozen import Frozen
 from pyrag_rl.mapgrpo.plans import completion, logic, read_plan, searches, structure
 from pyrag_rl.mapgrpo.prescored import Candidate, distinct, read_candidates
 from pyrag_rl.role_rewards import run_goals
-from pyrag_rl.rows import TrainRow
+from pyrag_rl.rows import TrainRow, read_rows
 from pyrag_rl.score import OUTSIDE
 
+_BEGINNING = b'{"id":'  # of a line
 NEAR = 0.85  # cosine from which two candidates are near-duplicates (paper)
 
 
@@ -101,9 +102,18 @@ def recorded(path: Path) -> Recorded:
             found.setdefault((str(one["source"]), str(one["id"])), []).append(str(one["completion"]))
     except OSError as error:
         raise DataError(f"cannot read the completions {path}: {error.strerror}") from error
-    except (msgspec.DecodeError, KeyError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
         raise DataError(f'{path} line {number} lacks "source", "id" or "completion" ({error})') from error
     return Recorded(path, found)
+
+
+def plan_rows(path: Path) -> list[TrainRow]:
+    """The rows of a set for OPERA's Plan agent. Raises `DataError` where it is another one's."""
+    rows = read_rows(path)
+    for number, row in enumerate(rows, start=1):
+        if row.agent != "plan" or row.sub_queries:
+            raise DataError(f"{path} row {number} asks for no goals: build the set with pyrag train data goals")
+    return rows
 
 
 @dataclass(slots=True)
@@ -162,8 +172,8 @@ async def prescore(
 ) -> Counts:
     """Adds the candidates of all rows to the file that are not in it yet. Raises `ServiceError` of the author."""
     counts = Counts()
+    done = _finished(out)
     with _appended(out) as file:
-        done = {one.key for one in read_candidates(out)}
         todo = (row for row in rows if (row.source, row.id) not in done)
         async for kept in _side_by_side(todo, author, frozen, embedder, near, counts):
             _keep(file, kept)
@@ -225,11 +235,18 @@ async def without_duplicates(candidates: Sequence[Candidate], embedder: Embedder
     return distinct(candidates, (vectors @ vectors.T).tolist(), near)
 
 
+def _finished(path: Path) -> set[tuple[str, str]]:
+    return {one.key for one in read_candidates(path)} if path.exists() else set()
+
+
 def _appended(path: Path) -> IO[bytes]:
-    """The file, opened behind its last whole line."""
+    """The file, opened behind its last whole line. Raises `DataError` where what follows that is not ours to drop."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()
-    whole = path.read_bytes().rfind(b"\n") + 1
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if not _BEGINNING.startswith(content[whole : whole + len(_BEGINNING)]):
+        raise DataError(f"{path} is no file of candidates: name another one with --out")
     file = path.open("ab")
     file.truncate(whole)
     return file
