@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -93,8 +94,10 @@ def test_verl_accepts_the_gpu_profile(plan: tuple[tasks.Task, Path]) -> None:
 
 @pytest.mark.parametrize("profile", ["gpu", "cpu-smoke"])
 def test_verl_composes_supervised_fine_tuning(plan: tuple[tasks.Task, Path], profile: str) -> None:
-    text = sft.composed(config_of(plan, f"profile={profile}", "algorithm=sft"))
+    made = config_of(plan, f"profile={profile}", "min_learning_rate=0.125")
+    text = sft.composed(replace(made, algorithm="sft"))
     assert "lora_rank: 64" in text
+    assert "min_lr_ratio: 0.125" in text
 
 
 def test_a_dry_run_shows_what_verl_composes(plan: tuple[tasks.Task, Path]) -> None:
