@@ -124,7 +124,8 @@ class Ledger:
         self.usage = Usage()
         self.guesses: Guesses | None = None  # what was asked ahead
         self.exchanges: list[Exchange] = []
-        self._reserved = Usage()
+        self._calls_under_way = 0
+        self._retrievals_under_way = 0
         self._settled = asyncio.Event()  # a new one whenever a request ends
         self._memo: dict[str, asyncio.Future[Any]] = {}
 
@@ -168,7 +169,9 @@ class Ledger:
         cost = cost_of(role)
         while self.budget.patient and not self._has_room(cost):
             await self._settled.wait()
-        self._reserve(cost)
+        self._check(cost)  # before the request is made, so that requests side by side cannot overspend together
+        self._calls_under_way += cost.model_calls
+        self._retrievals_under_way += cost.retrievals
         started = time.perf_counter()
         try:
             recalled = self._recalled(role, request, reply_type)
@@ -178,7 +181,8 @@ class Ledger:
             self.usage += replace(error.usage, seconds=0.0)
             raise
         finally:
-            self._reserved += Usage(model_calls=-cost.model_calls, retrievals=-cost.retrievals)
+            self._calls_under_way -= cost.model_calls
+            self._retrievals_under_way -= cost.retrievals
             self._settled.set()
             self._settled = asyncio.Event()
         if self.keep or self.journal:
@@ -188,29 +192,26 @@ class Ledger:
     def has_room_for(self, cost: Usage) -> bool:
         """Whether the budget bears this beside what was spent and what is under way."""
         try:
-            self._check(self.usage + self._reserved + cost)
+            self._check(cost)
         except BudgetExceededError:
             return False
         return True
 
     def _has_room(self, cost: Usage) -> bool:
         """Whether waiting for the requests under way could not help, because there is room or nothing under way."""
-        under_way = self._reserved.model_calls
-        return not under_way or self.usage.model_calls + under_way + cost.model_calls <= self.budget.calls
+        calls = self._calls_under_way
+        return not calls or self.usage.model_calls + calls + cost.model_calls <= self.budget.calls
 
-    def _reserve(self, cost: Usage) -> None:
-        """Counts a request before it is made, so that requests side by side cannot overspend together."""
-        self._check(self.usage + self._reserved + cost)
-        self._reserved += cost
-
-    def _check(self, wanted: Usage) -> None:
-        tokens = wanted.prompt_tokens + wanted.completion_tokens
-        for spent, limit, what in (
-            (wanted.model_calls, self.budget.calls, "model calls"),
-            (wanted.retrievals, self.budget.retrievals, "retrievals"),
-            (tokens, self.budget.tokens, "tokens"),
+    def _check(self, cost: Usage) -> None:
+        """Raises `BudgetExceededError` where this is too much beside what was spent and what is under way."""
+        spent, budget = self.usage, self.budget
+        tokens = spent.prompt_tokens + spent.completion_tokens + cost.prompt_tokens + cost.completion_tokens
+        for wanted, limit, what in (
+            (spent.model_calls + self._calls_under_way + cost.model_calls, budget.calls, "model calls"),
+            (spent.retrievals + self._retrievals_under_way + cost.retrievals, budget.retrievals, "retrievals"),
+            (tokens, budget.tokens, "tokens"),
         ):
-            if limit is not None and spent > limit:
+            if limit is not None and wanted > limit:
                 raise BudgetExceededError(f"the budget of {limit} {what} for this question is spent: raise it to go on")
         self._check_cost()
 
@@ -249,14 +250,19 @@ class Ledger:
             raise ReplayError(f"the recorded reply to {role} is not in form: {error}") from error
 
 
+_RETRIEVAL, _MODEL_CALL = Usage(retrievals=1), Usage(model_calls=1)
+
+
 def cost_of(role: str) -> Usage:
     """The least that a request costs."""
-    return Usage(retrievals=1) if role == "retrieve" else Usage(model_calls=1)
+    return _RETRIEVAL if role == "retrieve" else _MODEL_CALL
 
 
 def spent_on(reply: Any, cost: Usage) -> Usage:
     """What a request cost. An agent that needed several model calls (retries) says so."""
-    spent = getattr(reply, "usage", Usage())
+    spent: Usage | None = getattr(reply, "usage", None)
+    if spent is None:
+        return cost
     calls = spent.model_calls if spent.cached_calls else max(cost.model_calls, spent.model_calls)
     return replace(spent, model_calls=calls, retrievals=cost.retrievals, seconds=0.0, cost=None)
 
