@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any, Literal, TypeVar
 
 from pyrag.agents.protocol import Agents, Reading, Rewritten, Written
@@ -23,7 +24,7 @@ from pyrag.ledger import Ledger
 from pyrag.recovery import Boost, Ladder
 from pyrag.retrieval.protocol import Retriever, passages_of
 from pyrag.topology import Topology
-from pyrag.trace import UNKNOWN, Answer, Attempt, Goal, Passage, Program, Step, Usage
+from pyrag.trace import UNKNOWN, Answer, Attempt, Goal, Passage, Program, Step
 from pyrag_sandbox import Call, Limits, Outcome, PrimitiveError, Record, Sandbox, Text
 
 T = TypeVar("T")
@@ -224,7 +225,7 @@ class Round:
             passages=last.passages,
             attempts=tuple(attempts) if len(attempts) > 1 else (),
             memo=memo,
-            usage=sum((one.usage for one in attempts), start=Usage()),
+            usage=reduce(add, (one.usage for one in attempts)),
             rationale=last.rationale,
         )
         return text_of(last.answer)
@@ -328,14 +329,7 @@ class Round:
         kept = list(self._steps) if order is None else [one for one in order if one in self._steps]
         numbers = {call_id: self.first + position for position, call_id in enumerate(kept)}
         self._ids = {number: call_id for call_id, number in numbers.items()}
-        return [
-            replace(
-                self._steps[call_id],
-                id=numbers[call_id],
-                depends_on=tuple(sorted(numbers[one] for one in self._steps[call_id].depends_on if one in numbers)),
-            )
-            for call_id in kept
-        ]
+        return [_renumbered(self._steps[call_id], numbers[call_id], numbers) for call_id in kept]
 
     def answer_of(self, call_id: int) -> Answer:
         """The answer that an `answer` call of this round came to."""
@@ -351,6 +345,11 @@ def record(passage: Passage) -> Record:
     """A passage as programs see it: `doc.text`, `doc["title"]`."""
     fields = {"id": passage.id, "title": passage.title, "text": passage.text, "score": passage.score}
     return Record(fields)
+
+
+def _renumbered(step: Step, number: int, numbers: Mapping[int, int]) -> Step:
+    needs = tuple(sorted(numbers[one] for one in step.depends_on if one in numbers))
+    return step if (step.id, step.depends_on) == (number, needs) else replace(step, id=number, depends_on=needs)
 
 
 def text_of(answer: Answer) -> Text:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import TypeVar
 
 from pyrag.errors import BadOutputError, ContextLengthError
@@ -24,18 +26,22 @@ CUT_OFF = "it was cut off at the limit of {tokens} tokens: be shorter"
 
 
 class Conversation:
-    """State of one agent call: usage and raw replies, the bad ones included. Where the model can show a reply while it
+    """State of one agent call: its replies, the bad ones included. Where the model can show a reply while it
     writes, `watch` is called for each, and what it returns with each piece."""
 
     def __init__(
         self, model: ChatModel, sampling: Sampling, system: str, user: str, watch: Watch | None = None
     ) -> None:
-        self.usage = Usage()
         self._model = model
         self._sampling = sampling
         self._watch = watch
         self._opening = (Message("system", system), Message("user", user))
         self._replies: list[Reply] = []
+
+    @property
+    def usage(self) -> Usage:
+        """What the replies cost; there is one at least."""
+        return reduce(add, map(usage_of, self._replies))
 
     @property
     def note(self) -> str:
@@ -90,7 +96,6 @@ class Conversation:
         else:
             reply = await self._model.complete(messages, self._sampling)
         self._replies.append(reply)
-        self.usage += usage_of(reply)
         return reply.text
 
 
