@@ -12,14 +12,16 @@ What trains, serves and asks is handed in (`Hands`); `pyrag_rl.curriculum_hands`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from pyrag.config import nearest
 from pyrag.errors import ConfigError, PyRAGError
-from pyrag.evaluation.runs import write_json
+from pyrag.evaluation.runs import locked, write_json
 from pyrag_rl.config import Agent, Algorithm, TrainConfig, as_values, load_config, make_config, read_yaml
 
 NOTES = "curriculum.json"
@@ -86,6 +88,9 @@ class Curriculum:
         names = [stage.name for stage in self.stages]
         if not names or len(set(names)) < len(names):
             raise ConfigError("a curriculum needs stages, each with a name of its own")
+        for name in names:
+            if not re.fullmatch(r"\w[\w.-]*", name) or name == "start":  # whose evaluation is that of the beginning
+                raise ConfigError(f"a stage cannot be called {name!r}: it names folders, with letters, digits, - and .")
         for stage in self.stages:
             if bool(stage.data) == bool(stage.build):
                 raise ConfigError(f"stage {stage.name} needs either data, a Parquet file, or build, a task")
@@ -101,6 +106,14 @@ class Done:
     before: float
     after: float | None = None
     adapter: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    """What is kept in `NOTES`: which curriculum it is, and how far it came."""
+
+    curriculum: Any
+    stages: list[Done]
 
 
 # Settings of pyrag under which agents answer, while the servers run.
@@ -134,9 +147,22 @@ def load_curriculum(file: Path, out: str) -> Curriculum:
 
     values = {**read_yaml(file), "out": out}
     try:
-        return msgspec.convert(values, Curriculum)
+        made = msgspec.convert(values, Curriculum)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{file}: {error}") from error
+    _check_keys(values, Curriculum, file)
+    for kind, key in ((Questions, "evaluation"), (Questions, "practice"), (Serving, "serving")):
+        _check_keys(values.get(key) or {}, kind, file)
+    for stage in values["stages"]:
+        _check_keys(stage, Stage, file)
+    return made
+
+
+def _check_keys(values: Mapping[str, Any], kind: type[Any], file: Path) -> None:
+    """msgspec passes over keys that a dataclass does not have."""
+    known = [one.name for one in fields(kind)]
+    if unknown := [key for key in values if key not in known]:
+        raise ConfigError(f"{file}: unknown key {unknown[0]!r}{nearest(unknown[0], known)}")
 
 
 def run(curriculum: Curriculum, hands: Hands, console: Callable[[str], None] = print) -> list[Done]:
@@ -159,7 +185,7 @@ class _Run:
     def all_stages(self) -> list[Done]:
         self._check()
         self.out.mkdir(parents=True, exist_ok=True)
-        with self.servers:
+        with locked(self.out), self.servers:
             for stage in self.curriculum.stages:
                 done = self._of(stage)
                 if done.after is None:
@@ -249,9 +275,7 @@ class _Run:
         return make_config({**values, **stage.settings, **fixed})
 
     def _note(self) -> None:
-        write_json(
-            self.out / NOTES, {"curriculum": _identity(self.curriculum), "stages": [asdict(one) for one in self.done]}
-        )
+        write_json(self.out / NOTES, _Notes(_identity(self.curriculum), self.done))
 
 
 def _noted(path: Path, curriculum: Curriculum) -> list[Done]:
@@ -260,12 +284,17 @@ def _noted(path: Path, curriculum: Curriculum) -> list[Done]:
 
     if not path.is_file():
         return []
-    noted = msgspec.json.decode(path.read_bytes())
-    if noted["curriculum"] != _identity(curriculum):
+    try:
+        noted = msgspec.json.decode(path.read_bytes(), type=_Notes)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{path} does not hold the notes of a curriculum ({error}): put it right, or remove it"
+        ) from error
+    if noted.curriculum != _identity(curriculum):
         raise ConfigError(
             f"{path.parent} holds another curriculum (another model, stages or evaluation): choose another --out"
         )
-    return [msgspec.convert(one, Done) for one in noted["stages"]]
+    return noted.stages
 
 
 def _identity(curriculum: Curriculum) -> Any:

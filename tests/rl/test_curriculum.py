@@ -17,7 +17,8 @@ import pytest
 
 pytest.importorskip("yaml")
 
-from pyrag.errors import ConfigError, ServiceError
+from pyrag.errors import ConfigError, ServiceError, UsageError
+from pyrag.evaluation.runs import locked
 from pyrag_rl import curriculum_hands
 from pyrag_rl.config import TrainConfig, read_yaml
 from pyrag_rl.curriculum import NOTES, Curriculum, Hands, Questions, Serving, WorseError, load_curriculum, run, table
@@ -176,6 +177,12 @@ def test_another_curriculum_in_the_same_folder_is_refused(tmp_path: Path) -> Non
         ({"stages": [{"name": "a", "agent": "answer"}]}, "either data, a Parquet file, or build"),
         ({"stages": [{"name": "a", "agent": "answer", "build": "analysis"}], "practice": None}, "under practice"),
         ({"stages": [{"name": "a", "agent": "anwser", "data": "x"}]}, "Invalid enum value"),
+        ({"stages": [{"name": "../a", "agent": "answer", "data": "x"}]}, "cannot be called '../a'"),
+        ({"stages": [{"name": "start", "agent": "answer", "data": "x"}]}, "cannot be called 'start'"),
+        ({"stages": [{"name": "a", "agent": "answer", "data": "x", "setings": {}}]}, "did you mean 'settings'"),
+        ({"toleranse": 0.5}, "unknown key 'toleranse': did you mean 'tolerance'"),
+        ({"serving": {"prot": 8000}}, "did you mean 'port'"),
+        ({"evaluation": {"data": "d", "sets": ["s"], "metod": "opera"}}, "did you mean 'method'"),
     ],
 )
 def test_what_is_no_curriculum_is_said(change: Mapping[str, Any], said: str, tmp_path: Path) -> None:
@@ -185,6 +192,18 @@ def test_what_is_no_curriculum_is_said(change: Mapping[str, Any], said: str, tmp
     file.write_text(yaml.safe_dump({**read_yaml(CONFIGS / "mapgrpo.yaml"), **change}))
     with pytest.raises(ConfigError, match=said):
         load_curriculum(file, str(tmp_path))
+
+
+@pytest.mark.parametrize("notes", ["{", "{}", '{"curriculum": {}, "stages": [{}]}', "\xff"])
+def test_notes_that_were_broken_by_hand_are_named(notes: str, tmp_path: Path) -> None:
+    (tmp_path / NOTES).write_bytes(notes.encode("latin-1"))
+    with pytest.raises(ConfigError, match=r"curriculum\.json does not hold the notes of a curriculum"):
+        run(curriculum("curriculum", tmp_path), ScriptedHands([]).hands(), lambda _: None)
+
+
+def test_two_curricula_do_not_share_a_folder(tmp_path: Path) -> None:
+    with locked(tmp_path), pytest.raises(UsageError, match="is in use by process"):
+        run(curriculum("curriculum", tmp_path), ScriptedHands([]).hands(), lambda _: None)
 
 
 @pytest.fixture
