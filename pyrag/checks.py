@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 RESULT = "final_answer"
@@ -55,22 +54,39 @@ def check_plan(
     return sorted(found, key=lambda problem: not problem.fatal)
 
 
+class _Statement:
+    """A statement with all that stands inside it, and the names that it binds."""
+
+    def __init__(self, statement: ast.stmt) -> None:
+        self.nodes = _walk(statement)
+        self.bound = {name for node in self.nodes if type(node) in _BINDING for name in _bound_names(node)}
+
+    @property
+    def names(self) -> set[str]:
+        return {node.id for node in self.nodes if isinstance(node, ast.Name)}
+
+    @property
+    def changed(self) -> set[str]:
+        """The names that it binds, or whose values it may change in place."""
+        return self.names if isinstance(self.nodes[0], ast.Expr) else self.bound
+
+
 class _Facts:
     """What the checks need to know of a program, gathered in one walk."""
 
     def __init__(self, tree: ast.Module, primitives: set[str]) -> None:
         self.tree = tree
         self.primitives = primitives
-        self.statements = [_walk(statement) for statement in tree.body]
-        self.nodes = list(itertools.chain.from_iterable(self.statements))
-        self.bound = _bound(self.nodes)
+        self.statements = [_Statement(statement) for statement in tree.body]
+        self.nodes = [node for statement in self.statements for node in statement.nodes]
+        self.bound = {name for statement in self.statements for name in statement.bound}
         self.loads = [node for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
         self.calls = [
             node
             for node in self.nodes
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in primitives
         ]
-        self.repeated = any(isinstance(node, _REPEATING) for node in self.nodes)
+        self.repeated = not _REPEATING.isdisjoint(map(type, self.nodes))
 
     def calls_of(self, name: str) -> list[ast.Call]:
         return [call for call in self.calls if isinstance(call.func, ast.Name) and call.func.id == name]
@@ -83,7 +99,7 @@ def _walk(tree: ast.AST) -> list[ast.AST]:
     while stack:
         node = stack.pop()
         found.append(node)
-        if isinstance(node, _LEAVES):
+        if type(node) in _LEAVES:
             continue
         for name in reversed(node._fields):
             value = getattr(node, name, None)
@@ -94,25 +110,23 @@ def _walk(tree: ast.AST) -> list[ast.AST]:
     return found
 
 
-_LEAVES = (ast.Name, ast.Constant)
+_LEAVES = frozenset((ast.Name, ast.Constant))
 _BARE = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
-_REPEATING = (
+_REPEATING = frozenset((
     ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.FunctionDef, ast.Lambda
-)  # fmt: skip
-_BINDING = (
+))  # fmt: skip
+_BINDING = frozenset((
     ast.Name, ast.arg, ast.FunctionDef, ast.ClassDef, ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchStar,
     ast.MatchMapping
-)  # fmt: skip
-
-
-def _bound(nodes: Iterable[ast.AST]) -> set[str]:
-    return {name for node in nodes if isinstance(node, _BINDING) for name in _bound_names(node)}
+))  # fmt: skip
 
 
 def _bound_names(node: ast.AST) -> Iterator[str]:
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
             yield name
+        case ast.Name():
+            return
         case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
         case ast.alias(name=name, asname=asname):
@@ -165,8 +179,8 @@ def _result_without_steps(facts: _Facts) -> Iterator[Problem]:
     if not facts.calls or RESULT not in facts.bound:
         return
     # What a statement inside another one does, that one does too, but for changing values in place.
-    inside = (node for nodes in facts.statements for node in nodes[1:] if isinstance(node, ast.Expr))
-    flows = [_flow(nodes) for nodes in (*facts.statements, *map(_walk, inside))]
+    inside = [node for one in facts.statements for node in one.nodes[1:] if isinstance(node, ast.Expr)]
+    flows = [(one.changed, one.names) for one in (*facts.statements, *map(_Statement, inside))]
     reached = {RESULT}
     while True:
         names = {name for changed, used in flows if changed & reached for name in used}
@@ -176,12 +190,6 @@ def _result_without_steps(facts: _Facts) -> Iterator[Problem]:
             break
         reached |= names
     yield Problem(f"{RESULT} does not depend on any answer() or retrieve(): compute it from the steps")
-
-
-def _flow(statement: Sequence[ast.AST]) -> tuple[set[str], set[str]]:
-    """The names that a statement binds, or whose values it may change in place, and all that it holds."""
-    names = {node.id for node in statement if isinstance(node, ast.Name)}
-    return names if isinstance(statement[0], ast.Expr) else _bound(statement), names
 
 
 def _missing_sub_queries(facts: _Facts, sub_queries: Sequence[str]) -> Iterator[Problem]:
