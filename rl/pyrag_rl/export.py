@@ -18,7 +18,7 @@ from pathlib import Path
 from pyrag.errors import ConfigError
 from pyrag.llm.adapters import read_adapter
 from pyrag.llm.serve_line import Serving, serve_line, shown
-from pyrag_rl.config import TrainConfig, saved_config
+from pyrag_rl.config import EMBEDDED, TrainConfig, saved_config
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.launch import TrainingFailedError, environment, last_error
 
@@ -47,6 +47,8 @@ def export(run: Path, *, step: int | None = None, merged: bool = False) -> Expor
     if not folder.config.is_file():
         raise ConfigError(f"{run} is no run folder: pass the --out of pyrag train")
     config = saved_config(folder.config)
+    if config.model == EMBEDDED:
+        raise ConfigError(f"{run} needs no export: ask with pyrag ask --llm embedded:{folder.reader}")
     checkpoint = folder.checkpoint(step)
     shards = checkpoint / "actor" if (checkpoint / "actor").is_dir() else checkpoint  # SFT has no other roles
     with tempfile.TemporaryDirectory(prefix="pyrag-export-", dir=folder.path) as scratch:

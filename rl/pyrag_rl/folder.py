@@ -81,6 +81,10 @@ class RunFolder:
         return self.path / "merged"
 
     @property
+    def reader(self) -> Path:
+        return self.path / "reader"
+
+    @property
     def evaluation(self) -> Path:
         return self.path / "evaluation.json"
 
@@ -95,7 +99,14 @@ class RunFolder:
     def latest_step(self) -> int:
         """The step that a resumed run starts from; 0 without a checkpoint. verl names it once it is wholly written."""
         marker = self.checkpoints / "latest_checkpointed_iteration.txt"
-        return int(marker.read_text()) if marker.is_file() else 0
+        if not marker.is_file():
+            return 0
+        try:
+            return int(marker.read_text())
+        except ValueError as error:  # verl was killed, or the disk was full, while it wrote the number
+            raise DataError(
+                f"{marker} names no step: write the number of the last whole global_step_… into it"
+            ) from error
 
     def checkpoint(self, step: int | None = None) -> Path:
         """The folder of a step, by default the last. Raises `DataError`."""

@@ -22,7 +22,8 @@ LOOPS: Mapping[str, str] = {
     PROGRAM_LOOP: "pyrag_rl.program_loop.ProgramAgentLoop",
     PRESCORED_LOOP: "pyrag_rl.mapgrpo.injection.PrescoredAgentLoop",
 }
-_PLAIN = re.compile(r"[A-Za-z0-9_./@-][A-Za-z0-9_./:@-]*")
+# What Hydra would take for a number or a constant is none of these.
+_PLAIN = re.compile(r"(?!(?:null|true|false|nan|inf)\Z)(?:[a-z_/@]|\.(?!\d))[a-z0-9_./:@-]*", re.IGNORECASE)
 
 
 def verl_overrides(config: TrainConfig, folder: RunFolder, temp: str = "") -> list[str]:

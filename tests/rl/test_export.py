@@ -9,8 +9,9 @@ import pytest
 
 pytest.importorskip("yaml")
 
-from pyrag_rl.config import load_config
-from pyrag_rl.export import commands
+from pyrag.errors import ConfigError
+from pyrag_rl.config import load_config, save_config
+from pyrag_rl.export import commands, export
 from pyrag_rl.folder import RunFolder
 
 
@@ -41,6 +42,12 @@ def test_the_lines_serve_the_adapter_and_ask_its_agent(
         f"--max-loras 1 --lora-modules planner={run.adapter}"
     )
     assert ask == f"pyrag ask {options} openai:planner@http://127.0.0.1:8000/v1 'Who directed the film Dracula?'"
+
+
+def test_the_embedded_reader_needs_no_export(tmp_path: Path) -> None:
+    save_config(load_config("answer", model="embedded"), tmp_path / "config.yaml")
+    with pytest.raises(ConfigError, match=f"embedded:{tmp_path}/reader"):
+        export(tmp_path)
 
 
 def test_a_merged_model_is_served_under_the_name_of_its_run(tmp_path: Path) -> None:

@@ -199,6 +199,15 @@ def test_only_whole_checkpoints_count(tmp_path: Path) -> None:
     assert (folder.latest_step, folder.steps, folder.checkpoint().name) == (4, [2, 4], "global_step_4")
 
 
+@pytest.mark.parametrize("content", ["", "five"])
+def test_a_marker_without_a_step_is_named(content: str, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.checkpoints.mkdir()
+    (folder.checkpoints / "latest_checkpointed_iteration.txt").write_text(content)
+    with pytest.raises(DataError, match=r"latest_checkpointed_iteration\.txt names no step"):
+        _ = folder.latest_step
+
+
 def test_half_a_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "1.jsonl"
     path.write_bytes(b'{"a":1}\n{"a":')

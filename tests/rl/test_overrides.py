@@ -90,6 +90,8 @@ def test_evaluation_needs_a_set_of_its_own() -> None:
     [
         (True, "True"), (None, "null"), (1e-06, "1e-06"), ("a/b-c.d_e", "a/b-c.d_e"), ("two words", "'two words'"),
         ("it's", r"'it\'s'"), (["a", "b c"], "[a,'b c']"), ({"a": "x"}, "{a:x}"), ("a,b=c", "'a,b=c'"),
+        ("2026", "'2026'"), ("1e5", "'1e5'"), (".5", "'.5'"), ("-1", "'-1'"), ("null", "'null'"), ("True", "'True'"),
+        ("nan", "'nan'"), ("nano", "nano"), ("./5", "./5"), ("/runs/5", "/runs/5"), ("", "''"),
     ],
 )  # fmt: skip
 def test_values_are_rendered_in_hydra_s_grammar(value: object, text: str) -> None:

@@ -15,14 +15,14 @@ pytest.importorskip("onnx", reason="training the embedded reader needs onnx: see
 from pyrag.config import Settings  # noqa: E402
 from pyrag.embedded.neural_model import MODEL_FOLDER, load  # noqa: E402
 from pyrag.engines import open_engines  # noqa: E402
-from pyrag.errors import ConfigError, DataError  # noqa: E402
+from pyrag.errors import DataError, UsageError  # noqa: E402
 from pyrag.trace import Answer  # noqa: E402
 from pyrag_rl.config import TrainConfig  # noqa: E402
 from pyrag_rl.folder import RunFolder  # noqa: E402
 from pyrag_rl.reader.model import MINILM, Reader, Shape, shape_of  # noqa: E402
 from pyrag_rl.rows import Document, RowWriter, TrainRow  # noqa: E402
 from pyrag_rl.span_policy.policy import answer_of, case_of, log_chances, reward  # noqa: E402
-from pyrag_rl.span_policy.start import weights_of_onnx  # noqa: E402
+from pyrag_rl.span_policy.start import weights_of_file, weights_of_onnx  # noqa: E402
 from pyrag_rl.span_policy.train import grpo_loss, run  # noqa: E402
 
 TINY = Shape(vocabulary=30522, width=32, heads=1, layers=1)
@@ -97,9 +97,10 @@ def prepared(folder: Path, **changes: Any) -> TrainConfig:
     torch.nn.init.normal_(model.head.weight, std=0.3)
     torch.save(model.state_dict(), folder / "tiny.pt")
     assert shape_of(model.state_dict()) == TINY
-    with RowWriter(folder / "rows.parquet") as writer:
-        for place in range(16):
-            writer.add(row(place, enough=place % 4 != 0))
+    for name, first in (("rows", 0), ("held", 100)):
+        with RowWriter(folder / f"{name}.parquet") as writer:
+            for place in range(first, first + 16):
+                writer.add(row(place, enough=place % 4 != 0))
     made = TrainConfig(
         agent="answer", model="embedded", adapter=str(folder / "tiny.pt"), data=str(folder / "rows.parquet"),
         out=str(folder / "run"), batch_size=8, group_size=16, epochs=30, learning_rate=3e-3, save_every=3,
@@ -113,7 +114,7 @@ def scores(folder: Path) -> list[float]:
 
 def test_a_run_learns_and_gives_a_reader(tmp_path: Path) -> None:
     said: list[str] = []
-    run(prepared(tmp_path, eval_data=str(tmp_path / "rows.parquet")), said.append)
+    run(prepared(tmp_path, eval_data=str(tmp_path / "held.parquet")), said.append)
     got = scores(tmp_path)
     assert len(got) == 60
     assert sum(got[-6:]) > sum(got[:6]) + 0.6
@@ -162,8 +163,33 @@ def test_a_killed_run_goes_on_with_the_same_draws(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("changes", "says"),
-    [({"data": ""}, "pass the rows with --data"), ({"algorithm": "sft"}, "trained by grpo, not sft")],
+    [
+        ({"data": ""}, "data is missing: pass --data"),
+        ({"algorithm": "sft"}, "trained by grpo, not sft"),
+        ({"data": "nowhere"}, "cannot read the training set nowhere"),
+        ({"eval_data": "nowhere"}, "cannot read the training set nowhere"),  # told now, not after the training
+        ({"eval_data": "{}/rows.parquet"}, "16 questions are in both"),
+        ({"adapter": "nowhere"}, "cannot read the weights nowhere: No such file"),
+        ({"adapter": "{}/rows.parquet"}, "is no reader that can be trained on"),
+    ],
 )
-def test_what_cannot_be_trained(tmp_path: Path, changes: dict[str, Any], says: str) -> None:
-    with pytest.raises(ConfigError, match=says):
-        run(prepared(tmp_path, **changes), print)
+def test_what_cannot_be_trained(tmp_path: Path, changes: dict[str, str], says: str) -> None:
+    made = prepared(tmp_path, **{key: value.format(tmp_path) for key, value in changes.items()})
+    with pytest.raises(UsageError, match=says):
+        run(made, print)
+    assert not (tmp_path / "run").exists()
+
+
+class Harm:
+    """A pickle that does something when it is read."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return print, ("harm",)
+
+
+@pytest.mark.parametrize("content", [Harm(), {}, [1], {"encoder.words.weight": torch.zeros(2, 2)}])
+def test_weights_of_others_run_no_code(content: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torch.save(content, tmp_path / "x.pt")
+    with pytest.raises(DataError, match="is no reader that can be trained on"):
+        weights_of_file(tmp_path / "x.pt")
+    assert capsys.readouterr().out == ""

@@ -10,6 +10,7 @@ network that users have, not the one before its quantisation.
 from __future__ import annotations
 
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import torch
 from torch import Tensor
 
 from pyrag.errors import DataError
-from pyrag_rl.reader.model import Reader, Shape
+from pyrag_rl.reader.model import Reader, Shape, shape_of
 
 _PARTS = ("qkv", "out", "up", "down")  # of a layer, in the order in which the network multiplies
 
@@ -40,9 +41,25 @@ def weights_of_onnx(path: Path, shape: Shape) -> dict[str, Tensor]:
     try:
         model.load_state_dict({name: torch.tensor(np.ascontiguousarray(one)) for name, one in state.items()})
     except RuntimeError as error:
-        reason = " ".join(str(error).split())[:200]
-        raise DataError(f"{path} is no reader that can be trained on ({reason}): make one with make reader") from error
+        raise DataError(_no_reader(path, error)) from error
     return dict(model.state_dict())
+
+
+def weights_of_file(path: Path) -> dict[str, Tensor]:
+    """The same from a .pt file of `make reader`; no code in it is run. Raises `DataError`."""
+    try:
+        state: dict[str, Tensor] = torch.load(path, weights_only=True)
+        Reader(shape_of(state)).load_state_dict(state)
+    except OSError as error:
+        raise DataError(f"cannot read the weights {path}: {error.strerror}") from error
+    except (UnpicklingError, EOFError, RuntimeError, LookupError, TypeError, AttributeError, ValueError) as error:
+        raise DataError(_no_reader(path, error)) from error
+    return state
+
+
+def _no_reader(path: Path, error: Exception) -> str:
+    reason = " ".join(str(error).split())[:200]
+    return f"{path} is no reader that can be trained on ({reason}): make one with make reader"
 
 
 def _dequantised(stored: dict[str, Any], name: str) -> Any:

@@ -15,11 +15,11 @@ goes on from its last checkpoint with the same draws. Results depend on the seed
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import shutil
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,14 @@ from typing import Any
 from pyrag.embedded.neural import NeuralAnswerer
 from pyrag.embedded.neural_model import MODEL_FOLDER, load
 from pyrag.errors import ConfigError
+from pyrag.evaluation.runs import locked, write_json
+from pyrag_rl import preflight
 from pyrag_rl.config import TrainConfig, absolute
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.launch import Console, claim
-from pyrag_rl.rows import read_rows
+from pyrag_rl.rows import TrainRow, read_rows
 from pyrag_rl.span_policy.evaluation import figures, gain, score
 
-READER = "reader"  # folder of the result
 _REPORT = 5  # steps between two lines
 
 
@@ -46,15 +47,15 @@ def run(config: TrainConfig, console: Console = print) -> RunFolder:
         raise ConfigError(f"training the embedded reader needs {error.name}: pip install torch onnx") from error
     if config.algorithm != "grpo":
         raise ConfigError(f"the embedded reader is trained by grpo, not {config.algorithm}: make reader is supervised")
-    if not (config.data and config.out):
-        raise ConfigError("pass the rows with --data FILE.parquet and a run folder with --out DIR")
+    preflight.check_named(config)
     config = absolute(config)
+    trainer = Trainer(config, RunFolder(Path(config.out)), preflight.check_sets(config), console)
     folder = claim(config)
-    trainer = Trainer(config, folder, console)
-    if not trainer.finished():
-        trainer.train()
-        _export(folder.path / "weights.pt", folder.path / READER)
-    trainer.report()
+    with locked(folder.path):
+        if not trainer.finished():
+            trainer.train()
+            _export(folder.path / "weights.pt", folder.reader)
+        trainer.report()
     return folder
 
 
@@ -72,36 +73,37 @@ class Batch:
 class Trainer:
     """One run: its rows, the network that learns and the one it began as."""
 
-    def __init__(self, config: TrainConfig, folder: RunFolder, console: Console) -> None:
+    def __init__(self, config: TrainConfig, folder: RunFolder, rows: Sequence[TrainRow], console: Console) -> None:
         from pyrag_rl.span_policy.policy import case_of
 
         self.config, self.folder, self._say = config, folder, console
         shipped = load(MODEL_FOLDER)
-        ready = [case_of(row, shipped.tokenizer, shipped.calibration) for row in read_rows(Path(config.data))]
+        ready = [case_of(row, shipped.tokenizer, shipped.calibration) for row in rows]
         self.cases = [case for case in ready if case is not None]
         if not self.cases:
             raise ConfigError(f"{config.data} holds no row with documents: build it with pyrag_rl.span_policy.rows")
         a_pass = math.ceil(len(self.cases) / config.batch_size)
         self.steps = min(config.epochs * a_pass, config.max_steps or config.epochs * a_pass)
         self.done = 0
+        self.first = self._first()
 
     def finished(self) -> bool:
         import torch
 
-        exported = (self.folder.path / READER).is_dir()
-        return exported and bool(torch.load(self._checkpoint)["done"] >= self.steps)
+        exported = self.folder.reader.is_dir()
+        return exported and bool(torch.load(self._checkpoint, weights_only=True)["done"] >= self.steps)
 
     def train(self) -> None:
+        import msgspec
         import torch
 
         from pyrag_rl.reader.model import Reader, shape_of
         from pyrag_rl.reader.training import Weights, weights_of
 
-        first = self._first()
-        self.reference, self.model = (Reader(shape_of(first)) for _ in range(2))
-        self.reference.load_state_dict(first)
+        self.reference, self.model = (Reader(shape_of(self.first)) for _ in range(2))
+        self.reference.load_state_dict(self.first)
         self.reference.requires_grad_(False).bfloat16()
-        self.model.load_state_dict(first)
+        self.model.load_state_dict(self.first)
         self.weights = Weights(self.model)
         self._resume()
         metrics = self.folder.new_metrics_file()
@@ -109,8 +111,8 @@ class Trainer:
         while self.done < self.steps:
             batch = self._step()
             self.done += 1
-            with metrics.open("a") as file:
-                file.write(json.dumps({"step": self.done, "data": _named(batch)}) + "\n")
+            with metrics.open("ab") as file:
+                file.write(msgspec.json.encode({"step": self.done, "data": _named(batch)}) + b"\n")
             if self.done % _REPORT == 0 or self.done == self.steps:
                 left = (time.monotonic() - began) / (self.done - start) * (self.steps - self.done) / 60
                 self._say(f"step {self.done}/{self.steps}: {_line(batch)}, {left:.0f} min left")
@@ -119,14 +121,11 @@ class Trainer:
         torch.save(weights_of(self.model, self.weights), self.folder.path / "weights.pt")
 
     def _first(self) -> dict[str, Any]:
-        import torch
-
         from pyrag_rl.reader.model import MINILM
-        from pyrag_rl.span_policy.start import weights_of_onnx
+        from pyrag_rl.span_policy.start import weights_of_file, weights_of_onnx
 
         if self.config.adapter:
-            state: dict[str, Any] = torch.load(self.config.adapter)
-            return state
+            return weights_of_file(Path(self.config.adapter))
         return weights_of_onnx(MODEL_FOLDER / "reader.int8.onnx", MINILM)
 
     def _step(self) -> Batch:
@@ -165,7 +164,7 @@ class Trainer:
             return told, greedy, 0.0, unknown, 0.0
         advantages = (rewards - rewards.mean()) / (spread + 1e-6)
         before = chances.detach()
-        if config.kl_coef:  # without it the start need not be asked, a third of the time
+        if config.kl_coef:  # without it the start need not be asked
             with torch.no_grad():
                 before = log_chances(self.reference, case, config.temperature)
         loss, kl = grpo_loss(chances[actions], before[actions], advantages, config.kl_coef)
@@ -203,7 +202,7 @@ class Trainer:
 
         if not self._checkpoint.is_file():
             return
-        state = torch.load(self._checkpoint)
+        state = torch.load(self._checkpoint, weights_only=True)
         self.weights.master.copy_(state["master"])
         self.weights.optimiser.load_state_dict(state["optimiser"])
         self.weights.publish()
@@ -213,20 +212,20 @@ class Trainer:
     def report(self) -> None:
         """The engine itself, before and after, on rows that were not trained on; kept in `evaluation.json`."""
         if self.config.eval_data is None:
-            self._say(f"trained: ask with pyrag ask --llm embedded:{self.folder.path / READER}")
+            self._say(f"trained: ask with pyrag ask --llm embedded:{self.folder.reader}")
             return
         rows, start = read_rows(Path(self.config.eval_data)), MODEL_FOLDER
         if self.config.adapter:
             start = self.folder.path / "start"
             _export(Path(self.config.adapter), start)
         before, after = (
-            score(NeuralAnswerer(folder).read, rows, self.config) for folder in (start, self.folder.path / READER)
+            score(NeuralAnswerer(folder).read, rows, self.config) for folder in (start, self.folder.reader)
         )
         found = {"before": figures(before), "after": figures(after), "gain": gain(before, after)}
-        self.folder.evaluation.write_text(json.dumps(found, indent=1) + "\n")
+        write_json(self.folder.evaluation, found)
         for name, told in found.items():
             self._say(f"{name}: " + ", ".join(f"{key} {value:.3f}" for key, value in told.items()))
-        self._say(f"trained: ask with pyrag ask --llm embedded:{self.folder.path / READER}")
+        self._say(f"trained: ask with pyrag ask --llm embedded:{self.folder.reader}")
 
 
 def _export(weights: Path, target: Path) -> None:
@@ -239,7 +238,7 @@ def _export(weights: Path, target: Path) -> None:
     made = target.with_suffix(".new")
     shutil.rmtree(made, ignore_errors=True)
     made.mkdir()
-    reader(weights, made, shape_of(torch.load(weights)))
+    reader(weights, made, shape_of(torch.load(weights, weights_only=True)))
     (made / "reader.fp32.onnx").unlink()
     for name in ("tokenizer.json", "calibration.json"):
         shutil.copy(MODEL_FOLDER / name, made / name)
