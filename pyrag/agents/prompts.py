@@ -132,7 +132,15 @@ def _packaged() -> Prompts:
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
-    return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text)
+    pieces = list(_pieces(text))
+    pieces[1::2] = [values.get(name, f"{{{{{name}}}}}") for name in pieces[1::2]]
+    return "".join(pieces)
+
+
+@functools.lru_cache(maxsize=256)
+def _pieces(template: str) -> tuple[str, ...]:
+    """A template's texts and, between them, the names of its placeholders."""
+    return tuple(_PLACEHOLDER.split(template))
 
 
 def _read(folder: Traversable, name: str) -> str:
