@@ -117,7 +117,8 @@ class Settings:
 def public(settings: Settings) -> dict[str, Any]:
     """The settings for traces and reports: addresses without user, password and query."""
     values = {field.name: getattr(settings, field.name) for field in fields(settings)}
-    return {key: _without_secrets(value) if isinstance(value, str) else value for key, value in values.items()}
+    urls = {key: _without_secrets(value) for key, value in values.items() if isinstance(value, str) and "://" in value}
+    return values | urls
 
 
 def _without_secrets(text: str) -> str:
