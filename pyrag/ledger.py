@@ -264,6 +264,8 @@ def spent_on(reply: Any, cost: Usage) -> Usage:
     if spent is None:
         return cost
     calls = spent.model_calls if spent.cached_calls else max(cost.model_calls, spent.model_calls)
+    if (spent.model_calls, spent.retrievals, spent.seconds, spent.cost) == (calls, cost.retrievals, 0.0, None):
+        return spent  # as most agents say it
     return replace(spent, model_calls=calls, retrievals=cost.retrievals, seconds=0.0, cost=None)
 
 
