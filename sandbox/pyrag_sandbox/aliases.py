@@ -62,12 +62,12 @@ class Aliases:
         if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
             self._add_function(statement)
             return
-        expressions = _expressions(statement)
-        for expression in expressions if unsure else ():
+        for expression in _expressions(statement) if unsure else ():
             if self.a.effects(expression).unsure:
                 self.union(self.a.effects(expression).reads)
-        if self.a.has_methods_or_walrus:
-            self._add_inside(expressions)
+        lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+        if not self.a.lines_with_methods_or_walrus.isdisjoint(lines):
+            self._add_inside(_expressions(statement))
         self._add_binding(statement)
         if isinstance(statement, _HAVE_STATEMENTS):
             for child in _statements(statement):

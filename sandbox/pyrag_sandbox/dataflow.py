@@ -31,14 +31,14 @@ from dataclasses import dataclass
 
 from .aliases import Aliases
 from .effects import Analyzer
-from .footprint import Effects
+from .footprint import NOTHING, Effects
 from .hoisting import Gatherer, Hoister, has_comprehension
 from .inlining import MODULE, Inliner, Place
 from .shapes import shape_of
-from .statements import Substitute, expression_of, invoke, is_compound, jumps, plain_annotation, receiver_first
+from .statements import JUMPS, Substitute, expression_of, invoke, is_compound, jumps, plain_annotation, receiver_first
 from .syntax import is_look, target_names
-from .trees import clone, walk, walk_all
-from .units import NOTHING, Block, Draft, Linker, Loop, Plan
+from .trees import walk, walk_all
+from .units import Block, Draft, Linker, Loop, Plan
 
 _Certain = Callable[[ast.stmt], set[str]]
 _INSEPARABLE = {ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Delete, ast.Global, ast.Lambda}
@@ -159,7 +159,8 @@ class _Planner:
             if value is not None and self.a.effects(value).calls:
                 top = isinstance(statement, (ast.Assign, ast.Expr)) and whole.pure
                 setattr(statement, slot, self.hoister.lift(value, top=top))
-                self.a.changed(statement)
+                if self.hoister.out:
+                    self.a.changed(statement)
         return [*self.hoister.out, *self._versioned(statement)]
 
     def _defer(self, statement: ast.stmt, effects: Effects) -> None:
@@ -209,6 +210,8 @@ class _Planner:
         slot = expression_of(statement)
         if is_compound(statement) or not slot:
             return self.a.effects(statement).binds
+        if not self.a.expressions_bind:
+            return set()
         walrus = {n.target.id for n in walk(statement) if isinstance(n, ast.NamedExpr)}
         return walrus | self.a.effects(getattr(statement, slot)).binds
 
@@ -282,7 +285,7 @@ class _Planner:
         name = self.fresh_name()
         item = ast.copy_location(ast.Name(name, ast.Load()), loop.target)
         first = ast.copy_location(ast.Assign([loop.target], item), loop.target)
-        lowered = self.lower([first, *map(clone, loop.body)], bound, copies)
+        lowered = self.lower([first, *map(self.a.copy, loop.body)], bound, copies)
         steps = [step for step, _, _ in lowered]
         apart = _tell_apart(steps, self.certain)
         relation = self.relation(loop, steps, name) if apart else None
@@ -293,7 +296,8 @@ class _Planner:
         return invoke("%each", [ast.Constant(len(self.blocks) - 1), loop.iter], loop)
 
     def _separable(self, loop: ast.For, effects: Effects) -> bool:
-        if not _INSEPARABLE.isdisjoint(map(type, walk_all(loop.body))) or any(jumps(s) for s in loop.body):
+        kinds = set(map(type, walk_all(loop.body)))
+        if not _INSEPARABLE.isdisjoint(kinds) or (not kinds.isdisjoint(JUMPS) and any(map(jumps, loop.body))):
             return False
         seen = {n for s in self.a.summaries.values() for n in s.reads | s.binds}
         return not (effects.unsure or effects.lazy or seen & effects.binds)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, deque
+from typing import TypeVar
 
 from .footprint import Effects
 from .syntax import (
@@ -31,7 +32,7 @@ from .syntax import (
     spelled_names,
     target_names,
 )
-from .trees import Kinds, by_kind, walk
+from .trees import Kinds, by_kind, clone, walk
 from .visiting import EffectVisitor
 from .vocabulary import (
     LAZY,
@@ -39,8 +40,9 @@ from .vocabulary import (
     PURE_BUILTINS,
 )
 
-NOTHING: frozenset[str] = frozenset()
+_Statement = TypeVar("_Statement", bound=ast.stmt)
 _NO_EFFECTS = Effects()
+_BIND_IN_EXPRESSIONS = {ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await}
 _ASYNCHRONOUS = {ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith}
 
 
@@ -64,30 +66,42 @@ class Analyzer:
             map(harmless_class, everything.get(ast.ClassDef, ()))
         )
         self.has_comprehensions = bool(COMPREHENSIONS & everything.keys())
-        self.has_methods_or_walrus = ast.NamedExpr in everything or any(
-            call.func.__class__ is ast.Attribute for call in everything.get(ast.Call, ())
-        )
+        self.lines_with_methods_or_walrus = {node.lineno for node in everything.get(ast.NamedExpr, ())} | {
+            call.lineno for call in everything.get(ast.Call, ()) if call.func.__class__ is ast.Attribute
+        }
+        self.expressions_bind = bool(declared) or not everything.keys().isdisjoint(_BIND_IN_EXPRESSIONS)
         self.reading_mutates = any("defaultdict" in name for name in spelled_names(everything))
         self.summaries: dict[str, Effects] = {name: Effects() for name in self.functions}
         self._scopes: dict[FunctionNode, tuple[frozenset[str], frozenset[str]]] = {}
         self._known: dict[ast.AST, Effects] = {}
         self._summarize()
 
-    def changed(self, statement: ast.AST) -> None:
-        """Something in it was changed in place: what was found out about its nodes is void."""
+    def changed(self, statement: ast.AST, *, moved: ast.AST | None = None) -> None:
+        """Something in it was changed in place: what is known of its nodes is void, but for what `moved` as it is."""
+        kept = None if moved is None else self._known.get(moved)
         for node in walk(statement):
             self._known.pop(node, None)
+        if moved is not None and kept is not None:
+            self._known[moved] = kept
 
     def effects(self, node: ast.AST) -> Effects:
         """Of a node in the module's own scope. Remembered; not to be changed."""
         found = self._known.get(node)
         if found is None:
             constant = node.__class__ is ast.Constant
-            found = self._known[node] = _NO_EFFECTS if constant else self.effects_within(node, NOTHING)
+            found = self._known[node] = _NO_EFFECTS if constant else self._visited(EffectVisitor(self), node)
         return found
 
+    def copy(self, statement: _Statement) -> _Statement:
+        """A copy with the same effects."""
+        copy = clone(statement)
+        self._known[copy] = self.effects(statement)
+        return copy
+
     def effects_within(self, node: ast.AST, scope: frozenset[str], fresh: frozenset[str] = frozenset()) -> Effects:
-        visitor = EffectVisitor(self, scope, fresh)
+        return self._visited(EffectVisitor(self, scope, fresh, remembers=False), node)
+
+    def _visited(self, visitor: EffectVisitor, node: ast.AST) -> Effects:
         visitor.visit(node)
         found = visitor.found
         if found.unsure:
@@ -95,6 +109,9 @@ class Analyzer:
             found.mutates |= found.reads
             found.deep = True
         return found
+
+    def calls_primitive(self, node: ast.AST) -> bool:
+        return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self.primitives
 
     def known(self, call: ast.Call, scope: frozenset[str]) -> str:
         """The plain name that a called expression is known by ("" when it may be anything)."""

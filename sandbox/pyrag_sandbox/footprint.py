@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+NOTHING: frozenset[str] = frozenset()
+
 
 @dataclass(slots=True)
 class Effects:

@@ -14,7 +14,8 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from .effects import NOTHING, Analyzer
+from .effects import Analyzer
+from .footprint import NOTHING
 from .syntax import COMPREHENSIONS, parameters, target_names
 from .trees import Transformer, located, walk
 from .vocabulary import FULLY_CONSUMING, PURE_BUILTINS, STRING_METHODS
@@ -116,7 +117,7 @@ class Hoister:
         self.out: list[ast.stmt] = []
 
     def temp(self, node: ast.expr) -> ast.Name:
-        self.a.changed(self.statement)
+        self.a.changed(self.statement, moved=node)
         name = self.fresh_name()
         target = ast.copy_location(ast.Name(name, ast.Store()), node)
         self.out.append(ast.copy_location(ast.Assign([target], node), node))
@@ -213,9 +214,7 @@ class Hoister:
     def _calls_itself(self, node: ast.Call) -> bool:
         if isinstance(node.func, ast.Name) and node.func.id in self.a.summaries:
             return self.a.summaries[node.func.id].calls
-        if isinstance(node.func, ast.Name) and node.func.id in self.a.primitives:
-            return True
-        return consumes_generator(self.a, node, NOTHING)
+        return self.a.calls_primitive(node) or consumes_generator(self.a, node, NOTHING)
 
     def inert(self, node: ast.AST) -> bool:
         """Evaluating it certainly succeeds and does nothing."""

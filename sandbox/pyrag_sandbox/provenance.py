@@ -35,7 +35,8 @@ class Provenance:
             flow = flow.union(entry for entry in task.log if isinstance(entry, int))
         if unit.shape.kind and unit.shape.targets:
             self._bind(task, flow)
-            self.stain(space, unit.binds.difference(unit.shape.targets), flow)  # by functions that the value calls
+            if len(unit.binds) > len(unit.shape.targets):  # by functions that the value calls
+                self.stain(space, unit.binds.difference(unit.shape.targets), flow)
         elif unit.compound or unit.unsure or not isinstance(unit.tree.body[0], _BINDS_FOR_CERTAIN):
             self.stain(space, unit.binds, flow)
         else:
@@ -75,17 +76,17 @@ class Provenance:
 
     def _value_origins(self, task: Task, flow: frozenset[int]) -> tuple[frozenset[int], list[frozenset[int]] | None]:
         shape = task.unit.shape
-        listed = task.space.home(shape.source, ahead=task.ahead).elements.get(shape.source)
         if shape.kind == "call":
             return (frozenset({task.last_call}) if task.last_call >= 0 else flow), None
-        if shape.kind in ("copy", "unpack"):
-            return flow, listed
+        if shape.kind == "gather":
+            return flow, task.gathered
+        if shape.kind in ("list", "spread"):
+            return flow, [task.origins_of(part) | task.own for part in shape.parts]
+        listed = task.space.home(shape.source, ahead=task.ahead).elements.get(shape.source)
         if shape.kind == "item":
             known = listed is not None and -len(listed) <= shape.index < len(listed)
             return (listed[shape.index] if known and listed is not None else flow), None
-        if shape.kind == "gather":
-            return flow, task.gathered
-        return flow, [task.origins_of(part) | task.own for part in shape.parts]
+        return flow, listed
 
     def closure(self, ids: Iterable[int]) -> tuple[int, ...]:
         seen: set[int] = set()

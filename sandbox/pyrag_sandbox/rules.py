@@ -15,7 +15,7 @@ from .offered import (
     SOFT_NAMES,
     words,
 )
-from .trees import children, walk
+from .trees import CHILD_FIELDS, children, walk
 
 
 class Refused(Exception):  # noqa: N818 - a verdict, not an error
@@ -123,7 +123,7 @@ def _measured(tree: ast.Module, max_nodes: int, max_depth: int) -> list[Any]:
             normalise = _NORMALISE.get(node.__class__)
             if normalise is not None:
                 normalise(node)
-        level = [child for node in level for child in children(node)]
+        level = [child for node in level if CHILD_FIELDS[node.__class__] for child in children(node)]
         depth += 1
     return nodes
 
@@ -178,11 +178,14 @@ class _Check:
         self.primitives = primitives
         self.bindings = _bindings(nodes)
         self.bound = {name for name, _ in self.bindings}
-        self.methods = {id(item) for node in nodes if isinstance(node, ast.ClassDef) for item in node.body}
-        self.annotations = [found for node in nodes if node.__class__ in _ANNOTATED for found in _annotations(node)]
+        self.methods = {id(item) for node in self._of({ast.ClassDef}) for item in node.body}
+        self.annotations = [found for node in self._of(_ANNOTATED) for found in _annotations(node)]
         self.in_annotation = {id(part) for annotation in self.annotations for part in _type_names(annotation)}
         self.found: list[tuple[int, str]] = []
         self.line = 1
+
+    def _of(self, kinds: set[type[ast.AST]]) -> list[Any]:
+        return [] if kinds.isdisjoint(self.kinds) else [node for node in self.nodes if node.__class__ in kinds]
 
     def run(self) -> None:
         if not self.kinds <= _ALLOWED_NODES:

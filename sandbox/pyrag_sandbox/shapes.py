@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TypeGuard
 
-from .effects import NOTHING, Analyzer
+from .effects import Analyzer
+from .footprint import NOTHING
 from .hoisting import gatherable
 from .units import Shape
 
@@ -28,7 +29,7 @@ def shape_of(a: Analyzer, statement: ast.stmt) -> Shape:
 
 
 def _shape_of_name(a: Analyzer, name: str, value: ast.expr) -> Shape:
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in a.primitives:
+    if a.calls_primitive(value):
         return Shape("call", (name,))
     if isinstance(value, ast.Name):
         return Shape("copy", (name,), value.id)

@@ -9,6 +9,8 @@ from .syntax import target_names
 from .trees import Transformer, children, located
 from .vocabulary import MUTATING_METHODS
 
+JUMPS = {ast.Break, ast.Continue, ast.Return}
+
 
 class Substitute(Transformer):
     """Reads of a name become reads of the temporary that holds its value; not where they happen later or elsewhere."""

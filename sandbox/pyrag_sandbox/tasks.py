@@ -77,11 +77,10 @@ class Space:
                 mine[name] = value
 
     def of(self, names: Iterable[str], *, ahead: bool) -> frozenset[int]:
-        found = NONE
-        for name in names:
-            space = self if ahead or self.base is None else self.home(name, ahead=ahead)
-            found |= space.origins.get(name, NONE)
-        return found
+        if ahead or self.base is None:
+            own = self.origins
+            return NONE.union(*[own[name] for name in names if name in own])
+        return NONE.union(*[self.home(name, ahead=ahead).origins.get(name, NONE) for name in names])
 
     def part(self, names: Iterable[str]) -> Space:
         part = Space({})

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from .aliases import Aliases
-from .footprint import Effects
+from .footprint import NOTHING, Effects
 from .inlining import MODULE, Place
 from .syntax import is_look
 
-NOTHING: frozenset[str] = frozenset()
 ShapeKind = Literal["", "call", "copy", "item", "unpack", "list", "spread", "gather"]
 
 

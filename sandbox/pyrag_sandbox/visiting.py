@@ -7,7 +7,7 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from .footprint import Effects
+from .footprint import NOTHING, Effects
 from .syntax import (
     bound_names,
     catches_exceptions_only,
@@ -40,10 +40,18 @@ _CALLED = frozenset({"key", "func", "repl", "default_factory", "object_hook"})  
 class EffectVisitor(Visitor):
     """Collects the effects of one node within a scope of local names."""
 
-    def __init__(self, analyzer: Analyzer, scope: frozenset[str], fresh: frozenset[str]) -> None:
+    def __init__(
+        self,
+        analyzer: Analyzer,
+        scope: frozenset[str] = NOTHING,
+        fresh: frozenset[str] = NOTHING,
+        *,
+        remembers: bool = True,
+    ) -> None:
         self.a = analyzer
         self.scope = scope
         self.fresh = fresh
+        self.remembers = remembers  # what the analyzer knows about statements and calls inside
         self.found = Effects()
         self.consumed: set[int] = set()
 
@@ -233,7 +241,12 @@ class EffectVisitor(Visitor):
     def visit_Assign(self, node: ast.Assign) -> None:
         if len(node.targets) == 1 and isinstance(node.targets[0], (ast.Tuple, ast.List)):
             self.consumed.add(id(node.value))
-        self.visit_children(node)
+        for target in node.targets:
+            self.visit(target)
+        if self.remembers and self.a.calls_primitive(node.value):  # the planner asks for such calls by themselves
+            self.found.merge(self.a.effects(node.value))
+        else:
+            self.visit(node.value)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
@@ -244,11 +257,17 @@ class EffectVisitor(Visitor):
         self.consumed.update(map(id, node.comparators))
         self.visit_children(node)
 
+    # -- statements
+
     def visit_For(self, node: ast.For) -> None:
         self.consumed.add(id(node.iter))
-        self.visit_children(node)
-
-    # -- statements
+        self.visit(node.iter)
+        self.visit(node.target)
+        for statement in (*node.body, *node.orelse):
+            if self.remembers:
+                self.found.merge(self.a.effects(statement))
+            else:
+                self.visit(statement)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         if node.name not in self.scope:
