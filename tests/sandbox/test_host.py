@@ -235,7 +235,7 @@ async def test_an_interpreter_that_ends_without_closing_is_quiet() -> None:
         "print(asyncio.run(sandbox.run('final_answer = 5', {})).value)"
     )
     done = await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-W", "error", "-X", "dev", "-c", source],
+        subprocess.run, [sys.executable, "-W", "error", "-c", source],
         env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=30,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("5\n", "")
