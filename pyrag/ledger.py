@@ -70,7 +70,7 @@ class Recording:
         for number, line in enumerate(lines, start=1):
             try:
                 exchanges.append(msgspec.json.decode(line, type=Exchange))
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise DataError(f"{path} line {number} is no recorded exchange ({error}): record again") from error
         return cls(exchanges)
 

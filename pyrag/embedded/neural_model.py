@@ -6,7 +6,6 @@ its neighbours, and gains no speed on a CPU. `onnxruntime` and `tokenizers` are 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,20 +64,38 @@ class Model:
 
 
 def load(folder: Path = MODEL_FOLDER, network: str = NETWORK) -> Model:
-    """Raises `ServiceError` where the packages or the files are missing."""
+    """Raises `ServiceError` where the packages or the files are missing, or are not what they should be."""
     if not (folder / network).exists():
         raise ServiceError(f"no model in {folder}: reinstall pyrag, or train one with `make reader`")
     try:
         import tokenizers
 
         session = open_network(folder / network, threads=1)
+        if len(session.get_outputs()[0].shape) != len(("batch", "token", "start and end")):
+            raise ValueError(f"{network} is another network")
+        tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        calibration = _calibration(folder / "calibration.json")
     except ImportError as error:
         raise ServiceError(
             f"the embedded reader needs {error.name}: install it, or use --llm embedded:lexical"
         ) from error
-    tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:  # those of onnxruntime and tokenizers derive from Exception alone
+        reason = str(error).partition("\n")[0][:200]
+        raise ServiceError(
+            f"the reader in {folder} cannot be used ({reason}): make it again with make reader or pyrag train"
+        ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    stored = folder / "calibration.json"
-    calibration = Calibration(**json.loads(stored.read_text())) if stored.exists() else Calibration()
     return Model(tokenizer, session, calibration)
+
+
+def _calibration(path: Path) -> Calibration:
+    """Raises `ValueError`."""
+    import msgspec
+
+    if not path.exists():
+        return Calibration()
+    found = msgspec.json.decode(path.read_bytes(), type=Calibration)
+    if not found.scale or not 0 < found.threshold < 1:
+        raise ValueError(f"{path.name} has a scale of 0, or a threshold that is none")
+    return found

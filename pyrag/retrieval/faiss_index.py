@@ -198,7 +198,10 @@ def open_segment(folder: Path, segment: Segment, info: VectorInfo) -> OpenedSegm
     ids = Ids(folder / segment.name)
     if not index.ntotal == len(ids) == segment.rows or index.d != info.fingerprint.dimension:
         raise ValueError(f"{segment.name} holds {index.ntotal} vectors and {len(ids)} ids, not {segment.rows}")
-    return OpenedSegment(segment, index, ids, mapped(folder / segment.live, "?") if segment.live else None)
+    live = mapped(folder / segment.live, "?") if segment.live else None
+    if live is not None and len(live) != segment.rows:
+        raise ValueError(f"{segment.live} is of {len(live)} rows, not {segment.rows}")
+    return OpenedSegment(segment, index, ids, live)
 
 
 def read_vector_info(folder: str | Path) -> VectorInfo:
@@ -207,7 +210,7 @@ def read_vector_info(folder: str | Path) -> VectorInfo:
         info = msgspec.json.decode(path.read_bytes(), type=VectorInfo)
     except FileNotFoundError:
         raise DataError(f"{folder} holds no vectors: build the index with an embedder") from None
-    except (msgspec.DecodeError, OSError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
         raise DataError(f"{path} cannot be read ({error}): build the index again") from error
     if info.format != FORMAT:
         raise DataError(f"{path} has version {info.format} and this pyrag reads {FORMAT}: build the index again")

@@ -76,7 +76,7 @@ class OnnxModel:
         try:
             if path.exists():
                 return msgspec.json.decode(path.read_bytes(), type=Fingerprint)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
             raise DataError(f"{path} cannot be read ({error}): export the model again") from error
         family = family_of(folder.name)
         shape = self._session.get_outputs()[0].shape

@@ -242,9 +242,19 @@ class VectorWriter:
         return self._gathering.ids
 
     def add(self, ids: Sequence[str], vectors: Matrix) -> None:
+        """Raises `ConfigError` for vectors of another shape, or that no question would find."""
+        import numpy as np
+
         dimension = self._gathering.dimension
         if vectors.shape != (len(ids), dimension):
             raise ConfigError(f"{len(ids)} ids need vectors of shape {(len(ids), dimension)}, not {vectors.shape}")
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(vectors.astype(np.float16)).all(axis=1)  # as they are stored
+        if not finite.all():
+            one = ids[int(finite.argmin())]
+            raise ConfigError(
+                f"the embedder's vector of passage {one!r} has no finite numbers: choose another embedder"
+            )
         self._gathering.append(ids, vectors)
 
     def commit(self, delete: Collection[str] = ()) -> VectorInfo:

@@ -26,6 +26,7 @@ FLAT = 20_000  # up to here an exact search takes a millisecond or two
 SCALAR = 60_000
 SCAN = 3_000_000  # up to here one pass over RaBitQ's codes beats the loss and the training that lists cost
 _TRAINING = 100_000  # vectors; more changes nothing but the time
+_MOST_BITS = 24  # of a code; FAISS takes no more
 _LISTS_TRAINING = 40  # vectors for each list
 
 
@@ -70,9 +71,10 @@ def build(vectors: Any, metric: Metric, wanted: str = AUTO, target: float = RECA
 
 
 def _fewest(factory: str) -> int:
-    """Vectors to train on: one for each list, and for each code of a product quantiser."""
-    lists = re.search(r"IVF(\d+)", factory)
-    return max(int(lists[1]) if lists else 0, 256 if "PQ" in factory else 0)
+    """Vectors to train on: one for each list, and for each code of a product quantiser (8 bits, if none are named)."""
+    lists = [int(one) for one in re.findall(r"IVF(\d+)", factory)]
+    bits = [int(one or 8) for one in re.findall(r"PQ\d+(?:x(\d+))?", factory)]
+    return max([*lists, *(1 << min(one, _MOST_BITS) for one in bits)], default=0)
 
 
 def _tuned(factory: str, vectors: Any, metric: Metric, trial: Trial, target: float) -> tuple[Built, bool]:

@@ -5,6 +5,7 @@ The network is replaced by one that knows its spans; the shipped one is tested w
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from pyrag.embedded.neural import NeuralAnswerer
 from pyrag.embedded.neural_decode import Span
-from pyrag.embedded.neural_model import Calibration
+from pyrag.embedded.neural_model import MODEL_FOLDER, Calibration
 from pyrag.errors import ServiceError
 from pyrag.trace import Passage
 
@@ -96,6 +97,31 @@ def test_evidence_is_a_probability_for_each_passage() -> None:
 async def test_a_missing_model_says_what_to_do() -> None:
     with pytest.raises(ServiceError, match="no model in /nowhere: reinstall pyrag"):
         await NeuralAnswerer(folder=Path("/nowhere")).answer("What does Alpha complain about?", [ALPHA])
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("calibration.json", b"{"),
+        ("calibration.json", b"[]"),
+        ("calibration.json", b'{"scale": "a"}'),
+        ("calibration.json", b'{"scale": 0}'),
+        ("calibration.json", b'{"threshold": 1}'),
+        ("calibration.json", b'"\xff"'),
+        ("tokenizer.json", b"{}"),
+        ("tokenizer.json", None),
+        ("reader.int8.onnx", b"no network"),
+        ("reader.int8.onnx", (MODEL_FOLDER / "embedder.int8.onnx").read_bytes()),
+    ],
+)
+async def test_a_reader_of_one_s_own_that_is_broken_is_named(name: str, content: bytes | None, tmp_path: Path) -> None:
+    for file in ("reader.int8.onnx", "tokenizer.json", "calibration.json"):
+        shutil.copy(MODEL_FOLDER / file, tmp_path / file)
+    (tmp_path / name).unlink()
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ServiceError, match=f"the reader in {tmp_path} cannot be used"):
+        await NeuralAnswerer(folder=tmp_path).answer("What does Alpha complain about?", [ALPHA])
 
 
 async def test_a_sure_pattern_needs_no_model() -> None:

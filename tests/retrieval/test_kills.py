@@ -124,6 +124,14 @@ def test_a_resumed_build_goes_on_inside_a_file(tmp_path: Path) -> None:
     assert_like_fresh(index, [folder], tmp_path / "fresh")
 
 
+def test_a_build_that_was_killed_at_the_switch_leaves_nothing_in_the_way(tmp_path: Path) -> None:
+    folder, index = records(tmp_path / "n", 2, 5), tmp_path / "ix"
+    left = tmp_path / ".ix.building" / "ready" / "gen-1"
+    left.mkdir(parents=True)
+    assert update_index([folder], index).info.passages
+    assert [one.name for one in tmp_path.iterdir()].count(".ix.building") == 0
+
+
 def test_an_interrupted_build_keeps_its_checkpoint(tmp_path: Path) -> None:
     folder, index = big_corpus(tmp_path / "n", 1), tmp_path / "ix"
     seen: list[int] = []
@@ -185,6 +193,7 @@ def test_readers_keep_what_they_have_while_an_index_is_updated(tmp_path: Path) -
         (lambda gen: next(gen.glob("bm25/*.fieldnorm")).unlink(), "is missing"),
         (lambda gen: (gen / "extra").write_text("x"), "extra does not belong here"),
         (lambda gen: (gen / "checksums.json").unlink(), "checksums.json is missing"),
+        (lambda gen: (gen / "checksums.json").write_bytes(b'{"\xff": 1}'), "checksums.json is missing or damaged"),
         (lambda gen: (gen / "records.db").write_bytes(b"junk" * 999), "the records cannot be read"),
     ],
 )

@@ -361,6 +361,26 @@ def test_wrong_shapes_are_refused(tmp_path: Path) -> None:
         writer.add(["a", "b"], vectors(1))
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e9])
+def test_vectors_that_nothing_would_find_are_refused(value: float, tmp_path: Path) -> None:
+    wrong = vectors(3)
+    wrong[1, 0] = value
+    with (
+        filled(tmp_path / "v", 3).writer() as writer,
+        pytest.raises(ConfigError, match="vector of passage 'y' has no finite numbers"),
+    ):
+        writer.add(["x", "y", "z"], wrong)
+
+
+def test_a_list_of_live_rows_that_was_cut_is_named(tmp_path: Path) -> None:
+    folder = filled(tmp_path / "v", 30)
+    assert folder.delete([next(open_vectors(tmp_path / "v").ids())]) == 1
+    live = next((tmp_path / "v").glob("*.live-*"))
+    live.write_bytes(live.read_bytes()[:-1])
+    with pytest.raises(DataError, match=r"are damaged .*live-.* is of 29 rows, not 30"):
+        open_vectors(tmp_path / "v")
+
+
 @pytest.mark.parametrize("name", ["*.faiss", "*.ids", "*.off"])
 def test_damage_is_named(tmp_path: Path, name: str) -> None:
     filled(tmp_path / "v", 30)
@@ -378,9 +398,10 @@ def test_damage_of_the_description(tmp_path: Path) -> None:
     path.write_text(text.replace('"format": 1', '"format": 9'))
     with pytest.raises(DataError, match="has version 9"):
         read_vector_info(tmp_path / "v")
-    path.write_text(text[:40])
-    with pytest.raises(DataError, match="cannot be read"):
-        read_vector_info(tmp_path / "v")
+    for damaged in (text[:40].encode(), text.encode().replace(b"seg-", b"\xffeg-")):
+        path.write_bytes(damaged)
+        with pytest.raises(DataError, match="cannot be read"):
+            read_vector_info(tmp_path / "v")
 
 
 def test_a_failing_build_leaves_the_index_and_what_was_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -433,9 +454,11 @@ def test_an_impossible_type_is_one_sentence_before_vectors_are_made(tmp_path: Pa
         filled(tmp_path / "w", 3).reshape(Layout(type=kind))
 
 
-@pytest.mark.parametrize("wanted", ["IVF1024,Flat", "PQ8x8"])
+@pytest.mark.parametrize("wanted", ["IVF1024,Flat", "PQ8x8", "HNSW8_PQ8", "PQ8x10", "IVF16,PQ8x12", "PQ8x4fs"])
 def test_too_few_to_train_on_are_kept_another_way(wanted: str) -> None:
     assert build(vectors(10), "ip", wanted).type == "Flat"
+    if "x1" in wanted:  # codes of more than 8 bits
+        assert build(vectors(300), "ip", wanted).type == "Flat"
 
 
 def test_what_auto_builds_of_millions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,11 +151,10 @@ class Build:
 def publish(work: Workplace, target: Path, generation: str, info: Any) -> None:
     """The switch, in one step: a rename of the index or of the file that names the generation."""
     if not target.is_dir():
-        ready = work.folder / "ready"
-        ready.mkdir()
-        work.live.rename(ready / generation)
-        write_info(info, ready)
-        ready.rename(target)
+        work.ready.mkdir()
+        work.live.rename(work.ready / generation)
+        write_info(info, work.ready)
+        work.ready.rename(target)
         sync(target.parent)
         return
     work.live.rename(target / generation)

@@ -28,7 +28,7 @@ def read_checksums(folder: Path) -> dict[str, Sum]:
     """Empty where there are none, or none that can be read."""
     try:
         return msgspec.json.decode((folder / NAME).read_bytes(), type=dict[str, Sum])
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return {}
 
 

@@ -92,12 +92,7 @@ class Records:
         path = folder / NAME
         if write:
             self._db = sqlite3.connect(path, isolation_level=None)
-            for setting in (
-                "journal_mode = OFF",
-                "synchronous = OFF",
-                "cache_size = -64000",
-                "locking_mode = EXCLUSIVE",
-            ):
+            for setting in _PRAGMAS:
                 self._db.execute(f"PRAGMA {setting}")
             self._db.executescript(_SCHEMA)
             self._db.execute("BEGIN")

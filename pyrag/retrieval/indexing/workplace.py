@@ -21,6 +21,7 @@ from pathlib import Path
 from pyrag.retrieval.indexing.records import NAME as RECORDS
 
 _LIVE = "live"
+_READY = "ready"
 _DONE = "done-"
 
 
@@ -29,7 +30,7 @@ class Workplace:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.live = folder / _LIVE
+        self.live, self.ready = folder / _LIVE, folder / _READY
 
     def checkpoints(self) -> list[Path]:
         """The newest first. One that is being made or removed has another name."""
@@ -37,8 +38,7 @@ class Workplace:
 
     def begin(self, source: Path | None) -> None:
         """`live` becomes a copy of the source, or an empty folder."""
-        _remove(self.live)
-        for stale in self.folder.glob("tmp-*"):
+        for stale in (self.live, self.ready, *self.folder.glob("tmp-*")):
             _remove(stale)
         if source is None:
             self.live.mkdir()
@@ -61,7 +61,7 @@ class Workplace:
         """Nothing is left, or what the next build can go on from."""
         if keep_checkpoints and self.checkpoints():
             _remove(self.live)
-            _remove(self.folder / "ready")
+            _remove(self.ready)
         else:
             _remove(self.folder)
 
