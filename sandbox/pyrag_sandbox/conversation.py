@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Protocol, get_args
 
 from .contract import (
@@ -111,7 +110,7 @@ class Conversation:
             self._timers.append(self._loop.call_later(limits.deadline, self.kill, "deadline"))
 
     async def outcome(self) -> Outcome:
-        """The outcome, or the exception of a primitive as it was raised. Cancelling this ends everything."""
+        """The outcome, or the exception of a primitive as it was raised. The peer may be alive then."""
         try:
             return await self._ended
         finally:
@@ -121,11 +120,11 @@ class Conversation:
         self._ended.cancel()
         for timer in self._timers:
             timer.cancel()
-        self._peer.kill()
         tasks = list(self._serving.values())
         for task in tasks:
             task.cancel()
         if tasks:
+            self._peer.kill()
             await asyncio.wait(tasks, timeout=_GRACE_SECONDS)
 
     # Time
@@ -240,19 +239,20 @@ class Conversation:
             return
         variables = decode(message.get("variables", {}), self._handles)
         _expect(type(variables) is dict)
-        outcome = self._base(status, reason)
         error, has_value = _program_error(message["error"]), message.get("has_value", False)
         _expect((error is not None) == (status in ("error", "blocked")) and has_value is (status == "ok"))
         self._ended.set_result(
-            replace(
-                outcome,
+            Outcome(
+                status,
+                reason,
                 value=decode(message.get("value"), self._handles),
                 has_value=has_value,
                 variables=variables,
                 provenance=self._provenance(message.get("provenance", {})),
-                error=error or outcome.error,
+                output="".join(self._output),
+                error=error or self._limit_error(reason),
                 calls=self._in_order(message.get("calls")),
-                usage=replace(outcome.usage, cpu_seconds=_seconds(message.get("cpu"))),
+                usage=self._usage(_seconds(message.get("cpu"))),
             )
         )
 
@@ -294,18 +294,26 @@ class Conversation:
 
     def _conclude(self, cpu_seconds: float) -> None:
         if not self._ended.done():
-            outcome = self._base("killed", self._reason)
-            calls = tuple(self._calls.values())
-            self._ended.set_result(replace(outcome, calls=calls, usage=replace(outcome.usage, cpu_seconds=cpu_seconds)))
+            self._ended.set_result(
+                Outcome(
+                    "killed",
+                    self._reason,
+                    output="".join(self._output),
+                    error=self._limit_error(self._reason),
+                    calls=tuple(self._calls.values()),
+                    usage=self._usage(cpu_seconds),
+                )
+            )
 
-    def _base(self, status: Status, reason: Reason) -> Outcome:
-        error = None
-        if reason:
-            limits = self._limits
-            values = {name: getattr(limits, name) for name in limits.__slots__}
-            error = ProgramError("LimitExceeded", _MESSAGES[reason].format(**values), None)
-        usage = Usage(self._own_time(), self._loop.time() - self._start, 0.0, len(self._calls), self._output_bytes)
-        return Outcome(status, reason, error=error, output="".join(self._output), usage=usage)
+    def _limit_error(self, reason: Reason) -> ProgramError | None:
+        if not reason:
+            return None
+        values = {name: getattr(self._limits, name) for name in Limits.__slots__}
+        return ProgramError("LimitExceeded", _MESSAGES[reason].format(**values), None)
+
+    def _usage(self, cpu_seconds: float) -> Usage:
+        seconds = self._loop.time() - self._start
+        return Usage(self._own_time(), seconds, cpu_seconds, len(self._calls), self._output_bytes)
 
 
 _HANDLERS: Mapping[str, Callable[[Conversation, dict[str, Any]], None]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import keyword
 import os
 from collections.abc import Mapping
@@ -84,13 +85,17 @@ class Sandbox:
         wall = kernel.Wall(limits.memory_mb, limits.cpu_seconds, self._kernel_wall(policy))
         zygote = self._zygote(wall)
         worker = await zygote.acquire(wall)
-        peer = _WorkerPeer(zygote, worker)
+        peer = _WorkerPeer(zygote, worker, limits)
         try:
-            conversation = Conversation(primitives, limits or self._limits, peer)
-            peer.start(conversation, job, limits)
-            return await conversation.outcome()
-        finally:
+            peer.send(job, cap=1 << 31)  # the host's own; the worker has its limit on the source
+            conversation = Conversation(primitives, limits, peer)
+            peer.listen(conversation)
+            outcome = await conversation.outcome()
+        except BaseException:
             peer.close()
+            raise
+        asyncio.get_running_loop().call_soon(peer.close)  # the caller need not wait for that
+        return outcome
 
     def _kernel_wall(self, policy: bool) -> bool:
         """Whether workers lock themselves with the kernel's help. Never runs without any wall."""
@@ -140,37 +145,39 @@ class Sandbox:
 class _WorkerPeer:
     """A worker process as a conversation's peer: frames over its socket, its exit through the zygote."""
 
-    def __init__(self, zygote: Zygote, worker: Worker) -> None:
+    def __init__(self, zygote: Zygote, worker: Worker, limits: Limits) -> None:
         self._zygote = zygote
         self._worker = worker
+        self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._fd = worker.socket.fileno()
+        self._reader = FrameReader(limits.frame_bytes)
         self._unsent = bytearray()
+        self._killed = False
         self._closed = False
 
-    def start(self, conversation: Conversation, job: dict[str, Any], limits: Limits) -> None:
+    def listen(self, conversation: Conversation) -> None:
         self._conversation = conversation
-        self._cap = limits.frame_bytes
-        self._reader = FrameReader(self._cap)
         self._worker.on_gone = self._on_gone
         self._loop.add_reader(self._fd, self._on_readable)
-        self.send(job, cap=1 << 31)  # the host's own; the worker has its limit on the source
         if self._worker.status is not None:
             self._on_gone()
         if not kernel.MEMORY_LIMIT:
-            self._watch(kernel.resident_bytes(self._worker.pid) + limits.memory_mb * 2**20)
+            self._watch(kernel.resident_bytes(self._worker.pid) + self._limits.memory_mb * 2**20)
 
     def _watch(self, most: int) -> None:
         """Look at the worker's memory where the system does not limit it (macOS)."""
+        if self._closed:
+            return
         if kernel.resident_bytes(self._worker.pid) > most:
             self._conversation.kill("memory")
-        elif not self._closed:
+        else:
             self._loop.call_later(_WATCH_SECONDS, self._watch, most)
 
     # Peer
 
     def send(self, message: dict[str, Any], cap: int | None = None) -> None:
-        data = pack_frame(message, self._cap * 4 if cap is None else cap)
+        data = pack_frame(message, self._limits.frame_bytes * 4 if cap is None else cap)
         if self._unsent or self._closed:
             self._unsent += data
             return
@@ -180,13 +187,17 @@ class _WorkerPeer:
             self._loop.add_writer(self._fd, self._on_writable)
 
     def kill(self) -> None:
-        self._zygote.kill(self._worker)
+        if not self._killed:
+            self._killed = True
+            self._zygote.kill(self._worker)
 
     def close(self) -> None:
         self.kill()
         self._detach()
         self._worker.on_gone = None
         self._worker.socket.close()
+        with contextlib.suppress(AttributeError):
+            del self._conversation  # they hold each other, and through them a forgotten sandbox would be held
 
     def _detach(self) -> None:
         if not self._closed:

@@ -118,4 +118,7 @@ async def run_in_process(job: dict[str, Any], primitives: Mapping[str, Primitive
     peer = _ThreadPeer(Job(**{**job, "limits": limits, "primitives": tuple(primitives)}))
     conversation = Conversation(primitives, limits, peer)
     peer.start(conversation)
-    return await conversation.outcome()
+    try:
+        return await conversation.outcome()
+    finally:
+        peer.kill()
