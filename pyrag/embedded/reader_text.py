@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,6 +22,8 @@ _ABBREVIATIONS = words("""
     inc ltd co corp bros dept est jan feb mar apr jun jul aug sep sept oct nov dec op pp p ed eds et al a.k.a i.e
     e.g u.s u.k ph.d m.d
 """)
+# What reads a sentence may take time that grows with the square of its length.
+_LONGEST, _LONGEST_WORD = 2_000, 40  # characters
 _SENTENCE_END = re.compile(r"[.!?][\"”’')\]]*\s+(?=[\"“‘'(\[]?[\w])")
 STOPWORDS = words("""
     a an the of in on at by to for from with without within and or but nor so as is are was were be been being am do
@@ -104,7 +107,7 @@ def _ends_sentence(text: str, start: int, stop: int) -> bool:
     """Whether the full stop at `stop` ends the sentence begun at `start`."""
     if text[stop] != ".":
         return True
-    word = text[start:stop].rsplit(maxsplit=1)[-1:] or [""]
+    word = text[max(start, stop - _LONGEST_WORD) : stop].rsplit(maxsplit=1)[-1:] or [""]
     last = word[0].lstrip("(\"'“[").lower()
     return not (
         last in _ABBREVIATIONS or (len(last) == 1 and last.isalpha()) or re.fullmatch(r"(?:[a-z]\.)+[a-z]", last)
@@ -112,7 +115,7 @@ def _ends_sentence(text: str, start: int, stop: int) -> bool:
 
 
 def split_sentences(text: str) -> list[tuple[int, int]]:
-    """Offsets of the sentences of tidied text."""
+    """Offsets of the sentences of tidied text; what is too long for one is cut between words."""
     spans: list[tuple[int, int]] = []
     start = 0
     for match in _SENTENCE_END.finditer(text):
@@ -123,7 +126,16 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
         start = match.end()
     if start < len(text):
         spans.append((start, len(text)))
-    return spans
+    return [piece for span in spans for piece in _pieces(text, *span)]
+
+
+def _pieces(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    while stop - start > _LONGEST:
+        blank = text.rfind(" ", start, start + _LONGEST)
+        end = start + _LONGEST if blank < 0 else blank + 1
+        yield start, end
+        start = end
+    yield start, stop
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,16 @@ def test_aggregation_is_well_formed(facts: str, question: str) -> None:
     assert 0.0 <= reading.confidence <= 1.0
 
 
+def test_a_passage_without_a_full_stop_is_read_in_pieces() -> None:
+    """Else the time would grow with the square of a hostile passage's length."""
+    for text in ("his " * 5000, "x" * 9000, "Mr. " * 3000, " ".join(f"word{n}," for n in range(3000))):
+        clean = tidy(text)
+        spans = split_sentences(clean)
+        assert "".join(clean[start:stop] for start, stop in spans) == clean
+        assert all(0 < stop - start <= 2000 for start, stop in spans)
+        assert all(clean[stop - 1] == " " for _, stop in spans[:-1]) or " " not in clean
+
+
 @settings(max_examples=200, deadline=None)
 @given(_TEXTS)
 def test_sentences_cover_the_text_in_order(text: str) -> None:
