@@ -40,8 +40,8 @@ class Conversation:
 
     @property
     def usage(self) -> Usage:
-        """What the replies cost; there is one at least."""
-        return reduce(add, map(usage_of, self._replies))
+        """What the replies cost."""
+        return reduce(add, map(usage_of, self._replies), Usage())
 
     @property
     def note(self) -> str:
