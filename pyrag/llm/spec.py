@@ -60,9 +60,11 @@ def _openai(rest: str, timeout: float, max_in_flight: int, environ: Mapping[str,
     from pyrag.llm.openai import DEFAULT_URL, OpenAIChat, key_from_environment
 
     found = _WITH_URL.fullmatch(rest)
-    if found is None and _LIKE_ADDRESS.search(rest):
+    # OpenAI itself has no model with an @ in its name; what answers behind OPENAI_BASE_URL may.
+    elsewhere = environ.get("OPENAI_BASE_URL")
+    if found is None and (_LIKE_ADDRESS.search(rest) or ("@" in rest and not elsewhere)):
         raise ConfigError("an openai: engine is written openai:MODEL@http://host:port/v1, with http:// or https://")
-    model, url = (found["model"], found["url"]) if found else (rest, environ.get("OPENAI_BASE_URL") or DEFAULT_URL)
+    model, url = (found["model"], found["url"]) if found else (rest, elsewhere or DEFAULT_URL)
     if not model and url == DEFAULT_URL:
         raise ConfigError("openai: needs a model: write openai:MODEL or openai:MODEL@http://host:port/v1")
     key = key_from_environment(environ)
