@@ -7,14 +7,19 @@ client (`pip install 'pyrag[data]'`). Nothing is fetched unless a command asks f
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from pyrag.errors import DataError, PermanentServiceError, UsageError
 
 HUB = "https://huggingface.co"
+_CONNECTING = 5.0  # seconds
 _SHA256 = re.compile(r"[0-9a-f]{64}")  # the tag of a large file; that of a small one is git's own
 
 
@@ -24,6 +29,22 @@ class Remote:
 
     repository: str
     file: str
+
+
+def away(endpoint: str = "") -> bool:
+    """Whether a hub (that of `HF_ENDPOINT`, if none is named) surely cannot be reached: its client would try for half a
+    minute. One that is slow, or behind a proxy, is left to the client, and so is its own offline mode."""
+    address = urlsplit(endpoint or os.environ.get("HF_ENDPOINT") or HUB)
+    if os.environ.get("HF_HUB_OFFLINE") or not address.hostname or getproxies().keys() & {address.scheme, "all"}:
+        return False
+    try:
+        port = address.port or (80 if address.scheme == "http" else 443)
+        socket.create_connection((address.hostname, port), timeout=_CONNECTING).close()
+    except (TimeoutError, ValueError):
+        return False
+    except OSError:
+        return True
+    return False
 
 
 def fetch(remote: Remote, source: str = HUB, folder: Path | None = None) -> Path:
@@ -44,6 +65,8 @@ def fetch(remote: Remote, source: str = HUB, folder: Path | None = None) -> Path
         disable_progress_bars()
     endpoint = source.rstrip("/")
     try:
+        if away(endpoint):
+            raise ConnectionError("no connection")
         path = hf_hub_download(
             remote.repository, remote.file, repo_type="dataset", endpoint=endpoint, etag_timeout=10, local_dir=folder
         )

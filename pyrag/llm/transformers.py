@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyrag.errors import ConfigError, DataError
+from pyrag.hub import away
 from pyrag.llm.adapters import Adapter
 from pyrag.llm.local import LocalChat, OnText, encode_chat, missing_package
 from pyrag.llm.local_spec import LocalSpec, known_window, parse_local_spec
@@ -55,10 +56,11 @@ class TransformersRunner:
         self._name = spec.name
         self._batch = spec.option("batch") or _BATCH
         device = _device(spec)
-        path = str(spec.folder or spec.model)
+        path, here = str(spec.folder or spec.model), spec.folder is None and away()
+        dtype = spec.option("dtype") or "auto"
         try:
-            self._tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left")
-            model = AutoModelForCausalLM.from_pretrained(path, dtype=spec.option("dtype") or "auto")
+            self._tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left", local_files_only=here)
+            model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, local_files_only=here)
         except OSError as error:
             what = " ".join(str(error).split())[:200]
             raise DataError(

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrag.errors import ConfigError, PermanentServiceError, PyRAGError
+from pyrag.hub import away
 from pyrag.llm.adapters import Adapter, lora_rank
 from pyrag.llm.local import LocalChat, OnText, encode_chat, explained, missing_package
 from pyrag.llm.local_spec import LocalSpec, parse_local_spec
@@ -209,7 +210,8 @@ def _tokenizer_of(spec: LocalSpec) -> Any:
     from transformers.utils import logging
 
     logging.set_verbosity_error()
-    return AutoTokenizer.from_pretrained(str(spec.folder or spec.model))
+    here = spec.folder is None and away()
+    return AutoTokenizer.from_pretrained(str(spec.folder or spec.model), local_files_only=here)
 
 
 class _Log:

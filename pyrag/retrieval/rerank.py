@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrag.errors import ConfigError, DataError, PyRAGError, ServiceError
+from pyrag.hub import away
 from pyrag.retrieval.embedding import passage_text
 from pyrag.retrieval.onnx import clean, open_session, open_tokenizer
 from pyrag.retrieval.protocol import Retriever
@@ -121,7 +122,7 @@ def _sentence_transformers(model: str) -> Pairs:
     except ImportError as error:
         raise ConfigError("a cross-encoder needs sentence-transformers: pip install 'pyrag[dense]'") from error
     try:
-        network = CrossEncoder(model)
+        network = CrossEncoder(model, local_files_only=not Path(model).exists() and away())
     except (OSError, ValueError) as error:
         reason = str(error).partition("\n")[0][:200]
         raise DataError(f"the cross-encoder {model} cannot be loaded ({reason}): check its name") from error

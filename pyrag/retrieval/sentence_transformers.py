@@ -10,9 +10,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyrag.errors import ConfigError, DataError
+from pyrag.hub import away
 from pyrag.retrieval.embedding import Fingerprint
 from pyrag.retrieval.families import family_of
 from pyrag.retrieval.threads import in_thread
@@ -80,7 +82,8 @@ class SentenceTransformersBackend:
         except ImportError as error:
             raise ConfigError("st: embedding needs sentence-transformers: pip install 'pyrag[dense]'") from error
         try:
-            model = SentenceTransformer(self._name, device=self._device)
+            here = not Path(self._name).exists() and away()
+            model = SentenceTransformer(self._name, device=self._device, local_files_only=here)
         except (OSError, ValueError) as error:
             reason = str(error).partition("\n")[0][:200]
             raise DataError(f"the embedding model {self._name} cannot be loaded ({reason}): check its name") from error

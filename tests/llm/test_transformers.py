@@ -195,6 +195,18 @@ async def test_folders_that_hold_no_model(tmp_path: Path, contents: dict[str, st
     assert str(tmp_path) in str(failed.value)
 
 
+async def test_a_name_of_a_hub_that_is_away_is_looked_up_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    def waited(seconds: float) -> None:
+        raise AssertionError("the hub's client tries again")
+
+    monkeypatch.setattr("pyrag.llm.transformers.away", lambda: True)
+    monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", waited)
+    model = opened("transformers:nobody/nothing")
+    with pytest.raises(DataError, match=r"nobody/nothing holds no model that can be loaded .*cached files"):
+        await model.complete(ASKED)
+    await model.aclose()
+
+
 async def test_a_model_without_a_chat_template(tiny: TinyModel, tmp_path: Path) -> None:
     for file in tiny.folder.iterdir():
         if "template" not in file.name:
