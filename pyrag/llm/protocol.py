@@ -15,7 +15,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's text. Tokens are as the server counts them (0 where it does not say)."""
+    """A model's text. Tokens are as the server counts them (0 where it does not say).
+
+    Half of a surrogate pair, which no trace, file or server takes, becomes U+FFFD.
+    """
 
     text: str
     prompt_tokens: int = 0
@@ -23,6 +26,13 @@ class Reply:
     finish_reason: str = "stop"  # "length": cut off at max_tokens
     cached: bool = False  # it was paid for before
     note: str = ""  # what the user is to know about the server, said once
+
+    def __post_init__(self) -> None:
+        try:
+            self.text.encode()
+        except UnicodeEncodeError:
+            whole = self.text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            object.__setattr__(self, "text", whole)
 
 
 @dataclass(frozen=True, slots=True)
