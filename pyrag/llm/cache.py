@@ -100,7 +100,7 @@ class ReplyStore:
         return self._tried(read, None)
 
     def put(self, key: bytes, reply: Reply) -> None:
-        text = json.dumps(asdict(reply))  # as ASCII: a reply may hold half a surrogate pair
+        text = json.dumps(asdict(reply))
         size = len(text) + _OVERHEAD
 
         def write(db: sqlite3.Connection) -> None:

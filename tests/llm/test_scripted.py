@@ -80,6 +80,15 @@ def test_broken_files(tmp_path: Path, text: str, message: str) -> None:
         ScriptedChat.load(path)
 
 
+async def test_half_a_character_is_replaced_and_two_halves_are_one(tmp_path: Path) -> None:
+    """Else no trace and no recording of the reply could be written."""
+    path = tmp_path / "one.jsonl"
+    path.write_text('{"reply": "a\\ud800 \\ud83d\\ude00 \\udc00b é"}\n')
+    text = await said(ScriptedChat.load(path))
+    assert text == "a\ufffd \U0001f600 \ufffdb é"
+    assert text.encode().decode() == text
+
+
 def test_role_of() -> None:
     assert role_of(prompt("?", "Decompose")) == "decompose"
     assert role_of([Message("user", "the Plan Agent")]) == ""
