@@ -186,10 +186,9 @@ def _tidy(text: str) -> str:
     """One line, without Markdown emphasis or quotes around the whole."""
     text = " ".join(text.split())
     for opening, closing in (("**", "**"), ("*", "*"), ("`", "`"), ('"', '"'), ("“", "”"), ("'", "'"), ("‘", "’")):
-        inner = text[len(opening) : -len(closing)]
-        wrapped = len(text) > 2 * len(opening) and text.startswith(opening) and text.endswith(closing)
-        if wrapped and opening not in inner and closing not in inner:
-            text = inner.strip()
+        if text.startswith(opening) and text.endswith(closing) and len(text) > 2 * len(opening):
+            inner = text[len(opening) : -len(closing)]
+            text = text if opening in inner or closing in inner else inner.strip()
     return text
 
 
