@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from pyrag.errors import BudgetExceededError
-from pyrag.ledger import Ledger, cost_of, request_key, spent_on
+from pyrag.ledger import Ledger, canonical, cost_of, spent_on
 from pyrag.trace import Usage
 
 T = TypeVar("T")
@@ -48,14 +48,14 @@ class Guesses(Ledger):
         self.started = ledger.started
         self.on_wait: Callable[[], None] = _nothing  # called when a program begins to wait for a guess
         self._real = ledger
-        self._guesses: dict[str, _Guess] = {}
+        self._guesses: dict[bytes, _Guess] = {}
         ledger.guesses = self
 
     async def once(
         self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
     ) -> tuple[T, bool]:
         """Raises `BudgetExceededError` where there is no room for a guess."""
-        key = request_key(role, request)
+        key = canonical(role, request)
         if (asked := self._real.asked(key)) is not None:
             return await asyncio.shield(asked), True
         guess = self._guesses.get(key)
@@ -65,7 +65,7 @@ class Guesses(Ledger):
             self.on_wait()
         return await asyncio.shield(guess.task), False
 
-    def claim(self, key: str, run: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
+    def claim(self, key: bytes, run: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
         """How to get the reply to a request that counts from now on: the guess of it, if there is one."""
         guess = self._guesses.pop(key, None)
         if guess is None or _failed(guess.task):
@@ -81,7 +81,7 @@ class Guesses(Ledger):
         wasted = sum(map(_spent, unused), start=Usage())
         return replace(wasted, unused_calls=wasted.model_calls, unused_retrievals=wasted.retrievals)
 
-    def _begin(self, key: str, cost: Usage, run: Callable[[], Awaitable[Any]]) -> _Guess:
+    def _begin(self, key: bytes, cost: Usage, run: Callable[[], Awaitable[Any]]) -> _Guess:
         pending = sum(map(_spent, self._guesses.values()), start=Usage())
         if not self._real.has_room_for(pending + cost):
             raise BudgetExceededError("there is no room in the budget for a guess")
@@ -89,7 +89,7 @@ class Guesses(Ledger):
         task.add_done_callback(lambda done: self._forget_failure(key, done))
         return _Guess(task, cost)
 
-    def _forget_failure(self, key: str, task: asyncio.Future[Any]) -> None:
+    def _forget_failure(self, key: bytes, task: asyncio.Future[Any]) -> None:
         """What failed before anybody asked for it has not happened."""
         if _failed(task):
             self._guesses.pop(key, None)

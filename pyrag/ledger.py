@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import msgspec
+
 from pyrag.errors import BadOutputError, BudgetExceededError, DataError, ReplayError
 from pyrag.trace import Exchange, Usage
 
@@ -60,8 +62,6 @@ class Recording:
     @classmethod
     def load(cls, path: Path) -> Recording:
         """Reads what `--record` wrote: one exchange a line. Raises `DataError`."""
-        import msgspec
-
         try:
             lines = path.read_bytes().splitlines()
         except OSError as error:
@@ -127,7 +127,7 @@ class Ledger:
         self._calls_under_way = 0
         self._retrievals_under_way = 0
         self._settled = asyncio.Event()  # a new one whenever a request ends
-        self._memo: dict[str, asyncio.Future[Any]] = {}
+        self._memo: dict[bytes, asyncio.Future[Any]] = {}
 
     def elapsed(self) -> float:
         """Seconds since the question was asked, time between processes left out."""
@@ -137,7 +137,7 @@ class Ledger:
         self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
     ) -> tuple[T, bool]:
         """Like `call`, and whether the same was asked before: then that is the reply. Failures are not remembered."""
-        key = request_key(role, request)
+        key = canonical(role, request)
         if (asked := self.asked(key)) is not None:
             return await asyncio.shield(asked), True
         if self.guesses is not None:
@@ -147,11 +147,11 @@ class Ledger:
         # Shielded: when a program fails, what it has in flight goes on, since its repair will ask for it again.
         return await asyncio.shield(task), False
 
-    def asked(self, key: str) -> asyncio.Future[Any] | None:
+    def asked(self, key: bytes) -> asyncio.Future[Any] | None:
         """The reply to a request that was made before."""
         return self._memo.get(key)
 
-    def _forget_failure(self, key: str, task: asyncio.Future[Any]) -> None:
+    def _forget_failure(self, key: bytes, task: asyncio.Future[Any]) -> None:
         if task.cancelled() or task.exception() is not None:
             self._memo.pop(key, None)
 
@@ -224,8 +224,6 @@ class Ledger:
             )
 
     def _record(self, role: str, request: dict[str, Any], reply: Any, seconds: float, *, new: bool) -> None:
-        import msgspec
-
         body = {"value": msgspec.to_builtins(reply)}
         exchange = Exchange(role, request_key(role, request), request, body, seconds)
         if self.keep:
@@ -235,8 +233,6 @@ class Ledger:
 
     def _recalled(self, role: str, request: dict[str, Any], reply_type: type[T]) -> T | None:
         """The reply from the recording or journal; None where the engine must be asked."""
-        import msgspec
-
         exchange: Exchange | None = None
         if self.recording:
             exchange = self.recording.reply(role, request_key(role, request), request)
@@ -269,9 +265,11 @@ def spent_on(reply: Any, cost: Usage) -> Usage:
     return replace(spent, model_calls=calls, retrievals=cost.retrievals, seconds=0.0, cost=None)
 
 
-def request_key(role: str, request: dict[str, Any]) -> str:
-    """A digest that is equal for equal requests, in any process."""
-    import msgspec
+def canonical(role: str, request: dict[str, Any]) -> bytes:
+    """Equal for equal requests, in any process."""
+    return msgspec.json.encode([role, request], order="sorted")
 
-    body = msgspec.json.encode([role, request], order="sorted")
-    return hashlib.sha256(body).hexdigest()[:32]
+
+def request_key(role: str, request: dict[str, Any]) -> str:
+    """A digest of the canonical form."""
+    return hashlib.sha256(canonical(role, request)).hexdigest()[:32]
