@@ -7,6 +7,7 @@ refuse or ignore it (`pyrag.llm.schema`), and so is the wish to see a reply as i
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -247,6 +248,7 @@ class _Shown:
         pass
 
 
+@functools.cache
 def _reply_decoder() -> Callable[[bytes], Reply]:
     from pyrag.llm.wire import decode_reply
 
