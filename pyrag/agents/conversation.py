@@ -41,7 +41,7 @@ class Conversation:
     @property
     def usage(self) -> Usage:
         """What the replies cost."""
-        return reduce(add, map(usage_of, self._replies), Usage())
+        return reduce(add, map(usage_of, self._replies)) if self._replies else Usage()
 
     @property
     def note(self) -> str:
