@@ -13,7 +13,7 @@ from pathlib import Path
 from pyrag.evaluation.failures import KINDS, OPERA
 from pyrag.evaluation.opera import agent_stats, agents_table, ladder_table, outcomes_of
 from pyrag.evaluation.reported import LABEL, NOTES, reported
-from pyrag.evaluation.runs import TRACES, Run, write_whole
+from pyrag.evaluation.runs import TRACES, Run, make_folder, write_whole
 from pyrag.evaluation.scoring import Row
 from pyrag.evaluation.summary import Summary, summarise
 from pyrag.evaluation.tables import (
@@ -57,7 +57,7 @@ def report_files(runs: Sequence[Run], out: Path) -> list[Path]:
     from pyrag.evaluation.report_html import page
 
     report = make_report(runs)
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     paths = [out / "report.md", out / "report.html"]
     for path, text in zip(paths, (markdown(report), page(report)), strict=True):
         write_whole(path, text.encode())

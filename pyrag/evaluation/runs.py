@@ -16,6 +16,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -104,7 +105,7 @@ def open_run(folder: Path, identity: Mapping[str, Any], session: Mapping[str, An
     Raises `UsageError` where the folder holds a run of other settings, or something else, or is in use.
     """
     _check_folder(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with locked(folder):
         sessions = _register(folder, plain({**identity, "format": FORMAT}), dict(session))
         (folder / TRACES).mkdir(exist_ok=True)
@@ -116,12 +117,24 @@ def open_run(folder: Path, identity: Mapping[str, Any], session: Mapping[str, An
 
 
 def _check_folder(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is a file: choose a folder with --out")
     # A process that was killed at its very start leaves a lock and a half-written config.
     there = [one.name for one in folder.iterdir()] if folder.is_dir() else []
     if CONFIG not in there and any(name != "lock" and not name.startswith(f".{CONFIG}") for name in there):
         raise UsageError(f"{folder} holds files that are no run: choose another folder with --out")
+
+
+def make_folder(folder: Path) -> None:
+    """Makes it where it is missing. Raises `UsageError` where there is none that can be written into."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except FileExistsError:
+        raise UsageError(f"{folder} is a file: choose a folder with --out") from None
+    except OSError as error:
+        raise UsageError(
+            f"cannot write into {folder} ({error.strerror}): choose another folder with --out, or check its permissions"
+        ) from error
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from pyrag.config import Settings, public
 from pyrag.engines import open_engines
 from pyrag.errors import BudgetExceededError, DataError, ServiceError, UsageError
 from pyrag.evaluation import provenance
-from pyrag.evaluation.runs import difference, locked, plain, write_json
+from pyrag.evaluation.runs import difference, locked, make_folder, plain, write_json
 from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.learner import Learner
 from pyrag.evolve.prompt_versions import PromptVersions
@@ -76,7 +76,7 @@ def evolve(
     Raises `UsageError` where the folder holds something else or is in use, and what `Players` raises.
     """
     settings = replace(settings, method="hera", cache=str(folder / REPLIES))
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with locked(folder):
         _register(folder, {**questions.identity, **_identity(settings, config)})
         versions = PromptVersions(folder)

@@ -21,7 +21,7 @@ from typing import Any
 
 from pyrag.config import nearest
 from pyrag.errors import ConfigError, PyRAGError
-from pyrag.evaluation.runs import locked, write_json
+from pyrag.evaluation.runs import locked, make_folder, write_json
 from pyrag_rl.config import Agent, Algorithm, TrainConfig, as_values, load_config, make_config, read_yaml
 
 NOTES = "curriculum.json"
@@ -184,7 +184,7 @@ class _Run:
 
     def all_stages(self) -> list[Done]:
         self._check()
-        self.out.mkdir(parents=True, exist_ok=True)
+        make_folder(self.out)
         with locked(self.out), self.servers:
             for stage in self.curriculum.stages:
                 done = self._of(stage)

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pyrag.errors import ConfigError, PyRAGError
-from pyrag.evaluation.runs import locked
+from pyrag.evaluation.runs import locked, make_folder
 from pyrag_rl import preflight
 from pyrag_rl.config import TrainConfig, absolute, as_values, save_config, saved_config
 from pyrag_rl.folder import RunFolder
@@ -96,7 +96,7 @@ def claim(config: TrainConfig) -> RunFolder:
             )
     elif folder.path.is_dir() and any(folder.path.iterdir()):
         raise ConfigError(f"{config.out} is not empty and holds no run: pass another --out")
-    folder.path.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.path)
     save_config(config, folder.config)
     return folder
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pyrag.errors import ConfigError, DataError
+from pyrag.evaluation.runs import make_folder
 from pyrag.llm.protocol import Message
 from pyrag.trace import Passage
 
@@ -150,7 +151,7 @@ class _Parts:
     def __init__(self, path: Path, schema: Any) -> None:
         import pyarrow.parquet as pq
 
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         self._path, self._scratch = path, path.with_name(f".{path.name}.{os.getpid()}")
         self._schema, self._writer = schema, pq.ParquetWriter(self._scratch, schema)
         self._waiting: list[dict[str, Any]] = []

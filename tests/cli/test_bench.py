@@ -73,6 +73,8 @@ class Page(HTMLParser):
 def test_a_report_is_one_page_that_fetches_nothing(pyrag: Run, tmp_path: Path) -> None:
     assert pyrag(*SMALL).returncode == 0
     assert pyrag(*SMALL[:-1], "second").returncode == 0
+    (tmp_path / "file").touch()
+    assert "file is a file: choose a folder" in pyrag("bench", "report", "run", "--out", "file").stderr
     done = pyrag("bench", "report", "run", "second", "--out", "report")
     assert done.stdout.split() == ["report/report.md", "report/report.html"], done.stderr
     text = (tmp_path / "report" / "report.md").read_text()

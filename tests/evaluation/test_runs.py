@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +16,7 @@ from pyrag.errors import BudgetExceededError, ConfigError, DataError, UsageError
 from pyrag.evaluation.batch import Job, run_jobs
 from pyrag.evaluation.datasets import Question
 from pyrag.evaluation.journal import FileJournal
-from pyrag.evaluation.runs import open_run, read_run
+from pyrag.evaluation.runs import make_folder, open_run, read_run
 from pyrag.evaluation.scoring import Row, score
 from pyrag.evaluation.summary import summarise
 from pyrag.ledger import Budget, Ledger
@@ -32,6 +35,33 @@ def fill(folder: Path, *numbers: int) -> None:
     with open_run(folder, IDENTITY, {"started": "now"}) as writer:
         for number in numbers:
             writer.write(*answered(number))
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("file", "file is a file: choose a folder with --out"),
+        ("file/below", r"cannot write into .*below \(Not a directory"),
+    ],
+)
+def test_where_no_folder_can_be_is_said(place: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(UsageError, match=said):
+        make_folder(tmp_path / place)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_folder_that_takes_no_file_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """root may write anywhere: what refuses here stands in for a disk that is full or read-only."""
+
+    def refuse(**_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    make_folder(tmp_path / "new")
+    assert list((tmp_path / "new").iterdir()) == []
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    with pytest.raises(UsageError, match=r"cannot write into .*new \(Read-only file system\): choose another folder"):
+        make_folder(tmp_path / "new")
 
 
 def test_results_and_traces_are_read_back(tmp_path: Path) -> None:

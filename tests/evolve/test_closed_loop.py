@@ -190,6 +190,7 @@ def test_a_budget_ends_a_run_with_what_is_done_and_a_larger_one_goes_on(
         (("--val", "2"), "a share between 0 and 1"),
         (("--train", "missing.jsonl"), "missing.jsonl"),
         (("--out", "full"), "choose another folder with --out"),
+        (("--out", "train.jsonl"), "train.jsonl is a file: choose a folder with --out"),
         (("--llm", "parrot:x"), "there is no engine"),
         (("--prompts", "nowhere"), "there is no prompts folder nowhere"),
     ],

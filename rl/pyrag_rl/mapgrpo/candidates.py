@@ -18,6 +18,7 @@ from typing import IO, Protocol
 
 from pyrag.errors import DataError
 from pyrag.evaluation.metrics import score_text, script_of
+from pyrag.evaluation.runs import make_folder
 from pyrag.llm.protocol import ChatModel, Sampling
 from pyrag.retrieval.embedding import Embedder
 from pyrag.trace import Goal, Trace
@@ -241,7 +242,7 @@ def _finished(path: Path) -> set[tuple[str, str]]:
 
 def _appended(path: Path) -> IO[bytes]:
     """The file, opened behind its last whole line. Raises `DataError` where what follows that is not ours to drop."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     path.touch()
     content = path.read_bytes()
     whole = content.rfind(b"\n") + 1
