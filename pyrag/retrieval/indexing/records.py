@@ -90,17 +90,16 @@ class Known:
 class Records:
     def __init__(self, folder: Path, *, write: bool = False) -> None:
         path = folder / NAME
+        address = path.absolute().as_uri() + ("" if write else "?mode=ro&immutable=1")
+        self._db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=write)
+        weakref.finalize(self, self._db.close)  # at once: what follows fails on files that are none of ours
         if write:
-            self._db = sqlite3.connect(path, isolation_level=None)
             for setting in _PRAGMAS:
                 self._db.execute(f"PRAGMA {setting}")
             self._db.executescript(_SCHEMA)
             self._db.execute("BEGIN")
         else:
-            uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
-            self._db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
             self._db.execute("SELECT 1 FROM files LIMIT 1")  # opens the file, which else the first question would
-        weakref.finalize(self, self._db.close)
         self._path = path
         self.changed = False  # in a way that is worth keeping
 
