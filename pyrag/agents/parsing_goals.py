@@ -27,7 +27,7 @@ YES_NO = "yes/no"
 EVIDENCE = "evidence"
 _QUOTABLE = re.compile(rf"(?P<quote>[\"']?){PLACEHOLDER.pattern}(?P=quote)", re.IGNORECASE)
 NAMED = "answer_of_a_step"  # stands in code for whatever a placeholder names
-_NEARLY = re.compile(r"\[[^\[\]]*\bstep\b[^\[\]]*\]", re.IGNORECASE)
+_NEARLY = re.compile(r"\[(?=[^\[\]]*+\])[^\[\]]*\bstep\b[^\[\]]*\]", re.IGNORECASE)
 _TEXT_KEYS = ("goal", "subgoal", "sub_goal", "sub-goal", "question", "query", "text")
 _STEP_KEYS = ("step", "id", "number")
 _TYPE_KEYS = ("type", "answer_type")

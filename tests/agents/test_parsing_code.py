@@ -60,6 +60,13 @@ def test_broken_code_is_kept_for_the_repair() -> None:
     assert error.splitlines()[2].index("^") == error.splitlines()[1].index("(")
 
 
+@pytest.mark.parametrize("text", ["`" * 3_000_000, "~" * 3_000_000, "`" * 2_000_000 + "x"])
+def test_a_reply_of_one_character_is_no_program(text: str) -> None:
+    """It would take an hour if the time grew with the square of the length."""
+    with pytest.raises(BadOutputError):
+        parse_program(text)
+
+
 @pytest.mark.parametrize(
     "source", ["return 1", "x = = 1", "a\0b", "(" * 500, "-" * 60_000 + "1", "x" + ".a" * 30_000, "'\ud800'"]
 )

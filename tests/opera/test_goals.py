@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrag.agents.opera import written_goal
-from pyrag.agents.parsing_goals import PLACEHOLDER, parse_goals, same_type
+from pyrag.agents.parsing_goals import PLACEHOLDER, malformed, parse_goals, same_type
 from pyrag.errors import BadOutputError
 from pyrag.methods._goals import compile_goals
 from pyrag.trace import Goal
@@ -24,6 +24,11 @@ FIRST = goal(1, "Which company acquired WhatsApp?", "company")
 
 def where(**more: Any) -> dict[str, Any]:
     return goal(2, "Where is [company from step 1] headquartered?", "city", 1) | more
+
+
+def test_what_is_nearly_a_placeholder_is_found_and_nothing_else() -> None:
+    assert malformed("in [the city of step 1] or [x from step 2], [y] and [step") == ["[the city of step 1]"]
+    assert malformed("[" + "step " * 400_000) == []  # in an hour, if the time grew with the square of the length
 
 
 @pytest.mark.parametrize(
