@@ -15,7 +15,9 @@ from pyrag.errors import BadOutputError
 MAX_SOURCE = 64 * 1024  # bytes, as in the sandbox's own limit
 
 # Possessive, here and below: a reply that degenerates into one character must not cost the cube of its length.
-_FENCE = re.compile(r"((?<!`)`{3,}+|(?<!~)~{3,}+)[ \t]*+([\w+-]*)[ \t]*\n(.*?)(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(
+    r"((?<!`)`{3,}+|(?<!~)~{3,}+)[ \t]*+([\w+-]*)[ \t]*\n(.*?)(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE
+)
 _NOTHING = "(?!)"
 _PAYLOAD = r"(?:```|~~~)\s*(?:python|py)\b"
 _PRIMITIVE = re.compile(r"\b(?:retrieve|answer)\s*\(")
