@@ -19,7 +19,6 @@ evaluation.json        what it was before and after on held-out rows
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,13 +88,6 @@ class RunFolder:
         return self.path / "evaluation.json"
 
     @property
-    def steps(self) -> list[int]:
-        """Steps that have a whole checkpoint, in order."""
-        found = (re.fullmatch(r"global_step_(\d+)", one.name) for one in self.checkpoints.glob("global_step_*"))
-        whole = self.latest_step
-        return sorted(step for one in found if one and (step := int(one[1])) <= whole)
-
-    @property
     def latest_step(self) -> int:
         """The step that a resumed run starts from; 0 without a checkpoint. verl names it once it is wholly written."""
         marker = self.checkpoints / "latest_checkpointed_iteration.txt"
@@ -109,10 +101,10 @@ class RunFolder:
             ) from error
 
     def checkpoint(self, step: int | None = None) -> Path:
-        """The folder of a step, by default the last. Raises `DataError`."""
+        """The folder of a step, by default the last. Raises `DataError` where it is missing, or half written."""
         wanted = step or self.latest_step
         folder = self.checkpoints / f"global_step_{wanted}"
-        if not wanted or not folder.is_dir():
+        if not 0 < wanted <= self.latest_step or not folder.is_dir():
             raise DataError(f"{self.path} holds no checkpoint{f' of step {step}' if step else ''}: train first")
         return folder
 

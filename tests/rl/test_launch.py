@@ -196,7 +196,14 @@ def test_only_whole_checkpoints_count(tmp_path: Path) -> None:
     for step in (2, 4, 6):
         (folder.checkpoints / f"global_step_{step}").mkdir(parents=True)
     (folder.checkpoints / "latest_checkpointed_iteration.txt").write_text("4")
-    assert (folder.latest_step, folder.steps, folder.checkpoint().name) == (4, [2, 4], "global_step_4")
+    assert (folder.latest_step, folder.checkpoint().name, folder.checkpoint(2).name) == (
+        4,
+        "global_step_4",
+        "global_step_2",
+    )
+    for step in (3, 6):  # the last one is still being written
+        with pytest.raises(DataError, match=f"holds no checkpoint of step {step}"):
+            folder.checkpoint(step)
 
 
 @pytest.mark.parametrize("content", ["", "five"])
