@@ -22,6 +22,8 @@
 
 `post_events` gets its reply in pieces (server-sent events).
 
+Import it where a client is made and no earlier: aiohttp takes longer than the rest of a start.
+
 Left out: redirects (an error that says where to), proxies from the environment, cookies.
 """
 
@@ -34,8 +36,11 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import unquote, urlsplit, urlunsplit
+
+import aiohttp
+import msgspec
 
 from pyrag.errors import (
     ConfigError,
@@ -56,9 +61,6 @@ from pyrag.http_faults import (
     shown_url,
     status_cure,
 )
-
-if TYPE_CHECKING:
-    import aiohttp
 
 T = TypeVar("T")
 
@@ -133,8 +135,6 @@ class HttpService:
 
     async def post_json(self, path: str, body: Any, decode: Callable[[bytes], T]) -> T:
         """POST `body` as JSON to base URL + `path`; `decode` turns the reply's bytes into a value."""
-        import msgspec
-
         request = _Request("POST", path, msgspec.json.encode(body))
         return self._decoded(await self._request(request), path, decode)
 
@@ -154,8 +154,6 @@ class HttpService:
         `read` gets the data of each event. It raises `ReportedError` where the server says that it failed, and
         `ConnectionError` where the events end too soon.
         """
-        import msgspec
-
         values: list[T] = []
 
         async def consume(response: aiohttp.ClientResponse) -> bytes:
@@ -217,8 +215,6 @@ class HttpService:
                 gate.leave(ticket, kind, retry_after)
 
     async def _attempt(self, request: _Request, seconds: float) -> bytes:
-        import aiohttp
-
         try:
             async with (
                 asyncio.timeout(seconds),
@@ -269,8 +265,6 @@ class HttpService:
         return PermanentServiceError(message, service=service, status=fault.status, detail=fault.detail)
 
     def _decoded(self, content: bytes, path: str, decode: Callable[[bytes], T]) -> T:
-        import msgspec
-
         try:
             return decode(content)
         except (msgspec.DecodeError, ValueError) as error:
@@ -321,8 +315,6 @@ async def _events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def _new_session(headers: Mapping[str, str]) -> aiohttp.ClientSession:
-    import aiohttp
-
     return aiohttp.ClientSession(
         headers=headers,
         connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),

@@ -17,7 +17,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pyrag.errors import ConfigError, ContextLengthError, PermanentServiceError, ServiceError
-from pyrag.http_client import HttpService
 from pyrag.llm.context import too_long
 from pyrag.llm.limiter import MOST, EndpointGate
 from pyrag.llm.protocol import Message, ModelInfo, Reply, Sampling
@@ -84,6 +83,8 @@ class OpenAIChat:
         retries: int = 2,
         max_in_flight: int = MOST,
     ) -> None:
+        from pyrag.http_client import HttpService
+
         self._model = model
         self.streaming = True  # until the server refuses
         self._support: defaultdict[str, Support] = defaultdict(Support)
