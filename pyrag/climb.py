@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from pyrag.agents.protocol import Reading, Rewritten
@@ -71,7 +71,7 @@ class Climb:
         deeper = merge(self.passages, *await self._fetched(topks))
         self.searches = topks
         if len(deeper) > len(self.passages):
-            await self._read(deeper, Attempt("boost", self.query, largest))
+            await self._read(deeper, "boost", self.query, largest)
 
     async def _rewrite(self, rung: Rewrite) -> None:
         for topk in rung.topks if self.desk.can_rewrite else ():
@@ -80,17 +80,15 @@ class Climb:
                 return
             topk = min(max(topk, *self.searches.values()), MAX_TOPK)
             query = " ".join(rewritten.query.split()).encode()[:MAX_QUERY_BYTES].decode(errors="ignore")
-            made = Attempt(
-                "rewrite", query, usage=rewritten.usage, strategy=rewritten.strategy, keywords=rewritten.keywords
-            )
             if plain(query) in map(plain, ["", *self._tried]):
-                self._note_repetition(made)
+                repeated = Reading(UNKNOWN, known=False, rationale="the query had been tried before")
+                self.attempts.append(attempt("rewrite", query, self.passages, repeated, rewritten=rewritten))
                 return
             self._tried.append(query)
             self.desk.observer(Recovering(self.step, "rewrite", topk, query))
             (found,) = await self._fetched({query: topk})
             # What the first search brought stays: the analysis may need both.
-            await self._read(merge(found, self.passages), replace(made, topk=topk))
+            await self._read(merge(found, self.passages), "rewrite", query, topk, rewritten)
             if self.reading.known:
                 return
 
@@ -102,31 +100,39 @@ class Climb:
             self.desk.warn(f"no rewritten query for {self.query!r}: {error}")
             return None
 
-    def _note_repetition(self, made: Attempt) -> None:
-        why = "the query had been tried before"
-        unknown = Answer(UNKNOWN, known=False)
-        self.attempts.append(replace(made, answer=unknown, passages=ids_of(self.passages), rationale=why))
-
     async def _fetched(self, topks: Mapping[str, int]) -> list[list[Passage]]:
         found = await asyncio.gather(*(self.desk.fetch(query, topk) for query, topk in topks.items()))
         return [passages for passages, _ in found]
 
-    async def _read(self, passages: list[Passage], made: Attempt) -> None:
+    async def _read(
+        self, passages: list[Passage], policy: str, query: str, topk: int, rewritten: Rewritten | None = None
+    ) -> None:
         self.passages = passages
         self.reading, _ = await self.desk.read(self.query, passages)
-        self.attempts.append(completed(made, passages, self.reading))
+        self.attempts.append(attempt(policy, query, passages, self.reading, topk, rewritten))
 
 
-def completed(made: Attempt, passages: Sequence[Passage], reading: Reading) -> Attempt:
-    """An attempt with what the answerer said of these passages."""
+def attempt(
+    policy: str,
+    query: str,
+    passages: Sequence[Passage],
+    reading: Reading,
+    topk: int | None = None,
+    rewritten: Rewritten | None = None,
+) -> Attempt:
+    """What the answerer said of these passages, and how the query was `rewritten` before, if it was."""
     cited = tuple(passages[i].id for i in reading.citations if 0 <= i < len(passages))
-    return replace(
-        made,
-        passages=ids_of(passages),
-        answer=Answer(reading.text if reading.known else UNKNOWN, reading.known, cited, reading.confidence),
-        usage=made.usage + reading.usage,
-        rationale=reading.rationale,
-        missing=reading.missing,
+    return Attempt(
+        policy,
+        query,
+        topk,
+        ids_of(passages),
+        Answer(reading.text if reading.known else UNKNOWN, reading.known, cited, reading.confidence),
+        reading.usage if rewritten is None else rewritten.usage + reading.usage,
+        reading.rationale,
+        reading.missing,
+        strategy="" if rewritten is None else rewritten.strategy,
+        keywords=() if rewritten is None else rewritten.keywords,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from pyrag.agents.protocol import Agents, Reading, Rewritten, Written
 from pyrag.arguments import bind, check_query, check_topk, kind_of
-from pyrag.climb import Climb, completed, ids_of, merge
+from pyrag.climb import Climb, attempt, ids_of, merge
 from pyrag.errors import PyRAGError
 from pyrag.events import Observer, StepFinished, StepStarted, Warned, ignore
 from pyrag.experience.library import Library
@@ -213,7 +213,7 @@ class Round:
         mode = "aggregation" if docs is None else "evidence"
         step = self.start(call, query, passages=ids_of(passages or ()), mode=mode)
         reading, memo = await self.watched(step, self.episode.read(query, passages, role))
-        attempts = [completed(Attempt("first", query), passages or (), reading)]
+        attempts = [attempt("first", query, passages or (), reading)]
         if passages is not None and not reading.known and recover:
             attempts += await self.watched(step, self._recover(call, step, query, passages, reading))
         last = attempts[-1]
