@@ -24,11 +24,12 @@ from pyrag.guesses import Guesses
 from pyrag.trace import Program
 from pyrag_sandbox import SandboxError
 
-_REFERRING = re.compile(
-    r"[\[{<#]|\b(?:answer|step|query|question|result) \d|\b(?:he|she|it|they|his|her|hers|its|their|them|him|that|those"
-    r"|these|this|previous|former|latter|above|both|either|same)\b",
-    re.IGNORECASE,
-)
+_REFERENCE = re.compile(r"[\[{<#]|\b(?:answer|step|query|question|result) \d", re.IGNORECASE)
+_REFERRING = frozenset((
+    "he", "she", "it", "they", "his", "her", "hers", "its", "their", "them", "him", "that", "those", "these", "this",
+    "previous", "former", "latter", "above", "both", "either", "same",
+))  # fmt: skip
+_WORD = re.compile(r"\w+")
 
 
 class Ahead:
@@ -146,7 +147,11 @@ def self_contained(sub_queries: Sequence[str]) -> list[str]:
     named: set[str] = set()
     for index, query in enumerate(sub_queries):
         names = set(names_in(query))
-        if not _REFERRING.search(query) and (names or not index) and names.isdisjoint(named):
+        if not _refers(query) and (names or not index) and names.isdisjoint(named):
             found.append(query)
         named |= names
     return found
+
+
+def _refers(query: str) -> bool:
+    return not _REFERRING.isdisjoint(_WORD.findall(query.lower())) or _REFERENCE.search(query) is not None
