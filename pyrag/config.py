@@ -138,11 +138,14 @@ def load_settings(
     layers.append({key: value for key, value in (flags or {}).items() if value is not None})
     values: dict[str, Any] = {}
     for layer in layers:
-        # Naming one source of passages replaces the other one of a lower layer.
-        if layer.keys() & {"index", "retriever"}:
-            values = {key: value for key, value in values.items() if key not in ("index", "retriever")}
-        values |= layer
+        values = layered(values, layer)
     return make_settings(values)
+
+
+def layered(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain values with those of a higher layer in their place. Naming one source of passages replaces the other."""
+    sources = {"index", "retriever"} if upper.keys() & {"index", "retriever"} else set()
+    return {key: value for key, value in lower.items() if key not in sources} | dict(upper)
 
 
 def make_settings(values: Mapping[str, Any]) -> Settings:

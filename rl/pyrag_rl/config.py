@@ -18,7 +18,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Literal
 
-from pyrag.config import make_settings, nearest
+from pyrag.config import layered, make_settings, nearest
 from pyrag.errors import ConfigError
 from pyrag.evaluation.runs import write_whole
 
@@ -150,12 +150,13 @@ def load_config(agent: str, algorithm: str = "grpo", *, file: Path | None = None
         raise ConfigError(f"there is no packaged config {name}: choose another agent, algorithm or model")
     values: dict[str, Any] = {}
     for layer in (read_yaml(source), own, flags):
-        runtime = {**values.get("runtime", {}), **_runtime_of(layer)}
+        runtime = layered(values.get("runtime", {}), runtime_of(layer))
         values = {**values, **layer, "runtime": runtime}
     return make_config({**values, "agent": agent, "algorithm": algorithm})
 
 
-def _runtime_of(values: Mapping[str, Any]) -> Mapping[str, Any]:
+def runtime_of(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """pyrag's settings among those of a training. Raises `ConfigError` where they are none."""
     runtime = values.get("runtime") or {}
     if not isinstance(runtime, Mapping):
         raise ConfigError(f"runtime holds settings of pyrag, as in runtime: {{topk: 5}}, not {runtime!r}")
@@ -191,7 +192,7 @@ def with_settings(config: TrainConfig, pairs: list[str]) -> TrainConfig:
         if key in ("agent", "algorithm") or (key, value) == ("model", EMBEDDED):
             raise ConfigError(f"--set is too late for {key}, which the packaged settings go by: pass --{key} {value}")
         if key.startswith("runtime."):
-            values["runtime"] = {**_runtime_of(values), key.removeprefix("runtime."): value}
+            values["runtime"] = layered(runtime_of(values), {key.removeprefix("runtime."): value})
         else:
             values[key] = value
     return make_config(values)

@@ -12,6 +12,7 @@ What trains, serves and asks is handed in (`Hands`); `pyrag_rl.curriculum_hands`
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -19,10 +20,10 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from pyrag.config import nearest
+from pyrag.config import layered, nearest
 from pyrag.errors import ConfigError, PyRAGError
 from pyrag.evaluation.runs import locked, make_folder, write_json
-from pyrag_rl.config import Agent, Algorithm, TrainConfig, as_values, load_config, make_config, read_yaml
+from pyrag_rl.config import Agent, Algorithm, TrainConfig, as_values, load_config, make_config, read_yaml, runtime_of
 
 NOTES = "curriculum.json"
 
@@ -268,9 +269,9 @@ class _Run:
         values = as_values(load_config(stage.agent, stage.algorithm, model=self._model(stage)))
         start = self.adapters.get(stage.agent, ("", ""))[1] if self.curriculum.shared else ""
         retriever = self.curriculum.evaluation.retriever
-        layers = (values, {"runtime": self.curriculum.runtime}, stage.settings, {"runtime": frozen})
-        runtime = {key: value for layer in layers for key, value in layer.get("runtime", {}).items()}
-        runtime |= {"retriever": retriever} if retriever else {}
+        given = {"retriever": retriever} if retriever else {}
+        layers = (values["runtime"], self.curriculum.runtime, runtime_of(stage.settings), frozen, given)
+        runtime: Mapping[str, Any] = functools.reduce(layered, layers)
         fixed = {"adapter": start or None, "data": rows, "out": str(self.out / stage.name), "runtime": runtime}
         return make_config({**values, **stage.settings, **fixed})
 

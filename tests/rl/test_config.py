@@ -71,6 +71,16 @@ def test_layers_go_from_package_to_file_to_flags_to_set(tmp_path: Path) -> None:
     assert config.loggers == ("wandb",)
 
 
+def test_one_source_of_passages_replaces_the_packaged_one(tmp_path: Path) -> None:
+    config = with_settings(load_config("plan"), ["runtime.index=wiki"])
+    assert (config.runtime.get("index"), config.runtime.get("retriever")) == ("wiki", None)
+    file = tmp_path / "mine.yaml"
+    file.write_text("runtime: {index: wiki}\n")
+    assert load_config("plan", file=file) == config
+    with pytest.raises(ConfigError, match="exclude each other"):
+        make_config({**save_values(config), "runtime": {"index": "wiki", "retriever": "http://h:1"}})
+
+
 @pytest.mark.parametrize(
     ("pairs", "said"),
     [
