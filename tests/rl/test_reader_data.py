@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from pyrag_rl.reader.__main__ import main as reader_command
 from pyrag_rl.reader.facts import facts, kind_of
 from pyrag_rl.reader.layout import Text
 from pyrag_rl.reader.wordings import CUES, WORDINGS, asked, silent, wordings
+from pyrag_rl.span_policy.rows import main as rows_command
 
 FOOTBALLER = Text(
     "1",
@@ -25,6 +30,21 @@ FILM = Text(
 
 def stated(text: Text) -> dict[str, str]:
     return {fact.relation: text.text[fact.start : fact.end] for fact in facts(text)}
+
+
+@pytest.mark.parametrize(("command", "lacks"), [(reader_command, "squad"), (rows_command, "2wikimultihopqa")])
+def test_a_folder_without_the_sets_is_one_sentence(
+    command: Callable[[], None],
+    lacks: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["x", "--data", str(tmp_path), "--out", str(tmp_path / "out")])
+    with pytest.raises(SystemExit, match="2"):
+        command()
+    assert f"{tmp_path} has no set {lacks}: name the folder with" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_biography_states_its_facts() -> None:

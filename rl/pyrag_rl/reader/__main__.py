@@ -12,6 +12,8 @@ import argparse
 import time
 from pathlib import Path
 
+from pyrag_rl.reader.hops import SETS
+from pyrag_rl.reader.layout import missing
 from pyrag_rl.reader.recipe import Settings, make
 
 
@@ -26,6 +28,8 @@ def main() -> None:
     parser.add_argument("--save-every", type=float, default=120.0, help="seconds between checkpoints")
     parser.add_argument("--measure", action="store_true", help="at the end, score the measured questions as well")
     given = parser.parse_args()
+    if lacks := missing(given.data, ("squad", *SETS)):
+        parser.error(lacks)
     if given.out.exists() and any(given.out.iterdir()) and not given.resume:
         parser.error(f"{given.out} is not empty: add --resume to go on there, or name another folder")
     given.out.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,12 @@ class Text:
     id: str
     title: str
     text: str
+
+
+def missing(folder: Path, names: Sequence[str]) -> str:
+    """One sentence about a set that the folder lacks; empty if it has them all."""
+    lacks = next((name for name in names if not (folder / name).is_dir()), None)
+    return f"{folder} has no set {lacks}: name the folder with {', '.join(names)}" if lacks else ""
 
 
 def rows(path: Path) -> list[dict[str, Any]]:

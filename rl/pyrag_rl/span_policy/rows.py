@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pyrag_rl.reader import hops
 from pyrag_rl.reader.hops import Held
-from pyrag_rl.reader.layout import Text
+from pyrag_rl.reader.layout import Text, missing
 from pyrag_rl.reader.search import Bm25
 from pyrag_rl.rows import Document, RowWriter, TrainRow
 
@@ -81,6 +81,8 @@ def main() -> None:
     parser.add_argument("--train", type=int, default=1600, help="rows to train on, at most")
     parser.add_argument("--eval", type=int, default=400, help="rows to evaluate on, at most")
     given = parser.parse_args()
+    if lacks := missing(given.data, hops.SETS):
+        parser.error(lacks)
     given.out.mkdir(parents=True, exist_ok=True)
     trained, evaluated = write(given.data, given.out, seed=given.seed, train=given.train, evaluate=given.eval)
     print(f"{trained} rows to train on, {evaluated} to evaluate on, in {given.out}")
