@@ -23,7 +23,17 @@ from typing import Any
 from pyrag.config import layered, nearest
 from pyrag.errors import ConfigError, PyRAGError
 from pyrag.evaluation.runs import locked, make_folder, write_json
-from pyrag_rl.config import Agent, Algorithm, TrainConfig, as_values, load_config, make_config, read_yaml, runtime_of
+from pyrag_rl.config import (
+    EMBEDDED,
+    Agent,
+    Algorithm,
+    TrainConfig,
+    as_values,
+    load_config,
+    make_config,
+    read_yaml,
+    runtime_of,
+)
 
 NOTES = "curriculum.json"
 
@@ -95,6 +105,8 @@ class Curriculum:
         for stage in self.stages:
             if bool(stage.data) == bool(stage.build):
                 raise ConfigError(f"stage {stage.name} needs either data, a Parquet file, or build, a task")
+            if stage.build and stage.algorithm == "sft":
+                raise ConfigError(f"stage {stage.name} builds rows for rewards: name a set of --sft under data instead")
             if stage.build and self.practice is None:
                 raise ConfigError(f"stage {stage.name} builds its rows from a run: say under practice what is asked")
 
@@ -202,7 +214,12 @@ class _Run:
         finished = {one.name for one in self.done if one.after is not None}
         for stage in self.curriculum.stages:
             if stage.name not in finished:
-                self.hands.check(self._config(stage, stage.data, {}))
+                config = self._config(stage, stage.data, {})
+                if config.model == EMBEDDED or not config.lora_rank:
+                    raise ConfigError(
+                        f"stage {stage.name} would make no adapter to hand on: name a language model, and a lora_rank"
+                    )
+                self.hands.check(config)
 
     def _agents(self) -> dict[str, str]:
         """Settings under which the agents so far answer. They stay served until they are others."""

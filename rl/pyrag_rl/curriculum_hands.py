@@ -24,6 +24,7 @@ from pyrag.errors import BadOutputError, BudgetExceededError, ConfigError, Progr
 from pyrag.evaluation.runs import SUMMARY
 from pyrag_rl.config import TrainConfig
 from pyrag_rl.curriculum import Adapters, Curriculum, Hands, Questions, Serving
+from pyrag_rl.folder import RunFolder
 from pyrag_rl.launch import Console, die_with_parent
 
 _COMMAND = [sys.executable, "-c", "from pyrag.cli import main; main()"]
@@ -51,13 +52,14 @@ def _check(config: TrainConfig) -> None:
 
 def _train(config: TrainConfig, *, console: Console) -> Path:
     from pyrag_rl.export import export
-    from pyrag_rl.launch import train
     from pyrag_rl.report import write_report
+    from pyrag_rl.start import start
 
-    folder = train(config, console=console)
+    start(config, console=console)
+    folder = RunFolder(Path(config.out))
     write_report(folder.path)
-    made = export(folder.path)
-    return made.adapter or folder.merged
+    export(folder.path)
+    return folder.adapter
 
 
 @contextlib.contextmanager

@@ -20,8 +20,19 @@ pytest.importorskip("yaml")
 from pyrag.errors import ConfigError, ServiceError, UsageError
 from pyrag.evaluation.runs import locked
 from pyrag_rl import curriculum_hands
-from pyrag_rl.config import TrainConfig, read_yaml
-from pyrag_rl.curriculum import NOTES, Curriculum, Hands, Questions, Serving, WorseError, load_curriculum, run, table
+from pyrag_rl.config import Algorithm, TrainConfig, load_config, read_yaml
+from pyrag_rl.curriculum import (
+    NOTES,
+    Curriculum,
+    Hands,
+    Questions,
+    Serving,
+    Stage,
+    WorseError,
+    load_curriculum,
+    run,
+    table,
+)
 from pyrag_rl.curriculum_hands import hands, settings_of
 
 CONFIGS = Path(__file__).parents[2] / "rl" / "configs"
@@ -180,6 +191,10 @@ def test_another_curriculum_in_the_same_folder_is_refused(tmp_path: Path) -> Non
         ({"stages": [{"name": "../a", "agent": "answer", "data": "x"}]}, "cannot be called '../a'"),
         ({"stages": [{"name": "start", "agent": "answer", "data": "x"}]}, "cannot be called 'start'"),
         ({"stages": [{"name": "a", "agent": "answer", "data": "x", "setings": {}}]}, "did you mean 'settings'"),
+        (
+            {"stages": [{"name": "a", "agent": "answer", "algorithm": "sft", "build": "analysis"}]},
+            "builds rows for rewards: name a set of --sft",
+        ),
         ({"toleranse": 0.5}, "unknown key 'toleranse': did you mean 'tolerance'"),
         ({"serving": {"prot": 8000}}, "did you mean 'port'"),
         ({"evaluation": {"data": "d", "sets": ["s"], "metod": "opera"}}, "did you mean 'method'"),
@@ -192,6 +207,29 @@ def test_what_is_no_curriculum_is_said(change: Mapping[str, Any], said: str, tmp
     file.write_text(yaml.safe_dump({**read_yaml(CONFIGS / "mapgrpo.yaml"), **change}))
     with pytest.raises(ConfigError, match=said):
         load_curriculum(file, str(tmp_path))
+
+
+@pytest.mark.parametrize("settings", [{"lora_rank": 0}, {"model": "embedded"}])
+def test_a_stage_that_makes_no_adapter_is_refused_at_the_start(settings: dict[str, Any], tmp_path: Path) -> None:
+    scripted, plans = ScriptedHands([]), curriculum("curriculum", tmp_path)
+    last = Stage(name="last", agent="answer", data="x.parquet", settings=settings)
+    with pytest.raises(ConfigError, match="stage last would make no adapter"):
+        run(replace(plans, stages=(*plans.stages, last)), scripted.hands(), lambda _: None)
+    assert (scripted.trained, scripted.asked) == ([], [])
+
+
+@pytest.mark.parametrize(("algorithm", "trainer"), [("grpo", "launch.train"), ("sft", "sft.train_sft")])
+def test_a_stage_is_trained_by_its_algorithm(
+    algorithm: Algorithm, trainer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What trains, reports and exports is replaced: verl is not here."""
+    trained: list[str] = []
+    monkeypatch.setattr(f"pyrag_rl.{trainer}", lambda config, console: trained.append(config.algorithm))
+    monkeypatch.setattr("pyrag_rl.report.write_report", lambda path: path)
+    monkeypatch.setattr("pyrag_rl.export.export", lambda path: path)
+    config = load_config("answer", algorithm, model="m", data="d", out=str(tmp_path))
+    assert hands(print).train(config) == tmp_path / "adapter"
+    assert trained == [algorithm]
 
 
 @pytest.mark.parametrize("notes", ["{", "{}", '{"curriculum": {}, "stages": [{}]}', "\xff"])
