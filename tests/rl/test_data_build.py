@@ -125,6 +125,17 @@ def program(write: Callable[[Trace, str], Path]) -> Ran:
     return write(answered(chat, found), "pyrag"), chat
 
 
+def test_a_question_counts_once_whatever_methods_answered_it(program: Ran, tmp_path: Path) -> None:
+    trace = answered(ScriptedChat(["[]"]), {})
+    with open_run(tmp_path / "run", {"sets": ["toy"]}, {"files": {}}) as writer:
+        for method in ("pyrag", "opera"):
+            writer.write(score("toy", method, QUESTION, trace), trace)
+    built = build(Request(tasks=["answer"], runs=[program[0], tmp_path / "run"], methods=["pyrag"], out=tmp_path / "x"))
+    assert built.questions == 2  # one a run
+    built = build(Request(tasks=["answer"], runs=[program[0], tmp_path / "run"], out=tmp_path / "x"))
+    assert built.questions == 2
+
+
 def rows(run: Path, out: Path, *tasks: str, **more: Any) -> list[TrainRow]:
     build(Request(tasks=tasks, runs=[run], out=out, **more))
     return read_rows(out)

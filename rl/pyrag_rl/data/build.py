@@ -145,7 +145,9 @@ class _Builder:
             async for example in self._of_set(one):
                 yield example
         for run in self.request.runs:
-            self.built.questions += len(read_run(run).rows)
+            methods = self.request.methods
+            asked = [row for row in read_run(run).rows if not methods or row.method in methods]
+            self.built.questions += len({(row.set, row.id) for row in asked})
             for task in self.request.tasks:
                 for example in traces.read_examples(run, task, self.request.methods):
                     yield example
