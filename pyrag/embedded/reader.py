@@ -16,7 +16,7 @@ from pyrag.embedded.reader_inverse import by_inverse, in_passing
 from pyrag.embedded.reader_lexicon import ADJECTIVES, names_of
 from pyrag.embedded.reader_people import in_full
 from pyrag.embedded.reader_score import Guess, guess, names_seen
-from pyrag.embedded.reader_text import content_stem, fold, tidy
+from pyrag.embedded.reader_text import content_stem, fold
 from pyrag.embedded.reader_types import Want, analyse, split_aggregation
 from pyrag.embedded.reader_view import View, view, views
 from pyrag.embedded.reader_weights import SURENESS, WEIGHTS
@@ -210,7 +210,7 @@ def _aggregate(query: str, eagerness: float) -> Reading:
         if compared:
             return _uncited(compared)
     if want.kind == "yesno":
-        names = _capitalised(question, facts)
+        names = _capitalised(want.question, facts)
         things = [each for each in from_facts(names, facts) if each]
         return _uncited(_verdict(decide(want, things)) or _unknown("the facts do not decide the question"))
     return _fact_span(want, facts, eagerness)
@@ -223,10 +223,10 @@ def _uncited(reading: Reading) -> Reading:
 def _capitalised(question: str, facts: str) -> list[str]:
     """Names that stand both in the question and in the facts, longest first found."""
     runs = re.findall(
-        r"(?:[^\W\d_a-z][\w'’.-]*)(?:\s+(?:(?:of|the|de|la|von|van|to)\s+)*[^\W\d_a-z][\w'’.-]*)*", tidy(question)[1:]
+        r"(?:[^\W\d_a-z][\w'’.-]*)(?:\s+(?:(?:of|the|de|la|von|van|to)\s+)*[^\W\d_a-z][\w'’.-]*)*", question[1:]
     )
-    names = [run.strip(" .?") for run in runs]
-    return list(dict.fromkeys(name for name in names if name and name.lower() in facts.lower()))
+    names, lowered = dict.fromkeys(run.strip(" .?") for run in runs), facts.lower()
+    return [name for name in names if name and name.lower() in lowered]
 
 
 def _fact_span(want: Want, facts: str, eagerness: float) -> Reading:

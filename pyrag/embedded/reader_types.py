@@ -17,7 +17,9 @@ _YESNO = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|wil
 _SHAPE = re.compile(
     r"\b(?:who|whom|what|which(?: \w+)?|when|where|why|how(?: many| much| long| old)?(?: \w+)?)\s+(\w+)", re.I
 )
-_AGGREGATION = re.compile(r"^\s*given:?\s*(.*?)\.?\s*answer the question:?\s*(.*)$", re.I | re.S)
+_GIVEN = re.compile(r"\s*+given:?", re.I)
+_ASKED = re.compile(r"answer the question:?", re.I)
+_LONGEST = 2_000  # characters of a question; what patterns take may grow with the square of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,16 @@ class Want:
 
 def split_aggregation(query: str) -> tuple[str, str]:
     """Facts and question of "Given: … Answer the question: …"; no facts where the query has another form."""
-    match = _AGGREGATION.match(query)
-    return (match.group(1).strip(), match.group(2).strip()) if match else ("", query.strip())
+    given = _GIVEN.match(query)
+    asked = _ASKED.search(query, given.end()) if given else None
+    if given is None or asked is None:
+        return "", query.strip()
+    facts = query[given.end() : asked.start()].strip()
+    return facts.removesuffix(".").strip(), query[asked.end() :].strip()
 
 
 def analyse(question: str) -> Want:
-    question = tidy(question)
+    question = tidy(question)[:_LONGEST]
     subject, arrow, relation_text = question.rpartition(">>")
     asked = relation_text.strip() if arrow else question
     relation, kind, match = _relation(_mask(asked) if not arrow else asked)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyrag.embedded.reader import read
 from pyrag.embedded.reader_text import fold, sentences, split_sentences, tidy
+from pyrag.embedded.reader_types import analyse, split_aggregation
 from pyrag.trace import Passage
 
 _VOCABULARY = (
@@ -45,6 +48,23 @@ def test_aggregation_is_well_formed(facts: str, question: str) -> None:
     assert reading.known or reading.text == "unknown"
     assert reading.confidence is not None
     assert 0.0 <= reading.confidence <= 1.0
+
+
+_PLAIN = re.compile(r"^\s*given:?\s*(.*?)\.?\s*answer the question:?\s*(.*)$", re.IGNORECASE | re.DOTALL)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(("Given", ":", " ", ".", "answer the question", "A", "\n")), max_size=12).map("".join))
+def test_facts_and_question_are_told_apart_as_a_plain_pattern_would(query: str) -> None:
+    match = _PLAIN.match(query)
+    wanted = (match[1].strip(), match[2].strip()) if match else ("", query.strip())
+    assert split_aggregation(query) == wanted
+
+
+def test_a_query_of_blanks_is_read_at_once() -> None:
+    """A program can ask anything: with the plain pattern this took the cube of its length, which is years."""
+    assert not read("Given: " + " " * 100_000, None).known
+    assert len(analyse("which year " * 10_000).question) == 2000
 
 
 def test_a_passage_without_a_full_stop_is_read_in_pieces() -> None:
