@@ -56,7 +56,7 @@ def _train(config: TrainConfig, *, console: Console) -> Path:
     from pyrag_rl.start import start
 
     start(config, console=console)
-    folder = RunFolder(Path(config.out))
+    folder = RunFolder(Path(config.out).resolve())
     write_report(folder.path)
     export(folder.path)
     return folder.adapter

@@ -227,8 +227,9 @@ def test_a_stage_is_trained_by_its_algorithm(
     monkeypatch.setattr(f"pyrag_rl.{trainer}", lambda config, console: trained.append(config.algorithm))
     monkeypatch.setattr("pyrag_rl.report.write_report", lambda path: path)
     monkeypatch.setattr("pyrag_rl.export.export", lambda path: path)
-    config = load_config("answer", algorithm, model="m", data="d", out=str(tmp_path))
-    assert hands(print).train(config) == tmp_path / "adapter"
+    monkeypatch.chdir(tmp_path)
+    config = load_config("answer", algorithm, model="m", data="d", out="run")
+    assert hands(print).train(config) == tmp_path / "run" / "adapter"  # wherever the next stage looks from
     assert trained == [algorithm]
 
 
