@@ -9,6 +9,7 @@ config says which agent is trained and what the frozen ones are. Which function 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
@@ -61,5 +62,7 @@ async def compute_score(
     except Exception as error:
         logger.exception("a completion could not be scored")
         score = Score(error="crash", detail=f"{type(error).__name__}: {error}")
-        note(run, score, id_=str(given.get("id")), split=str(given.get("split")), weights=given.get("global_steps"))
+        named = {"id_": str(given.get("id", "")), "split": str(given.get("split", "train"))}
+        with contextlib.suppress(Exception):  # it never raises
+            note(run, score, **named, weights=given.get("global_steps"))
         return score.numbers()

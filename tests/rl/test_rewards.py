@@ -328,7 +328,7 @@ async def test_verl_s_entry_returns_the_same_numbers_every_time(tmp_path: Path) 
         assert all(isinstance(value, float) and math.isfinite(value) for value in numbers.values())
 
 
-@pytest.mark.parametrize("extra", [None, {}, {"index": "x"}])
+@pytest.mark.parametrize("extra", [None, {}, {"index": "x"}, {"global_steps": object()}])
 async def test_verl_s_entry_never_raises(extra: dict[str, object] | None, tmp_path: Path) -> None:
     numbers = await compute_score("toy", "<answer>x</answer>", "x", extra, run=str(run_folder(tmp_path)))
     assert ERRORS[int(numbers["error"])] == "crash"
