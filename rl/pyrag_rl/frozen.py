@@ -123,7 +123,8 @@ class Frozen:
     async def numbers(self, extra_info: Mapping[str, Any], completion: str) -> dict[str, float]:
         """What verl gets for a completion of the row in `extra_info`. Raises `DataError` where that is no row."""
         row = row_of(extra_info)
-        key = (row.split, row.index, completion)
+        # Two sets may both count from 0; no question is in both.
+        key = (row.split, row.index, row.question, completion)
         score = await self._scores.get(key, lambda: self.score(row, completion))
         if score.error in OUTSIDE:  # it may be well again when the same is asked next
             self._scores.forget(key)

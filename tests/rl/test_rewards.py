@@ -266,6 +266,17 @@ async def test_a_group_pays_once_for_what_its_completions_share() -> None:
     assert sorted(counting.asked) == ["In which city was Ingmar Bergman born?", "Who directed The Seventh Seal?"]
 
 
+async def test_rows_of_two_sets_that_count_alike_are_told_apart() -> None:
+    frozen = Frozen(config("answer"))
+    other = row("answer", question="Where was Greta Garbo born?", answers=("Stockholm",))
+    told = [
+        await frozen.numbers(as_columns(one)["extra_info"], "<answer>Uppsala</answer>")
+        for one in (row("answer"), other)
+    ]
+    await frozen.aclose()
+    assert [one["score"] for one in told] == [1.0, 0.0]
+
+
 async def test_a_failure_is_not_remembered() -> None:
     memo, tries = Memo(), []
 
