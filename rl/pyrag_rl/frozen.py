@@ -16,6 +16,7 @@ import weakref
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,7 +30,7 @@ from pyrag.trace import Passage, Trace, to_json
 from pyrag_rl.config import TrainConfig, packaged_name, saved_config
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.reward import Reward, reward_named
-from pyrag_rl.rows import TrainRow, row_of
+from pyrag_rl.rows import TrainRow, read_rows, row_of
 from pyrag_rl.score import OUTSIDE, Score
 from pyrag_sandbox import SandboxError
 
@@ -120,9 +121,23 @@ class Frozen:
         engines = replace(self.engines, agents=agents)
         return await answer_question(question, engines, replace(self.settings, **settings))
 
+    @cached_property
+    def _held(self) -> frozenset[str]:
+        """The questions of the evaluation's set, which shares none with the training's."""
+        path = self.config.eval_data
+        return frozenset(row.question for row in read_rows(Path(path))) if path else frozenset()
+
+    def row(self, extra_info: Mapping[str, Any]) -> TrainRow:
+        """The row in `extra_info`, of the split `eval` if it is one of the evaluation's set, whatever it says itself.
+
+        Raises `DataError` where it is no row.
+        """
+        row = row_of(extra_info)
+        return replace(row, split="eval") if row.question in self._held else row
+
     async def numbers(self, extra_info: Mapping[str, Any], completion: str) -> dict[str, float]:
         """What verl gets for a completion of the row in `extra_info`. Raises `DataError` where that is no row."""
-        row = row_of(extra_info)
+        row = self.row(extra_info)
         # Two sets may both count from 0; no question is in both.
         key = (row.split, row.index, row.question, completion)
         score = await self._scores.get(key, lambda: self.score(row, completion))

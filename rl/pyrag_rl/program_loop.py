@@ -21,7 +21,7 @@ from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag_rl.agent_rewards import GivenDecomposition, of_trace, program_fault
 from pyrag_rl.frozen import Frozen, frozen_of
 from pyrag_rl.prompting import agents_over
-from pyrag_rl.rows import TrainRow, row_of
+from pyrag_rl.rows import TrainRow
 from pyrag_rl.score import Score
 
 _SAMPLING = Sampling()
@@ -102,7 +102,8 @@ class ProgramAgentLoop(AgentLoopBase):  # type: ignore[misc,unused-ignore]
         self._run = run
 
     async def run(self, sampling_params: dict[str, Any], **fields: Any) -> AgentLoopOutput:
-        frozen, row = frozen_of(self._run), row_of(fields["extra_info"])
+        frozen = frozen_of(self._run)
+        row = frozen.row(fields["extra_info"])
         policy = PolicyChat(self, fields["raw_prompt"], sampling_params, turns=1 + frozen.config.repairs)
         score = await frozen.guarded(self._answered(row, policy, frozen))
         if not policy.said:  # the runtime failed before it asked: verl needs a response all the same

@@ -18,13 +18,14 @@ from pyrag.config import Settings
 from pyrag.engines import open_engines
 from pyrag.errors import RetryableServiceError
 from pyrag.evaluation.metrics import score_text
+from pyrag.llm.protocol import Message
 from pyrag.trace import Passage, from_json
 from pyrag_rl.config import TrainConfig, load_config, save_config
 from pyrag_rl.folder import RunFolder, read_lines
 from pyrag_rl.frozen import Frozen, Memo
 from pyrag_rl.prompting import prompt_of
 from pyrag_rl.reward import REWARDS, compute_score, reward_named
-from pyrag_rl.rows import Document, TrainRow, as_columns
+from pyrag_rl.rows import Document, TrainRow, as_columns, write_rows
 from pyrag_rl.score import ERRORS, KEYS, OUTSIDE, Score
 
 RUNTIME = {"llm": "embedded", "retriever": None, "recovery": "none", "deadline": 30}
@@ -269,12 +270,23 @@ async def test_a_group_pays_once_for_what_its_completions_share() -> None:
 async def test_rows_of_two_sets_that_count_alike_are_told_apart() -> None:
     frozen = Frozen(config("answer"))
     other = row("answer", question="Where was Greta Garbo born?", answers=("Stockholm",))
-    told = [
-        await frozen.numbers(as_columns(one)["extra_info"], "<answer>Uppsala</answer>")
-        for one in (row("answer"), other)
-    ]
+    both = [as_columns(one)["extra_info"] for one in (row("answer"), other)]
+    told = [await frozen.numbers(extra, "<answer>Uppsala</answer>") for extra in both]
     await frozen.aclose()
     assert [one["score"] for one in told] == [1.0, 0.0]
+
+
+async def test_an_evaluation_s_rows_are_its_own_whatever_they_say(tmp_path: Path) -> None:
+    """A set that was built alone calls its rows `train`."""
+    held = row("answer", question="Where was Greta Garbo born?")
+    write_rows(tmp_path / "held.parquet", [replace(held, messages=(Message("user", "?"),))])
+    folder = RunFolder(tmp_path / "run")
+    frozen = Frozen(config("answer", eval_data=str(tmp_path / "held.parquet"), shuffle_rewards=True), folder)
+    for one in (row("answer"), held):
+        await frozen.numbers(as_columns(one)["extra_info"], "<answer>Uppsala</answer>")
+    await frozen.aclose()
+    (path,) = folder.scores.glob("*.jsonl")
+    assert [line["split"] for line in read_lines(path)[0]] == ["train", "eval"]
 
 
 async def test_a_failure_is_not_remembered() -> None:
