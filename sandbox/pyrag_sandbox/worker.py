@@ -26,14 +26,15 @@ for name in ["a", "b"]:
     found = ask(name)
 final_answer = found
 """
-SCOUT_JOB = pack_frame(
-    {
-        "source": _SCOUT_PROGRAM,
-        "primitives": ["ask"],
-        "limits": {name: getattr(_LIMITS, name) for name in Limits.__slots__},
-    },
-    4096,
-)
+
+
+def job_frame(source: str, primitives: list[str]) -> bytes:
+    """A job with the usual limits, as the host would send it."""
+    limits = {name: getattr(_LIMITS, name) for name in Limits.__slots__}
+    return pack_frame({"source": source, "primitives": primitives, "limits": limits}, 4096)
+
+
+SCOUT_JOB = job_frame(_SCOUT_PROGRAM, ["ask"])
 # Built before it is needed: there is no memory left to build it with.
 _OUT_OF_MEMORY = pack_frame({"op": "end", "status": "killed", "reason": "memory", "error": None, "output": ""}, 4096)
 
@@ -69,6 +70,10 @@ class PipeSession(Session):
         return self._reader.frame()
 
     def finish(self, message: dict[str, Any]) -> NoReturn:
+        self.send_last(message)
+        os._exit(0)
+
+    def send_last(self, message: dict[str, Any]) -> None:
         message["cpu"] = time.process_time()
         try:
             self.send_frame(message)
@@ -77,7 +82,6 @@ class PipeSession(Session):
             with contextlib.suppress(WireError):
                 self.send_frame(message)
         self.flush()
-        os._exit(0)
 
 
 def write_all(fd: int, data: bytes) -> None:
@@ -129,7 +133,7 @@ def serve(
         prepare()
         refusal = _lock(kernel.Wall(*wall), base_memory)
         reader = Reader(fd)
-        job = _take_job(reader)
+        job = take_job(reader)
         session = PipeSession(job, fd, reader)
         if refusal:
             session.send_frame({"op": "broken", "message": refusal})
@@ -151,7 +155,7 @@ def _lock(wall: kernel.Wall, base_memory: int) -> str:
     return ""
 
 
-def _take_job(reader: Reader) -> Job:
+def take_job(reader: Reader) -> Job:
     message = reader.frame()
     message["limits"] = Limits(**message["limits"])
     message["primitives"] = tuple(message["primitives"])

@@ -66,8 +66,8 @@ def _warm_up() -> Guards:
     with contextlib.suppress(ImportError):  # 3.12 and later
         import _pylong  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
     from pyrag_sandbox import memory_layout
-    from pyrag_sandbox.execution import rehearse
     from pyrag_sandbox.guards import Guards
+    from pyrag_sandbox.rehearsal import rehearse
 
     memory_layout.gather_code(lambda: rehearse(times=1))
     sys._clear_type_cache()  # of what only imports looked up
