@@ -156,6 +156,7 @@ def test_what_is_no_retriever(spec: Any, error: type[Exception], says: str) -> N
 
 
 def test_importing_retrieval_loads_nothing_heavy() -> None:
-    code = "import sys, json, pyrag.retrieval.open, pyrag.retrieval.bm25, pyrag.llm.openai; print(json.dumps(list(sys.modules)))"
+    modules = "pyrag.retrieval.open, pyrag.retrieval.bm25, pyrag.llm.openai"
+    code = f"import sys, json, {modules}; print(json.dumps(list(sys.modules)))"
     loaded = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
     assert not {"tantivy", "aiohttp", "numpy", "msgspec"} & set(loaded)
