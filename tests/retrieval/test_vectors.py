@@ -22,19 +22,11 @@ from pyrag.retrieval.dense import DenseRetriever
 from pyrag.retrieval.embedding import Fingerprint
 from pyrag.retrieval.faiss_index import Layout, open_vectors, read_vector_info
 from pyrag.retrieval.vector_folder import MOST_SEGMENTS, VectorFolder
-from pyrag.retrieval.vector_types import build, candidates
 from pyrag.trace import Passage
 
-D = 16
+from .clustered import D, vectors
+
 PRINT = Fingerprint(model="org/tiny", dimension=D)
-
-
-def vectors(count: int, seed: int = 0) -> Any:
-    """Clustered, of length 1: random directions alone would defeat every approximate index."""
-    random = np.random.default_rng(seed)
-    centres = np.random.default_rng(1).normal(size=(8, D))
-    made = centres[random.integers(0, 8, count)] + 0.7 * random.normal(size=(count, D))
-    return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
 
 
 def ids(count: int, start: int = 0) -> list[str]:
@@ -423,28 +415,6 @@ def test_a_failing_build_leaves_the_index_and_what_was_added(tmp_path: Path, mon
     assert len(open_vectors(tmp_path / "v")) == 6
 
 
-def test_types_follow_the_size() -> None:
-    assert candidates(1_000, 0.95) == ["Flat"]
-    assert candidates(50_000, 0.95)[0] == "SQ8"
-    assert candidates(1_000_000, 0.95)[0] == "RaBitQfs,Refine(SQ8)"
-    assert candidates(21_000_000, 0.95)[0] == "IVF32768_HNSW32,RaBitQfs,Refine(SQ8)"
-    assert candidates(21_000_000, 1.0) == ["Flat"]
-
-
-def test_auto_goes_on_until_the_target_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyrag.retrieval.vector_types.FLAT", 100)
-    monkeypatch.setattr("pyrag.retrieval.vector_types.SCALAR", 2000)
-    assert build(vectors(1000), "ip", target=0.9).type == "SQ8"
-    assert build(vectors(1000), "ip", target=0.9999).type in ("SQfp16", "Flat")
-
-
-def test_search_is_only_as_hard_as_the_target_asks() -> None:
-    low = build(vectors(2000), "ip", "IVF64,Flat", target=0.5)
-    high = build(vectors(2000), "ip", "IVF64,Flat", target=0.999)
-    assert int(low.search.partition("=")[2]) < int(high.search.partition("=")[2])
-    assert high.recall >= 0.999
-
-
 @pytest.mark.parametrize(("kind", "says"), [("Nonsense", "could not parse index string"), ("PQ5", "a multiple of")])
 def test_an_impossible_type_is_one_sentence_before_vectors_are_made(tmp_path: Path, kind: str, says: str) -> None:
     sentence = rf"^FAISS knows no type '{kind}' of 16 dimensions \([^/]*{says}[^/]*\): write --type auto, or "
@@ -452,20 +422,3 @@ def test_an_impossible_type_is_one_sentence_before_vectors_are_made(tmp_path: Pa
         VectorFolder.create(tmp_path / "v", PRINT, type=kind)
     with pytest.raises(ConfigError, match=sentence):
         filled(tmp_path / "w", 3).reshape(Layout(type=kind))
-
-
-@pytest.mark.parametrize("wanted", ["IVF1024,Flat", "PQ8x8", "HNSW8_PQ8", "PQ8x10", "IVF16,PQ8x12", "PQ8x4fs"])
-def test_too_few_to_train_on_are_kept_another_way(wanted: str) -> None:
-    assert build(vectors(10), "ip", wanted).type == "Flat"
-    if "x1" in wanted:  # codes of more than 8 bits
-        assert build(vectors(300), "ip", wanted).type == "Flat"
-
-
-def test_what_auto_builds_of_millions(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, most in (("FLAT", 100), ("SCALAR", 200), ("SCAN", 1000)):
-        monkeypatch.setattr(f"pyrag.retrieval.vector_types.{name}", most)
-    built = build(vectors(5000), "ip", target=0.9)
-    assert built.type == "IVF512_HNSW32,RaBitQfs,Refine(SQ8)"
-    assert built.recall >= 0.9
-    assert "nprobe=" in built.search
-    assert "k_factor_rf=" in built.search
