@@ -56,11 +56,11 @@ class TransformersRunner:
         self._name = spec.name
         self._batch = spec.option("batch") or _BATCH
         device = _device(spec)
-        path, here = str(spec.folder or spec.model), spec.folder is None and away()
+        path, offline = str(spec.folder or spec.model), spec.folder is None and away()
         dtype = spec.option("dtype") or "auto"
         try:
-            self._tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left", local_files_only=here)
-            model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, local_files_only=here)
+            self._tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left", local_files_only=offline)
+            model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, local_files_only=offline)
         except OSError as error:
             what = " ".join(str(error).split())[:200]
             raise DataError(

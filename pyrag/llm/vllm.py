@@ -210,8 +210,8 @@ def _tokenizer_of(spec: LocalSpec) -> Any:
     from transformers.utils import logging
 
     logging.set_verbosity_error()
-    here = spec.folder is None and away()
-    return AutoTokenizer.from_pretrained(str(spec.folder or spec.model), local_files_only=here)
+    offline = spec.folder is None and away()
+    return AutoTokenizer.from_pretrained(str(spec.folder or spec.model), local_files_only=offline)
 
 
 class _Log:

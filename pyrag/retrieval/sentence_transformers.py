@@ -82,8 +82,8 @@ class SentenceTransformersBackend:
         except ImportError as error:
             raise ConfigError("st: embedding needs sentence-transformers: pip install 'pyrag[dense]'") from error
         try:
-            here = not Path(self._name).exists() and away()
-            model = SentenceTransformer(self._name, device=self._device, local_files_only=here)
+            offline = not Path(self._name).exists() and away()
+            model = SentenceTransformer(self._name, device=self._device, local_files_only=offline)
         except (OSError, ValueError) as error:
             reason = str(error).partition("\n")[0][:200]
             raise DataError(f"the embedding model {self._name} cannot be loaded ({reason}): check its name") from error

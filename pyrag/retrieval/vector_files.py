@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from pyrag.retrieval.embedding import Matrix
 
 SUFFIXES = (".vec", ".ids", ".off", ".key", ".row")
@@ -42,7 +44,7 @@ class Gathering:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def append(self, ids: Sequence[str], vectors: Matrix) -> None:
+    def append(self, ids: Sequence[str], vectors: NDArray[Any]) -> None:
         """Vectors first: an id on disk has its vector there."""
         import numpy as np
 

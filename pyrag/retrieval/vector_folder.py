@@ -249,13 +249,14 @@ class VectorWriter:
         if vectors.shape != (len(ids), dimension):
             raise ConfigError(f"{len(ids)} ids need vectors of shape {(len(ids), dimension)}, not {vectors.shape}")
         with np.errstate(over="ignore"):
-            finite = np.isfinite(vectors.astype(np.float16)).all(axis=1)  # as they are stored
+            stored = vectors.astype(np.float16)
+        finite = np.isfinite(stored).all(axis=1)
         if not finite.all():
             one = ids[int(finite.argmin())]
             raise ConfigError(
                 f"the embedder's vector of passage {one!r} has no finite numbers: choose another embedder"
             )
-        self._gathering.append(ids, vectors)
+        self._gathering.append(ids, stored)
 
     def commit(self, delete: Collection[str] = ()) -> VectorInfo:
         """Makes what was added searchable and `delete` unfindable, both in one step. Ends the writer's use."""
