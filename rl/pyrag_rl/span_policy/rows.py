@@ -19,7 +19,7 @@ from pyrag_rl.reader import hops
 from pyrag_rl.reader.hops import Held
 from pyrag_rl.reader.layout import Text, missing
 from pyrag_rl.reader.search import Bm25
-from pyrag_rl.rows import Document, RowWriter, TrainRow
+from pyrag_rl.rows import Document, TrainRow, write_rows
 
 PASSAGES = 5
 WITHOUT = 0.25  # share of the questions whose passage is taken away
@@ -66,10 +66,8 @@ def write(data: Path, out: Path, *, seed: int, train: int, evaluate: int) -> tup
     ]
     counts = []
     for name, size, asked in (("train", train, learnt), ("eval", evaluate, list(multi.held_out))):
-        with RowWriter(out / f"{name}.parquet") as writer:
-            for row in rows(rng.sample(asked, min(size, len(asked))), index, rng):
-                writer.add(row)
-        counts.append(writer.count)
+        chosen = rng.sample(asked, min(size, len(asked)))
+        counts.append(write_rows(out / f"{name}.parquet", rows(chosen, index, rng)))
     return counts[0], counts[1]
 
 
