@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pyrag.errors import DataError, UsageError
+from pyrag.evaluation.lines import append, cut_off, cut_off_torn, whole_lines
 from pyrag.evaluation.scoring import Row
 from pyrag.trace import Trace, from_json, to_json
 
@@ -62,7 +63,7 @@ def trace_path(folder: Path, set_name: str, method: str) -> Path:
 def read_run(folder: Path) -> Run:
     """Raises `DataError` where the folder holds no run."""
     config = _read_config(folder)
-    rows = _rows(folder / RESULTS)[0] if (folder / RESULTS).exists() else {}
+    rows = _rows(folder / RESULTS) if (folder / RESULTS).exists() else {}
     return Run(folder, config, tuple(rows.values()))
 
 
@@ -82,8 +83,8 @@ class RunWriter:
         file = self._trace_file(row)
         line = to_json(trace)
         kept = replace(row, trace=(file.tell(), len(line)), session=len(self.sessions) - 1)
-        _append(file, line)
-        _append(self._results, _encode(kept))
+        append(file, line)
+        append(self._results, _encode(kept))
         self.rows[kept.key] = kept
         return kept
 
@@ -217,15 +218,14 @@ def _read_config(folder: Path) -> dict[str, Any]:
 def _recover(folder: Path) -> dict[tuple[str, str, str], Row]:
     """The results that are there, after what a killed process left behind has been cut off."""
     path = folder / RESULTS
-    path.touch()
-    rows, whole = _rows(path)
-    _cut(path, whole)
+    cut_off_torn(path)
+    rows = _rows(path)
     ends: dict[Path, int] = {}
     for row in _all_rows(path):
         one = trace_path(folder, row.set, row.method)
         ends[one] = max(ends.get(one, 0), sum(row.trace) + 1)
     for one in (folder / TRACES).glob("*.jsonl"):
-        _cut(one, ends.get(one, 0))
+        cut_off(one, ends.get(one, 0))
     # Only a machine that stopped can lose a trace whose result it kept; such a question is asked again.
     return {key: row for key, row in rows.items() if _has_trace(folder, row)}
 
@@ -235,38 +235,20 @@ def _has_trace(folder: Path, row: Row) -> bool:
     return path.exists() and path.stat().st_size >= sum(row.trace)
 
 
-def _cut(path: Path, length: int) -> None:
-    if path.stat().st_size > length:
-        with path.open("r+b") as file:
-            file.truncate(length)
-            os.fsync(file.fileno())
-
-
 def _all_rows(path: Path) -> Iterator[Row]:
     import msgspec
 
     decoder = msgspec.json.Decoder(Row)
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.endswith(b"\n"):
-                return  # torn: its process was killed
-            try:
-                yield decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise DataError(f"{path} line {number} is no result ({error}): remove the line") from error
+    for number, line in whole_lines(path):
+        try:
+            yield decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise DataError(f"{path} line {number} is no result ({error}): remove the line") from error
 
 
-def _rows(path: Path) -> tuple[dict[tuple[str, str, str], Row], int]:
-    """The last result of each question, and how many bytes of the file are whole lines."""
-    rows = {row.key: row for row in _all_rows(path)}
-    content = path.read_bytes()
-    return rows, content.rfind(b"\n") + 1
-
-
-def _append(file: IO[bytes], line: bytes) -> None:
-    file.write(line + b"\n")
-    file.flush()
-    os.fsync(file.fileno())
+def _rows(path: Path) -> dict[tuple[str, str, str], Row]:
+    """The last result of each question."""
+    return {row.key: row for row in _all_rows(path)}
 
 
 def _encode(row: Row) -> bytes:

@@ -10,13 +10,13 @@ The components' weights are ours: the paper's text as we have it names the compo
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Protocol
 
 from pyrag.errors import DataError
+from pyrag.evaluation.lines import append, cut_off_torn
 from pyrag.evaluation.metrics import score_text, script_of
 from pyrag.evaluation.runs import make_folder
 from pyrag.llm.protocol import ChatModel, Sampling
@@ -244,18 +244,14 @@ def _appended(path: Path) -> IO[bytes]:
     """The file, opened behind its last whole line. Raises `DataError` where what follows that is not ours to drop."""
     make_folder(path.parent)
     path.touch()
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if not _BEGINNING.startswith(content[whole : whole + len(_BEGINNING)]):
+    torn = path.read_bytes().rpartition(b"\n")[2]
+    if not _BEGINNING.startswith(torn[: len(_BEGINNING)]):
         raise DataError(f"{path} is no file of candidates: name another one with --out")
-    file = path.open("ab")
-    file.truncate(whole)
-    return file
+    cut_off_torn(path)
+    return path.open("ab")
 
 
 def _keep(file: IO[bytes], candidates: Sequence[Candidate]) -> None:
     import msgspec
 
-    file.write(b"".join(msgspec.json.encode(replace(one, score=round(one.score, 6))) + b"\n" for one in candidates))
-    file.flush()
-    os.fsync(file.fileno())
+    append(file, *(msgspec.json.encode(replace(one, score=round(one.score, 6))) for one in candidates))

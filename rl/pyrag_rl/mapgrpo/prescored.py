@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyrag.errors import DataError
+from pyrag.evaluation.lines import whole_lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,19 +41,15 @@ def read_candidates(path: Path) -> Iterator[Candidate]:
     import msgspec
 
     decoder = msgspec.json.Decoder(Candidate)
+    number = 0
     try:
-        file = path.open("rb")
+        for number, line in whole_lines(path):  # noqa: B007  named in the error
+            yield decoder.decode(line)
     except OSError as error:
         raise DataError(f"cannot read the pre-scored candidates {path}: {error.strerror}") from error
-    with file:
-        for number, line in enumerate(file, start=1):
-            if not line.endswith(b"\n"):
-                return
-            try:
-                yield decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                cure = "build the file with pyrag train prescore"
-                raise DataError(f"{path} line {number} is no candidate ({error}): {cure}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        cure = "build the file with pyrag train prescore"
+        raise DataError(f"{path} line {number} is no candidate ({error}): {cure}") from error
 
 
 @functools.cache

@@ -1,0 +1,37 @@
+"""Files of lines that outlive a kill: each is on the disk before the next, and a torn last one counts as none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+
+def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Lines and their numbers from 1, but for a last one that a killed process left half-written. Raises `OSError`."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.endswith(b"\n"):
+                return
+            yield number, line
+
+
+def cut_off_torn(path: Path) -> None:
+    """Makes the file where there is none."""
+    path.touch()
+    cut_off(path, sum(len(line) for _, line in whole_lines(path)))
+
+
+def cut_off(path: Path, length: int) -> None:
+    """Drops what follows the first bytes."""
+    if path.stat().st_size > length:
+        with path.open("r+b") as file:
+            file.truncate(length)
+            os.fsync(file.fileno())
+
+
+def append(file: IO[bytes], *lines: bytes) -> None:
+    file.write(b"".join(line + b"\n" for line in lines))
+    file.flush()
+    os.fsync(file.fileno())
