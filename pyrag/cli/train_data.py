@@ -150,11 +150,12 @@ def prescore(
 
     from pyrag.config import load_settings, public
     from pyrag.errors import UsageError
+    from pyrag.llm.cache import CachedChat
     from pyrag.llm.spec import open_chat_model
     from pyrag.retrieval.embedding import open_embedder
     from pyrag_rl.config import make_config
     from pyrag_rl.frozen import Frozen
-    from pyrag_rl.mapgrpo.candidates import Counts, Drawn, plan_rows, prescore, recorded
+    from pyrag_rl.mapgrpo.candidates import Counts, Drawn, kept_replies, plan_rows, prescore, recorded
 
     if (author is None) == (completions is None):
         raise UsageError("name where plans come from: --author MODEL or --completions FILE")
@@ -163,10 +164,14 @@ def prescore(
         "concurrency": concurrency,
     }  # fmt: skip
     settings = load_settings(flags, config=config)
-    made = plan_rows(rows)
+    made, replies = plan_rows(rows), kept_replies(out)
+
+    def written_by(spec: str) -> Drawn:
+        model = open_chat_model(spec, timeout=settings.call_timeout, max_in_flight=settings.max_in_flight)
+        return Drawn(CachedChat(model, replies), count, temperature)
 
     async def work(tell: Callable[[Counts], None]) -> Counts:
-        writer = Drawn(open_chat_model(author), count, temperature) if author else recorded(completions or Path())
+        writer = written_by(author) if author else recorded(completions or Path())
         chosen = make_config({"agent": "plan", "algorithm": "mapgrpo", "runtime": public(settings)})
         frozen, vectors = Frozen(chosen), open_embedder(embedder)
         try:
@@ -179,6 +184,8 @@ def prescore(
 
     with _progress(lambda counts: f"{counts.questions} questions · {counts.kept} candidates") as tell:
         counts = asyncio.run(work(tell))
+    if not counts.without:
+        replies.remove()
     if json:
         print_json(counts)
         return
@@ -186,3 +193,5 @@ def prescore(
     print(f"{counts.kept} candidates of {counts.questions} questions in {out}")
     print(f"scores: {high} from 0.8, {middle - high} from 0.4, {len(counts.scores) - middle} below")
     print(f"left out: {counts.duplicates} near-duplicates, {counts.unscored} that could not be run")
+    if counts.without:
+        print(f"without a candidate: {counts.without} questions, whose plans the same command runs again")

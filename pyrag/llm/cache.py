@@ -149,13 +149,17 @@ class ReplyStore:
                     db.execute("VACUUM")
             return before
         except DataError:
-            self.close()
             if not self._was_a_cache():
                 raise
             size = self.path.stat().st_size if self.path.is_file() else 0
-            for suffix in ("", "-wal", "-shm"):
-                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+            self.remove()
             return CacheInfo(str(self.path), 0, 0, size)
+
+    def remove(self) -> None:
+        """Deletes the files; those of a path where nothing is, too."""
+        self.close()
+        for suffix in ("", "-wal", "-shm"):
+            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
 
     def _was_a_cache(self) -> bool:
         """Whether a file that cannot be used is a cache that was damaged, and not a file of somebody else."""

@@ -168,6 +168,23 @@ def test_the_command_reads_a_recording(row: TrainRow, tmp_path: Path) -> None:
     assert next(read_candidates(out)).score == 1.0
 
 
+def test_a_plan_that_could_not_be_run_is_not_paid_for_again(row: TrainRow, tmp_path: Path) -> None:
+    from pyrag.cli.app import app
+
+    rows, author, out = tmp_path / "rows.parquet", tmp_path / "author.json", tmp_path / "out.jsonl"
+    write_rows(rows, [row])
+    words = ["train", "prescore", str(rows), "--author", f"scripted:{author}", "-o", str(out), "--count", "1"]
+    author.write_text(json.dumps([plan(*TWO)]))
+    away = CliRunner().invoke(app, [*words, "--llm", "embedded", "--retriever", "http://127.0.0.1:9"])
+    assert "0 candidates of 1 questions" in away.output, away.output
+    assert "without a candidate: 1 questions, whose plans the same command runs again" in away.output
+    author.write_text("[]")  # it would have nothing to say
+    again = CliRunner().invoke(app, [*words, "--llm", "embedded"])
+    assert "1 candidates of 1 questions" in again.output, again.output
+    assert next(read_candidates(out)).score == 1.0
+    assert not list(tmp_path.glob("*.sqlite*")), "all have their candidates"
+
+
 def test_what_is_no_candidate_is_said(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("{}\n")
     with pytest.raises(DataError, match="line 1 is no candidate"):

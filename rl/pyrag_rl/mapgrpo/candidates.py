@@ -2,7 +2,8 @@
 
 Candidates of a question are drawn at a temperature, executed by the runtime with its frozen agents, scored by the five
 components of equation 14, and freed of near-duplicates by the cosine of their embeddings. A question that is finished
-is kept at once; the next session asks the others. Left out: gold plans written by hand.
+is kept at once; the next session runs the others, with what their author had written (`kept_replies`). Left out: gold
+plans written by hand.
 
 The components' weights are ours: the paper's text as we have it names the components only.
 """
@@ -19,6 +20,7 @@ from pyrag.errors import DataError
 from pyrag.evaluation.lines import append, cut_off_torn
 from pyrag.evaluation.metrics import score_text, script_of
 from pyrag.evaluation.runs import make_folder
+from pyrag.llm.cache import ReplyStore
 from pyrag.llm.protocol import ChatModel, Sampling
 from pyrag.retrieval.embedding import Embedder
 from pyrag.trace import Goal, Trace
@@ -89,6 +91,11 @@ class Recorded:
 
     async def write(self, row: TrainRow) -> Sequence[str]:
         return self.by_question.get((row.source, row.id), ())
+
+
+def kept_replies(out: Path) -> ReplyStore:
+    """Where the author's replies are kept until each question has a candidate: they are paid for once."""
+    return ReplyStore(out.with_name(f"{out.name}.replies.sqlite"))
 
 
 def recorded(path: Path) -> Recorded:
