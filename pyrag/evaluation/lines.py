@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
+
+from pyrag.errors import UsageError
 
 
 def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -15,6 +18,18 @@ def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             if not line.endswith(b"\n"):
                 return
             yield number, line
+
+
+def locked_lines(path: Path) -> IO[bytes]:
+    """The file, made where there is none, for `append` by this process alone. Raises `UsageError`, and `OSError`."""
+    file = path.open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise UsageError(f"{path} is in use by another process: wait for it, or choose another --out") from None
+    cut_off_torn(path)
+    return file
 
 
 def cut_off_torn(path: Path) -> None:

@@ -17,7 +17,8 @@ pytest.importorskip("yaml")
 
 from typer.testing import CliRunner
 
-from pyrag.errors import ConfigError, DataError
+from pyrag.errors import ConfigError, DataError, UsageError
+from pyrag.evaluation.lines import locked_lines
 from pyrag.llm.scripted import ScriptedChat
 from pyrag.retrieval.embedding import open_embedder
 from pyrag_rl.config import make_config
@@ -101,6 +102,12 @@ def test_a_session_goes_on_where_the_last_one_was_killed(row: TrainRow, tmp_path
     assert (counts.questions, len(chat.calls)) == (1, 1)
     assert [one.id for one in read_candidates(out)] == ["q", "q2"]
     assert out.read_bytes().startswith(whole)
+
+
+def test_two_sessions_at_once_are_refused(row: TrainRow, tmp_path: Path) -> None:
+    out = tmp_path / "prescored.jsonl"
+    with locked_lines(out), pytest.raises(UsageError, match=r"prescored.jsonl is in use by another process"):
+        built([row], out, [plan(*TWO)])
 
 
 @pytest.mark.parametrize("content", ["my only copy", "one line\nmy only copy", '{"mine": 1}'])

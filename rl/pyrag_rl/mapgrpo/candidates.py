@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from pyrag.errors import DataError
-from pyrag.evaluation.lines import append, cut_off_torn
+from pyrag.evaluation.lines import append, locked_lines
 from pyrag.evaluation.metrics import score_text, script_of
 from pyrag.evaluation.runs import make_folder
 from pyrag.llm.cache import ReplyStore
@@ -178,10 +178,11 @@ async def prescore(
     near: float = NEAR,
     tell: Callable[[Counts], None] = lambda _: None,
 ) -> Counts:
-    """Adds the candidates of all rows to the file that are not in it yet. Raises `ServiceError` of the author."""
+    """Adds the candidates of all rows to the file that are not in it yet. Raises `ServiceError` of the author, and
+    `UsageError` where another process adds to it."""
     counts = Counts()
-    done = _finished(out)
     with _appended(out) as file:
+        done = {one.key for one in read_candidates(out)}
         todo = (row for row in rows if (row.source, row.id) not in done)
         async for kept in _side_by_side(todo, author, frozen, embedder, near, counts):
             _keep(file, kept)
@@ -243,10 +244,6 @@ async def without_duplicates(candidates: Sequence[Candidate], embedder: Embedder
     return distinct(candidates, (vectors @ vectors.T).tolist(), near)
 
 
-def _finished(path: Path) -> set[tuple[str, str]]:
-    return {one.key for one in read_candidates(path)} if path.exists() else set()
-
-
 def _appended(path: Path) -> IO[bytes]:
     """The file, opened behind its last whole line. Raises `DataError` where what follows that is not ours to drop."""
     make_folder(path.parent)
@@ -254,8 +251,7 @@ def _appended(path: Path) -> IO[bytes]:
     torn = path.read_bytes().rpartition(b"\n")[2]
     if not _BEGINNING.startswith(torn[: len(_BEGINNING)]):
         raise DataError(f"{path} is no file of candidates: name another one with --out")
-    cut_off_torn(path)
-    return path.open("ab")
+    return locked_lines(path)
 
 
 def _keep(file: IO[bytes], candidates: Sequence[Candidate]) -> None:
