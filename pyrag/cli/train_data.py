@@ -26,7 +26,7 @@ def data(
             help="answer, synthesis (answers without documents), plan, decompose; OPERA's goals, analysis, rewrite.",
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The Parquet file to write.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The Parquet file to write; what was begun goes on.")],
     folder: Annotated[Path | None, typer.Option("--data", help="Folder with one folder a set.")] = None,
     sets: Annotated[list[str] | None, typer.Option("--sets", help="Sets of it, with commas or repeated.")] = None,
     split: Annotated[str, typer.Option(help="Which questions: train, or '' for a set's only ones.")] = "train",

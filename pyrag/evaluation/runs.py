@@ -105,16 +105,25 @@ def open_run(folder: Path, identity: Mapping[str, Any], session: Mapping[str, An
 
     Raises `UsageError` where the folder holds a run of other settings, or something else, or is in use.
     """
-    _check_folder(folder)
-    make_folder(folder)
-    with locked(folder):
-        sessions = _register(folder, plain({**identity, "format": FORMAT}), dict(session))
+    with open_folder(folder, identity, session) as sessions:
         (folder / TRACES).mkdir(exist_ok=True)
         writer = RunWriter(folder, _recover(folder), sessions)
         try:
             yield writer
         finally:
             writer.close()
+
+
+@contextmanager
+def open_folder(
+    folder: Path, identity: Mapping[str, Any], session: Mapping[str, Any]
+) -> Iterator[list[dict[str, Any]]]:
+    """The folder of a run, whatever its results are: made, locked, and with this session's note the last. Raises as
+    `open_run` does."""
+    _check_folder(folder)
+    make_folder(folder)
+    with locked(folder):
+        yield _register(folder, plain({**identity, "format": FORMAT}), dict(session))
 
 
 def _check_folder(folder: Path) -> None:

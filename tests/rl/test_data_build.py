@@ -22,7 +22,7 @@ from pyrag.agents.parsing_goals import parse_goals
 from pyrag.agents.parsing_judged import parse_judged, parse_rewrite
 from pyrag.config import Settings
 from pyrag.engines import Engines
-from pyrag.errors import DataError, UsageError
+from pyrag.errors import DataError, PyRAGError, UsageError
 from pyrag.evaluation.datasets import Question
 from pyrag.evaluation.runs import open_run
 from pyrag.evaluation.scoring import score
@@ -296,6 +296,44 @@ class TestSets:
 
         question = question_of("here", {"id": "1", "question": "?", "answers": ["Y"], "decomposition": steps})
         assert [hop.query for hop in hops_of(question)] == ["Who leads Germany?"]
+
+
+class TestGoingOn:
+    """The second question's Decompose agent has no reply in the first session; the first's has none in the second."""
+
+    @pytest.fixture
+    def stopped(self, data: Path, tmp_path: Path) -> Callable[..., list[TrainRow]]:
+        lines(data / "toy" / "questions.jsonl", [{"id": "m", "question": "Other?", "answers": ["S"]}])
+
+        def plans(*replies: str, **more: Any) -> list[TrainRow]:
+            (tmp_path / "replies.json").write_text(json.dumps(replies))
+            settings = Settings(llm=f"scripted:{tmp_path / 'replies.json'}", concurrency=1, topk=more.pop("topk", 5))
+            return from_set(data, tmp_path / "p.parquet", "plan", settings=settings, **more)
+
+        with pytest.raises(PyRAGError):
+            plans(json.dumps([FIRST]))
+        assert not (tmp_path / "p.parquet").exists()
+        return plans
+
+    def test_asks_only_what_was_not_asked(self, stopped: Callable[..., list[TrainRow]], tmp_path: Path) -> None:
+        with (tmp_path / "p.parquet.part" / "results.jsonl").open("ab") as file:
+            file.write(b'{"set": "toy", "id": "2", "ro')  # the process was killed
+        found = stopped('["Who wrote it?"]')
+        assert [(row.id, row.sub_queries) for row in found] == [("1", (FIRST,)), ("2", ("Who wrote it?",))]
+        assert all(row.messages for row in found)
+        assert not (tmp_path / "p.parquet.part").exists()
+
+    def test_refuses_other_options(self, stopped: Callable[..., list[TrainRow]], tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match=r"p\.parquet\.part holds a run with topk 5, not 7"):
+            stopped("[]", topk=7)
+        with pytest.raises(UsageError, match="limit none, not 1"):
+            stopped("[]", limit=1)
+
+    def test_names_a_damaged_line(self, stopped: Callable[..., list[TrainRow]], tmp_path: Path) -> None:
+        part = tmp_path / "p.parquet.part"
+        (part / "results.jsonl").write_bytes(b'{"set": 1}\n')
+        with pytest.raises(DataError, match=r"results.jsonl line 1 is damaged .*: remove .*p\.parquet\.part"):
+            stopped("[]")
 
 
 @pytest.mark.parametrize(

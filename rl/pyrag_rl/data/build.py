@@ -1,6 +1,7 @@
 """From a request to Parquet files: questions and runs are read one after the other, rows written as they come.
 
-Equal prompts are kept once. Left out: what a row holds (`sets`, `traces`), and what is shown meanwhile (the command).
+Equal prompts are kept once. A command that was stopped goes on: questions that took a search or a model are not asked
+again (`unfinished`). Left out: what a row holds (`sets`, `traces`), and what is shown meanwhile (the command).
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
-from pyrag.config import Settings, nearest
+from pyrag.config import Settings, nearest, public
 from pyrag.engines import open_engines
 from pyrag.errors import DataError, UsageError
 from pyrag.evaluation.datasets import Question, find_file
@@ -22,8 +24,9 @@ from pyrag.evaluation.runs import read_run
 from pyrag.evaluation.suite import Given, QuestionSet, Source, open_set, source_of
 from pyrag.llm.context import about_tokens
 from pyrag_rl.data import sets, traces
-from pyrag_rl.data.examples import Example, prompted
+from pyrag_rl.data.examples import prompted
 from pyrag_rl.data.held_out import HeldOut, held_out, words_mark
+from pyrag_rl.data.unfinished import Asked, Unfinished, open_unfinished
 from pyrag_rl.rows import RowWriter, SftWriter, TrainRow
 
 TASKS = {
@@ -33,7 +36,11 @@ TASKS = {
 """What rows can be built for, and the agent that learns from them. `synthesis` is answering without documents;
 `goals` and `analysis` are OPERA's Plan and Analysis-Answer agents."""
 Writer = RowWriter | SftWriter
+Sourced = Sequence[tuple[QuestionSet, Source]]
 _NEEDS_CORPUS = frozenset({"answer", "analysis", "rewrite"})
+_TAKES_LONG = _NEEDS_CORPUS | {"plan"}  # a search or a model call for each question
+_DECISIVE = ("llm", "decompose_llm", "topk", "embedder", "dense_weight", "rerank", "prompts", "context_tokens")
+"""The settings that the rows of a set depend on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,11 +133,14 @@ class _Builder:
         places = [*request.held_out, *_beside(chosen), *_beside_runs(request.runs)]
         self.held = held_out(dict.fromkeys(places))
         self.built.held_out = [str(one) for one in dict.fromkeys(places)]
+        sourced = [(one, self._source(one)) for one in chosen]
         with ExitStack() as stack:
+            unfinished = stack.enter_context(open_unfinished(request.out, _identity(request, sourced)))
             train = stack.enter_context(_open_writer(request, request.out))
             evaluation = stack.enter_context(_open_writer(request, request.eval_out)) if request.eval_out else None
-            async for example in self._examples(chosen):
-                await self._add(example, train, evaluation)
+            async for row, reply in self._rows(sourced, unfinished):
+                self._add(row, reply, train, evaluation)
+            unfinished.drop = True
             self.built.rows, self.built.eval_rows = train.count, evaluation.count if evaluation else 0
             if not self.built.rows:
                 raise DataError(f"no row came of {self.built.questions} questions: {self._why()}")
@@ -140,41 +150,58 @@ class _Builder:
         said = ", ".join(f"{count} {why}" for why, count in self.built.dropped.most_common())
         return said or "the sets or runs do not hold what this task needs (see pyrag train data --help)"
 
-    async def _examples(self, chosen: Sequence[QuestionSet]) -> AsyncIterator[Example]:
-        for one in chosen:
-            async for example in self._of_set(one):
-                yield example
+    def _source(self, chosen: QuestionSet) -> Source:
+        return source_of(chosen, self.request.given) if _NEEDS_CORPUS & set(self.request.tasks) else Source("none")
+
+    async def _rows(self, sourced: Sourced, unfinished: Unfinished) -> AsyncIterator[tuple[TrainRow, str]]:
+        """Rows with their prompts, and replies worth learning."""
+        done: Counter[str] = Counter()
+        for asked in unfinished.done():
+            done[asked.set] += 1
+            for row in self._of(asked):
+                yield row, ""
+        for chosen, source in sourced:
+            async for group in self._groups(chosen, source, done[chosen.name]):
+                if _TAKES_LONG & set(self.request.tasks):
+                    unfinished.keep(group)
+                for row in chain.from_iterable(map(self._of, group)):
+                    yield row, ""
         for run in self.request.runs:
             methods = self.request.methods
-            asked = [row for row in read_run(run).rows if not methods or row.method in methods]
-            self.built.questions += len({(row.set, row.id) for row in asked})
+            asked_there = [row for row in read_run(run).rows if not methods or row.method in methods]
+            self.built.questions += len({(row.set, row.id) for row in asked_there})
             for task in self.request.tasks:
                 for example in traces.read_examples(run, task, self.request.methods):
-                    yield example
+                    yield await prompted(example, self.request.settings.prompts), example.reply
 
-    async def _of_set(self, chosen: QuestionSet) -> AsyncIterator[Example]:
-        """Several questions at once, their rows in the order of the questions."""
+    def _of(self, asked: Asked) -> Sequence[TrainRow]:
+        self.built.questions += 1
+        self.progress(self.built)
+        return asked.rows
+
+    async def _groups(self, chosen: QuestionSet, source: Source, done: int) -> AsyncIterator[list[Asked]]:
+        """Several questions at once, in their order and without the first that are done."""
         settings = self.request.settings
-        source = source_of(chosen, self.request.given) if _NEEDS_CORPUS & set(self.request.tasks) else Source("none")
         engines = open_engines(replace(settings, **source.overrides))  # type: ignore[arg-type]  # both are str | None
         desk = sets.Desk(
             engines.retriever, engines.agents.decomposer, self.request.seed, self.request.depths, settings.topk
         )
-        answerable = (one for one in chosen.questions if one.answers)
+        answerable = islice((one for one in chosen.questions if one.answers), done, None)
         try:
-            for group in _groups(answerable, settings.concurrency):
-                work = [sets.EXAMPLES[task](one, chosen.name, desk) for one in group for task in self.request.tasks]
-                for examples in await asyncio.gather(*work):
-                    for example in examples:
-                        yield example
-                self.built.questions += len(group)
-                self.progress(self.built)
+            while group := list(islice(answerable, settings.concurrency)):
+                yield list(await asyncio.gather(*(self._ask(one, chosen.name, desk) for one in group)))
         finally:
             await engines.aclose()
 
-    async def _add(self, example: Example, train: Writer, evaluation: Writer | None) -> None:
-        row = example.row
-        if self.request.sft and not example.reply:
+    async def _ask(self, question: Question, set_name: str, desk: sets.Desk) -> Asked:
+        made = [
+            example for task in self.request.tasks for example in await sets.EXAMPLES[task](question, set_name, desk)
+        ]
+        rows = [await prompted(one, self.request.settings.prompts) for one in made]
+        return Asked(set_name, question.id, tuple(rows))
+
+    def _add(self, row: TrainRow, reply: str, train: Writer, evaluation: Writer | None) -> None:
+        if self.request.sft and not reply:
             self.built.dropped["without a reply worth learning"] += 1
             return
         if self.held.place(row):
@@ -182,13 +209,12 @@ class _Builder:
                 self.held.check(row)
             self.built.dropped["held out"] += 1
             return
-        row = await prompted(example, self.request.settings.prompts)
         if self._again(row):
             self.built.dropped["asked before"] += 1
             return
         away = evaluation is not None and _share(row.question) < self.request.eval_share
         writer = evaluation if away and evaluation is not None else train
-        writer.add(replace(row, split="eval" if away else "train"), example.reply)
+        writer.add(replace(row, split="eval" if away else "train"), reply)
         self._count(row)
 
     def _again(self, row: TrainRow) -> bool:
@@ -227,9 +253,19 @@ def _beside_runs(runs: Sequence[Path]) -> Iterator[Path]:
                 yield measured
 
 
-def _groups(questions: Iterator[Question], size: int) -> Iterator[list[Question]]:
-    while group := list(islice(questions, size)):
-        yield group
+def _identity(request: Request, sourced: Sourced) -> dict[str, Any]:
+    """What makes two sessions build the same rows of sets. Those of runs are made anew."""
+    settings = public(request.settings)
+    return {
+        "tasks": list(request.tasks),
+        "limit": request.limit,
+        "seed": request.seed,
+        "split": request.split,
+        "depths": list(request.depths),
+        "questions": {one.name: one.sha256 for one, _ in sourced},
+        "passages": {one.name: source.identity or source.name for one, source in sourced},
+        "settings": {name: settings[name] for name in _DECISIVE},
+    }
 
 
 def _share(question: str) -> float:

@@ -1,0 +1,74 @@
+"""Rows of the questions that are done, while their training set is not: what a search or a model was asked for once.
+
+    OUT.part/config.json     what is being built (compared when it goes on) and the sessions that worked on it
+    OUT.part/results.jsonl   one line a question, in the order in which they are asked
+
+The folder is that of a run (`pyrag.evaluation.runs`), and goes once its set is written.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from pyrag.errors import DataError
+from pyrag.evaluation.lines import append, locked_lines, whole_lines
+from pyrag.evaluation.runs import RESULTS, open_folder
+from pyrag_rl.rows import TrainRow
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What came of one question: rows with their prompts."""
+
+    set: str
+    id: str
+    rows: tuple[TrainRow, ...]
+
+
+class Unfinished:
+    """`drop` has the folder removed when it is closed; else it is what the next session goes on with."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: IO[bytes] = locked_lines(path)
+        self.drop = False
+
+    def done(self) -> Iterator[Asked]:
+        """What earlier sessions left. Raises `DataError`."""
+        import msgspec
+
+        decoder = msgspec.json.Decoder(Asked)
+        for number, line in whole_lines(self._path):
+            try:
+                yield decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise DataError(
+                    f"{self._path} line {number} is damaged ({error}): remove {self._path.parent}"
+                ) from error
+
+    def keep(self, asked: Sequence[Asked]) -> None:
+        import msgspec
+
+        append(self._file, *map(msgspec.json.encode, asked))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@contextmanager
+def open_unfinished(out: Path, identity: Mapping[str, Any]) -> Iterator[Unfinished]:
+    """Raises `UsageError` where what was begun is of other options, or is under way elsewhere."""
+    folder = out.with_name(f"{out.name}.part")
+    with open_folder(folder, identity, {}):
+        unfinished = Unfinished(folder / RESULTS)
+        try:
+            yield unfinished
+        finally:
+            unfinished.close()
+            if unfinished.drop:
+                shutil.rmtree(folder)
