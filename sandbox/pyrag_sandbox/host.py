@@ -14,7 +14,7 @@ from . import kernel
 from .contract import Limits, Outcome, Primitive, SandboxError
 from .conversation import Conversation
 from .process import Worker, Zygote
-from .wire import FloodError, FrameReader, WireError, pack_frame
+from .wire import FloodError, FrameReader, WireError, pack_frame, pack_source
 
 Require = Literal["kernel", "policy"]
 Backend = Literal["process", "inprocess"]
@@ -70,7 +70,7 @@ class Sandbox:
         for name in (*primitives, result):
             if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
                 raise ValueError(f"{name!r} cannot be a name in a program")
-        job = {
+        job: dict[str, Any] = {
             "source": source,
             "primitives": list(primitives),
             "limits": {name: getattr(limits, name) for name in Limits.__slots__},
@@ -87,6 +87,7 @@ class Sandbox:
         worker = await zygote.acquire(wall)
         peer = _WorkerPeer(zygote, worker, limits)
         try:
+            job["source"] = pack_source(source)
             peer.send(job, cap=1 << 31)  # the host's own; the worker has its limit on the source
             conversation = Conversation(primitives, limits, peer)
             peer.listen(conversation)

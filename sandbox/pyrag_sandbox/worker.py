@@ -13,7 +13,7 @@ from . import kernel
 from .contract import Limits
 from .execution import Job, Session, run_job
 from .guards import Guards
-from .wire import EXIT_MEMORY, HEADER, WireError, pack_frame, unpack_body
+from .wire import EXIT_MEMORY, HEADER, WireError, pack_frame, pack_source, unpack_body, unpack_source
 
 EXIT_BROKEN = 78
 _READ_BYTES = 16 * 1024
@@ -31,7 +31,7 @@ final_answer = found
 def job_frame(source: str, primitives: list[str]) -> bytes:
     """A job with the usual limits, as the host would send it."""
     limits = {name: getattr(_LIMITS, name) for name in Limits.__slots__}
-    return pack_frame({"source": source, "primitives": primitives, "limits": limits}, 4096)
+    return pack_frame({"source": pack_source(source), "primitives": primitives, "limits": limits}, 4096)
 
 
 SCOUT_JOB = job_frame(_SCOUT_PROGRAM, ["ask"])
@@ -157,6 +157,7 @@ def _lock(wall: kernel.Wall, base_memory: int) -> str:
 
 def take_job(reader: Reader) -> Job:
     message = reader.frame()
+    message["source"] = unpack_source(message["source"])
     message["limits"] = Limits(**message["limits"])
     message["primitives"] = tuple(message["primitives"])
     return Job(**message)

@@ -28,6 +28,7 @@ HOSTILE_FRAMES = {
     "not an object": frame(b"[1]"),
     "nan": frame(b'{"x": NaN}'),
     "infinity": frame(b'{"x": -Infinity}'),
+    "infinity in digits": frame(b'{"x": 1e999}'),
     "deep": frame(b"[" * 900 + b"]" * 900),
     "huge integer": frame(b'{"x": ' + b"9" * 900 + b"9}") + frame(b"[]"),
     "lone surrogate": frame(rb'{"op": "\ud83d"}'),
@@ -120,7 +121,7 @@ def test_any_json_is_a_value_or_refused(data: Any) -> None:
     "data",
     [
         {"$h": 2}, {"$h": -1}, {"$h": True}, {"$h": "0"}, {"$h": [0]}, {"$T": [0, "x", {}]}, {"$R": [0, {}, "text"]},
-        {"$t": 5}, {"$d": [[1]]}, {"$d": [[[1], 2]]}, {"$new": 1}, {"$h": 0, "x": 1}, 1e999,
+        {"$t": 5}, {"$d": [[1]]}, {"$d": [[[1], 2]]}, {"$new": 1}, {"$h": 0, "x": 1},
     ],
 )  # fmt: skip
 def test_forged_values_are_refused(data: Any) -> None:
