@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import sys
+from collections.abc import Callable
 
 INTERRUPTED = 130  # what shells use for a process that ended by Ctrl-C
 _OWN_MISTAKE = 70  # EX_SOFTWARE of sysexits.h
@@ -12,7 +13,19 @@ _ESCAPED = "pyrag.escaped"
 
 
 def main() -> None:
-    """Entry point of `pyrag`. Every deliberate error ends here, as one sentence and an exit code."""
+    """Entry point of `pyrag`."""
+    guarded(_run)
+
+
+def _run() -> None:
+    from pyrag.cli.app import app
+
+    app(standalone_mode=True)
+
+
+def guarded(command: Callable[[], None]) -> None:
+    """Runs a command. Every deliberate error ends here, as one sentence and an exit code; `--debug` shows where it
+    comes from."""
     from pyrag.errors import PyRAGError
 
     _make_streams_safe()
@@ -20,9 +33,7 @@ def main() -> None:
     if debug:
         sys.argv.remove("--debug")
     try:
-        from pyrag.cli.app import app
-
-        app(standalone_mode=True)
+        command()
     except SystemExit as ended:
         if ended.code == INTERRUPTED:  # typer turns Ctrl-C into this, without a word
             _stop("interrupted; what was finished before is kept", INTERRUPTED, debug)

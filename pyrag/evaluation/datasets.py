@@ -11,10 +11,11 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeVar, cast
 
 from pyrag.errors import DataError
 
+Q = TypeVar("Q", bound="Question")
 LONGEST_LINE = 64 << 20  # bytes; a longer line is no question but a file of another kind
 _BOM = b"\xef\xbb\xbf"
 
@@ -26,6 +27,11 @@ class SubQuestion:
     question: str = ""
     answer: str | list[str] = ""
     supporting: str = ""
+
+    @property
+    def first_answer(self) -> str:
+        """Empty where none is known."""
+        return self.answer if isinstance(self.answer, str) else next(iter(self.answer), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +60,14 @@ def find_file(folder: Path, stem: str) -> Path | None:
 
 def read_questions(path: Path) -> Iterator[Question]:
     """Questions of a file. Raises `DataError` naming file, line and cure."""
+    return read_questions_as(Question, path)
+
+
+def read_questions_as(kind: type[Q], path: Path) -> Iterator[Q]:
+    """The same with fields of one's own."""
     import msgspec
 
-    decoder = msgspec.json.Decoder(Question)
+    decoder = msgspec.json.Decoder(kind)
     seen: dict[str, int] = {}
     for number, line in numbered_lines(path):
         where = f"{path} line {number}"

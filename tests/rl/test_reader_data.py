@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import os
 import random
+import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +16,12 @@ import pytest
 
 from pyrag_rl.reader.__main__ import main as reader_command
 from pyrag_rl.reader.facts import facts, kind_of
+from pyrag_rl.reader.hops import SETS
 from pyrag_rl.reader.layout import Text
 from pyrag_rl.reader.wordings import CUES, WORDINGS, asked, silent, wordings
 from pyrag_rl.span_policy.rows import main as rows_command
 
+ROOT = Path(__file__).parent.parent.parent
 FOOTBALLER = Text(
     "1",
     "Kjetil Osvold",
@@ -45,6 +52,42 @@ def test_a_folder_without_the_sets_is_one_sentence(
         command()
     assert f"{tmp_path} has no set {lacks}: name the folder with" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def sets(tmp_path: Path) -> Path:
+    """The files that training reads: SQuAD with an article more than are held out, and a question a set."""
+    passages = [{"id": f"p{n}", "title": f"Mill {n}", "text": f"Mill {n} was built by Ann Lee."} for n in range(21)]
+    asked = [{"id": "q", "question": "Who built Mill 1?", "answers": ["Ann Lee"], "supporting": ["p1"]}]
+    names = ("train_full_corpus", "train_full_questions"), ("train_corpus", "train_questions")
+    for folder in ("squad", *SETS):
+        (tmp_path / folder).mkdir()
+        for name, rows in zip(names[folder != "squad"], (passages, asked), strict=True):
+            content = "".join(json.dumps(row) + "\n" for row in rows).encode()
+            (tmp_path / folder / f"{name}.jsonl.gz").write_bytes(gzip.compress(content))
+    return tmp_path
+
+
+DAMAGED: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
+    "cut off": ("squad/train_full_corpus", lambda old: old[:-20], r"squad/train_full_corpus.jsonl.gz is damaged after"),
+    "no gzip": ("musique/train_questions", lambda _: b"<html>", r"train_questions.jsonl.gz is damaged after line 0"),
+    "no JSON": ("hotpotqa/train_corpus", lambda _: gzip.compress(b"{}\n{"), r"jsonl.gz line 1 is no passage"),
+    "no row": ("squad/train_full_questions", lambda _: gzip.compress(b"[1]\n"), r"jsonl.gz line 1 is no question"),
+    "others": ("hotpotqa/train_corpus", lambda _: gzip.compress(b""), r"train_corpus.jsonl.gz lacks the passage p1"),
+    "few": ("squad/train_full_corpus", lambda _: gzip.compress(b""), r"squad has 0 articles, of which 20 are held out"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "damage", "said"), DAMAGED.values(), ids=DAMAGED)
+def test_damaged_sets_are_one_sentence(file: str, damage: Callable[[bytes], bytes], said: str, sets: Path) -> None:
+    path = sets / f"{file}.jsonl.gz"
+    path.write_bytes(damage(path.read_bytes()))
+    command = [sys.executable, "-m", "pyrag_rl.reader", "--data", str(sets), "--out", str(sets / "out")]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in ("", "rl", "sandbox", "prompts"))}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert re.search(said, done.stderr), done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
 
 
 def test_a_biography_states_its_facts() -> None:

@@ -68,17 +68,13 @@ def hops_of(question: Question) -> Iterator[Hop]:
         if len(question.supporting) == 1:
             yield Hop(question.question, question.answers, _accepted(question, question.supporting[0]))
         return
-    found = [_first(one.answer) for one in question.decomposition]
+    found = [one.first_answer for one in question.decomposition]
     for place, one in enumerate(question.decomposition):
         query = _REFERENCE.sub(lambda match: _nth(found, int(match[1])), one.question)
         # "Berlin >> country" is MuSiQue's shorthand: no agent would ever be asked that.
         if one.supporting and query and found[place] and ">>" not in query and not _REFERENCE.search(query):
             last = place == len(found) - 1
             yield Hop(query, question.answers if last else (found[place],), _accepted(question, one.supporting))
-
-
-def _first(answer: str | list[str]) -> str:
-    return answer if isinstance(answer, str) else next(iter(answer), "")
 
 
 def _nth(found: list[str], number: int) -> str:

@@ -12,6 +12,7 @@ import argparse
 import time
 from pathlib import Path
 
+from pyrag.cli import guarded
 from pyrag_rl.reader.hops import SETS
 from pyrag_rl.reader.layout import missing
 from pyrag_rl.reader.recipe import Settings, make
@@ -23,8 +24,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder for examples, checkpoints and the model")
     parser.add_argument("--resume", action="store_true", help="go on with what lies in --out")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--examples", type=int, help="train each stage on at most so many examples (default: all)")
-    parser.add_argument("--workers", type=int, default=2, help="processes, one core each; the result depends on it")
+    parser.add_argument("--examples", type=_count, help="train each stage on at most so many examples (default: all)")
+    parser.add_argument("--workers", type=_count, default=2, help="processes, one core each; the result depends on it")
     parser.add_argument("--save-every", type=float, default=120.0, help="seconds between checkpoints")
     parser.add_argument("--measure", action="store_true", help="at the end, score the measured questions as well")
     given = parser.parse_args()
@@ -38,5 +39,11 @@ def main() -> None:
     print(f"done in {(time.monotonic() - began) / 60:.0f} min", flush=True)
 
 
+def _count(text: str) -> int:
+    if (value := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {value}")
+    return value
+
+
 if __name__ == "__main__":
-    main()
+    guarded(main)

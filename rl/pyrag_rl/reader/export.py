@@ -49,5 +49,6 @@ def _export(model: Any, base: Path, output: str, axes: dict[int, str]) -> Path:
             opset_version=17,
             dynamo=False,
         )
-    quantize_dynamic(str(whole), str(small), weight_type=QuantType.QInt8, per_channel=True)
-    return small
+    fresh = base.with_suffix(".tmp.onnx")
+    quantize_dynamic(str(whole), str(fresh), weight_type=QuantType.QInt8, per_channel=True)
+    return fresh.replace(small)  # only once it is whole: a run that goes on takes it as done

@@ -13,10 +13,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pyrag_rl.reader.facts import OF_PEOPLE, OF_WORKS, facts, kind_of
-from pyrag_rl.reader.layout import Text, corpus, rows
+from pyrag_rl.reader.layout import Corpus, Row, Text, corpus, rows
 from pyrag_rl.reader.search import Bm25
 from pyrag_rl.reader.squad import Asked, Lookalikes, Squad
 from pyrag_rl.reader.squad import one as squad_examples
@@ -56,7 +55,7 @@ class Hops:
 
     train: tuple[Hop, ...]
     held_out: tuple[Held, ...]
-    texts: dict[str, dict[str, Text]]  # by set
+    texts: dict[str, Corpus]  # by set
 
 
 def load(folder: Path, seed: int) -> Hops:
@@ -70,7 +69,7 @@ def load(folder: Path, seed: int) -> Hops:
         rng.shuffle(questions)
         cut = int(len(questions) * HELD_OUT)
         for row in questions[:cut]:
-            barred |= {texts[name][each].title for each in row["supporting"]}
+            barred |= {texts[name][each].title for each in row.supporting}
             kept += held(name, row, texts[name], rng)
         for row in questions[cut:]:
             train += _hops(name, row, texts[name], rng)
@@ -80,26 +79,26 @@ def load(folder: Path, seed: int) -> Hops:
     return Hops(tuple(train), tuple(kept), texts)
 
 
-def _steps(row: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _steps(row: Row) -> Iterator[tuple[str, str, str]]:
     """MuSiQue's steps with the references filled in: question, answer, id of the passage."""
-    answers = [step["answer"] for step in row["decomposition"]]
-    for step in row["decomposition"]:
-        text = re.sub(r"#(\d)", lambda match: answers[int(match.group(1)) - 1], step["question"])
-        if step.get("supporting"):
-            yield text.replace(" 's", "'s").strip(), step["answer"], step["supporting"]
+    answers = [step.first_answer for step in row.decomposition]
+    for step, answer in zip(row.decomposition, answers, strict=True):
+        text = re.sub(r"#(\d)", lambda match: answers[int(match.group(1)) - 1], step.question)
+        if step.supporting:
+            yield text.replace(" 's", "'s").strip(), answer, step.supporting
 
 
-def _triples(row: dict[str, Any], texts: dict[str, Text]) -> Iterator[tuple[str, str, str, Text]]:
+def _triples(row: Row, texts: Corpus) -> Iterator[tuple[str, str, str, Text]]:
     """2Wiki's triples with the page of each subject."""
-    for subject, relation, value in row["evidences"] or ():
-        pages = [texts[each] for each in row["supporting"]]
+    for subject, relation, value in row.evidences or ():
+        pages = [texts[each] for each in row.supporting]
         page = next((p for p in pages if p.title == subject), None)
         page = page or next((p for p in pages if p.title.startswith(subject) or subject.startswith(p.title)), None)
         if page is not None:
             yield subject, relation, value, page
 
 
-def held(name: str, row: dict[str, Any], texts: dict[str, Text], rng: random.Random) -> Iterator[Held]:
+def held(name: str, row: Row, texts: Corpus, rng: random.Random) -> Iterator[Held]:
     if name == "2wikimultihopqa":
         for subject, relation, value, page in _triples(row, texts):
             yield Held("2wiki", rng.choice(wordings(relation)[:2]).format(subject), (value,), page)
@@ -126,7 +125,7 @@ def _subject(text: Text, rng: random.Random) -> str:
     return f"the {kind.group(1)} {re.sub(r' *[(][^)]*[)]', '', text.title)}"
 
 
-def _hops(name: str, row: dict[str, Any], texts: dict[str, Text], rng: random.Random) -> Iterator[Hop]:
+def _hops(name: str, row: Row, texts: Corpus, rng: random.Random) -> Iterator[Hop]:
     if name == "2wikimultihopqa":
         for subject, relation, value, page in _triples(row, texts):
             for question in asked(relation, subject, rng, 3):
@@ -139,17 +138,17 @@ def _hops(name: str, row: dict[str, Any], texts: dict[str, Text], rng: random.Ra
                     wording, answer, texts[gold], occurrence(texts[gold].text, answer, wording), rng.choice((1, 2, 2))
                 )
     else:
-        yield from _whole(row, [texts[each] for each in row["supporting"]], rng)
+        yield from _whole(row, [texts[each] for each in row.supporting], rng)
 
 
-def _whole(row: dict[str, Any], gold: list[Text], rng: random.Random) -> Iterator[Hop]:
+def _whole(row: Row, gold: list[Text], rng: random.Random) -> Iterator[Hop]:
     """HotpotQA's questions as they are, over the passage with the answer and over both passages joined."""
-    answer = row["answers"][0].rstrip(".")
+    answer = row.answers[0].rstrip(".")
     both = Text("+".join(each.id for each in gold), "", " ".join(each.text for each in gold))
     for text in (*gold, both, both):
-        span = occurrence(text.text, answer, row["question"])
+        span = occurrence(text.text, answer, row.question)
         if span is not None and answer.lower() not in ("yes", "no"):
-            yield Hop(row["question"], answer, text, span, rng.choice((1, 2)))
+            yield Hop(row.question, answer, text, span, rng.choice((1, 2)))
 
 
 def _silver(texts: Iterable[Text], rng: random.Random) -> Iterator[Hop]:

