@@ -117,8 +117,7 @@ class Sandbox:
         loop = asyncio.get_running_loop()
         self._zygotes = [zygote for zygote in self._zygotes if zygote.usable]
         for zygote in self._zygotes:
-            if zygote.belongs_to(loop):
-                zygote.attach(loop)
+            if zygote.belongs_to(loop) and zygote.attach(loop):
                 return zygote
         zygote = Zygote(self._armed, wall)
         zygote.attach(loop)
@@ -188,13 +187,18 @@ class _WorkerPeer:
             self._loop.add_writer(self._fd, self._on_writable)
 
     def kill(self) -> None:
+        self._zygote.wait_for(self._worker)
+        self._end()
+
+    def _end(self) -> None:
         if not self._killed:
             self._killed = True
             self._zygote.kill(self._worker)
 
     def close(self) -> None:
-        self.kill()
+        self._end()
         self._detach()
+        self._zygote.no_longer_wait_for(self._worker)
         self._worker.on_gone = None
         self._worker.socket.close()
         with contextlib.suppress(AttributeError):
@@ -229,7 +233,8 @@ class _WorkerPeer:
         except OSError:
             data = b""
         if not data:
-            self._detach()  # how it went is in the exit status, which is on its way
+            self._detach()
+            self._zygote.wait_for(self._worker)  # how it went is in the exit status, which is on its way
             return
         try:
             for message in self._reader.feed(data):

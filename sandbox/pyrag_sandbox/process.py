@@ -1,7 +1,8 @@
 """The host's end of the zygote: start it, keep a few forked workers ready, hand them out, have them killed.
 
 A `Zygote` belongs to one event loop at a time and uses no threads. When it dies, its workers die with it; whoever
-waits for one is told by `SandboxError`, and the owner starts another.
+waits for one is told by `SandboxError`, and the owner starts another. What it reports wakes the host only where
+somebody waits for it; the rest is read with the next program.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ from .kernel import Wall
 from .zygote import REPORT, REQUEST
 
 _NEEDED = ("RestrictedPython", "greenlet", "pyrag_sandbox")
+_FEW = 16  # reports may be due without being read: many would fill the socket, and hold the zygote up
 _REPLACE_AFTER = 0.005  # seconds: by then most programs wait for their first call, and a fork takes no time from them
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Worker:
     """A forked child that waits for its job, or has one."""
 
@@ -119,6 +121,8 @@ class Zygote:
         self._ordered: deque[Wall] = deque()  # of the workers that are being made, in their order
         self._owed: deque[Wall] = deque()  # of the workers that are to be made in a moment
         self._sockets: deque[int] = deque()
+        self._awaited: set[object] = set()  # what somebody waits for: workers to be made, or to be gone
+        self._reading = False
         self._data = b""
         self._orders = bytearray()  # those that the socket had no room for yet
         for _ in range(armed):
@@ -134,15 +138,21 @@ class Zygote:
         mine = self._resources.loop
         return mine is loop or mine is None or mine.is_closed()
 
-    def attach(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Serve this loop from now on. Another one that still runs must not be using it (`belongs_to`)."""
-        if self._resources.loop is loop:
-            return
-        self._waiting.clear()  # futures of a closed loop
-        self._resources.loop = loop
-        loop.add_reader(self._control.fileno(), _weakly(self, Zygote.on_readable))
-        self._replace()  # a closed loop has taken its timers with it
-        self._send_orders()
+    def attach(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Serve this loop from now on. Another one that still runs must not be using it (`belongs_to`).
+
+        Whether it can: what it reported meanwhile is read first.
+        """
+        if self._resources.loop is not loop:
+            self._waiting.clear()  # futures of a closed loop
+            self._awaited.clear()
+            self._reading = False
+            self._resources.loop = loop
+            self._replace()  # a closed loop has taken its timers with it
+            self._send_orders()
+        while self.on_readable():
+            pass
+        return self.usable
 
     def close(self) -> None:
         self._fail("the sandbox was closed")
@@ -175,19 +185,43 @@ class Zygote:
         self._replace_later(wall)
         if worker is None:
             self._fork(wall)
-            future: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
-            self._waiting[wall].append(future)
-            worker = await self._awaited(future)
+            worker = await self._next_made(wall)
         self._busy[worker.pid] = worker
+        self._read_as_needed()
         return worker
 
-    async def _awaited(self, future: asyncio.Future[Worker]) -> Worker:
+    async def _next_made(self, wall: Wall) -> Worker:
+        future: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
+        self._waiting[wall].append(future)
+        self.wait_for(future)
         try:
             return await future
         except asyncio.CancelledError:
             if future.done() and not future.cancelled() and future.exception() is None:
                 self._arm(future.result())
             raise
+        finally:
+            self.no_longer_wait_for(future)
+
+    def wait_for(self, awaited: Worker | asyncio.Future[Worker]) -> None:
+        """Read reports as they come: one is about this."""
+        self._awaited.add(awaited)
+        self._read_as_needed()
+
+    def no_longer_wait_for(self, awaited: Worker | asyncio.Future[Worker]) -> None:
+        self._awaited.discard(awaited)
+        self._read_as_needed()
+
+    def _read_as_needed(self) -> None:
+        loop = self._resources.loop
+        needed = bool(self._awaited) or len(self._busy) + len(self._ordered) > _FEW
+        if needed == self._reading or loop is None or loop.is_closed() or self.failure is not None:
+            return
+        self._reading = needed
+        if needed:
+            loop.add_reader(self._control.fileno(), _weakly(self, Zygote.on_readable))
+        else:
+            loop.remove_reader(self._control.fileno())
 
     def _replace_later(self, wall: Wall) -> None:
         """Have enough workers behind this wall forked before they are needed."""
@@ -233,23 +267,26 @@ class Zygote:
 
     # Reports
 
-    def on_readable(self) -> None:
+    def on_readable(self) -> bool:
+        """Read what has been reported. Whether there may be more."""
         try:
             data, fds, _, _ = socket.recv_fds(self._control, REPORT.size * 32, 64)
         except BlockingIOError:
-            return
+            return False
         except OSError as error:
             self._fail(f"the sandbox process has ended unexpectedly ({error.strerror or error})")
-            return
+            return False
         self._sockets.extend(fds)
         if not data:
             self._fail("the sandbox process has ended unexpectedly; the next program starts another")
-            return
+            return False
         self._data += data
         while self.failure is None and len(self._data) >= REPORT.size:
             what, pid, status, cpu = REPORT.unpack_from(self._data)
             self._data = self._data[REPORT.size :]
             self._report(what, pid, status, cpu)
+        self._read_as_needed()
+        return self.failure is None
 
     def _report(self, what: bytes, pid: int, status: int, cpu: float) -> None:
         if what == b"made":
@@ -298,7 +335,7 @@ class Zygote:
                     self._fork(worker.wall)
 
 
-def _weakly(zygote: Zygote, work: Callable[[Zygote], None]) -> Callable[[], None]:
+def _weakly(zygote: Zygote, work: Callable[[Zygote], object]) -> Callable[[], None]:
     """The loop must not keep a forgotten zygote alive."""
     reference = weakref.ref(zygote)
 

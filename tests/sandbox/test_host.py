@@ -157,6 +157,7 @@ def test_workers_wait_ready_for_the_next_loop_and_behind_other_limits() -> None:
         assert (await sandbox.run("final_answer = 1", {}, limits=limits)).value == 1
         idle = sandbox._zygotes[0]._idle
         for _ in range(500):
+            sandbox._zygotes[0].on_readable()  # as the next program would
             if len(idle) == 2 and {worker.wall.memory_mb for worker in idle} == {limits.memory_mb}:
                 break
             await asyncio.sleep(0.01)
@@ -296,6 +297,34 @@ async def test_many_programs_leave_nothing_behind(run: Any, sandboxes: dict[str,
     assert threading.active_count() == before[1]
     assert len(children_of(zygote.pid)) <= before[2] + 1
     assert (_resident_pages() - pages) * 4096 < 4_000_000
+
+
+async def test_only_reports_that_somebody_waits_for_are_read_as_they_come() -> None:
+    """But for many: unread they would fill the socket, and hold the zygote up with its dead not buried."""
+    reading: list[bool] = []
+    all_there = asyncio.Event()
+
+    async def look(call: Call) -> bool:
+        reading.append(sandbox._zygotes[0]._reading)
+        if call.args[0] == "together":
+            if len(reading) == 3 + 300:
+                all_there.set()
+            await all_there.wait()
+        return True
+
+    async with Sandbox(armed=1) as sandbox:
+        for _ in range(3):
+            assert (await sandbox.run("final_answer = look('alone')", {"look": look})).status == "ok"
+        assert reading == [False] * 3
+        many = (sandbox.run("final_answer = look('together')", {"look": look}) for _ in range(300))
+        assert {outcome.status for outcome in await asyncio.gather(*many)} == {"ok"}
+        zygote = sandbox._zygotes[0]
+        for _ in range(500):
+            if len(children_of(zygote.pid)) <= 2:
+                break
+            await asyncio.sleep(0.02)
+        assert len(children_of(zygote.pid)) <= 2
+        assert not zygote._reading
 
 
 async def test_every_program_has_its_own_process(sandboxes: dict[str, Sandbox]) -> None:
