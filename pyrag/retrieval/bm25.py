@@ -164,7 +164,7 @@ class Bm25Retriever:
                 return self._index.search(query, topk)
             return await asyncio.to_thread(self._index.search, query, topk)
         except (ValueError, OSError) as error:  # what tantivy raises for a file that went bad under it
-            message = f"index {self._name} cannot be searched ({error}): build it again with pyrag index"
+            message = f"index {self._name} cannot be searched ({error}): build it again with pyrag index and --rebuild"
             raise ServiceError(message, service=self._name) from error
 
     async def aclose(self) -> None:

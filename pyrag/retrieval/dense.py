@@ -73,7 +73,7 @@ class DenseRetriever:
             hits = self._hits(asked)
             known = {one.id: one for one in self._passages(list({name for some in hits for name, _ in some}))}
         except (ValueError, OSError, RuntimeError) as error:
-            message = f"index {self._name} cannot be searched ({error}): build it again with pyrag index"
+            message = f"index {self._name} cannot be searched ({error}): build it again with pyrag index and --rebuild"
             raise ServiceError(message, service=self._name) from error
         return [_passages(some, known) for some in hits]
 

@@ -182,15 +182,16 @@ def open_vectors(folder: str | Path) -> VectorIndex:
     while True:
         try:
             return VectorIndex(info, [open_segment(folder, one, info) for one in info.segments])
-        except (OSError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError, MemoryError) as error:
             before, info = info, read_vector_info(folder)
             if info == before:  # and not replaced since it was read
                 reason = str(error).partition("\n")[0][-200:]
-                raise DataError(f"the vectors in {folder} are damaged ({reason}): build the index again") from error
+                cure = "build the index again, with --rebuild"
+                raise DataError(f"the vectors in {folder} are damaged ({reason}): {cure}") from error
 
 
 def open_segment(folder: Path, segment: Segment, info: VectorInfo) -> OpenedSegment:
-    """Raises `OSError`, `RuntimeError` or `ValueError` where its files are damaged."""
+    """Raises `OSError`, `RuntimeError`, `ValueError` or `MemoryError` where its files are damaged."""
     import faiss
 
     index = faiss.read_index(str(folder / f"{segment.name}.faiss"), faiss.IO_FLAG_MMAP_IFC)
@@ -211,7 +212,7 @@ def read_vector_info(folder: str | Path) -> VectorInfo:
     except FileNotFoundError:
         raise DataError(f"{folder} holds no vectors: build the index with an embedder") from None
     except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
-        raise DataError(f"{path} cannot be read ({error}): build the index again") from error
+        raise DataError(f"{path} cannot be read ({error}): build the index again, with --rebuild") from error
     if info.format != FORMAT:
         raise DataError(f"{path} has version {info.format} and this pyrag reads {FORMAT}: build the index again")
     return info

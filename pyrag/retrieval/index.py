@@ -31,6 +31,7 @@ from pyrag.retrieval import analysis
 from pyrag.retrieval.bm25 import Bm25Index
 from pyrag.retrieval.documents import MARK, Columns, nothing_given
 from pyrag.retrieval.indexing.bm25_part import KIND, Bm25Part, open_bm25
+from pyrag.retrieval.indexing.checksums import cut_files
 
 if TYPE_CHECKING:
     from pyrag.retrieval.indexing.build import Outcome
@@ -90,9 +91,10 @@ def update_index(
 ) -> Built:
     """Brings the index in the folder `out` in line with the files and folders; builds it where there is none.
 
-    An index of other settings or another version is built anew, as any is with `rebuild`. `check_contents` compares
-    the contents of files whose size and time did not change. Every `checkpoint` seconds what was done is kept for the
-    next build, should this one be killed. `on_wait` is called before waiting for another build of the same folder.
+    An index of other settings or another version, or with a file that is gone or cut off, is built anew, as any is with
+    `rebuild`. `check_contents` compares the contents of files whose size and time did not change. Every `checkpoint`
+    seconds what was done is kept for the next build, should this one be killed. `on_wait` is called before waiting for
+    another build of the same folder.
 
     Raises `DataError` where a named file cannot be read as it should or `out` is something else than an index,
     `PyRAGError` where it cannot be written. The index is then what it was before.
@@ -145,12 +147,15 @@ def open_generation(path: str | Path, opener: Callable[[Path], T]) -> T:
             break
         # Replaced since it was read: even what could be opened may lack files that tantivy thinks dispensable.
     if failure is not None or opened is None:
-        raise DataError(f"the index {folder} is damaged ({failure}): build it again with pyrag index") from failure
+        cure = "build it again with pyrag index and --rebuild"
+        raise DataError(f"the index {folder} is damaged ({_short(failure)}): {cure}") from failure
     return opened
 
 
 def _tried(opener: Callable[[Path], T], folder: Path) -> tuple[T | None, Exception | None]:
     try:
+        if cut := next(cut_files(folder), None):
+            raise ValueError(f"{cut} is missing or not as long as it was written")
         return opener(folder), None
     except (ValueError, OSError, DataError, sqlite3.Error) as error:
         return None, error
@@ -224,7 +229,13 @@ def _write_errors(out: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, sqlite3.Error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        reason = getattr(error, "strerror", None) or _short(error)
         raise PyRAGError(
-            f"the index {out} could not be written ({reason}): make room or check permissions, or choose another --out"
+            f"the index {out} could not be written ({reason}): make room or check permissions, choose another --out, "
+            "or add --rebuild if pyrag index verify finds it damaged"
         ) from error
+
+
+def _short(error: Exception | None) -> str:
+    """tantivy tells the whole content of a file that it cannot read."""
+    return " ".join(str(error).split())[:200]

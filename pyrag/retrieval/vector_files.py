@@ -86,13 +86,15 @@ class Gathering:
 
 
 class Ids:
-    """Ids of a segment's rows, memory-mapped."""
+    """Ids of a segment's rows, memory-mapped. Raises `OSError` and `ValueError` where its files are damaged."""
 
     def __init__(self, prefix: Path) -> None:
         self._bytes = _bytes(_with(prefix, ".ids"))
         self._starts = memoryview(mapped(_with(prefix, ".off"), "u8"))  # gives an int in 40 ns, an array in 3000
         self._keys = mapped(_with(prefix, ".key"), "u8")
         self._rows = mapped(_with(prefix, ".row"), "u4")
+        if not len(self) == len(self._keys) == len(self._rows) or self._starts[-1] != len(self._bytes):
+            raise ValueError(f"the ids of {prefix.name} do not belong together")
 
     def __len__(self) -> int:
         return len(self._starts) - 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 import shutil
 import subprocess
 import sys
@@ -21,6 +23,7 @@ from pyrag.retrieval.embedding import TextEmbedder
 from pyrag.retrieval.index import read_info, update_index, vectors_folder
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.retrieval.indexing.dense_part import DensePart
+from pyrag.retrieval.indexing.verify import verify_index
 from pyrag.retrieval.rerank import RerankingRetriever
 
 from .embedders import WordsBackend
@@ -103,10 +106,31 @@ async def test_settings_reach_the_retriever(index: Path) -> None:
     await wrong.aclose()
 
 
-def test_a_folder_whose_vectors_are_gone_says_so(index: Path) -> None:
-    shutil.rmtree(vectors_folder(index, read_info(index)))
-    with pytest.raises(DataError, match="holds no vectors: build the index with an embedder"):
+@pytest.mark.parametrize("name", ["vectors/*.faiss", "vectors/*.off", "bm25/*.store", "bm25/meta.json", "records.db"])
+@pytest.mark.parametrize("length", [None, 0, 30])
+def test_a_file_that_was_cut_off_is_named_and_the_next_build_is_whole(
+    name: str, length: int | None, index: Path
+) -> None:
+    """FAISS crashes on an index of 30 bytes, so nothing may open one; tantivy makes an empty index of none."""
+    path = next((index / read_info(index).generation).glob(name))
+    path.unlink() if length is None else os.truncate(path, length)
+    with pytest.raises(DataError, match=rf"{path.name} is missing or not as long as it .* pyrag index and --rebuild"):
         open_retriever(index)
+    assert any(path.name in problem for problem in verify_index(index).problems)
+    build(index.parent)
+    assert verify_index(index).problems == ()
+
+
+def test_contents_that_fit_nothing_are_one_error(index: Path) -> None:
+    vectors = vectors_folder(index, read_info(index))
+    good = {path: path.read_bytes() for path in vectors.iterdir()}
+    for pattern in ("*.faiss", "*.off", "vectors.json"):
+        path = next(vectors.glob(pattern))
+        path.write_bytes(random.Random(1).randbytes(len(good[path])))
+        with pytest.raises(DataError, match=r"are damaged \(.*\)|cannot be read \(.*\)"):
+            open_retriever(index)
+        path.write_bytes(good[path])
+    assert open_retriever(index).name == f"hybrid:{index}"
 
 
 def test_building_again_without_an_embedder_drops_the_vectors(index: Path) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from pyrag.retrieval.documents import VERSION, Columns
 from pyrag.retrieval.documents.model import MARK
-from pyrag.retrieval.indexing.checksums import write_checksums
+from pyrag.retrieval.indexing.checksums import cut_files, write_checksums
 from pyrag.retrieval.indexing.parts import Part, PartWriter
 from pyrag.retrieval.indexing.records import Records
 from pyrag.retrieval.indexing.update import Changes, Progress, Update
@@ -76,7 +76,7 @@ class Build:
             self._close()
         as_wanted = all(part.is_as_wanted(live / part.kind) for part in self._options.parts)
         if outcome.new or foreign or source != base or not as_wanted:
-            anew = base is None or not self._fits(base) or self._options.rebuild
+            anew = base is None or not self._fits(base) or not self._is_whole(base) or self._options.rebuild
             for part in self._options.parts:
                 part.finish(live / part.kind, anew=anew, keep=self._work.checkpoint)
             write_checksums(live)
@@ -96,7 +96,7 @@ class Build:
         if self._options.rebuild:
             self._work.start_over()
             return None
-        for path in (*self._work.checkpoints(), *([base] if base else [])):
+        for path in (*self._work.checkpoints(), *([base] if base and self._is_whole(base) else [])):
             if self._fits(path):
                 return path
         self._work.start_over()
@@ -107,6 +107,10 @@ class Build:
             return (generation / SETTINGS).read_bytes() == self._options.settings()
         except OSError:
             return False
+
+    def _is_whole(self, base: Path) -> bool:
+        """As far as can be told at once; what is not is built anew."""
+        return not any(cut_files(base))
 
     def _update(self, paths: Sequence[Path], live: Path) -> Outcome:
         self._records = records = Records(live, write=True)

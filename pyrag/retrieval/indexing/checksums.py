@@ -32,6 +32,18 @@ def read_checksums(folder: Path) -> dict[str, Sum]:
         return {}
 
 
+def cut_files(folder: Path) -> Iterator[str]:
+    """Names of the files that are missing or of another size than was written: what can be told at once. A library that
+    maps a file into memory may crash on one that was cut off."""
+    for name, (size, _, _) in read_checksums(folder).items():
+        try:
+            whole = (folder / name).stat().st_size == size
+        except OSError:
+            whole = False
+        if not whole:
+            yield name
+
+
 def wrong_files(folder: Path) -> Iterator[str]:
     """What is wrong, a sentence a file."""
     sums = read_checksums(folder)
