@@ -41,9 +41,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 f"{title} is a mill in {PLACES[part]}. It was built by {PEOPLE[(place + part) % 7]} in {year + part}. "
             )
             corpus.append({"id": f"p{place}-{part}", "title": title, "text": text + f"It has {part + 2} wheels."})
-        common = {"id": f"q{place}", "supporting": [f"p{place}-0"], "type": "", "hops": 1}
-        asked.append({**common, "question": f"Who built {title}?", "answers": [name]})
-        asked.append({**common, "question": f"How many wheels does {title} have?", "answers": ["2"]})
+        common = {"supporting": [f"p{place}-0"], "type": "", "hops": 1}
+        asked.append({**common, "id": f"b{place}", "question": f"Who built {title}?", "answers": [name]})
+        asked.append({**common, "id": f"w{place}", "question": f"How many wheels does {title} have?", "answers": ["2"]})
     write(folder / "squad/train_full_corpus.jsonl.gz", corpus)
     write(folder / "squad/train_full_questions.jsonl.gz", asked)
     films = [
