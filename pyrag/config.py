@@ -61,7 +61,7 @@ class Settings:
     rounds: int | None = None  # most rounds of an iterative method (iter-retgen, ircot, …); None: its own default
     parallel: bool = True
     stream: bool = True  # begin to retrieve and to run the program while it is still being written
-    max_calls: int = 20  # model calls a question
+    max_calls: int | None = None  # model calls a question; None: 20, and more with a long ladder (OPERA's: 42)
     max_tokens: int | None = None  # prompt and completion tokens a question
     price_in: float | None = None  # of a million prompt tokens, in any currency
     price_out: float | None = None  # of a million completion tokens
@@ -83,8 +83,9 @@ class Settings:
         if self.context_tokens is not None and self.context_tokens < _LEAST_CONTEXT:
             raise ConfigError(f"context_tokens must be at least {_LEAST_CONTEXT}, not {self.context_tokens}")
         for name in _ABOVE_ZERO:
-            if not getattr(self, name) > 0:  # which NaN is not either
-                raise ConfigError(f"{name} must be above 0, not {getattr(self, name)}")
+            value = getattr(self, name)
+            if value is not None and not value > 0:  # which NaN is not either
+                raise ConfigError(f"{name} must be above 0, not {value}")
         if self.deadline is not None and not self.deadline > 0:
             raise ConfigError(f"deadline must be above 0 seconds, not {self.deadline}")
         self._check_prices()

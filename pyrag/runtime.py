@@ -12,9 +12,9 @@ from pyrag.errors import BudgetExceededError, ProgramFailedError, PyRAGError, Se
 from pyrag.events import Answered, Observer, ignore
 from pyrag.ledger import Budget, Journal, Ledger, Recording
 from pyrag.llm.limiter import asking_for
-from pyrag.methods import Method, get_method
+from pyrag.methods import Method, get_method, recovery_of
 from pyrag.methods.base import Result
-from pyrag.recovery import ladder_of
+from pyrag.recovery import calls_for, ladder_of
 from pyrag.topology import Topology
 from pyrag.trace import UNKNOWN, Answer, Citation, Exchange, Passage, Step, Trace, TraceError
 from pyrag_sandbox import SandboxError
@@ -47,8 +47,10 @@ async def answer_question(
     question = _checked(question)
     method = method or get_method(settings.method)
     await engines.start()
+    recovery = recovery_of(settings.method) if settings.recovery == "auto" else settings.recovery
+    ladder = ladder_of(recovery, settings.boost_topk)
     budget = Budget(
-        calls=settings.max_calls,
+        calls=settings.max_calls or calls_for(ladder),
         tokens=settings.max_tokens,
         seconds=settings.deadline,
         cost=settings.max_cost,
@@ -64,7 +66,7 @@ async def answer_question(
         sandbox=engines.sandbox,
         ledger=ledger,
         topk=settings.topk,
-        ladder=ladder_of("boost" if settings.recovery == "auto" else settings.recovery, settings.boost_topk),
+        ladder=ladder,
         unknown_policy=settings.unknown,
         parallel=settings.parallel,
         foresight=engines.foresight,

@@ -82,4 +82,4 @@ def test_none_and_numbers_from_the_environment() -> None:
 
 def test_defaults_are_those_of_the_paper() -> None:
     settings = Settings()
-    assert (settings.topk, settings.boost_topk, settings.repairs, settings.max_calls) == (5, 10, 3, 20)
+    assert (settings.topk, settings.boost_topk, settings.repairs, settings.max_calls) == (5, 10, 3, None)

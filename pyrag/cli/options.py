@@ -26,7 +26,7 @@ Method = Annotated[str | None, typer.Option(help="How to answer: pyrag, opera, v
 Deadline = Annotated[float | None, typer.Option(help="Seconds a question may take (120).")]
 Joint = Annotated[bool | None, typer.Option("--joint", help="Sub-queries and program in one model call.")]
 Stream = Annotated[bool | None, typer.Option("--stream/--no-stream", help="Run programs while they are being written.")]
-MaxCalls = Annotated[int | None, typer.Option(help="Model calls a question may make (20).")]
+MaxCalls = Annotated[int | None, typer.Option(help="Model calls a question may make (20; opera: 42).")]
 SandboxMode = Annotated[str | None, typer.Option(help="kernel (default), or policy where the kernel wall is missing.")]
 Prompts = Annotated[str | None, typer.Option(help="Folder of prompt templates to use instead of the package's.")]
 Experience = Annotated[

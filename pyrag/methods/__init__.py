@@ -5,7 +5,8 @@ the program and what happens when it fails; running, recovery, budget and record
 add its module: the registry is the folder. Modules with a leading underscore are no methods but shared by some.
 
 A method with `VARIANTS` is asked for as NAME or NAME:VARIANT (`search-agent:research`); it finds the variant in
-`settings.method`.
+`settings.method`. One with `RECOVERY` tries that at an unknown step, where the settings leave it to the method, and
+not `boost`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pyrag.config import Settings
 from pyrag.episode import Episode
 from pyrag.errors import ConfigError
 from pyrag.methods.base import Result
+from pyrag.recovery import Recovery
 
 
 class Method(Protocol):
@@ -48,6 +50,11 @@ def get_method(name: str) -> Method:
 def variants_of(name: str) -> tuple[str, ...]:
     """The variants of a method, its default first; most have none."""
     return tuple(getattr(_module(name), "VARIANTS", ()))
+
+
+def recovery_of(name: str) -> Recovery:
+    """What a method tries at an unknown step where the settings leave that to it."""
+    return cast(Recovery, getattr(_module(name.partition(":")[0]), "RECOVERY", "boost"))
 
 
 def _module(name: str) -> ModuleType:

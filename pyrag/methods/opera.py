@@ -20,9 +20,9 @@ from pyrag.events import Decomposed
 from pyrag.methods._goals import compile_goals
 from pyrag.methods._repair import Draft, accepted, run_repaired
 from pyrag.methods.base import Result
-from pyrag.recovery import ladder_of
 from pyrag.trace import UNPLANNED, Goal, Program
 
+RECOVERY = "rewrite"
 VARIANTS = ("full", "no-plan", "no-rewrite", "no-plan-no-rewrite")
 
 
@@ -33,8 +33,6 @@ async def answer(episode: Episode, settings: Settings) -> Result:
     episode.agents = replace(agents, answerer=agents.analyst or agents.answerer)
     if "no-rewrite" in variant:
         episode.ladder = ()
-    elif settings.recovery == "auto":
-        episode.ladder = ladder_of("rewrite", settings.boost_topk)
     planned = "no-plan" not in variant
 
     async def revise(program: Program, error: str, origin: str) -> Draft:

@@ -16,7 +16,7 @@ from pyrag.engines import Engines, open_engines
 from pyrag.errors import BadOutputError, ConfigError
 from pyrag.events import Recovering
 from pyrag.llm.scripted import ScriptedChat
-from pyrag.recovery import Boost, Rewrite, ladder_of
+from pyrag.recovery import Boost, Rewrite, calls_for, ladder_of
 from pyrag.runtime import answer_question
 from pyrag.trace import Passage, Trace
 from tests.opera.conftest import Case, goal, no, plan, rewrite, yes
@@ -44,6 +44,26 @@ async def test_two_rewrites_with_larger_topks(case: Case) -> None:
     assert attempts(trace) == [("first", "Who?", None), ("rewrite", "a", 10), ("rewrite", "b", 15)]
     assert (trace.answer.known, trace.usage.model_calls) == (False, 6)
     assert trace.steps[1].usage.model_calls == 5
+
+
+def test_the_budget_bears_four_hops_on_any_ladder() -> None:
+    boost, rewrite_ = Boost(10), Rewrite((10, 15))
+    assert [calls_for(one) for one in ((), (boost,), (rewrite_,), (boost, rewrite_))] == [20, 20, 42, 50]
+
+
+@pytest.mark.parametrize(("max_calls", "answer"), [(None, "Fay"), (20, "Eve")])
+async def test_four_hops_that_all_climb_the_whole_ladder_are_not_cut_short(
+    case: Case, max_calls: int | None, answer: str
+) -> None:
+    later = (goal(n, f"Who taught [person from step {n - 1}]?", "person", n - 1) for n in (2, 3, 4))
+    script = {
+        "plan": [plan(goal(1, "Who wrote Alpha?", "person"), *later)],
+        "answer": [said for name in ("Cay", "Dee", "Eve", "Fay") for said in (no("it"), no("it"), yes(name, 1))],
+        "rewrite": [rewrite(f"asked otherwise {n}") for n in range(8)],
+    }
+    trace = await case.ask("Who taught the teacher of the teacher of Alpha's author?", script, max_calls=max_calls)
+    assert trace.answer.text == answer
+    assert (trace.usage.model_calls, trace.error and trace.error.kind) == ((20, "budget") if max_calls else (21, None))
 
 
 async def test_no_query_is_searched_for_twice(case: Case) -> None:
