@@ -79,11 +79,15 @@ def import_(
     json: Json = False,
 ) -> None:
     """Add entries from JSON Lines, all or none. Those that are there already are left out."""
+    from pyrag.errors import DataError
     from pyrag.experience.exchange import import_lines
     from pyrag.experience.library import Library
 
     # What is to be imported is read first: a wrong path must not leave an empty library.
-    lines = (sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()).splitlines()
+    try:
+        lines = (sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()).splitlines()
+    except OSError as error:
+        raise DataError(f"cannot read {file}: {error.strerror}; name what pyrag experience export wrote") from error
     with Library.open(library, write=True) as opened:
         added = import_lines(opened, lines, str(file))
         total = len(opened.entries())

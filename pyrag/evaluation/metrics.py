@@ -40,7 +40,6 @@ class Script:
     blank_golds: bool = True
 
 
-SQUAD1 = Script(empty_agrees=False)
 SQUAD2 = Script(blank_golds=False)
 HOTPOT = Script(HOTPOT_WORDS, empty_agrees=False)  # 2Wiki's script is adapted from it
 MUSIQUE = Script()

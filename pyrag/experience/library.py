@@ -185,7 +185,7 @@ def _entry(row: tuple[Any, ...]) -> Experience:
 
 def _connected(path: Path, *, write: bool) -> sqlite3.Connection:
     if not write and not path.is_file():
-        raise FileNotFoundError(2, "there is no such file")
+        raise FileNotFoundError(2, "it is a folder" if path.is_dir() else "there is no such file")
     mode = "rwc" if write else "ro"
     if not write and not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
         mode = "ro&immutable=1"  # SQLite could not make the file by which readers and writers tell each other

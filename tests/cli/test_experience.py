@@ -50,10 +50,11 @@ def test_entries_are_listed_by_utility_and_shown_without_control_characters(pyra
     ("arguments", "stdin", "said"),
     [
         (("list", "missing.db"), "", "there is no such file"),
+        (("list", "."), "", "it is a folder"),
         (("list", "text.db"), "", "not a database"),
         (("show", "experience.db", "9"), "", "has no entry 9"),
         (("list", "experience.db", "--type", "brigde"), "", "did you mean 'bridge'?"),
-        (("import", "experience.db", "missing.jsonl"), "", "missing.jsonl"),
+        (("import", "experience.db", "missing.jsonl"), "", "cannot read missing.jsonl: No such file"),
         (("import", "experience.db", "-"), FILE + '\n{"type": "odd", "insight": "x"}', "- line 3 is no experience"),
         (("import", "experience.db", "-"), "nonsense", "- line 1 is no experience"),
         (("import", "experience.db", "-"), '{"type": "bridge", "insight": "x", "utility": 2}', "line 1 has a utility"),

@@ -12,7 +12,6 @@ import pytest
 from pyrag.evaluation.metrics import (
     HOTPOT,
     MUSIQUE,
-    SQUAD1,
     SQUAD2,
     Script,
     as_label,
@@ -26,7 +25,6 @@ CASES = [
     (MUSIQUE, "The Eiffel Tower", ["eiffel tower"], 1, 1.0),
     (MUSIQUE, "a an the", ["The"], 1, 1.0),  # all articles: equal, and without tokens
     (HOTPOT, "a an the", ["The"], 1, 0.0),
-    (SQUAD1, "a an the", ["The"], 1, 0.0),
     (SQUAD2, "a an the", ["The"], 1, 1.0),
     (MUSIQUE, "", ["Paris"], 0, 0.0),
     (SQUAD2, "", [], 1, 1.0),  # unanswerable, and not answered
