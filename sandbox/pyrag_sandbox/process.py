@@ -149,7 +149,6 @@ class Zygote:
             self._reading = False
             self._resources.loop = loop
             self._replace()  # a closed loop has taken its timers with it
-            self._send_orders()
         while self.on_readable():
             pass
         return self.usable
