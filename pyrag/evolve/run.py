@@ -218,7 +218,10 @@ def revert(folder: Path, version: int) -> None:
     """Makes an earlier version of the prompts the current one, for asking and for learning on."""
     with opened(folder) as (versions, library):
         versions.prompts(version)
-        last = read(library.records())[-1]
+        records = read(library.records())
+        if not records:
+            raise UsageError(f"{folder} has not learned anything yet: the same pyrag evolve command goes on with it")
+        last = records[-1]
         note = f"reverted from version {last.version} of the prompts"
         with library.update() as draft:
             draft.record(written(replace(_state(last), version=version, notes=(note,))))

@@ -103,8 +103,11 @@ async def together(works: Iterable[Coroutine[Any, Any, T]], limit: int) -> list[
     slots = asyncio.Semaphore(limit)
 
     async def one(work: Coroutine[Any, Any, T]) -> T:
-        async with slots:
-            return await work
+        try:
+            async with slots:
+                return await work
+        finally:
+            work.close()  # Python warns of one whose turn never came
 
     try:
         async with asyncio.TaskGroup() as group:

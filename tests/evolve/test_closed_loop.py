@@ -112,6 +112,20 @@ def test_only_the_prompt_of_the_agent_at_fault_changes_and_can_be_reverted(learn
     assert "no version 9" in refused.stderr
 
 
+def test_a_run_whose_model_was_away_says_so_alone_and_has_nothing_to_revert(tmp_path: Path) -> None:
+    rows = [{"id": str(n), "question": f"Who wrote book {n}?", "answers": ["x"]} for n in range(20)]
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pyrag = pyrag_in(tmp_path)
+    away = "openai:m@http://127.0.0.1:9/v1"
+    done = pyrag("evolve", "--train", "train.jsonl", "--out", "run", "--llm", away, "--concurrency", "1")
+    assert done.returncode == 3
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "the same command goes on from here" in done.stderr
+    refused = pyrag("evolve", "revert", "run", "0")
+    assert refused.returncode == 2
+    assert "has not learned anything yet" in refused.stderr
+
+
 def test_a_rule_that_spoils_the_validation_questions_is_refused(learned: Learned) -> None:
     assert learned.summary["refused"] == 1
     last = learned.records[-1]
