@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyrag.cli import guarded
 from pyrag.embedded.goals import goals_of
 from pyrag.embedded.parse_verbs import base_of, is_base
 from pyrag.embedded.planner import parse
@@ -165,4 +166,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    guarded(main)

@@ -19,7 +19,6 @@ import gzip
 import hashlib
 import json
 import re
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -29,6 +28,7 @@ from statistics import fmean
 from typing import Any
 
 from pyrag import PyRAG
+from pyrag.cli import guarded
 from pyrag.embedded.meaning import Chain, Choice, Entity, Meaning, Node, Step, Whole
 from pyrag.embedded.planner import parse
 from pyrag.embedded.relations import RELATIONS
@@ -296,7 +296,7 @@ def report_set(name: str, folder: Path, options: argparse.Namespace) -> None:
         asyncio.run(end_to_end(questions[: options.limit], corpus, options.end_to_end, name))
 
 
-def main() -> int:
+def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--data", type=Path, required=True)
     arguments.add_argument("--show", type=int, default=0, metavar="N", help="print the first N questions gone wrong")
@@ -313,8 +313,7 @@ def main() -> int:
             report_set(name, folder, options)
         else:
             print(f"{name}: not run, {folder / 'train_questions.jsonl.gz'} does not exist")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    guarded(main)

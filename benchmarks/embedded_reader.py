@@ -23,6 +23,7 @@ from typing import Any
 import tantivy
 
 from pyrag.agents.protocol import Reading
+from pyrag.cli import guarded
 from pyrag.embedded.reader import EmbeddedAnswerer
 from pyrag.evaluation.metrics import exact_match, f1, normalise
 from pyrag.trace import Passage
@@ -239,4 +240,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    guarded(main)

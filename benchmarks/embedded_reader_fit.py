@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.embedded_reader import Corpus, Item, load
+from pyrag.cli import guarded
 from pyrag.embedded.reader_score import Candidate, Features, candidates, guess, total
 from pyrag.embedded.reader_types import analyse
 from pyrag.embedded.reader_view import view
@@ -152,4 +153,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    guarded(main)

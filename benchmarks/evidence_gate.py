@@ -15,6 +15,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from pyrag.cli import guarded
 from pyrag.embedded.neural import NeuralAnswerer
 from pyrag.embedded.neural_model import Calibration
 from pyrag.retrieval.hybrid import fuse
@@ -88,4 +89,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    guarded(main)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrag import PyRAG, PyRAGError
+from pyrag.cli import guarded
 
 
 def cpu_seconds() -> float:
@@ -87,4 +88,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    guarded(main)

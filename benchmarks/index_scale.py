@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from pyrag.cli import guarded
 from pyrag.retrieval.index import open_index, update_index
 from pyrag.retrieval.indexing.verify import verify_index
 
@@ -130,4 +131,4 @@ STEPS: dict[str, Callable[[Path], dict[str, Any]]] = {
 }
 
 if __name__ == "__main__":
-    main()
+    guarded(main)

@@ -19,6 +19,7 @@ from statistics import fmean
 from typing import Any
 
 from pyrag import PyRAG
+from pyrag.cli import guarded
 from pyrag.evaluation.datasets import Question
 from pyrag.evaluation.metrics import is_claim, normalise, score_text, script_of
 from pyrag.evaluation.opera import Outcome, agent_stats, agents_table, depth_table, depths, ladder_table, noise
@@ -152,4 +153,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    guarded(main)

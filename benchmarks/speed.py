@@ -27,6 +27,7 @@ from benchmarks.harness_adapter import cpu_seconds
 from pyrag.agents.llm import LLMPlanner
 from pyrag.agents.prompts import load_prompts
 from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading
+from pyrag.cli import guarded
 from pyrag.config import Settings
 from pyrag.engines import Engines
 from pyrag.evaluation.suite import FIVE, open_set
@@ -373,4 +374,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    guarded(main)
