@@ -54,6 +54,8 @@ class Run:
                 return from_json(file.read(length))
         except OSError as error:
             raise DataError(f"cannot read the trace of {row.id} in {path}: {error.strerror}") from error
+        except DataError as error:
+            raise DataError(f"{path} at byte {start}: {error}; restore the file") from error
 
 
 def trace_path(folder: Path, set_name: str, method: str) -> Path:
@@ -63,6 +65,8 @@ def trace_path(folder: Path, set_name: str, method: str) -> Path:
 def read_run(folder: Path) -> Run:
     """Raises `DataError` where the folder holds no run."""
     config = _read_config(folder)
+    if not {"sets", "methods"} <= config["run"].keys() or not config["sessions"]:
+        raise DataError(f"{folder / CONFIG} is no config of a run of pyrag bench: choose another folder")
     rows = _rows(folder / RESULTS) if (folder / RESULTS).exists() else {}
     return Run(folder, config, tuple(rows.values()))
 
@@ -219,7 +223,8 @@ def _read_config(folder: Path) -> dict[str, Any]:
         raise DataError(f"{folder} is no run of pyrag bench ({path.name}: {error.strerror})") from error
     except ValueError as error:
         raise DataError(f"{path} is damaged ({error}): restore it, or choose another folder with --out") from error
-    if not isinstance(config, dict) or not {"run", "sessions"} <= config.keys():
+    kinds = {"run": dict, "sessions": list}
+    if not isinstance(config, dict) or not all(isinstance(config.get(key), kind) for key, kind in kinds.items()):
         raise DataError(f"{path} is no config of a run: choose another folder")
     return config
 

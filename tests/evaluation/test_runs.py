@@ -106,6 +106,24 @@ def test_a_result_without_its_trace_is_asked_again(tmp_path: Path) -> None:
         assert writer.rows == {}
 
 
+def test_a_damaged_trace_is_named_with_its_file(tmp_path: Path) -> None:
+    fill(tmp_path, 1)
+    path = tmp_path / "traces" / "s.m.jsonl"
+    path.write_bytes(b"x" * path.stat().st_size)
+    run = read_run(tmp_path)
+    with pytest.raises(DataError, match=r"s\.m\.jsonl at byte 0: not a pyrag trace: JSON is .*; restore the file"):
+        run.trace(run.rows[0])
+
+
+@pytest.mark.parametrize(
+    "config", [{"run": 1, "sessions": 1}, {"run": {"sets": []}, "sessions": [{}]}, {"run": IDENTITY, "sessions": []}]
+)
+def test_the_config_of_something_else_is_no_run(tmp_path: Path, config: dict[str, object]) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(DataError, match="is no config of a run"):
+        read_run(tmp_path)
+
+
 def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     fill(folder, 1, 2)

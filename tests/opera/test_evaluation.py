@@ -82,7 +82,7 @@ async def test_the_pages_of_a_claim_are_found_by_title(
     stats = agent_stats([Outcome(claim, trace, 0.0)])
     assert (stats.before, stats.after) == (0.0, 0.5)
     assert noise(claim, trace) == 1.0
-    with open_run(tmp_path / "run", {}, {}) as writer:
+    with open_run(tmp_path / "run", {"sets": ["toy"], "methods": ["opera"]}, {}) as writer:
         writer.write(score("hover", "opera", claim, trace), trace)
     show_agents(tmp_path / "run", sets=(), methods=(), as_json=True)
     assert '"before":0.0,"after":0.5' in capsys.readouterr().out
@@ -120,7 +120,7 @@ async def test_a_trajectory_looks_like_the_papers(traces: list[Trace]) -> None:
 def test_bench_show_agents_reads_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "run"
     question = asked("Who?-1")
-    with open_run(folder, {}, {}) as writer:
+    with open_run(folder, {"sets": ["toy"], "methods": ["opera"]}, {}) as writer:
         answered = Trace("?", Answer("x"), method="opera")
         writer.write(score("set", "opera", question, answered), answered)
     show_agents(folder, sets=(), methods=(), as_json=False)

@@ -127,7 +127,7 @@ def program(write: Callable[[Trace, str], Path]) -> Ran:
 
 def test_a_question_counts_once_whatever_methods_answered_it(program: Ran, tmp_path: Path) -> None:
     trace = answered(ScriptedChat(["[]"]), {})
-    with open_run(tmp_path / "run", {"sets": ["toy"]}, {"files": {}}) as writer:
+    with open_run(tmp_path / "run", {"sets": ["toy"], "methods": ["pyrag", "opera"]}, {"files": {}}) as writer:
         for method in ("pyrag", "opera"):
             writer.write(score("toy", method, QUESTION, trace), trace)
     built = build(Request(tasks=["answer"], runs=[program[0], tmp_path / "run"], methods=["pyrag"], out=tmp_path / "x"))
