@@ -118,11 +118,12 @@ class Settings:
 def public(settings: Settings) -> dict[str, Any]:
     """The settings for traces and reports: addresses without user, password and query."""
     values = {field.name: getattr(settings, field.name) for field in fields(settings)}
-    urls = {key: _without_secrets(value) for key, value in values.items() if isinstance(value, str) and "://" in value}
+    urls = {key: without_secrets(value) for key, value in values.items() if isinstance(value, str) and "://" in value}
     return values | urls
 
 
-def _without_secrets(text: str) -> str:
+def without_secrets(text: str) -> str:
+    """A text with its addresses, but without their users, passwords and queries."""
     return _QUERY.sub(r"\1", _LOGIN.sub(r"\1", text))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from pyrag.config import nearest
+from pyrag.config import nearest, without_secrets
 from pyrag.errors import DataError, UsageError
 from pyrag.evaluation.datasets import Question, find_file, read_questions
 
@@ -112,7 +112,7 @@ def source_of(chosen: QuestionSet, given: Given, building: Callable[[str], None]
     Raises `UsageError` where the set has no corpus and none was named.
     """
     if given.retriever:
-        return Source(given.retriever, retriever=given.retriever)
+        return Source(without_secrets(given.retriever), retriever=given.retriever)
     if chosen.corpus:
         return _indexed((chosen.corpus,), f"{chosen.name} corpus", given.cache, building)
     if given.index:

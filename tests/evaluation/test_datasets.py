@@ -117,3 +117,12 @@ def test_a_set_without_a_corpus_asks_for_one(tmp_path: Path) -> None:
 
 def test_the_five_bundled_sets_are_the_default() -> None:
     assert default_sets(None) == ["popqa", "hotpotqa", "2wikimultihopqa", "musique", "bamboogle"]
+
+
+def test_the_password_of_a_server_is_in_no_name(tmp_path: Path) -> None:
+    """The name is written to the run's config and its reports."""
+    address = "http://user:sesame@127.0.0.1:8008/retrieve?token=sesame"
+    chosen = open_set("hotpotqa", None, limit=1)
+    source = source_of(chosen, Given(retriever=address, cache=tmp_path))
+    assert source.name == "http://127.0.0.1:8008/retrieve"
+    assert source.overrides["retriever"] == address
