@@ -140,9 +140,9 @@ class _Builder:
             evaluation = stack.enter_context(_open_writer(request, request.eval_out)) if request.eval_out else None
             async for row, reply in self._rows(sourced, unfinished):
                 self._add(row, reply, train, evaluation)
-            unfinished.drop = True
             self.built.rows, self.built.eval_rows = train.count, evaluation.count if evaluation else 0
             if not self.built.rows:
+                unfinished.drop = True
                 raise DataError(f"no row came of {self.built.questions} questions: {self._why()}")
         return self.built
 

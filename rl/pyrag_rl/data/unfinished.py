@@ -31,7 +31,8 @@ class Asked:
 
 
 class Unfinished:
-    """`drop` has the folder removed when it is closed; else it is what the next session goes on with."""
+    """Removed at the end of a session that wrote its set, or found that there is none (`drop`); else what the next
+    session goes on with."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -68,6 +69,7 @@ def open_unfinished(out: Path, identity: Mapping[str, Any]) -> Iterator[Unfinish
         unfinished = Unfinished(folder / RESULTS)
         try:
             yield unfinished
+            unfinished.drop = True
         finally:
             unfinished.close()
             if unfinished.drop:
