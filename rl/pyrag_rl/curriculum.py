@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from pyrag.config import layered, nearest
+from pyrag.config import layered, nearest, without_secrets
 from pyrag.errors import ConfigError, PyRAGError
 from pyrag.evaluation.runs import locked, make_folder, write_json
 from pyrag_rl.config import (
@@ -320,6 +320,8 @@ def _identity(curriculum: Curriculum) -> Any:
     import msgspec
 
     evaluation = {key: value for key, value in asdict(curriculum.evaluation).items() if key != "concurrency"}
+    retriever = curriculum.evaluation.retriever
+    evaluation["retriever"] = retriever and without_secrets(retriever)
     stages = [stage.name for stage in curriculum.stages]
     whole = {"model": curriculum.model, "stages": stages, "evaluation": evaluation}
     return msgspec.json.decode(msgspec.json.encode(whole))  # as it will be read back

@@ -174,6 +174,15 @@ def test_a_killed_curriculum_goes_on_where_it_was(at: str, tmp_path: Path) -> No
     assert trained == (1 if at == "train" else 2)
 
 
+def test_the_password_of_a_retriever_is_not_noted(tmp_path: Path) -> None:
+    made = curriculum("curriculum", tmp_path)
+    made = replace(made, evaluation=replace(made.evaluation, retriever="http://me:sesame@127.0.0.1:8008"))
+    run(made, ScriptedHands([0.1] * 4).hands(), lambda _: None)
+    notes = (tmp_path / NOTES).read_text()
+    assert "sesame" not in notes
+    assert "http://127.0.0.1:8008" in notes
+
+
 def test_another_curriculum_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     run(curriculum("curriculum", tmp_path), ScriptedHands([0.1] * 4).hands(), lambda _: None)
     with pytest.raises(ConfigError, match="holds another curriculum"):
