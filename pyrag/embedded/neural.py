@@ -14,6 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Protocol
 
 from pyrag.agents.protocol import Reading
@@ -45,6 +46,7 @@ class NeuralAnswerer:
     folder: Path = MODEL_FOLDER
     eagerness: float = 1.0
     _model: Reader | None = field(default=None, init=False, repr=False)
+    _loading: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
         return await asyncio.to_thread(self.read, query, passages)
@@ -76,9 +78,10 @@ class NeuralAnswerer:
 
     @property
     def model(self) -> Reader:
-        if self._model is None:
-            self._model = load(self.folder)
-        return self._model
+        with self._loading:  # questions of one moment are read in threads
+            if self._model is None:
+                self._model = load(self.folder)
+            return self._model
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,16 @@ The network is replaced by one that knows its spans; the shipped one is tested w
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
+from pyrag.embedded import neural
 from pyrag.embedded.neural import NeuralAnswerer
 from pyrag.embedded.neural_decode import Span
 from pyrag.embedded.neural_model import MODEL_FOLDER, Calibration
@@ -122,6 +126,25 @@ async def test_a_reader_of_one_s_own_that_is_broken_is_named(name: str, content:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ServiceError, match=f"the reader in {tmp_path} cannot be used"):
         await NeuralAnswerer(folder=tmp_path).answer("What does Alpha complain about?", [ALPHA])
+
+
+def test_questions_of_one_moment_load_the_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    all_there, loaded = Barrier(4), []
+
+    def load(folder: Path) -> Scripted:
+        loaded.append(folder)
+        time.sleep(0.05)
+        return Scripted({"Beta": ("Bo Ray", 2.0)})
+
+    def read(_: int) -> str:
+        all_there.wait()
+        return reader.read("What does Beta taste of?", [BETA]).text
+
+    monkeypatch.setattr(neural, "load", load)
+    reader = NeuralAnswerer()
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(read, range(4))) == ["Bo Ray"] * 4
+    assert len(loaded) == 1
 
 
 async def test_a_sure_pattern_needs_no_model() -> None:
