@@ -12,7 +12,7 @@ from pyrag.errors import BudgetExceededError, ProgramFailedError, PyRAGError, Se
 from pyrag.events import Answered, Observer, ignore
 from pyrag.ledger import Budget, Journal, Ledger, Recording
 from pyrag.llm.limiter import asking_for
-from pyrag.methods import Method, get_method, recovery_of
+from pyrag.methods import Method, check_writer, get_method, recovery_of
 from pyrag.methods.base import Result
 from pyrag.recovery import calls_for, ladder_of
 from pyrag.topology import Topology
@@ -80,6 +80,7 @@ async def answer_question(
         # A question waits its turn at busy endpoints as one, however many calls it makes.
         with asking_for():
             async with asyncio.timeout(settings.deadline and max(0.0, settings.deadline - ledger.elapsed())):
+                check_writer(settings.method, can_write=episode.can_write)
                 result = await method(episode, settings)
     except TimeoutError:  # services raise their own errors: this is the deadline
         error = TraceError("deadline", f"the deadline of {settings.deadline:g} s passed{_waiting_for(episode)}", 1)

@@ -22,7 +22,7 @@ from pyrag.evaluation.runs import SUMMARY, RunWriter, open_run, write_json
 from pyrag.evaluation.scoring import score
 from pyrag.evaluation.suite import Given, QuestionSet, Source, default_sets, gold_titles, open_set, source_of
 from pyrag.evaluation.summary import Summary, summarise
-from pyrag.methods import get_method, method_names
+from pyrag.methods import check_writer, get_method, method_names
 from pyrag.trace import Trace
 
 if TYPE_CHECKING:
@@ -68,8 +68,10 @@ def run(request: Request) -> None:
     """Asks what is not answered yet. Leaves with exit code 3 or 1 if questions failed outside their method."""
     usual = EMBEDDED_METHODS if about_embedded(request.settings.llm) else MODEL_METHODS
     methods = list(request.methods) or [name for name in usual if name in method_names()]
+    engines = (request.settings.llm, request.settings.answer_llm or request.settings.llm)
     for name in methods:
         get_method(name)
+        check_writer(name, can_write=not all(map(about_embedded, engines)))
     out = request.out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     sets = _open_sets(request, out)
     about = session(

@@ -6,7 +6,7 @@ add its module: the registry is the folder. Modules with a leading underscore ar
 
 A method with `VARIANTS` is asked for as NAME or NAME:VARIANT (`search-agent:research`); it finds the variant in
 `settings.method`. One with `RECOVERY` tries that at an unknown step, where the settings leave it to the method, and
-not `boost`.
+not `boost`. One with `WRITES` has a language model write text of its own.
 """
 
 from __future__ import annotations
@@ -55,6 +55,13 @@ def variants_of(name: str) -> tuple[str, ...]:
 def recovery_of(name: str) -> Recovery:
     """What a method tries at an unknown step where the settings leave that to it."""
     return cast(Recovery, getattr(_module(name.partition(":")[0]), "RECOVERY", "boost"))
+
+
+def check_writer(name: str, *, can_write: bool) -> None:
+    """Raises `ConfigError` where a method needs a language model and the engine has none."""
+    base = name.partition(":")[0]
+    if getattr(_module(base), "WRITES", False) and not can_write:
+        raise ConfigError(f"method {base} needs a language model: pass --llm openai:MODEL@http://host:port/v1")
 
 
 def _module(name: str) -> ModuleType:

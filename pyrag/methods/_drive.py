@@ -17,7 +17,7 @@ from pyrag.agents.parsing_answer import parse_answer, salvage_answer, strip_cita
 from pyrag.arguments import MAX_QUERY_BYTES
 from pyrag.climb import ids_of
 from pyrag.episode import Episode, ReadAnswer, Round, record
-from pyrag.errors import BadOutputError, ConfigError, UsageError
+from pyrag.errors import BadOutputError, UsageError
 from pyrag.methods.base import Result
 from pyrag.trace import UNKNOWN, Answer, Passage
 from pyrag_sandbox import Call, PrimitiveError
@@ -116,11 +116,6 @@ class Driver:
         """The final answer: that of a call, or one made of it."""
         final = answer or said.answer or Answer(UNKNOWN, known=False)
         return Result(final, tuple(self._round.step_ids(sorted(self._sources[said.call]))))
-
-    def need_writer(self, method: str) -> None:
-        """Raises `ConfigError` where the engine has no language model."""
-        if not self.episode.can_write:
-            raise ConfigError(f"method {method} needs a language model: pass --llm openai:MODEL@http://host:port/v1")
 
     def _call(self, name: str, args: tuple[Any, ...], uses: Iterable[Value]) -> Call:
         number = next(self._numbers)

@@ -7,10 +7,11 @@ from pyrag.episode import Episode
 from pyrag.methods._drive import Driver, reader
 from pyrag.methods.base import Result
 
+WRITES = True
+
 
 async def answer(episode: Episode, settings: Settings) -> Result:
     question = episode.question
     with Driver(episode) as driver:
-        driver.need_writer("direct")
         said = await driver.write("direct", {"question": question}, query=question, read=reader())
         return driver.result(said)

@@ -14,11 +14,12 @@ from pyrag.methods._drive import Driver, reader
 from pyrag.methods.base import Result
 from pyrag.methods.pyrag import write_program
 
+WRITES = True
+
 
 async def answer(episode: Episode, settings: Settings) -> Result:
     question = episode.question
     with Driver(episode) as driver:
-        driver.need_writer("plan-only")
         program = await write_program(episode, settings, Ahead(episode, on=False))
         episode.programs.append(program)
         found = await driver.retrieve(question, settings.topk)

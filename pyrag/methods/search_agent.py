@@ -21,11 +21,11 @@ VARIANTS = tuple(DIALECTS)
 _SHOWN = 6_000  # characters of the reasoning that a digest sees
 _DIGEST = "**Final Information**"
 _NOTHING = "No helpful information found."
+WRITES = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
     with Driver(episode) as driver:
-        driver.need_writer("search-agent")
         return await _Agent(driver, settings).run()
 
 

@@ -20,11 +20,11 @@ ROUNDS = 5
 _INTERMEDIATE = "Intermediate answer:"
 _FOLLOW_UP = re.compile(r"^\W*follow[ -]?up\W*:\s*(.+)", re.IGNORECASE | re.MULTILINE)
 _FINAL = re.compile(r"so the final answer is\W*?[:：]?\s*(.+)", re.IGNORECASE)
+WRITES = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
     with Driver(episode) as driver:
-        driver.need_writer("self-ask")
         asked: list[tuple[str, Said]] = []
         for _ in range(settings.rounds or ROUNDS):
             thought = await _think(driver, asked)

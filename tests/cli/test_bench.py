@@ -130,11 +130,14 @@ def test_a_question_without_gold_answer_is_named_before_anything_runs(pyrag: Run
         (("--sets", "popq"), "no bundled set 'popq': did you mean 'popqa'?"),
         (("--method", "pyragg"), "no method 'pyragg': did you mean 'pyrag'?"),
         (("--data", "nowhere"), "nowhere holds none of the sets"),
-        (("--sets", "popqa", "--method", "direct"), "direct needs a language model"),
+        (("--sets", "popqa", "--method", "pyrag,direct"), "direct needs a language model"),
     ],
 )
-def test_what_cannot_run_is_refused_with_the_cure(pyrag: Run, arguments: tuple[str, ...], said: str) -> None:
+def test_what_cannot_run_is_refused_with_the_cure(
+    pyrag: Run, arguments: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
     done = pyrag("bench", *arguments, "--out", "run")
     assert done.returncode == 2
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "run").exists(), "nothing was asked before"
