@@ -104,16 +104,16 @@ def _parts(vectors: Vectors, out: Path) -> Iterator[tuple[Part, ...]]:
 
 
 def made_before(out: Path) -> tuple[str, Layout]:
-    """The embedder and the layout of an index that is there."""
+    """The embedder and the layout of an index that is there: one that is damaged must not lose its vectors for that."""
     from pyrag.errors import DataError
     from pyrag.retrieval.faiss_index import Layout, read_vector_info
-    from pyrag.retrieval.index import read_info, vectors_folder
+    from pyrag.retrieval.index import embedder_of, read_info, vectors_folder
 
+    embedder = embedder_of(out)
     try:
-        about = read_info(out)
-        return about.embedder, read_vector_info(vectors_folder(out, about)).layout if about.embedder else Layout()
+        return embedder, read_vector_info(vectors_folder(out, read_info(out))).layout if embedder else Layout()
     except DataError:
-        return "", Layout()
+        return embedder, Layout()
 
 
 def _on_ray(embedder: str, vectors: Vectors) -> RayWorkers | None:

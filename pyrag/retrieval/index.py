@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -182,6 +182,24 @@ def read_info(path: str | Path) -> IndexInfo:
     return info
 
 
+def embedder_of(path: str | Path) -> str:
+    """The embedder of the index in a folder, empty for one without vectors, or no index; where its description cannot
+    be read, as the settings of its parts have it."""
+    try:
+        return read_info(path).embedder
+    except DataError:
+        noted = [made for one in Path(path).glob("gen-*/settings.json") if (made := _embedder_in(one))]
+        return noted[-1] if noted else ""
+
+
+def _embedder_in(settings: Path) -> str:
+    try:
+        parts = msgspec.json.decode(settings.read_bytes(), type=_Settings).parts
+        return str(parts.get(VECTORS, {}).get("embedder", ""))
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+
+
 def vectors_folder(path: str | Path, info: IndexInfo) -> Path:
     return Path(path) / info.generation / VECTORS
 
@@ -192,6 +210,10 @@ def _kind(parts: tuple[Part, ...]) -> str:
 
 def _embedder(parts: tuple[Part, ...]) -> str:
     return next((str(part.settings["embedder"]) for part in parts if part.kind == VECTORS), "")
+
+
+class _Settings(msgspec.Struct):
+    parts: dict[str, dict[str, Any]] = {}
 
 
 class _Versions(msgspec.Struct):

@@ -85,6 +85,16 @@ def test_dense_needs_nothing_but_the_package(pyrag: Run, notes: Path) -> None:
     assert "in the records and in bm25, vectors" in pyrag("index", "verify", "ix").stdout
 
 
+@pytest.mark.parametrize("name", ["pyrag-index.json", "gen-*/vectors/vectors.json"])
+def test_damage_costs_no_index_its_vectors(pyrag: Run, notes: Path, tmp_path: Path, name: str) -> None:
+    pyrag("index", "notes", "--out", "ix", "--dense")
+    next((tmp_path / "ix").glob(name)).write_text("{")
+    assert pyrag("ask", "Who founded the mill?", "--index", "ix").returncode == 2
+    assert pyrag("index", "notes", "--out", "ix").returncode == 0
+    assert json.loads(pyrag("index", "info", "ix", "--json").stdout)["kind"] == "hybrid"
+    assert pyrag("index", "verify", "ix").returncode == 0
+
+
 def test_shards_and_types_are_options_and_stay(pyrag: Run, notes: Path) -> None:
     assert pyrag("index", "notes", "--out", "ix", "--dense", "--shards", "2", "--type", "SQ8").returncode == 0
     for _ in range(2):
