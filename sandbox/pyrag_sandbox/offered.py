@@ -40,8 +40,6 @@ _EXCEPTIONS = words(
     "TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError UnicodeTranslateError "
     "UnicodeWarning UserWarning ValueError Warning ZeroDivisionError ConnectionError FileNotFoundError"
 )
-# Offered, but as functions of `guards.py`.
-GUARDED_FUNCTIONS = ("getattr", "hasattr", "print")
 OFFERED_BUILTINS: Mapping[str, Any] = {name: getattr(builtins, name) for name in (*_FUNCTIONS, *_EXCEPTIONS)}
 
 # Never a variable name either: a program that stores to these is up to something, or about to confuse its reader.
