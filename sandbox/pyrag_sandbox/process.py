@@ -149,6 +149,7 @@ class Zygote:
             self._reading = False
             self._resources.loop = loop
             self._replace()  # a closed loop has taken its timers with it
+            self._send_orders()
         while self.on_readable():
             pass
         return self.usable
@@ -229,30 +230,24 @@ class Zygote:
         missing = self.armed - made - coming
         if missing > 0:
             self._owed.extend([wall] * missing)
-            if self._busy:  # a program that runs alone has it done at its end, with the same message
-                asyncio.get_running_loop().call_later(_REPLACE_AFTER, _weakly(self, Zygote._replace))
+            asyncio.get_running_loop().call_later(_REPLACE_AFTER, _weakly(self, Zygote._replace))
 
     def _replace(self) -> None:
-        while self._owed:
-            self._order_fork(self._owed.popleft())
-        if self.failure is None:
-            self._send_orders()
+        while self._owed and self.failure is None:
+            self._fork(self._owed.popleft())
 
     def kill(self, worker: Worker) -> None:
         """End a worker for good. Harmless when it has ended itself."""
-        if self.failure is not None:
-            return
-        if worker.status is None:
-            self._orders += REQUEST.pack(b"kill", worker.pid, 0, 0, False)
-        self._replace()
+        if worker.status is None and self.failure is None:
+            self._order(REQUEST.pack(b"kill", worker.pid, 0, 0, False))
 
     def _fork(self, wall: Wall) -> None:
-        self._order_fork(wall)
-        self._send_orders()
-
-    def _order_fork(self, wall: Wall) -> None:
         self._ordered.append(wall)
-        self._orders += REQUEST.pack(b"fork", 0, wall.memory_mb, wall.cpu_seconds, wall.kernel)
+        self._order(REQUEST.pack(b"fork", 0, wall.memory_mb, wall.cpu_seconds, wall.kernel))
+
+    def _order(self, request: bytes) -> None:
+        self._orders += request
+        self._send_orders()
 
     def _send_orders(self) -> None:
         """Sends what the socket takes. With hundreds of programs at once the zygote can be behind: the rest waits."""
