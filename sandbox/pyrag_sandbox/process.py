@@ -27,7 +27,7 @@ from .contract import SandboxError
 from .kernel import Wall
 from .zygote import REPORT, REQUEST
 
-_NEEDED = ("RestrictedPython", "greenlet", "pyrag_sandbox")
+_NEEDED = ("RestrictedPython", "greenlet", "msgspec", "pyrag_sandbox")
 _FEW = 16  # reports may be due without being read: many would fill the socket, and hold the zygote up
 _REPLACE_AFTER = 0.005  # seconds: by then most programs wait for their first call, and a fork takes no time from them
 

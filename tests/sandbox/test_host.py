@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import contextlib
 import gc
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 import pyrag_sandbox
-from pyrag_sandbox import Call, Limits, Sandbox, SandboxError
+from pyrag_sandbox import Call, Limits, Sandbox, SandboxError, process
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 ROOT = Path(pyrag_sandbox.__file__).parent.parent
@@ -351,6 +352,19 @@ async def test_the_deadline_is_kept_when_a_primitive_ignores_cancellation(run: A
     assert outcome.reason == "deadline"
     assert not ended.is_set()
     await ended.wait()
+
+
+def test_the_zygote_is_told_where_each_package_lies_that_the_sandbox_imports() -> None:
+    """It runs without `site`: packages need not lie in one folder."""
+    imported: set[str] = set()
+    for file in Path(pyrag_sandbox.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Import(names=names):
+                    imported |= {name.name.split(".")[0] for name in names}
+                case ast.ImportFrom(module=str(module), level=0):
+                    imported.add(module.split(".")[0])
+    assert imported - sys.stdlib_module_names - {"_pylong"} == set(process._NEEDED)
 
 
 def test_importing_the_package_is_cheap() -> None:
