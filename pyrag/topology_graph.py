@@ -5,9 +5,12 @@ Read by the checks of a topology and by its compiler, so that both mean the same
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from pyrag.topology import Node
+
+T = TypeVar("T")
 
 PASSAGES = ("retriever", "evidence_selector")
 ANSWERS = ("answer_generator", "conclude")
@@ -15,15 +18,30 @@ VERDICTS = ("context_validator", "reflect")
 SEARCHING = ("query_rewriter", "retriever")  # runs only where a verdict that it depends on found fault
 
 
+def _remembered(find: Callable[[Graph, Node], T]) -> Callable[[Graph, Node], T]:
+    """Found once for each node: as many paths as two to the power of its nodes can lead through a topology."""
+
+    def found(self: Graph, node: Node) -> T:
+        key = (find.__name__, node.id)
+        if key not in self._found:
+            self._found[key] = find(self, node)
+        answer: T = self._found[key]
+        return answer
+
+    return found
+
+
 class Graph:
     """The nodes of one topology whose dependencies exist and have no cycle."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._nodes = {node.id: node for node in nodes}
+        self._found: dict[tuple[str, str], Any] = {}
 
     def parents(self, node: Node) -> list[Node]:
         return [self._nodes[one] for one in node.depends_on]
 
+    @_remembered
     def passages(self, node: Node) -> list[Node]:
         """Where the passages that a node reads come from: not from beyond an answer, unless it reviews that."""
         return _once(self._passages(node))
@@ -33,8 +51,9 @@ class Graph:
             if parent.agent in PASSAGES:
                 yield parent
             elif parent.agent not in ANSWERS or node.agent == "reflect":
-                yield from self._passages(parent)
+                yield from self.passages(parent)
 
+    @_remembered
     def answers(self, node: Node) -> list[Node]:
         """The answers that a node is given, reviewed ones included."""
         return _once(self._answers(node))
@@ -44,8 +63,9 @@ class Graph:
             if parent.agent in ANSWERS:
                 yield parent
             elif parent.agent in VERDICTS:
-                yield from self._answers(parent)
+                yield from self.answers(parent)
 
+    @_remembered
     def behind(self, node: Node) -> list[Node]:
         """The passages behind all answers that led to a node."""
         return _once(
@@ -54,6 +74,12 @@ class Graph:
             for passage in (*self.behind(answer), *self.passages(answer))
         )  # fmt: skip
 
+    @_remembered
+    def ancestors(self, node: Node) -> list[Node]:
+        """All nodes that a node waits for."""
+        return _once(one for parent in self.parents(node) for one in (parent, *self.ancestors(parent)))
+
+    @_remembered
     def topic(self, node: Node) -> Node | None:
         """The node whose input is what this one works on; a decomposer where it works on each sub-query in turn; None
         where it is the question itself."""
@@ -77,6 +103,7 @@ class Graph:
         rewriters = [one for one in self.parents(node) if one.agent == "query_rewriter"]
         return rewriters[0] if rewriters and node.agent == "retriever" and not node.input else None
 
+    @_remembered
     def guards(self, node: Node) -> list[Node]:
         """The verdicts that decide whether a search is made at all."""
         return _once(self._guards(node))
@@ -86,7 +113,7 @@ class Graph:
             for parent in self.parents(node):
                 if parent.agent in VERDICTS:
                     yield parent
-                yield from self._guards(parent) if parent.agent == "query_rewriter" else ()
+                yield from self.guards(parent) if parent.agent == "query_rewriter" else ()
 
 
 def _once(nodes: Iterator[Node]) -> list[Node]:

@@ -51,17 +51,13 @@ def _other_property(topology: Topology, graph: Graph, asked: str) -> Iterator[Pr
     if topology.profile.type != "intersection" or not asked or asked == YES_NO:
         return
     for branch in graph.parents(topology.nodes[-1]):
-        line, topic = [branch, *_ancestors(branch, graph)], graph.topic(branch)
+        line, topic = [branch, *graph.ancestors(branch)], graph.topic(branch)
         if topic is not None and not any(_asks(node, asked) for node in line):
             said = f"asked {topic.input!r}" if topic.input else "asked for something else"
             yield Problem(
                 f"the question asks for a {asked}, but {branch.id} is {said}: ask each of them for the {asked}, and "
                 f'give the agents that look for it the "kind" {asked!r}'
             )
-
-
-def _ancestors(node: Node, graph: Graph) -> list[Node]:
-    return [one for parent in graph.parents(node) for one in (parent, *_ancestors(parent, graph))]
 
 
 def _asks(node: Node, asked: str) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrag.agents.parsing_topology import checked, parse_topology, written_topology
+from pyrag.agents.parsing_topology import MAX_NODES, checked, parse_topology, written_topology
 from pyrag.checks import check_plan
 from pyrag.embedded.orchestrator import STYLES, Style, advice, hinted, style_of, topology_of
 from pyrag.embedded.planner import read_question
@@ -22,12 +22,36 @@ from pyrag.methods._team import PRIMITIVES
 from pyrag.methods._topology import compile_topology
 from pyrag.methods._topology_checks import check_topology
 from pyrag.topology import Characterisation, Node, Topology
+from pyrag.topology_graph import Graph
 from pyrag_sandbox import Call, Sandbox, Text
 from pyrag_sandbox.helpers import HELPERS
 from tests.hera.conftest import agent, topology
 
 DOCS = agent("docs", "retriever", "Who directed Alpha?")
 SAID = agent("said", "answer_generator", "Who directed Alpha?", "docs")
+
+
+@pytest.mark.parametrize("kind", ["answer_generator", "context_validator", "query_rewriter", "conclude"])
+def test_a_topology_in_which_everybody_waits_for_everybody_takes_no_more_steps_than_it_has_edges(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = 0
+
+    def parents(graph: Graph, node: Node) -> list[Node]:
+        nonlocal looked
+        looked += 1
+        assert looked < 50 * MAX_NODES  # the paths through it are 2 ** MAX_NODES
+        return found(graph, node)
+
+    found = Graph.parents
+    monkeypatch.setattr(Graph, "parents", parents)
+    middle = [f"n{number}" for number in range(MAX_NODES - 2)]
+    many = [agent(one, kind, "", "docs", *middle[:number]) for number, one in enumerate(middle)]
+    crowd = parse_topology(
+        topology("intersection", agent("docs", "retriever"), *many, agent("end", "conclude", "", *middle))
+    )
+    check_topology(crowd, "Which country do Alpha and Beta share?")
+    assert "final_answer = end" in compile_topology(crowd, "Which country do Alpha and Beta share?")
 
 
 @pytest.mark.parametrize(
