@@ -9,8 +9,8 @@ Where the paper executes a topology and then a group of others, the group's firs
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pyrag.agents.coaching import Coach, Guidance
@@ -64,8 +64,9 @@ class Learner:
     ) -> None:
         self._library, self._versions, self._validator, self._config = library, versions, validator, config
         self._buffers: dict[Agent, deque[str]] = defaultdict(lambda: deque(maxlen=config.buffer))
+        self._times: Counter[str] = Counter()  # that a question was learned from
         for record in records:
-            self._buffer(record.failures)
+            self._remember(record)
         version = records[-1].version if records else 0
         self._players = players.told(versions.prompts(version), version)
         self.records = list(records)
@@ -96,9 +97,11 @@ class Learner:
         return await self._commit(step, coach)
 
     async def _sample(self, step: _Step) -> None:
-        """Algorithm 2, lines 3 to 9."""
+        """Algorithm 2, lines 3 to 9. A question that comes again has new samples, not those that the cache holds."""
         lessons = self._library.retrieve(step.profile)
-        sampled = (step.players.orchestrate(step.question, lessons, one) for one in range(self._config.group))
+        drawn = self._times[step.question.id] * (self._config.group - 1)
+        samples = (0, *range(drawn + 1, drawn + self._config.group))
+        sampled = (step.players.orchestrate(step.question, lessons, one) for one in samples)
         topologies = await together(sampled, step.players.settings.concurrency)
         step.group = await step.players.run_all(step.question, topologies)
         for one in step.group:
@@ -106,12 +109,14 @@ class Learner:
 
     async def _mend(self, step: _Step, coach: Coach) -> None:
         """Algorithm 1, lines 10 to 13, and algorithm 6 where all trajectories failed."""
-        failed = step.group[0]
+        failed, told = step.group[0], step.players
         await self._blame(step, coach, failed)
         if all(one.f1 == 0 for one in step.group):
-            await self._mutate(step, failed)
-        for agent in step.blamed:
-            if agent in learners():
+            await self._mutate(step)
+        for agent in [one for one in step.blamed if one in learners()]:
+            if step.players is not told:  # what the agent before it mended is no merit of this one's rules
+                told, failed = step.players, await step.players.run(step.question, failed.topology)
+            if failed.f1 < self._config.success:
                 await self._teach(step, coach, failed, agent)
 
     async def _blame(self, step: _Step, coach: Coach, failed: Trajectory) -> None:
@@ -122,8 +127,8 @@ class Learner:
             step.notes.append(f"nobody was found at fault: {error}")
         step.failures = tuple(Failure(agent, transcript(failed)) for agent in step.blamed)
 
-    async def _mutate(self, step: _Step, failed: Trajectory) -> None:
-        found = await mutation.mutations(step.players, failed, step.blamed[: self._config.mutations])
+    async def _mutate(self, step: _Step) -> None:
+        found = await mutation.mutations(step.players, step.group, step.blamed[: self._config.mutations])
         tried = await step.players.run_all(step.question, [one.topology for one in found])
         for one, trajectory in zip(found, tried, strict=True):
             step.saw("mutation", trajectory, one.label)
@@ -170,7 +175,7 @@ class Learner:
             draft.record(written(record))
         self._players = step.players
         self._versions.select(record.version)
-        self._buffer(record.failures)
+        self._remember(record)
         self.records.append(record)
         return record
 
@@ -205,8 +210,9 @@ class Learner:
             notes=tuple(step.notes),
         )
 
-    def _buffer(self, failures: Iterable[Failure]) -> None:
-        for one in failures:
+    def _remember(self, record: StepRecord) -> None:
+        self._times[record.question] += 1
+        for one in record.failures:
             self._buffers[one.agent].append(one.trajectory)
 
 

@@ -7,7 +7,7 @@ reply is checked like any other topology.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyrag.errors import BadOutputError
 from pyrag.evolve.trajectories import Players, Trajectory
@@ -22,9 +22,11 @@ class Mutation:
     topology: Topology
 
 
-async def mutations(players: Players, failed: Trajectory, agents: Sequence[Agent]) -> list[Mutation]:
+async def mutations(players: Players, group: Sequence[Trajectory], agents: Sequence[Agent]) -> list[Mutation]:
     """Candidates C_Γ: for each agent at fault one topology without it and one with another agent behind it, as far as
-    the orchestrator finds one that was not tried."""
+    the orchestrator finds one that was not tried. They revise the first of the group that failed. Experience is not
+    shown for it, so that none is credited with what comes of it."""
+    failed, tried = group[0], [one.topology.nodes for one in group]
     found: list[Mutation] = []
     for agent in agents:
         for operation in OPERATIONS:
@@ -33,6 +35,7 @@ async def mutations(players: Players, failed: Trajectory, agents: Sequence[Agent
                 revised = await players.revise(failed.question, failed.topology, wish)
             except BadOutputError:
                 continue
-            if revised.nodes not in [failed.topology.nodes, *(one.topology.nodes for one in found)]:
-                found.append(Mutation(f"{operation} {agent}", revised))
+            if revised.nodes not in tried:
+                tried.append(revised.nodes)
+                found.append(Mutation(f"{operation} {agent}", replace(revised, experience=())))
     return found

@@ -45,6 +45,7 @@ def chain(*agents: Agent) -> tuple[Node, ...]:
 
 
 PLAIN, REFLECTING = chain("retriever", "answer_generator"), chain("retriever", "answer_generator", "reflect")
+SELECTING = chain("retriever", "evidence_selector", "answer_generator")
 
 
 @dataclass
@@ -53,15 +54,17 @@ class World:
 
     insight: str = INSIGHT
     rule: str = RULE
+    blamed: tuple[Agent, ...] = ("answer_generator",)
     speechless: str = ""  # the axis, or "distil", for which the coach finds no words
     calls: Counter[str] = field(default_factory=Counter)
     runs: Counter[str] = field(default_factory=Counter)
+    samples: list[int] = field(default_factory=list)
 
     def said(self, messages: Sequence[Message]) -> str:
         asked = messages[1].content
         replies: dict[str, dict[str, Any]] = {
             "Several topologies were tried": {"insights": [self.insight]},
-            "Which agent was the main cause": {"agents": ["answer_generator"]},
+            "Which agent was the main cause": {"agents": self.blamed},
             "Compare what helped": {"rules": [self.rule], "principles": ["Doubt."]},
             "Write additional rules": {"rules": [self.rule if "recognise and correct" in asked else "Be quick."]},
             "A new insight is to join": {"operation": "KEEP"},
@@ -79,6 +82,7 @@ class World:
             "bridge": RULE in told and HARMFUL not in told,
             "hidden": "evidence_selector" in agents,
             "odd": HARMFUL in told,
+            "team": RULE in told,
             "easy": True,
             "hopeless": False,
         }
@@ -103,12 +107,14 @@ class WorldPlayers(Players):
         wise = any("reflect agent" in one.insight for one in lessons)
         foolish = any("never reflect" in one.insight for one in lessons)
         nodes = REFLECTING if sample == 2 or (wise and not foolish and sample != 1) else PLAIN
+        if question.type == "team":
+            nodes = SELECTING
+        self.world.samples.append(sample)
         return Topology(nodes, experience=tuple(one.id for one in lessons))
 
     async def revise(self, question: Question, topology: Topology, wish: str) -> Topology:
-        return Topology(
-            chain("retriever", "evidence_selector", "answer_generator") if "Keep it" in wish else chain("conclude")
-        )
+        other = REFLECTING if question.type == "hopeless" else chain("conclude")
+        return replace(topology, nodes=SELECTING if "Keep it" in wish else other)
 
     async def run(self, question: Question, topology: Topology) -> Trajectory:
         self.meter.begin()
@@ -226,6 +232,34 @@ async def test_a_question_that_all_topologies_fail_gets_others(run: Run) -> None
     ]
     assert record.reflected  # the candidates joined the group
     assert (await learner.step(asked("comparison", 2))).tried[-1].kind != "mutation"
+
+
+async def test_other_topologies_are_none_of_the_group_and_no_merit_of_experience(run: Run) -> None:
+    learner = await begun(run, World())
+    with run.library.update() as draft:
+        draft.add(Characterisation("bridge"), "Ask one thing at a time.")
+    record = await learner.step(asked("hopeless", 1))
+    assert [one.label for one in record.tried if one.kind == "mutation"] == ["augment answer_generator"]
+    await learner.step(asked("hidden", 2))
+    (entry, *_) = run.library.entries()
+    assert (entry.utility, entry.uses) == (0, 2 * 3)
+
+
+async def test_an_agent_is_not_taught_for_what_another_one_mended(run: Run) -> None:
+    world = World(blamed=("answer_generator", "evidence_selector"))
+    learner = await begun(run, world)
+    record = await learner.step(asked("team", 1))
+    assert record.blamed == world.blamed
+    assert [update.agent for update in record.updates if update.agent] == ["answer_generator"]
+    assert {one.label.partition(":")[0] for one in record.tried if one.kind == "variant"} == {"answer_generator"}
+
+
+async def test_each_epoch_draws_samples_of_its_own(run: Run) -> None:
+    await begun(run, World())
+    worlds = [World() for _ in range(3)]
+    for world in worlds:  # each in a process of its own
+        await run.learner(world).step(asked("easy", 1))
+    assert [sorted(world.samples) for world in worlds] == [[0, 1, 2], [0, 3, 4], [0, 5, 6]]
 
 
 async def test_a_prompt_that_lowers_validation_is_refused(run: Run) -> None:
