@@ -172,6 +172,19 @@ Primitive = Callable[["Round", Call], Awaitable[Any]]
 
 
 @dataclass(slots=True)
+class OpenStep:
+    """A step that has begun, as far as its `Step` is known by then."""
+
+    id: int
+    call: int  # the sandbox's id
+    started: float  # seconds since the question was asked
+    fields: dict[str, Any]
+
+    def step(self, **more: Any) -> Step:
+        return Step(id=self.id, started=self.started, **self.fields | more)
+
+
+@dataclass(slots=True)
 class Round:
     """The primitives of one program run. Steps are keyed by the sandbox's call ids until the run ends.
 
@@ -182,6 +195,7 @@ class Round:
     index: int
     first: int  # number of steps before this round
     bare: bool = False
+    _open: dict[int, OpenStep] = field(default_factory=dict)
     _steps: dict[int, Step] = field(default_factory=dict)
     retrieved: dict[int, tuple[str, int, list[Passage]]] = field(default_factory=dict)
     _answers: dict[int, Answer] = field(default_factory=dict)
@@ -244,7 +258,7 @@ class Round:
         return written
 
     async def _recover(
-        self, call: Call, step: Step, query: str, passages: list[Passage], reading: Reading
+        self, call: Call, step: OpenStep, query: str, passages: list[Passage], reading: Reading
     ) -> list[Attempt]:
         """Climbs the ladder until the answer is known, from the searches that this step's passages came from."""
         searches = {self.retrieved[one][0]: self.retrieved[one][1] for one in self.sources(call, passages)}
@@ -294,23 +308,22 @@ class Round:
                     "UnknownAnswerError",
                 )
 
-    def start(self, call: Call, query: str, **fields: Any) -> Step:
-        step = Step(
-            id=self.first + len(self._steps),
-            primitive=call.name,
-            query=query,
-            line=call.line,
-            round=self.index,
-            depends_on=call.depends_on,
-            started=self.episode.ledger.elapsed(),
-            **fields,
-        )
-        self._steps[call.id] = step
+    def start(self, call: Call, query: str, **fields: Any) -> OpenStep:
+        """Begins a step. It becomes one of the trace by `finish`, or as it is if it never gets that far."""
+        known = {
+            "primitive": call.name,
+            "query": query,
+            "line": call.line,
+            "round": self.index,
+            "depends_on": call.depends_on,
+        }
+        step = OpenStep(self.first + len(self._open), call.id, self.episode.ledger.elapsed(), known | fields)
+        self._open[call.id] = step
         self._ids[step.id] = call.id
         self.episode.observer(StepStarted(step.id, call.name, query))
         return step
 
-    async def watched(self, step: Step, work: Awaitable[Any]) -> Any:
+    async def watched(self, step: OpenStep, work: Awaitable[Any]) -> Any:
         """Awaits, and leaves a service's failure on the step it happened at."""
         try:
             return await work
@@ -318,18 +331,18 @@ class Round:
             self.finish(step, error=str(error))
             raise
 
-    def finish(self, step: Step, **fields: Any) -> None:
-        seconds = self.episode.ledger.elapsed() - step.started
-        done = replace(step, seconds=seconds, **fields)
-        self._steps[self._ids[step.id]] = done
+    def finish(self, step: OpenStep, **fields: Any) -> None:
+        done = step.step(seconds=self.episode.ledger.elapsed() - step.started, **fields)
+        self._steps[step.call] = done
         self.episode.observer(StepFinished(done))
 
     def finished(self, order: list[int] | None) -> list[Step]:
         """The steps in program order (`order` holds call ids), renumbered; without an order, as they began."""
-        kept = list(self._steps) if order is None else [one for one in order if one in self._steps]
+        kept = list(self._open) if order is None else [one for one in order if one in self._open]
         numbers = {call_id: self.first + position for position, call_id in enumerate(kept)}
         self._ids = {number: call_id for call_id, number in numbers.items()}
-        return [_renumbered(self._steps[call_id], numbers[call_id], numbers) for call_id in kept]
+        steps = [self._steps.get(call_id) or self._open[call_id].step() for call_id in kept]
+        return [_renumbered(step, number, numbers) for step, number in zip(steps, numbers.values(), strict=True)]
 
     def answer_of(self, call_id: int) -> Answer:
         """The answer that an `answer` call of this round came to."""
