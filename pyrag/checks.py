@@ -12,6 +12,7 @@ import builtins
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 RESULT = "final_answer"
 _COMPARING = re.compile(
@@ -44,7 +45,7 @@ def check_plan(
         return []
     facts = _Facts(tree, set(primitives))
     found = [
-        *_undefined_names(facts, {*primitives, *helpers, *vars(builtins)}),
+        *_undefined_names(facts, {*primitives, *helpers}),
         *_no_result(facts),
         *_under_decomposed(facts, sub_queries),
         *_unused_results(facts),
@@ -59,9 +60,10 @@ class _Statement:
 
     def __init__(self, statement: ast.stmt) -> None:
         self.nodes = _walk(statement)
-        self.bound = {name for node in self.nodes if type(node) in _BINDING for name in _bound_names(node)}
+        self.bound = {node.id for node in self.nodes if isinstance(node, ast.Name) and type(node.ctx) is not ast.Load}
+        self.bound |= {name for node in self.nodes if type(node) in _BINDING for name in _bound_names(node)}
 
-    @property
+    @cached_property
     def names(self) -> set[str]:
         return {node.id for node in self.nodes if isinstance(node, ast.Name)}
 
@@ -93,40 +95,32 @@ class _Facts:
 
 
 def _walk(tree: ast.AST) -> list[ast.AST]:
-    """All nodes but contexts and operators, in the order of the text, at half the cost of `ast.walk`."""
-    stack: list[ast.AST] = [tree]
-    found: list[ast.AST] = []
-    while stack:
-        node = stack.pop()
-        found.append(node)
+    """The tree and all nodes in it, at a third of the cost of `ast.walk`: hardly any contexts and operators."""
+    found = [tree]
+    for node in found:
         if type(node) in _LEAVES:
             continue
-        for name in reversed(node._fields):
+        for name in node._fields:
             value = getattr(node, name, None)
-            if value.__class__ is list:
-                stack += [one for one in reversed(value) if isinstance(one, ast.AST)]
-            elif isinstance(value, ast.AST) and not isinstance(value, _BARE):
-                stack.append(value)
+            if type(value) is list:
+                found += [one for one in value if isinstance(one, ast.AST)]
+            elif type(value) not in _BARE and isinstance(value, ast.AST):
+                found.append(value)
     return found
 
 
 _LEAVES = frozenset((ast.Name, ast.Constant))
-_BARE = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+_BARE = frozenset((str, int, type(None), ast.Load, ast.Store, ast.Del))
 _REPEATING = frozenset((
     ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.FunctionDef, ast.Lambda
 ))  # fmt: skip
 _BINDING = frozenset((
-    ast.Name, ast.arg, ast.FunctionDef, ast.ClassDef, ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchStar,
-    ast.MatchMapping
+    ast.arg, ast.FunctionDef, ast.ClassDef, ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping
 ))  # fmt: skip
 
 
 def _bound_names(node: ast.AST) -> Iterator[str]:
     match node:
-        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-            yield name
-        case ast.Name():
-            return
         case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
         case ast.alias(name=name, asname=asname):
@@ -140,9 +134,10 @@ def _bound_names(node: ast.AST) -> Iterator[str]:
 
 
 def _undefined_names(facts: _Facts, offered: set[str]) -> Iterator[Problem]:
+    unknown = [node for node in facts.loads if node.id not in facts.bound and node.id not in offered]
     seen: set[str] = set()
-    for node in facts.loads:
-        if node.id not in facts.bound and node.id not in offered and node.id not in seen:
+    for node in sorted(unknown, key=lambda node: (node.lineno, node.col_offset)):
+        if node.id not in seen and not hasattr(builtins, node.id):
             seen.add(node.id)
             yield Problem(f"NameError: name {node.id!r} is not defined", node.lineno, fatal=True)
 
@@ -180,10 +175,10 @@ def _result_without_steps(facts: _Facts) -> Iterator[Problem]:
         return
     # What a statement inside another one does, that one does too, but for changing values in place.
     inside = [node for one in facts.statements for node in one.nodes[1:] if isinstance(node, ast.Expr)]
-    flows = [(one.changed, one.names) for one in (*facts.statements, *map(_Statement, inside))]
+    statements = [*facts.statements, *map(_Statement, inside)]
     reached = {RESULT}
     while True:
-        names = {name for changed, used in flows if changed & reached for name in used}
+        names = {name for one in statements if one.changed & reached for name in one.names}
         if names & facts.primitives:
             return
         if names <= reached:

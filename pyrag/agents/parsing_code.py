@@ -15,8 +15,10 @@ from pyrag.errors import BadOutputError
 MAX_SOURCE = 64 * 1024  # bytes, as in the sandbox's own limit
 
 # Possessive, here and below: a reply that degenerates into one character must not cost the cube of its length.
+# The first character is named before what must stand around it, so that a search passes over all others at once.
 _FENCE = re.compile(
-    r"((?<!`)`{3,}+|(?<!~)~{3,}+)[ \t]*+([\w+-]*)[ \t]*\n(.*?)(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE
+    r"([`~](?:(?<=`)(?<!``)`{2,}+|(?<=~)(?<!~~)~{2,}+))[ \t]*+([\w+-]*)[ \t]*\n"
+    r"((?:(?![ \t]*+\1)[^\n]*+\n)*+(?:(?![ \t]*+\1)[^\n]++)?+)(?:[ \t]*+\1|\Z)"
 )
 _NOTHING = "(?!)"
 _PAYLOAD = r"(?:```|~~~)\s*(?:python|py)\b"
@@ -54,8 +56,8 @@ def parse_draft(text: str) -> str:
 def _source_in(text: str, payload: str) -> str:
     rest = split_thinking(text.replace("\r\n", "\n"), payload)[1]
     blocks = [(found[2].lower(), found[3]) for found in _FENCE.finditer(rest)]
-    source = _best(blocks) if blocks else _bare(rest)
-    return textwrap.dedent(source).strip("\n").rstrip()
+    source = (_best(blocks) if blocks else _bare(rest)).strip("\n")
+    return (textwrap.dedent(source).strip("\n") if source[:1].isspace() else source).rstrip()
 
 
 def _best(blocks: list[tuple[str, str]]) -> str:
