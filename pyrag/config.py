@@ -17,6 +17,7 @@ import types
 import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -117,11 +118,12 @@ class Settings:
 
 def public(settings: Settings) -> dict[str, Any]:
     """The settings for traces and reports: addresses without user, password and query."""
-    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    values = {name: getattr(settings, name) for name in Settings.__slots__}
     urls = {key: without_secrets(value) for key, value in values.items() if isinstance(value, str) and "://" in value}
     return values | urls
 
 
+@lru_cache(maxsize=64)  # for every question the same
 def without_secrets(text: str) -> str:
     """A text with its addresses, but without their users, passwords and queries."""
     return _QUERY.sub(r"\1", _LOGIN.sub(r"\1", text))
