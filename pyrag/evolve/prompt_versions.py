@@ -13,7 +13,7 @@ from __future__ import annotations
 import difflib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -72,12 +72,16 @@ class PromptVersions:
         return number
 
     def select(self, version: int) -> None:
-        """Makes a version the current one, in one step."""
+        """Makes a version the current one, in one step. Raises `UsageError` where a folder stands in its place."""
         self._known(version)
         link = self._run / f".{CURRENT}.{os.getpid()}"
         link.unlink(missing_ok=True)
         link.symlink_to(f"{VERSIONS}/{version:04d}")
-        link.replace(self._run / CURRENT)
+        try:
+            link.replace(self._run / CURRENT)
+        except IsADirectoryError as error:  # the run was copied without its links
+            link.unlink()
+            raise UsageError(f"{self._run / CURRENT} is a folder, not the link to a version: remove it") from error
 
     def forget_after(self, version: int) -> None:
         """Removes versions that a process made whose step it did not finish."""
@@ -86,9 +90,9 @@ class PromptVersions:
                 shutil.rmtree(self.path(number))
 
     def difference(self, old: int, new: int) -> str:
-        """A unified diff of all files."""
+        """A unified diff of all templates."""
         before, after = self._known(old), self._known(new)
-        names = sorted({one.relative_to(root) for root in (before, after) for one in root.rglob("*.txt")})
+        names = sorted({one.relative_to(root) for root in (before, after) for one in _templates(root)})
         return "".join(_diff(before, after, name) for name in names)
 
     def _known(self, version: int) -> Path:
@@ -101,7 +105,9 @@ class PromptVersions:
     def _make(self, number: int, base: Path, learned: Mapping[str, tuple[str, ...]]) -> None:
         made = self._run / VERSIONS / f".{number:04d}"
         shutil.rmtree(made, ignore_errors=True)
-        shutil.copytree(base, made, ignore=shutil.ignore_patterns("__pycache__", "*.py", "py.typed"))
+        (made / "methods").mkdir(parents=True)
+        for template in _templates(base):
+            shutil.copyfile(template, made / template.relative_to(base))
         for name, lines in learned.items():
             path = made / "methods" / f"{name}.txt"
             path.unlink(missing_ok=True)
@@ -115,6 +121,12 @@ def learners() -> tuple[Agent, ...]:
     return tuple(agent for agent in AGENTS if agent != "retriever")
 
 
+def _templates(folder: Path) -> Iterator[Path]:
+    """What prompts are read from: a user's folder may hold anything else, even the run itself."""
+    yield from folder.glob("*.txt")
+    yield from folder.glob("methods/*.txt")
+
+
 def _lines(folder: Path, agent: Agent, kind: str) -> tuple[str, ...]:
     path = folder / "methods" / f"hera.{agent}.{kind}.txt"
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -122,8 +134,10 @@ def _lines(folder: Path, agent: Agent, kind: str) -> tuple[str, ...]:
 
 
 def _diff(before: Path, after: Path, name: Path) -> str:
-    old, new = (
-        (root / name).read_text(encoding="utf-8").splitlines(keepends=True) if (root / name).is_file() else []
-        for root in (before, after)
-    )
+    old, new = (_shown(root / name) for root in (before, after))
     return "".join(difflib.unified_diff(old, new, f"{before.name}/{name}", f"{after.name}/{name}"))
+
+
+def _shown(path: Path) -> list[str]:
+    """The lines of a file, none where there is no such file. A text that is no prompt of ours can be in any encoding."""
+    return path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) if path.is_file() else []

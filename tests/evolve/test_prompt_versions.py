@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import pyrag_prompts
 from pyrag.agents.coaching import Guidance
 from pyrag.agents.prompts import load_prompts
 from pyrag.errors import UsageError
@@ -47,6 +48,34 @@ def test_the_current_version_is_what_the_link_shows(versions: PromptVersions, tm
     assert load_prompts(tmp_path / "prompts").notice("hera.reflect.system").endswith("- Be short.")
     versions.select(0)
     assert "Be short" not in load_prompts(tmp_path / "prompts").notice("hera.reflect.system")
+
+
+def test_of_a_users_folder_only_the_templates_are_taken(tmp_path: Path) -> None:
+    (folder := tmp_path / "own" / "methods").mkdir(parents=True)
+    for name, text in files_of(Path(pyrag_prompts.__path__[0])).items():
+        if name.endswith(".txt"):
+            (tmp_path / "own" / name).write_text(text)
+    (folder / "notes.txt").write_bytes(b"Gr\xfc\xdfe")  # not UTF-8
+    (folder / "paper.pdf").touch()
+    (run := tmp_path / "own" / "run").mkdir()
+    versions = PromptVersions(run)
+    versions.begin(str(tmp_path / "own"))
+    assert {one.name for one in versions.path(0).iterdir() if one.is_dir()} == {"methods"}
+    assert not (versions.path(0) / "methods" / "paper.pdf").exists()
+    versions.add(0, "reflect", LEARNED)
+    (versions.path(1) / "methods" / "notes.txt").unlink()
+    assert "-Gr\ufffd\ufffde" in versions.difference(0, 1)
+
+
+def test_a_run_that_was_copied_without_its_links_says_so(versions: PromptVersions, tmp_path: Path) -> None:
+    (tmp_path / "prompts").unlink()
+    (tmp_path / "prompts").mkdir()
+    with pytest.raises(UsageError, match="prompts is a folder, not the link to a version: remove it"):
+        versions.select(0)
+    assert not list(tmp_path.glob(".prompts*"))
+    (tmp_path / "prompts").rmdir()
+    versions.select(0)
+    assert versions.current() == 0
 
 
 def test_differences_are_those_of_the_files(versions: PromptVersions) -> None:
