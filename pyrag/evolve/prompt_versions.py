@@ -139,5 +139,5 @@ def _diff(before: Path, after: Path, name: Path) -> str:
 
 
 def _shown(path: Path) -> list[str]:
-    """The lines of a file, none where there is no such file. A text that is no prompt of ours can be in any encoding."""
+    """The lines of a file, none where there is none. A text that is no prompt of ours can be in any encoding."""
     return path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) if path.is_file() else []
