@@ -120,14 +120,14 @@ def open_run(folder: Path, identity: Mapping[str, Any], session: Mapping[str, An
 
 @contextmanager
 def open_folder(
-    folder: Path, identity: Mapping[str, Any], session: Mapping[str, Any]
+    folder: Path, identity: Mapping[str, Any], session: Mapping[str, Any], results: str = RESULTS
 ) -> Iterator[list[dict[str, Any]]]:
-    """The folder of a run, whatever its results are: made, locked, and with this session's note the last. Raises as
+    """The folder of a run, whatever its `results` are: made, locked, and with this session's note the last. Raises as
     `open_run` does."""
     _check_folder(folder)
     make_folder(folder)
     with locked(folder):
-        yield _register(folder, plain({**identity, "format": FORMAT}), dict(session))
+        yield _register(folder, plain({**identity, "format": FORMAT}), dict(session), folder / results)
 
 
 def _check_folder(folder: Path) -> None:
@@ -169,11 +169,10 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _register(folder: Path, identity: dict[str, Any], session: dict[str, Any]) -> list[dict[str, Any]]:
+def _register(folder: Path, identity: dict[str, Any], session: dict[str, Any], results: Path) -> list[dict[str, Any]]:
     """Notes the session in the config; returns all of them. Refuses other settings."""
     path = folder / CONFIG
     config: dict[str, Any] = _read_config(folder) if path.exists() else {"run": identity, "sessions": []}
-    results = folder / RESULTS
     if not results.exists() or not results.stat().st_size:  # nothing is bound to the old settings yet
         config["run"] = identity
     if config["run"] != identity:

@@ -32,9 +32,8 @@ class PromptVersions:
         self._run = run
 
     def begin(self, start: str | None) -> None:
-        """Makes version 0 of a prompts folder, or of the package's; nothing where it is there."""
-        if self.path(0).is_dir():
-            return
+        """Makes version 0 of a prompts folder, or of the package's, and no other remains."""
+        self.forget_after(-1)
         if start is not None:
             load_prompts(start)  # says what is wrong with the folder before it is copied
             self._make(0, Path(start), {})

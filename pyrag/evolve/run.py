@@ -1,6 +1,6 @@
 """A run of learning and its folder.
 
-    config.json          what is learned from, with what (compared when the run goes on)
+    config.json          what is learned from, with what (compared when the run goes on), and in which sessions
     experience.db        the experience library; its records are the steps that were made
     prompts              the current prompts, a link into prompts-versions/
     prompts-versions/    all versions that were made
@@ -14,7 +14,6 @@ what that step had paid for is in `replies.sqlite`. With a deterministic engine 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -23,9 +22,9 @@ from typing import Any
 
 from pyrag.config import Settings, public
 from pyrag.engines import open_engines
-from pyrag.errors import BudgetExceededError, DataError, ServiceError, UsageError
+from pyrag.errors import BudgetExceededError, ServiceError, UsageError
 from pyrag.evaluation import provenance
-from pyrag.evaluation.runs import difference, locked, make_folder, plain, write_json
+from pyrag.evaluation.runs import CONFIG, SUMMARY, locked, open_folder, write_json
 from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.learner import Learner
 from pyrag.evolve.prompt_versions import PromptVersions
@@ -37,7 +36,7 @@ from pyrag.experience.library import Library
 from pyrag.llm.cache import ReplyStore
 from pyrag.llm.meter import Meter
 
-CONFIG, LIBRARY, REPLIES, SUMMARY = "config.json", "experience.db", "replies.sqlite", "summary.json"
+LIBRARY, REPLIES = "experience.db", "replies.sqlite"
 _INCIDENTAL = ("cache", "cache_mb", "concurrency", "max_in_flight", "call_timeout", "retrieve_timeout", "max_calls")
 Seen = Callable[[StepRecord], None]
 
@@ -76,11 +75,11 @@ def evolve(
     Raises `UsageError` where the folder holds something else or is in use, and what `Players` raises.
     """
     settings = replace(settings, method="hera", cache=str(folder / REPLIES))
-    make_folder(folder)
-    with locked(folder):
-        _register(folder, {**questions.identity, **_identity(settings, config)})
+    identity = {**questions.identity, **_identity(settings, config)}
+    with open_folder(folder, identity, provenance.session(), LIBRARY):
         versions = PromptVersions(folder)
-        versions.begin(settings.prompts)
+        if not (folder / LIBRARY).exists():
+            versions.begin(settings.prompts)
         with Library.open(folder / LIBRARY, write=True) as library:
             records = read(library.records())
             _restore(versions, records)
@@ -165,26 +164,6 @@ def _meter(folder: Path, limits: Limits, records: Sequence[StepRecord]) -> Meter
 def _identity(settings: Settings, config: EvolveConfig) -> dict[str, Any]:
     chosen = {key: value for key, value in public(settings).items() if key not in _INCIDENTAL}
     return {"settings": chosen, "config": asdict(config)}
-
-
-def _register(folder: Path, identity: dict[str, Any]) -> None:
-    """Notes what the run is, or refuses to go on with another one."""
-    path = folder / CONFIG
-    identity = plain(identity)
-    if not path.exists():
-        if strangers := [one.name for one in folder.iterdir() if one.name != "lock" and not one.name.startswith(".")]:
-            raise UsageError(f"{folder} holds {min(strangers)}, which is of no run: choose another folder with --out")
-        write_json(path, {"run": identity, "session": provenance.session()})
-        return
-    try:
-        known = json.loads(path.read_bytes())["run"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path} is damaged ({error}): restore it, or choose another folder with --out") from error
-    if known != identity:
-        said = difference(known, identity)
-        raise UsageError(
-            f"{folder} holds a run with {said}: choose another folder with --out, or repeat the options of that run"
-        )
 
 
 def _state(record: StepRecord) -> StepRecord:

@@ -221,11 +221,28 @@ def test_what_cannot_be_learned_from_is_refused_in_one_sentence(
     assert town.bodies == []
 
 
-def test_a_run_goes_on_with_its_own_options_only(pyrag: Run, town: Town, files: Files) -> None:
+def test_a_run_goes_on_with_its_own_options_only(pyrag: Run, town: Town, files: Files, tmp_path: Path) -> None:
     evolved(pyrag, town, files, "run", "--max-calls", "5")
     done = pyrag(*options(town, files, "run", "--group", "6"))
     assert done.returncode == 2
     assert "config.group 4, not 6" in done.stderr
+    (tmp_path / "own").mkdir()
+    shutil.copytree(tmp_path / "run" / "prompts", tmp_path / "own", dirs_exist_ok=True)
+    (tmp_path / "own" / "methods" / "evolve.system.txt").write_text("You coach.")
+    (tmp_path / "run" / "experience.db").unlink()  # what it learned was all that bound it
+    evolved(pyrag, town, files, "run", "--max-calls", "10", "--group", "6", "--prompts", "own")
+    assert (tmp_path / "run" / "prompts" / "methods" / "evolve.system.txt").read_text() == "You coach."
+
+
+@pytest.mark.parametrize("config", ["{", "[1]", '{"run": [1], "sessions": []}', '{"run": null}'])
+def test_a_damaged_config_is_one_sentence(pyrag: Run, town: Town, files: Files, tmp_path: Path, config: str) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").write_text(config)
+    done = pyrag(*options(town, files, "run"))
+    assert done.returncode == 2
+    assert "config.json is" in done.stderr
+    assert "choose another folder" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_server_that_fails_stops_the_run_and_loses_nothing(pyrag: Run, town: Town, files: Files) -> None:
