@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from pyrag.agents.coach import LLMCoach
@@ -178,7 +178,12 @@ class LLMAnswerer:
             fence, documents = fenced_passages(passages)
             system = render("answer.evidence.system")
             user = render("answer.evidence.user", query=query, documents=documents, fence=fence)
-        return Conversation(self.model, replace(self.sampling, pattern=TAGGED_ANSWER), system, user)
+        return Conversation(self.model, _tagged(self.sampling), system, user)
+
+
+@lru_cache(maxsize=64)
+def _tagged(sampling: Sampling) -> Sampling:
+    return replace(sampling, pattern=TAGGED_ANSWER)
 
 
 def _parsed(reply: str, query: str, documents: int, *, aggregate: bool) -> ParsedAnswer:

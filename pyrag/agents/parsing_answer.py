@@ -220,7 +220,7 @@ def is_evasive(query: str, answer: str) -> bool:
 def find_citations(text: str, documents: int) -> tuple[int, ...]:
     """Positions (from 0) of the documents that a text cites, in order, without those that do not exist."""
     found: dict[int, None] = {}
-    for match in _CITATION.finditer(text):
+    for match in _CITATION.finditer(text) if _may_cite(text) else ():
         for number in re.findall(r"\d+", match[0]):
             if 1 <= int(number) <= documents:
                 found.setdefault(int(number) - 1)
@@ -229,4 +229,10 @@ def find_citations(text: str, documents: int) -> tuple[int, ...]:
 
 def strip_citations(text: str) -> str:
     """An answer without its citations. A bare "Doc 2" goes only from the end of something: it may be a title."""
-    return _STRIPPED.sub("", text.strip()).lstrip(" ,;:").rstrip()
+    stripped = _STRIPPED.sub("", text.strip()) if _may_cite(text) else text.strip()
+    return stripped.lstrip(" ,;:").rstrip()
+
+
+def _may_cite(text: str) -> bool:
+    """What no citation is without, found in a fraction of the steps."""
+    return "doc" in text.lower()
