@@ -75,6 +75,8 @@ class Guesses(Ledger):
     async def unused(self) -> Usage:
         """What the guesses cost that nobody asked for; those under way end."""
         unused = list(self._guesses.values())
+        if not unused:
+            return Usage()
         for guess in unused:
             guess.task.cancel()
         await asyncio.gather(*(guess.task for guess in unused), return_exceptions=True)
