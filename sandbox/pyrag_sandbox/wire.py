@@ -117,12 +117,12 @@ class _Encoder:
         self.left = budget
 
     def encode(self, value: Any, depth: int = 0) -> Any:
-        if type(value) is str:
-            return self.text(value, depth)
+        kind = type(value)
+        if kind is str:
+            return self.text(value)
         self._spend(_VALUE_BYTES)
         if depth > MAX_DEPTH:
             raise ValueError(f"a value nested deeper than {MAX_DEPTH} levels (or inside itself) cannot cross")
-        kind = type(value)
         simple = _ENCODERS.get(kind)
         if simple is not None:
             return simple(self, value, depth)
@@ -136,15 +136,18 @@ class _Encoder:
     def _spend(self, size: int) -> None:
         self.left -= size
         if self.left < 0:
-            raise ValueError(f"a value larger than {self._limit} bytes cannot cross")
+            raise self._too_large()
+
+    def _too_large(self) -> ValueError:
+        return ValueError(f"a value larger than {self._limit} bytes cannot cross")
 
     def same(self, value: Any, depth: int) -> Any:
         return value
 
-    def text(self, value: str, depth: int) -> str:
-        self._spend(_VALUE_BYTES + len(value))
-        if not value.isascii():
-            self._spend(len(value.encode()) - len(value))  # also refuses lone surrogates
+    def text(self, value: str) -> str:
+        self.left -= _VALUE_BYTES + (len(value) if value.isascii() else len(value.encode()))  # no lone surrogates
+        if self.left < 0:
+            raise self._too_large()
         return value
 
     def integer(self, value: int, depth: int) -> int:
@@ -168,9 +171,10 @@ class _Encoder:
 
     def mapping(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
         self._spend(_CONTAINER_BYTES)
-        if all(type(key) is str and not key.startswith("$") for key in value):
-            return {self.text(key, depth): self.encode(item, depth + 1) for key, item in value.items()}
-        return {"$d": [[self._key(key), self.encode(item, depth + 1)] for key, item in value.items()]}
+        for key in value:
+            if type(key) is not str or key.startswith("$"):
+                return {"$d": [[self._key(key), self.encode(item, depth + 1)] for key, item in value.items()]}
+        return {self.text(key): self.encode(item, depth + 1) for key, item in value.items()}
 
     def _key(self, key: Any) -> Any:
         if type(key) not in _KEYS:
@@ -184,7 +188,6 @@ _ENCODERS: dict[type, Callable[[_Encoder, Any, int], Any]] = {
     bool: _Encoder.same,
     int: _Encoder.integer,
     float: _Encoder.number,
-    str: _Encoder.text,
     list: _Encoder.sequence,
     tuple: _Encoder.tuple_,
     dict: _Encoder.mapping,
