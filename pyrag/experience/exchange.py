@@ -77,4 +77,8 @@ def _read(line: bytes, where: str) -> _Line:
         raise DataError(f"{where} is no experience ({error}): fix or remove the line; nothing was imported") from error
     if not 0 <= entry.utility <= entry.uses < 1 << 32:
         raise DataError(f"{where} has a utility of {entry.utility} in {entry.uses} uses: it must be from 0 to the uses")
+    try:
+        checked_insight(entry.insight)
+    except DataError as error:
+        raise DataError(f"{where}: {error}; nothing was imported") from error
     return entry

@@ -7,6 +7,7 @@ makes many of them knows after a crash which was the last.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,12 @@ VERSION = 1  # of the file's form
 MOST_ENTRIES = 1000
 _APPLICATION = 0x48455241  # "HERA": tells the file from other programs' databases
 _BUSY_SECONDS = 30.0  # patience with another writer
+_CURES = {
+    "locked": "another process is updating it, wait until it has ended",
+    "full": "make room on its disk",
+    "readonly": "check its permissions",
+    "unable to open": "check that its folder is there and can be written to",
+}
 _SCHEMA = f"""
 BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS experiences (
@@ -62,6 +69,8 @@ class Library:
         return self._read("SELECT * FROM experiences ORDER BY id")
 
     def get(self, id_: int) -> Experience | None:
+        if id_.bit_length() >= 64:  # more than SQLite counts to
+            return None
         return next(iter(self._read("SELECT * FROM experiences WHERE id = ?", (id_,))), None)
 
     def retrieve(self, profile: Characterisation, limit: int = SHOWN) -> list[Experience]:
@@ -124,7 +133,7 @@ class Draft(Library):
         values = (profile.type, profile.difficulty, one_line(profile.asks), checked_insight(insight), utility, uses)
         with self._guarded():
             cursor = self._db.execute("INSERT INTO experiences VALUES (NULL, ?, ?, ?, ?, ?, ?)", values)
-        self._shrink(keep=cursor.lastrowid)
+            self._shrink(keep=cursor.lastrowid)
         return Experience(cursor.lastrowid or 0, profile, values[3], utility, uses)
 
     def merge(self, ids: Sequence[int], insight: str) -> Experience:
@@ -171,9 +180,12 @@ class Draft(Library):
             self._db.execute("INSERT INTO records (record) VALUES (?)", (text,))
 
     def _shrink(self, keep: int | None) -> None:
-        entries = self.entries()
-        spare = sorted((one for one in entries if one.id != keep), key=lambda one: (one.success_rate, one.id))
-        self.prune([one.id for one in spare[: max(0, len(entries) - MOST_ENTRIES)]])
+        # By `success_rate`, in SQL: an import adds many.
+        self._db.execute(
+            "DELETE FROM experiences WHERE id IN (SELECT id FROM experiences WHERE id != ? "
+            "ORDER BY (utility + 1.0) / (uses + 2), id LIMIT max(0, (SELECT count(*) FROM experiences) - ?))",
+            (keep, MOST_ENTRIES),
+        )
 
 
 def _entry(row: tuple[Any, ...]) -> Experience:
@@ -201,10 +213,12 @@ def _connected(path: Path, *, write: bool) -> sqlite3.Connection:
 
 
 def _prepare(db: sqlite3.Connection, *, write: bool) -> None:
-    (version,), (owner,) = db.execute("PRAGMA user_version").fetchone(), db.execute("PRAGMA application_id").fetchone()
+    # In this order: all change in one transaction of whoever makes the file at the same time.
     empty = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    (version,), (owner,) = db.execute("PRAGMA user_version").fetchone(), db.execute("PRAGMA application_id").fetchone()
     if write and empty and not version:
-        db.execute("PRAGMA journal_mode = WAL")
+        with contextlib.suppress(sqlite3.OperationalError):  # locked by another one who sets it
+            db.execute("PRAGMA journal_mode = WAL")
         db.executescript(_SCHEMA)
     elif owner != _APPLICATION:
         raise sqlite3.DatabaseError("it is no experience library")
@@ -214,7 +228,6 @@ def _prepare(db: sqlite3.Connection, *, write: bool) -> None:
 
 def _unusable(path: Path, error: Exception) -> DataError:
     reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    cure = "name one that pyrag evolve or pyrag experience import has made"
-    if "locked" in reason:
-        cure = "another process is updating it, wait until it has ended"
+    otherwise = "name one that pyrag evolve or pyrag experience import has made"
+    cure = next((cure for said, cure in _CURES.items() if said in reason), otherwise)
     return DataError(f"cannot use the experience library {path} ({reason}): {cure}")

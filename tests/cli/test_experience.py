@@ -53,6 +53,13 @@ def test_entries_are_listed_by_utility_and_shown_without_control_characters(pyra
         (("list", "."), "", "it is a folder"),
         (("list", "text.db"), "", "not a database"),
         (("show", "experience.db", "9"), "", "has no entry 9"),
+        (("show", "experience.db", "99999999999999999999"), "", "has no entry 9"),
+        (("import", "nowhere/experience.db", "-"), FILE, "check that its folder is there"),
+        (
+            ("import", "experience.db", "-"),
+            FILE + '\n{"type": "bridge", "insight": " "}',
+            "- line 3: an insight must have",
+        ),
         (("list", "experience.db", "--type", "brigde"), "", "did you mean 'bridge'?"),
         (("import", "experience.db", "missing.jsonl"), "", "cannot read missing.jsonl: No such file"),
         (("import", "experience.db", "-"), FILE + '\n{"type": "odd", "insight": "x"}', "- line 3 is no experience"),

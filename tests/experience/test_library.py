@@ -7,6 +7,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,11 @@ def _prune_and_fail(draft: Draft) -> None:
     draft.prune([1, 2])
     draft.record("lost")
     draft.add(BRIDGE, "")
+
+
+def _fill(draft: Draft) -> None:
+    for number in range(200):
+        draft.add(BRIDGE, f"Insight {number} " + "x" * 500)
 
 
 def _read_all(path: Path) -> None:
@@ -125,6 +132,44 @@ def test_a_full_library_drops_what_helped_least_often(path: Path, monkeypatch: p
             draft.used([2], succeeded=False)
             new = draft.add(BRIDGE, "A third insight.")
         assert [one.id for one in library.entries()] == [1, new.id]
+
+
+def test_what_helped_least_often_is_told_by_the_share_of_its_uses(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library_module, "MOST_ENTRIES", 4)
+    with Library.open(path, write=True) as library, library.update() as draft:
+        for utility, uses in ((2, 9), (0, 3), (9, 30), (1, 1)):
+            draft.add(BRIDGE, f"It helped {utility} of {uses} times.", utility=utility, uses=uses)
+        left = sorted(one.success_rate for one in draft.entries())
+        assert left == pytest.approx([10 / 32, 1 / 2, 1 / 2, 2 / 3])
+
+
+def test_a_full_disk_is_said_and_leaves_the_state_before(path: Path) -> None:
+    with Library.open(path, write=True) as library:
+        before = library.entries()
+        library._db.execute("PRAGMA max_page_count = 1")  # no more than there are
+        with pytest.raises(DataError, match=r"disk is full.*: make room on its disk"), library.update() as draft:
+            _fill(draft)
+        assert library.entries() == before
+
+
+def test_processes_that_make_a_library_at_the_same_time_make_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library_module, "_BUSY_SECONDS", 10.0)
+    together = threading.Barrier(8, timeout=20)
+
+    def add(round_: int) -> None:
+        together.wait()
+        with Library.open(tmp_path / f"{round_}.db", write=True) as library, library.update() as draft:
+            draft.add(BRIDGE, "Resolve the person first.")
+
+    rounds = range(20)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, [round_ for round_ in rounds for _ in range(8)]))
+    for round_ in rounds:
+        with Library.open(tmp_path / f"{round_}.db") as library:
+            assert len(library.entries()) == 8
+            assert library._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 @pytest.mark.parametrize("insight", ["", "  \n", "x" * (LONGEST_INSIGHT + 1)])
