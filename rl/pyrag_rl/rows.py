@@ -13,6 +13,7 @@ Left out: where rows come from (`pyrag_rl.data`).
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -91,6 +92,13 @@ def row_of(extra_info: Mapping[str, Any]) -> TrainRow:
         return msgspec.convert({**_plain(extra_info), "messages": ()}, TrainRow)
     except msgspec.ValidationError as error:
         raise DataError(f"a training row has a wrong form ({error}): build it with pyrag train data") from error
+
+
+def forget_unfinished(path: Path) -> None:
+    """Removes what killed processes left half-written of a file; for whoever knows that nobody else writes it now."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        if left.suffix.removeprefix(".").isdigit():
+            left.unlink(missing_ok=True)
 
 
 def write_rows(path: Path, rows: Iterable[TrainRow]) -> int:

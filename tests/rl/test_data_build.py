@@ -318,10 +318,16 @@ class TestGoingOn:
     def test_asks_only_what_was_not_asked(self, stopped: Callable[..., list[TrainRow]], tmp_path: Path) -> None:
         with (tmp_path / "p.parquet.part" / "results.jsonl").open("ab") as file:
             file.write(b'{"set": "toy", "id": "2", "ro')  # the process was killed
+        (tmp_path / ".p.parquet.1234").write_bytes(b"PAR1")
+        others = [tmp_path / name for name in (".p.parquet.bak", ".pp.parquet.1234", "p.parquet.1234")]
+        for other in others:
+            other.touch()
         found = stopped('["Who wrote it?"]')
         assert [(row.id, row.sub_queries) for row in found] == [("1", (FIRST,)), ("2", ("Who wrote it?",))]
         assert all(row.messages for row in found)
         assert not (tmp_path / "p.parquet.part").exists()
+        assert not list(tmp_path.glob(".p.parquet.[0-9]*"))
+        assert all(other.exists() for other in others)
 
     def test_refuses_other_options(self, stopped: Callable[..., list[TrainRow]], tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"p\.parquet\.part holds a run with topk 5, not 7"):

@@ -27,7 +27,7 @@ from pyrag_rl.data import sets, traces
 from pyrag_rl.data.examples import prompted
 from pyrag_rl.data.held_out import HeldOut, held_out, words_mark
 from pyrag_rl.data.unfinished import Asked, Unfinished, open_unfinished
-from pyrag_rl.rows import RowWriter, SftWriter, TrainRow
+from pyrag_rl.rows import RowWriter, SftWriter, TrainRow, forget_unfinished
 
 TASKS = {
     "answer": "answer", "synthesis": "answer", "analysis": "answer", "plan": "plan", "goals": "plan",
@@ -136,6 +136,8 @@ class _Builder:
         sourced = [(one, self._source(one)) for one in chosen]
         with ExitStack() as stack:
             unfinished = stack.enter_context(open_unfinished(request.out, _identity(request, sourced)))
+            for path in filter(None, (request.out, request.eval_out)):
+                forget_unfinished(path)
             train = stack.enter_context(_open_writer(request, request.out))
             evaluation = stack.enter_context(_open_writer(request, request.eval_out)) if request.eval_out else None
             async for row, reply in self._rows(sourced, unfinished):
