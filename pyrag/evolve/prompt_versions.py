@@ -106,7 +106,7 @@ class PromptVersions:
         shutil.rmtree(made, ignore_errors=True)
         (made / "methods").mkdir(parents=True)
         for template in _templates(base):
-            shutil.copyfile(template, made / template.relative_to(base))
+            (made / template.relative_to(base)).write_bytes(template.read_bytes())
         for name, lines in learned.items():
             path = made / "methods" / f"{name}.txt"
             path.unlink(missing_ok=True)

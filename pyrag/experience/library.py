@@ -28,6 +28,7 @@ _BUSY_SECONDS = 30.0  # patience with another writer
 _CURES = {
     "locked": "another process is updating it, wait until it has ended",
     "full": "make room on its disk",
+    "I/O error": "make room on its disk, or check it",
     "readonly": "check its permissions",
     "unable to open": "check that its folder is there and can be written to",
 }
