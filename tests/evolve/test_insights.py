@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from pyrag.agents.coach import LLMCoach
 from pyrag.agents.coaching import Guidance
 from pyrag.agents.prompts import load_prompts
 from pyrag.evaluation.datasets import Question
-from pyrag.evolve.insights import consolidate, is_mixed, ranked
+from pyrag.evolve.insights import consolidate, is_mixed, ranked, reflect
 from pyrag.evolve.rope import Subject, cut, project
 from pyrag.evolve.trajectories import Trajectory
 from pyrag.experience.library import Library
@@ -56,7 +57,7 @@ def test_groups_are_ranked_by_f1_then_tokens(values: list[tuple[float, int]]) ->
         assert f1 > next_f1 or (f1 == next_f1 and tokens <= next_tokens)
 
 
-@given(st.lists(st.floats(0, 1), max_size=6))
+@given(st.lists(st.sampled_from([0.0, 0.49, 0.5, 1.0]), max_size=6))
 def test_a_group_is_mixed_when_some_succeed_and_some_fail(values: list[float]) -> None:
     group = [trajectory(value) for value in values]
     assert is_mixed(group, 0.5) == (any(one >= 0.5 for one in values) and any(one < 0.5 for one in values))
@@ -93,6 +94,25 @@ async def test_what_contradicts_stays_if_it_helped(library: Library) -> None:
             draft.used([1], succeeded=True)
     _, entries = await consolidated(library, LIKE_IT, {"operation": "PRUNE", "entries": [1]})
     assert entries == {1: FIRST}
+
+
+async def test_of_several_that_contradict_only_those_that_did_not_help_go(library: Library) -> None:
+    with library.update() as draft:
+        draft.add(BRIDGE, "Never validate passages before answering.", utility=3, uses=3)
+    done, entries = await consolidated(library, LIKE_IT, {"operation": "PRUNE", "entries": [1, 2]})
+    assert list(entries) == [2]
+    assert done == [f"PRUNE 1: {LIKE_IT}"]  # one that helped says otherwise, so it is not added
+
+
+async def test_a_coach_sees_a_group_best_first() -> None:
+    chat = ScriptedChat(['{"insights": ["Say less."]}'])
+    group = [trajectory(0.2), trajectory(1.0, 50), trajectory(1.0, 40)]
+    assert await reflect(LLMCoach(chat, load_prompts()), BRIDGE, group) == ("Say less.",)
+    assert re.findall(r"F1 [\d.]+, \d+ tokens", chat.calls[0][1].content) == [
+        "F1 1.00, 40 tokens",
+        "F1 1.00, 50 tokens",
+        "F1 0.20, 0 tokens",
+    ]
 
 
 async def test_an_undecided_insight_changes_nothing(library: Library) -> None:

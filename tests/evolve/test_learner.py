@@ -7,6 +7,7 @@ a bridge question once the answer generator is told to read the title. Library, 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -57,6 +58,7 @@ class World:
     blamed: tuple[Agent, ...] = ("answer_generator",)
     speechless: str = ""  # the axis, or "distil", for which the coach finds no words
     calls: Counter[str] = field(default_factory=Counter)
+    heard: dict[str, str] = field(default_factory=dict)
     runs: Counter[str] = field(default_factory=Counter)
     samples: list[int] = field(default_factory=list)
 
@@ -70,6 +72,7 @@ class World:
             "A new insight is to join": {"operation": "KEEP"},
         }
         task = next(task for task in replies if task in asked)
+        self.heard[task] = asked
         self.calls[task] += 1
         mute = {"": "\0", "efficiency": "quicker to the point", "distil": "Compare what helped"}[self.speechless]
         return "I do not know." if mute in asked else json.dumps(replies[task])
@@ -213,6 +216,18 @@ async def test_axes_and_rules_that_a_coach_cannot_word_are_left_out(run: Run) ->
     record = await learner.step(asked("odd", 2))
     assert (record.version, record.updates) == (1, ())
     assert "answer_generator was not taught" in record.notes[0]
+
+
+async def test_an_agent_is_taught_from_its_recent_failures(run: Run) -> None:
+    world = World()
+    learner = await begun(run, world)
+    for number in range(7):
+        await learner.step(asked("hopeless", number))
+    shown = re.findall(r"What of (\w+ \d)", world.heard["Write additional rules"])
+    assert shown == [f"hopeless {number}" for number in range(2, 7)]  # the buffer's five, this one among them
+    await run.learner(world).step(asked("bridge", 8))  # another process knows them too
+    shown = re.findall(r"What of (\w+ \d)", world.heard["Write additional rules"])
+    assert shown == [*(f"hopeless {number}" for number in range(3, 7)), "bridge 8"]
 
 
 async def test_an_insight_that_is_known_is_no_update(run: Run) -> None:
