@@ -87,6 +87,8 @@ class World:
             "odd": HARMFUL in told,
             "team": RULE in told,
             "easy": True,
+            "half": 0.5,
+            "near": 0.49,
             "hopeless": False,
         }
         return float(right[question.type])
@@ -235,6 +237,17 @@ async def test_an_insight_that_is_known_is_no_update(run: Run) -> None:
     await learner.step(asked("comparison", 1))
     record = await learner.step(asked("comparison", 2))
     assert (record.insights, record.updates, record.notes[-1]) == ((INSIGHT,), (), f"KEEP: {INSIGHT}")
+
+
+async def test_a_trajectory_succeeds_from_an_f1_of_a_half_on(run: Run) -> None:
+    learner = await begun(run, World())
+    with run.library.update() as draft:
+        draft.add(Characterisation("bridge"), "Ask one thing at a time.")
+    succeeded, failed = await learner.step(asked("half", 1)), await learner.step(asked("near", 2))
+    assert (succeeded.blamed, failed.blamed) == ((), ("answer_generator",))
+    assert {one.kind for one in failed.tried} == {"sample", "variant"}  # mutated is what is wrong altogether
+    (entry,) = run.library.entries()
+    assert (entry.utility, entry.uses) == (3, 6)
 
 
 async def test_a_question_that_all_topologies_fail_gets_others(run: Run) -> None:
