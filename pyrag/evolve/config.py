@@ -19,5 +19,4 @@ class EvolveConfig:
     buffer: int = 5  # recent failures kept of each agent (algorithm 5, B_i)
     axes: tuple[Axis, ...] = AXES  # those of algorithm 5 and the two that §3.4.1 adds
     guidance: int = 1500  # characters an agent's rules and principles may have together (C in §3.4.2)
-    mutations: int = 2  # agents at fault that a topology is mutated at (algorithm 6)
     epochs: int = 1  # times that the training questions are gone through

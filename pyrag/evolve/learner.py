@@ -128,7 +128,7 @@ class Learner:
         step.failures = tuple(Failure(agent, transcript(failed)) for agent in step.blamed)
 
     async def _mutate(self, step: _Step) -> None:
-        found = await mutation.mutations(step.players, step.group, step.blamed[: self._config.mutations])
+        found = await mutation.mutations(step.players, step.group, step.blamed)
         tried = await step.players.run_all(step.question, [one.topology for one in found])
         for one, trajectory in zip(found, tried, strict=True):
             step.saw("mutation", trajectory, one.label)

@@ -26,7 +26,7 @@ from pyrag.evaluation.datasets import Question
 from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.learner import Learner
 from pyrag.evolve.prompt_versions import PromptVersions, learners
-from pyrag.evolve.records import StepRecord, read
+from pyrag.evolve.records import StepRecord, Update, read
 from pyrag.evolve.trajectories import Players, Trajectory
 from pyrag.evolve.validation import Validator
 from pyrag.experience.library import Library
@@ -87,6 +87,7 @@ class World:
             "odd": HARMFUL in told,
             "team": RULE in told,
             "easy": True,
+            "hasty": "Be quick." in told,
             "half": 0.5,
             "near": 0.49,
             "hopeless": False,
@@ -220,6 +221,14 @@ async def test_axes_and_rules_that_a_coach_cannot_word_are_left_out(run: Run) ->
     assert "answer_generator was not taught" in record.notes[0]
 
 
+async def test_what_an_agent_knows_already_is_no_update(run: Run) -> None:
+    learner = await begun(run, World())
+    await learner.step(asked("bridge", 1))
+    record = await learner.step(asked("hasty", 2))
+    assert max(one.f1 for one in record.tried if one.kind == "variant") == 1.0
+    assert (record.updates, run.versions.numbers()) == ((), [0, 1])
+
+
 async def test_an_agent_is_taught_from_its_recent_failures(run: Run) -> None:
     world = World()
     learner = await begun(run, world)
@@ -298,10 +307,15 @@ async def test_a_prompt_that_lowers_validation_is_refused(run: Run) -> None:
     record = await learner.step(asked("odd", 2))
     (update,) = record.updates
     assert (update.before, update.after, update.accepted) == (0.5, 0.0, False)
+    assert update.lines == (HARMFUL,)
     assert (record.version, record.score) == (1, 0.5)
     assert run.versions.current() == 1
     assert run.versions.numbers() == [0, 1, 2]  # the refused one is kept to look at
     assert (await learner.step(asked("easy", 3))).version == 1
+
+
+def test_an_update_that_changes_no_score_is_accepted() -> None:
+    assert [Update(0.5, after, ()).accepted for after in (0.49, 0.5, 0.51)] == [False, True, True]
 
 
 async def test_an_insight_that_lowers_validation_is_refused(run: Run) -> None:
