@@ -87,7 +87,7 @@ class World:
             "odd": HARMFUL in told,
             "team": RULE in told,
             "easy": True,
-            "hasty": "Be quick." in told,
+            "hasty": "Be quick." in told and RULE in told,
             "half": 0.5,
             "near": 0.49,
             "hopeless": False,
@@ -194,12 +194,15 @@ async def test_groups_that_all_fail_or_all_succeed_are_not_reflected_on(run: Run
 
 
 async def test_the_agent_at_fault_is_taught_and_no_other(run: Run) -> None:
-    learner = await begun(run, World())
+    world = World()
+    learner = await begun(run, world)
     record = await learner.step(asked("bridge", 1))
     assert record.blamed == ("answer_generator",)
     assert [one.label for one in record.tried if one.kind == "variant"] == [
         f"answer_generator: {axis}" for axis in AXES
     ]
+    compared = re.findall(r"Additional rules \((.+)\)", world.heard["Compare what helped"])
+    assert compared[0] == "error correction"  # what helped comes first
     assert record.score == 0.5
     before, after = run.versions.prompts(0), run.versions.prompts(run.version())
     changed = [agent for agent in learners() if system_of(before, agent) != system_of(after, agent)]
@@ -312,6 +315,8 @@ async def test_a_prompt_that_lowers_validation_is_refused(run: Run) -> None:
     assert run.versions.current() == 1
     assert run.versions.numbers() == [0, 1, 2]  # the refused one is kept to look at
     assert (await learner.step(asked("easy", 3))).version == 1
+    run.learner(world)  # another process
+    assert run.versions.numbers() == [0, 1, 2]
 
 
 def test_an_update_that_changes_no_score_is_accepted() -> None:
