@@ -25,8 +25,8 @@ from pyrag.topology import Characterisation, Topology
 from pyrag.trace import Trace
 
 T = TypeVar("T")
-# Failures that say nothing about topologies or prompts: learning stops, and goes on when the cause is mended.
-_NOT_OURS = frozenset({"service", "sandbox", "config"})
+# Failures by topologies or prompts. Others say nothing about these: learning stops, and goes on when they are mended.
+_OWN = frozenset({"program", "bad_output", "budget", "deadline"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Players:
         trace = await answer_question(asked(question), self.engines, self.settings, topology=topology)
         if self.meter.refused:
             raise BudgetExceededError(trace.error.message if trace.error else "the budget is spent")
-        if trace.error and trace.error.kind in _NOT_OURS:
+        if trace.error and trace.error.kind not in _OWN:
             raise ServiceError(trace.error.message)
         text = trace.answer.text if trace.answer.known else ""
         used = trace.usage
