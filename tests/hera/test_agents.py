@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import pyrag_prompts
 from pyrag.agents.llm import make_llm_agents
 from pyrag.agents.parsing_team import parse_profile, parse_selection, parse_verdict
+from pyrag.agents.parsing_topology import parse_topology
 from pyrag.agents.protocol import Team
 from pyrag.config import make_settings
 from pyrag.embedded import embedded_agents
@@ -177,6 +179,37 @@ async def test_an_orchestrator_hears_what_is_wrong_and_falls_back_to_one_search(
     fallen = await team_of(ScriptedChat(lambda _: cyclic)).orchestrator.orchestrate("Who?", ())
     assert [node.agent for node in fallen.topology.nodes] == ["retriever", "answer_generator"]
     assert "the question was not orchestrated" in fallen.note
+
+
+async def test_the_first_sample_of_a_group_is_greedy_and_the_others_are_drawn() -> None:
+    plan = topology("single", agent("d", "retriever"), agent("s", "answer_generator", "", "d"))
+    model = Watched([plan, plan])
+    for sample in (0, 3):
+        await team_of(model).orchestrator.orchestrate("Who?", (), sample)
+    assert [(one.temperature, one.seed) for one in model.samplings] == [(0.0, None), (0.9, 3)]
+
+
+async def test_a_revision_is_told_the_error_alone_and_keeps_what_was_shown() -> None:
+    plan = topology("single", agent("d", "retriever"), agent("s", "answer_generator", "", "d"))
+    model = ScriptedChat([plan])
+    error = "Traceback (most recent call last):\n  line 3, in program\nValueError: no date in 'x'\n"
+    old = replace(parse_topology(plan), experience=(4, 7))
+    revised = (await team_of(model).orchestrator.revise("Who?", old, error)).topology
+    assert revised.experience == (4, 7)
+    assert "ValueError: no date in 'x'" in model.calls[0][-1].content
+    assert "Traceback" not in model.calls[0][-1].content
+
+
+class Watched(ScriptedChat):
+    """Notes how replies were sampled."""
+
+    def __init__(self, replies: list[str]) -> None:
+        super().__init__(replies)
+        self.samplings: list[Sampling] = []
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Reply:  # noqa: B008
+        self.samplings.append(sampling)
+        return await super().complete(messages, sampling)
 
 
 @pytest.mark.parametrize(
