@@ -64,6 +64,12 @@ async def test_each_task_shows_the_coach_what_it_needs() -> None:
     assert "{{" not in "".join(asked)
 
 
+async def test_what_is_shortened_may_keep_all_its_lines() -> None:
+    rules = tuple(f"Rule {number}." for number in range(6))
+    one, _ = coach({"rules": list(rules), "principles": []})
+    assert await one.shorten("reflect", Guidance(rules), 40) == Guidance(rules)
+
+
 async def test_every_axis_has_words_of_its_own() -> None:
     one, model = coach(*({"rules": ["r"]} for _ in AXES))
     for axis in AXES:

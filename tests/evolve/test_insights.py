@@ -137,8 +137,9 @@ def test_guidance_is_cut_to_its_limit(rules: tuple[str, ...], principles: tuple[
 async def test_guidance_within_the_limit_is_joined_and_said_once() -> None:
     subject = Subject("reflect", Guidance(("Check the name.",), ("Be strict.",)), load_prompts())
     learned = Guidance(("Check the year.", "Check the names!"), ("Be strict.",))
-    found = await project(coach(), subject, learned, 1000)
-    assert found == Guidance(("Check the year.", "Check the names!"), ("Be strict.",))
+    joined = Guidance(("Check the year.", "Check the names!"), ("Be strict.",))
+    for limit in (1000, joined.characters):
+        assert await project(coach(), subject, learned, limit) == joined
 
 
 async def test_guidance_beyond_the_limit_is_shortened_then_cut() -> None:

@@ -60,6 +60,13 @@ def test_entropy_slides_over_the_last_trajectories(lists: list[list[Edge]], wind
         assert value == pytest.approx(transition_entropy(recent))
 
 
+def test_the_window_is_twenty_trajectories() -> None:
+    rare: list[Edge] = [("retriever", "conclude")]
+    common: list[Edge] = [("retriever", "reflect")]
+    lists = [rare, *[common] * 20]
+    assert [value > 0 for value in entropies(lists)] == [False, *[True] * 19, False]
+
+
 def test_measures_of_a_topology() -> None:
     nodes = (
         Node("a", "retriever"),

@@ -56,6 +56,11 @@ def test_a_share_is_between_0_and_1(tmp_path: Path, share: str) -> None:
         split(numbered(tmp_path / "train.jsonl", 3), share)
 
 
+def test_a_small_share_of_few_questions_is_one(tmp_path: Path) -> None:
+    found = split(numbered(tmp_path / "train.jsonl", 2), "0.1")
+    assert (len(found.train), len(found.validation)) == (1, 1)
+
+
 def test_one_question_is_too_few(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="too few questions"):
         split(numbered(tmp_path / "train.jsonl", 1), "0.5")

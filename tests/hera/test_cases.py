@@ -4,6 +4,7 @@ periods and wrong answers are the appendix's, the rest of the wording is ours.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from pyrag.agents.llm import make_llm_agents
@@ -189,6 +190,14 @@ async def test_case_4_the_property_asked_for_is_kept(case: Case) -> None:
     rewritten = [step for step in trace.steps if step.primitive == "rewrite"]
     assert [step.output for step in rewritten] == list(NATIONALITIES)
     assert "no longer asked for the nationality" in rewritten[0].rationale
+
+
+async def test_a_query_that_asks_for_the_property_stays_as_it_is(case: Case) -> None:
+    asking = {**SHARED_TEAM, "rewriter": lambda asked: rewrite(f"{json.loads(known_for(asked))['query']} Nationality")}
+    case.found = {query.replace("nationality", "Nationality"): texts for query, texts in NATIONALITIES.items()}
+    trace = await ask(case, SHARED, team({"orchestrator": BY_NATIONALITY, **asking}))
+    assert [step.output for step in trace.steps if step.primitive == "rewrite"] == list(case.found)
+    assert trace.answer.text == "Soviet"
 
 
 async def test_case_4_fails_as_in_the_paper_where_the_orchestrator_insists(case: Case) -> None:
