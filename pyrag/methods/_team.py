@@ -63,8 +63,10 @@ async def _select(round_: Round, call: Call) -> list[Record]:
         work = round_.episode.ask("select", request, lambda: agent.select(query, passages), Selection)
         found, memo = await round_.watched(step, work)
     kept = [passages[one] for one in found.positions if one < len(passages)]
-    for source in round_.sources(call, passages)[:1]:  # where a recovery searches deeper
-        round_.retrieved[call.id] = (*round_.retrieved[source][:2], kept)
+    if sources := [round_.retrieved[one] for one in round_.sources(call, passages)]:
+        # A recovery searches deeper where most of what was kept came from.
+        query, topk, _ = max(sources, key=lambda one: len(set(ids_of(one[2])) & set(ids_of(kept))))
+        round_.retrieved[call.id] = (query, topk, kept)
     round_.finish(step, passages=ids_of(kept), memo=memo, usage=_paid(found.usage, memo), rationale=found.rationale)
     return [record(one) for one in kept]
 

@@ -25,8 +25,8 @@ from pyrag.llm.scripted import ScriptedChat, role_of
 from pyrag.topology import AGENTS, Characterisation
 from pyrag.trace import Passage, Trace
 from tests.cli.conftest import Run, pyrag
-from tests.hera.conftest import agent, kept, topology, verdict
-from tests.opera.conftest import Case, rewrite, yes
+from tests.hera.conftest import agent, kept, team, topology, verdict
+from tests.opera.conftest import Case, no, rewrite, yes
 
 __all__ = ["pyrag"]
 
@@ -137,6 +137,28 @@ async def test_a_trace_says_what_an_agent_was_not_shown(case: Case) -> None:
     assert trace.answer.text == "Ada"
     (warning,) = trace.warnings
     assert warning.startswith("the evidence selector agent read ")
+
+
+@pytest.mark.parametrize(("selected", "deeper"), [((), "Who made Alpha?"), ((6,), "Who directed Alpha?")])
+async def test_recovery_goes_on_where_what_was_selected_came_from(
+    case: Case, selected: tuple[int, ...], deeper: str
+) -> None:
+    case.found = {deeper: [*(f"nothing {number}" for number in range(8)), "Ada Berg did."]}
+    written = topology(
+        "single",
+        agent("made", "retriever", "Who made Alpha?"),
+        agent("directed", "retriever", "Who directed Alpha?"),
+        agent("best", "evidence_selector", "Who directed Alpha?", "made", "directed"),
+        agent("said", "answer_generator", "Who directed Alpha?", "best"),
+    )
+
+    def generator(asked: str) -> str:
+        return yes("Ada Berg", 1) if "Ada Berg" in asked else no("the director")
+
+    model = team({"orchestrator": written, "selector": kept(*selected), "generator": generator})
+    trace = await case.ask("Who directed Alpha?", agents=make_llm_agents(model), method="hera", recovery="boost")
+    assert trace.answer.text == "Ada Berg"
+    assert case.log[2:] == [(deeper, 10)]
 
 
 def test_hera_s_agents_have_the_models_of_their_roles(tmp_path: Path) -> None:
