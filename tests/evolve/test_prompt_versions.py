@@ -9,6 +9,7 @@ import pytest
 import pyrag_prompts
 from pyrag.agents.coaching import Guidance
 from pyrag.agents.prompts import load_prompts
+from pyrag.cli.evolve import show_difference
 from pyrag.errors import UsageError
 from pyrag.evolve.prompt_versions import PromptVersions
 
@@ -86,6 +87,19 @@ def test_differences_are_those_of_the_files(versions: PromptVersions) -> None:
     assert "+- Ask for one thing." in diff
     assert "-- Keep the name {{exactly}}." in versions.difference(1, 2)
     assert versions.difference(1, 1) == ""
+
+
+def test_what_is_shown_is_the_last_change_where_no_versions_are_named(
+    versions: PromptVersions, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    versions.add(0, "reflect", Guidance(("Ask for one thing.",)))
+    versions.select(versions.add(1, "reflect", Guidance(("Ask for one thing.", "Be short."))))
+    show_difference(tmp_path, None, None)
+    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("+-")] == ["+- Be short."]
+    show_difference(tmp_path, 0, None)
+    assert "+- Ask for one thing." in capsys.readouterr().out
+    show_difference(tmp_path, 2, 2)
+    assert capsys.readouterr().out == "versions 2 and 2 are the same\n"
 
 
 def test_what_an_unfinished_step_made_is_forgotten(versions: PromptVersions) -> None:

@@ -63,6 +63,22 @@ def test_only_questions_of_the_same_type_are_similar() -> None:
     assert choose([entry], Characterisation("comparison", "easy")) == [entry]
 
 
+def test_five_are_shown_and_five_compared_at_most() -> None:
+    unlike = [Experience(number, BRIDGE, f"word{number} term{number}") for number in range(1, 9)]
+    assert len(choose(unlike, BRIDGE)) == 5
+    alike = [Experience(number, BRIDGE, f"validate passages word{number}") for number in range(1, 9)]
+    assert [one.id for one in related(alike, BRIDGE, "validate passages word8")] == [8, 1, 2, 3, 4]
+
+
+def test_two_of_five_stems_are_worth_comparing_and_one_of_three_are_not() -> None:
+    five = Experience(1, BRIDGE, "validate passages cities compare dates")
+    assert similarity(five.insight, "validate passages titles readers orders") == pytest.approx(0.4)
+    assert related([five], BRIDGE, "validate passages titles readers orders") == [five]
+    three = Experience(2, BRIDGE, "validate cities dates")
+    assert similarity(three.insight, "validate titles orders") == pytest.approx(1 / 3)
+    assert related([three], BRIDGE, "validate titles orders") == []
+
+
 @given(libraries(), profiles, st.integers(0, 5), st.floats(0, 1))
 def test_choice_is_greedy_by_the_formula(
     library: list[Experience], profile: Characterisation, limit: int, weight: float

@@ -139,6 +139,53 @@ async def test_a_trace_says_what_an_agent_was_not_shown(case: Case) -> None:
     assert warning.startswith("the evidence selector agent read ")
 
 
+async def test_what_is_asked_twice_is_paid_once(case: Case) -> None:
+    written = topology(
+        "single",
+        agent("docs", "retriever", "Who?"),
+        agent("best", "evidence_selector", "Who?", "docs"),
+        agent("again", "evidence_selector", "Who?", "docs"),
+        agent("said", "answer_generator", "Who?", "best", "again"),
+    )
+    model = team({"orchestrator": written, "selector": kept(1), "generator": yes("Ada", 1)})
+    trace = await case.ask("Who?", agents=make_llm_agents(model), method="hera")
+    steps = [step for step in trace.steps if step.primitive == "select"]
+    assert sorted((step.memo, step.usage.model_calls) for step in steps) == [(False, 1), (True, 0)]
+
+
+async def test_who_concludes_hears_what_a_review_said(case: Case) -> None:
+    written = topology(
+        "single",
+        agent("docs", "retriever", "Who?"),
+        agent("said", "answer_generator", "Who?", "docs"),
+        agent("review", "reflect", "Who?", "said"),
+        agent("end", "conclude", "", "said", "review"),
+    )
+    critique = '{"decision": "NO", "critique": "That is a town."}'
+    asked: list[str] = []
+
+    def conclude(text: str) -> str:
+        asked.append(text)
+        return yes("Bo")
+
+    model = team({"orchestrator": written, "generator": yes("Ada", 1), "reflect": critique, "conclude": conclude})
+    trace = await case.ask("Who?", agents=make_llm_agents(model), method="hera")
+    assert trace.answer.text == "Bo"
+    assert "Who? Ada; Review: That is a town." in asked[0]
+
+
+async def test_a_rewritten_query_keeps_the_kind_that_its_agent_was_given(case: Case) -> None:
+    written = topology(
+        "single",
+        agent("query", "query_rewriter", "Where was Ada from?", kind="country"),
+        agent("docs", "retriever", "", "query"),
+        agent("said", "answer_generator", "Where was Ada from?", "docs"),
+    )
+    model = team({"orchestrator": written, "rewriter": rewrite("Ada biography"), "generator": yes("Norway", 1)})
+    await case.ask("Where was Ada from?", agents=make_llm_agents(model), method="hera")
+    assert case.log == [("Ada biography country", 5)]
+
+
 @pytest.mark.parametrize(("selected", "deeper"), [((), "Who made Alpha?"), ((6,), "Who directed Alpha?")])
 async def test_recovery_goes_on_where_what_was_selected_came_from(
     case: Case, selected: tuple[int, ...], deeper: str

@@ -92,6 +92,50 @@ def test_what_is_refused(agents: list[dict[str, Any]], said: str) -> None:
     assert said in str(refused.value)
 
 
+BORN = [
+    agent("docs", "retriever"),
+    agent("a", "answer_generator", "When was Ada born?", "docs", kind="date"),
+    agent("b", "answer_generator", "When was Bo born?", "docs", kind="date"),
+]
+BOTH = agent("end", "conclude", "", "a", "b")
+SHARE = [
+    agent("docs", "retriever"),
+    agent("a", "answer_generator", "What is Ada known for?", "docs"),
+    agent("b", "answer_generator", "What is Bo known for?", "docs"),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "written", "said"),
+    [
+        ("Who was born first, Ada or Bo?", topology("comparison", *BORN, BOTH), "end is left to work out a and b in"),
+        (
+            "Who was born first, Ada or Bo?",
+            topology("comparison", *BORN, {**BOTH, "compute": "'x' if parse_date({a}) < parse_date({b}) else 'y'"}),
+            "",
+        ),
+        ("Who was born first, Ada or Bo?", topology("bridge", *BORN, BOTH), ""),
+        (
+            "Which country do Ada and Bo share?",
+            topology("intersection", *SHARE, BOTH),
+            "ask each of them for the country",
+        ),
+        ("Are Ada and Bo both known for chess?", topology("intersection", *SHARE, BOTH, asks="yes/no"), ""),
+        ("Which country do Ada and Bo share?", topology("bridge", *SHARE, BOTH), ""),
+        ("Where did Ada study?", topology("single", DOCS, {**SAID, "kind": "university"}), ""),
+        (
+            "Where was Ada born?",
+            topology("single", DOCS, {**SAID, "kind": "date"}),
+            "asks for a place, but said, which",
+        ),
+    ],
+)
+def test_what_is_held_against_a_question(question: str, written: str, said: str) -> None:
+    found = check_topology(parse_topology(written), question)
+    assert all(said in str(one) for one in found)
+    assert bool(found) == bool(said)
+
+
 def test_the_types_are_the_papers() -> None:
     with pytest.raises(BadOutputError, match='"type" must be one of bridge, intersection, comparison'):
         parse_topology(topology("philosophical", DOCS, SAID))
