@@ -11,7 +11,7 @@ from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.prompt_versions import PromptVersions
 from pyrag.evolve.questions import split
 from pyrag.evolve.records import StepRecord
-from pyrag.evolve.run import Limits, Summary, evolve, write_report
+from pyrag.evolve.run import Limits, Summary, evolve
 
 
 def learn(
@@ -29,7 +29,6 @@ def learn(
     questions = split(train, validation, limit=limit, seed=seed)
     with Progress(len(questions.train) * config.epochs) as progress:
         summary = evolve(out, questions, settings, config, limits, progress.add)
-    write_report(out)
     _print(summary, out, as_json=as_json)
 
 

@@ -14,8 +14,7 @@ what that step had paid for is in `replies.sqlite`. With a deterministic engine 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from pyrag.config import Settings, public
 from pyrag.engines import open_engines
 from pyrag.errors import BudgetExceededError, ServiceError, UsageError
 from pyrag.evaluation import provenance
-from pyrag.evaluation.runs import CONFIG, SUMMARY, locked, open_folder, write_json
+from pyrag.evaluation.runs import SUMMARY, locked, open_folder, write_json, write_whole
 from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.learner import Learner
 from pyrag.evolve.prompt_versions import PromptVersions
@@ -36,7 +35,7 @@ from pyrag.experience.library import Library
 from pyrag.llm.cache import ReplyStore
 from pyrag.llm.meter import Meter
 
-LIBRARY, REPLIES = "experience.db", "replies.sqlite"
+LIBRARY, REPLIES, REPORT = "experience.db", "replies.sqlite", "report.html"
 _INCIDENTAL = ("cache", "cache_mb", "concurrency", "max_in_flight", "call_timeout", "retrieve_timeout", "max_calls")
 Seen = Callable[[StepRecord], None]
 
@@ -86,7 +85,8 @@ def evolve(
             meter = _meter(folder, limits, records)
             session = _Session(folder, questions, settings, config, versions, library, meter, records)
             summary = asyncio.run(session.run(seen))
-        write_json(folder / SUMMARY, summary)
+            write_json(folder / SUMMARY, summary)
+            _write_report(folder, versions, library)
     return summary
 
 
@@ -171,31 +171,23 @@ def _state(record: StepRecord) -> StepRecord:
     return StepRecord(record.step, record.score, record.version, calls=record.calls, tokens=record.tokens)
 
 
-@contextmanager
-def opened(folder: Path) -> Iterator[tuple[PromptVersions, Library]]:
-    """A run that is there, for looking at or reverting. Raises `UsageError` and `DataError`."""
-    if not (folder / CONFIG).is_file():
-        raise UsageError(f"{folder} is no run of pyrag evolve: name the folder given with --out")
-    with locked(folder), Library.open(folder / LIBRARY, write=True) as library:
-        yield PromptVersions(folder), library
-
-
-def write_report(folder: Path) -> Path:
-    """RUN/report.html, from what the run left."""
+def _write_report(folder: Path, versions: PromptVersions, library: Library) -> None:
     from pyrag.evolve.report import page
 
-    with opened(folder) as (versions, library):
-        records = read(library.records())
-        difference = versions.difference(0, versions.current())
-        text = page(records, library.entries(), difference)
-    path = folder / "report.html"
-    path.write_text(text, encoding="utf-8")
-    return path
+    difference = versions.difference(0, versions.current())
+    text = page(read(library.records()), library.entries(), difference)
+    write_whole(folder / REPORT, text.encode())
 
 
 def revert(folder: Path, version: int) -> None:
-    """Makes an earlier version of the prompts the current one, for asking and for learning on."""
-    with opened(folder) as (versions, library):
+    """Makes an earlier version of the prompts the current one, for asking and for learning on.
+
+    Raises `UsageError` where the folder holds no run, is in use, or lacks the version, and `DataError`.
+    """
+    if not (folder / LIBRARY).is_file():
+        raise UsageError(f"{folder} is no run of pyrag evolve: name the folder given with --out")
+    versions = PromptVersions(folder)
+    with locked(folder), Library.open(folder / LIBRARY, write=True) as library:
         versions.prompts(version)
         records = read(library.records())
         if not records:

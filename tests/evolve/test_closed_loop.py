@@ -107,9 +107,12 @@ def test_only_the_prompt_of_the_agent_at_fault_changes_and_can_be_reverted(learn
     assert f"+- {RULE}" in diff
     assert "version 0 now" in pyrag("evolve", "revert", "run", "0").stdout
     assert not (tmp_path / "run" / "prompts" / "methods" / "hera.answer_generator.rules.txt").exists()
-    refused = pyrag("evolve", "revert", "run", "9")
-    assert refused.returncode == 2
-    assert "no version 9" in refused.stderr
+    (tmp_path / "config.json").write_text("{}")  # of another command's run
+    for run, version, said in (("run", "9", "no version 9"), (".", "0", ". is no run of pyrag evolve")):
+        refused = pyrag("evolve", "revert", run, version)
+        assert refused.returncode == 2
+        assert said in refused.stderr
+    assert not list(tmp_path.glob("*.db"))
 
 
 def test_a_run_whose_model_was_away_says_so_alone_and_has_nothing_to_revert(tmp_path: Path) -> None:
