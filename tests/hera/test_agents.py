@@ -153,6 +153,36 @@ async def test_what_is_asked_twice_is_paid_once(case: Case) -> None:
     assert sorted((step.memo, step.usage.model_calls) for step in steps) == [(False, 1), (True, 0)]
 
 
+async def test_nobody_is_asked_about_no_passages(case: Case) -> None:
+    written = topology(
+        "single",
+        agent("docs", "retriever", "Who?"),
+        agent("best", "evidence_selector", "Who?", "docs"),
+        agent("enough", "context_validator", "Who?", "best"),
+        agent("more", "retriever", "Who else?", "enough"),
+        agent("said", "answer_generator", "Who?", "more"),
+    )
+    model = team({"orchestrator": written, "selector": kept(), "generator": yes("Ada", 1)})  # no reply of a validator
+    trace = await case.ask("Who?", agents=make_llm_agents(model), method="hera")
+    assert (trace.answer.text, [query for query, _ in case.log]) == ("Ada", ["Who?", "Who else?"])
+
+
+async def test_an_unknown_answer_is_not_split_into_queries(case: Case) -> None:
+    written = topology(
+        "single",
+        agent("docs", "retriever", "Who?"),
+        agent("who", "answer_generator", "Who?", "docs"),
+        agent("parts", "query_decomposer", "What did {who} write and paint?", "who"),
+        agent("each", "retriever", "", "parts"),
+        agent("all", "conclude", "", "each"),
+    )
+    model = team({"orchestrator": [written, written], "generator": no("who")})  # no reply of a decomposer
+    settings = {"method": "hera", "recovery": "none", "repairs": 1}
+    trace = await case.ask("Who?", agents=make_llm_agents(model), **settings)
+    assert not trace.answer.known
+    assert "unknown" in trace.programs[0].error
+
+
 async def test_who_concludes_hears_what_a_review_said(case: Case) -> None:
     written = topology(
         "single",
