@@ -9,6 +9,7 @@ Left out: whether a topology makes sense (`pyrag.agents.parsing_topology`, `pyra
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain, count
 
 from pyrag.agents.parsing_topology import REFERENCE, in_code
 from pyrag.agents.passages import given
@@ -16,8 +17,6 @@ from pyrag.agents.source import braced, interpolated, literal
 from pyrag.methods._writing import attempted
 from pyrag.topology import PRIMITIVE_OF, Node, Topology
 from pyrag.topology_graph import PASSAGES, Graph
-
-_AT = "[i]"  # of a node that works on every sub-query
 
 
 def compile_topology(topology: Topology, question: str) -> str:
@@ -30,6 +29,8 @@ def compile_topology(topology: Topology, question: str) -> str:
 class _Compiler:
     def __init__(self, topology: Topology, question: str) -> None:
         self._graph, self._question, self._asks = Graph(topology.nodes), question, topology.profile.asks
+        ids = {node.id for node in topology.nodes}
+        self._place = next(one for one in map("i{}".format, chain([""], count())) if one not in ids)
 
     def lines(self, node: Node) -> list[str]:
         """The statements of a node; every one that calls an agent binds the node's name."""
@@ -38,7 +39,11 @@ class _Compiler:
         each = self._graph.each(node)
         if each is None:
             return [f"{node.id} = {self._value(node, '')}"]
-        return [f"{node.id} = [{self._value(node, _AT)} for i in range(len({each.id}))]"]
+        return [f"{node.id} = [{self._value(node, f'[{self._place}]')} {self._all_of(each)}]"]
+
+    def _all_of(self, each: Node) -> str:
+        """Goes through the places of a decomposer's sub-queries."""
+        return f"for {self._place} in range(len({each.id}))"
 
     def _value(self, node: Node, at: str) -> str:
         call = self._call(node, at)
@@ -105,7 +110,7 @@ class _Compiler:
         each = self._graph.each(answer)
         if each is None:
             return f"{self._inner(self._graph.topic(answer))} {{{answer.id}}}"
-        pairs = f"{each.id}[i] + ' ' + {answer.id}[i] for i in range(len({each.id}))"
+        pairs = f"{each.id}[{self._place}] + ' ' + {answer.id}[{self._place}] {self._all_of(each)}"
         return f"{{'; '.join([{pairs}])}}"
 
     def _docs(self, nodes: Iterable[Node], at: str = "") -> str:

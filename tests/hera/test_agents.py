@@ -25,7 +25,7 @@ from pyrag.llm.scripted import ScriptedChat, role_of
 from pyrag.topology import AGENTS, Characterisation
 from pyrag.trace import Passage, Trace
 from tests.cli.conftest import Run, pyrag
-from tests.hera.conftest import agent, kept, team, topology, verdict
+from tests.hera.conftest import Say, agent, kept, team, topology, verdict
 from tests.opera.conftest import Case, no, rewrite, yes
 
 __all__ = ["pyrag"]
@@ -151,6 +151,21 @@ async def test_what_is_asked_twice_is_paid_once(case: Case) -> None:
     trace = await case.ask("Who?", agents=make_llm_agents(model), method="hera")
     steps = [step for step in trace.steps if step.primitive == "select"]
     assert sorted((step.memo, step.usage.model_calls) for step in steps) == [(False, 1), (True, 0)]
+
+
+async def test_the_place_of_a_sub_query_hides_no_agent(case: Case) -> None:
+    written = topology(
+        "single",
+        agent("i", "query_decomposer"),
+        agent("i0", "retriever", "", "i"),
+        agent("said", "answer_generator", "", "i", "i0"),
+        agent("end", "conclude", "", "said"),
+    )
+    replies: dict[str, Say] = {"decomposer": '{"sub_queries": ["Who?", "Where?"]}', "generator": yes("Ada", 1)}
+    model = team({"orchestrator": written, "conclude": yes("Ada"), **replies})
+    trace = await case.ask("Who and where?", agents=make_llm_agents(model), method="hera")
+    assert (trace.answer.text, trace.repairs) == ("Ada", 0)
+    assert [query for query, _ in case.log] == ["Who?", "Where?"]
 
 
 async def test_nobody_is_asked_about_no_passages(case: Case) -> None:
