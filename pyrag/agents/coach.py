@@ -18,6 +18,7 @@ from pyrag.agents.parsing_coach import (
     parse_settlement,
 )
 from pyrag.agents.schemas import BLAME, GUIDANCE, INSIGHTS, RULES, SETTLEMENT, Schema
+from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.experience.entry import Experience
 from pyrag.topology import Agent, Characterisation
 
@@ -68,7 +69,10 @@ class LLMCoach(PromptedAgent):
 
     async def _say(self, task: str, values: Mapping[str, str], schema: Schema, parse: Callable[[str], T]) -> T:
         talk = self.talk(f"evolve.{task}", values, schema, system="evolve")
-        return await self.asked(talk, parse, "hera.retry", RETRIES)
+        try:
+            return await self.asked(talk, parse, "hera.retry", RETRIES)
+        except ContextLengthError as error:  # it would be so at every attempt, and learning would end here for good
+            raise BadOutputError(f"the coach was shown too much: {error}", talk.usage) from error
 
 
 def _listed(texts: Sequence[str]) -> str:

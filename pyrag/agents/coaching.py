@@ -1,7 +1,7 @@
 """What a coach is: the role that looks at trajectories and says how the team can do better (HERA's reflecting half of
 the orchestrator, algorithms 2, 3 and 5). An LLM implements it by prompts (`pyrag.agents.coach`), the embedded engine by
-code as far as it can. It raises `ServiceError` where its model cannot be used
-and `BadOutputError` where it cannot be made to reply in form.
+code as far as it can. It raises `ServiceError` where its model cannot be used, and `BadOutputError` where it cannot be
+made to reply in form, or what it is shown does not fit its window.
 """
 
 from __future__ import annotations

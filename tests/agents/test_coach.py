@@ -22,7 +22,7 @@ from pyrag.agents.parsing_coach import (
     parse_settlement,
 )
 from pyrag.agents.prompts import load_prompts
-from pyrag.errors import BadOutputError
+from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.experience.entry import Experience
 from pyrag.llm.scripted import ScriptedChat, role_of
 from pyrag.topology import Agent, Characterisation, Topology
@@ -68,6 +68,15 @@ async def test_what_is_shortened_may_keep_all_its_lines() -> None:
     rules = tuple(f"Rule {number}." for number in range(6))
     one, _ = coach({"rules": list(rules), "principles": []})
     assert await one.shorten("reflect", Guidance(rules), 40) == Guidance(rules)
+
+
+async def test_what_does_not_fit_its_window_is_no_failure_of_the_service() -> None:
+    def refuses(_: object) -> str:
+        raise ContextLengthError("9000 tokens are too many")
+
+    one = LLMCoach(ScriptedChat(refuses), load_prompts())
+    with pytest.raises(BadOutputError, match="the coach was shown too much: 9000 tokens"):
+        await one.reflect(Characterisation(), [Seen(Topology(()), 1.0, "a long one")])
 
 
 async def test_every_axis_has_words_of_its_own() -> None:
