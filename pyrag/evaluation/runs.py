@@ -279,8 +279,11 @@ def write_json(path: Path, content: Any) -> None:
 def write_whole(path: Path, content: bytes) -> None:
     """Replaces a file in one step: whoever reads it, or is killed, finds the old one or the new one."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    with scratch.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)
+    try:
+        with scratch.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(path)
+    finally:
+        scratch.unlink(missing_ok=True)  # on a full disk, it is the last thing to leave

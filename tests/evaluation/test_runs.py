@@ -16,7 +16,7 @@ from pyrag.errors import BudgetExceededError, ConfigError, DataError, UsageError
 from pyrag.evaluation.batch import Job, run_jobs
 from pyrag.evaluation.datasets import Question
 from pyrag.evaluation.journal import FileJournal
-from pyrag.evaluation.runs import make_folder, open_run, read_run
+from pyrag.evaluation.runs import make_folder, open_run, read_run, write_whole
 from pyrag.evaluation.scoring import Row, score
 from pyrag.evaluation.summary import summarise
 from pyrag.ledger import Budget, Ledger
@@ -268,3 +268,17 @@ def test_rows_are_equal_but_for_time_and_place(tmp_path: Path) -> None:
     with open_run(tmp_path / "run", IDENTITY, {}) as writer:
         kept = writer.write(*answered(1))
     assert replace(kept, trace=(0, 0)) == row
+
+
+def test_a_file_that_cannot_be_replaced_stays_and_leaves_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_whole(tmp_path / "summary.json", b"old")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_whole(tmp_path / "summary.json", b"new")
+    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == {"summary.json": b"old"}
