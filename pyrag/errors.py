@@ -69,7 +69,7 @@ class PermanentServiceError(ServiceError):
 
 
 class ContextLengthError(PermanentServiceError):
-    pass
+    cause = "context"  # the word that traces use
 
 
 class MalformedReplyError(ServiceError):

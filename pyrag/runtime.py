@@ -8,7 +8,14 @@ from dataclasses import replace
 from pyrag.config import Settings, public
 from pyrag.engines import Engines
 from pyrag.episode import Episode
-from pyrag.errors import BudgetExceededError, ProgramFailedError, PyRAGError, ServiceError, UsageError
+from pyrag.errors import (
+    BudgetExceededError,
+    ContextLengthError,
+    ProgramFailedError,
+    PyRAGError,
+    ServiceError,
+    UsageError,
+)
 from pyrag.events import Answered, Observer, ignore
 from pyrag.ledger import Budget, Journal, Ledger, Recording
 from pyrag.llm.limiter import asking_for
@@ -109,7 +116,7 @@ def _checked(question: str) -> str:
 def _as_trace_error(failure: PyRAGError | SandboxError) -> TraceError:
     if isinstance(failure, SandboxError):
         return TraceError("sandbox", str(failure), ServiceError.exit_code)
-    cause = failure.cause if isinstance(failure, ProgramFailedError) else ""
+    cause = failure.cause if isinstance(failure, ProgramFailedError | ContextLengthError) else ""
     return TraceError(failure.kind, str(failure), failure.exit_code, cause)
 
 

@@ -166,7 +166,7 @@ class Citation:
 class TraceError:
     """Why a question failed: `kind` as in `pyrag.errors`, `message` one sentence with the cure.
 
-    `cause` of a failed program is that of `ProgramFailedError`.
+    `cause` of a failed program is that of `ProgramFailedError`; of a prompt longer than the model's window, "context".
     """
 
     kind: str

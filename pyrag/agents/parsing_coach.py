@@ -7,6 +7,7 @@ from typing import Any
 
 from pyrag.agents.coaching import OPERATIONS, Guidance, Settlement
 from pyrag.agents.fields import line_of, object_with
+from pyrag.agents.parsing_team import agent_named
 from pyrag.errors import BadOutputError
 from pyrag.experience.entry import LONGEST_INSIGHT, one_line
 from pyrag.topology import Agent
@@ -40,10 +41,13 @@ def parse_settlement(text: str, known: Sequence[int]) -> Settlement:
 def parse_blame(text: str, agents: Sequence[Agent]) -> tuple[Agent, ...]:
     """The first two agents named that are among `agents`; none is none at fault."""
     value = object_with(text, "agents")
-    named = [name.strip().lower().replace(" ", "_") for name in _texts(value, "agents")]
-    if unknown := [name for name in named if name not in agents]:
-        raise BadOutputError(f"{unknown[0][:40]!r} is none of the agents {', '.join(agents)}")
-    return tuple(agent for name in dict.fromkeys(named) for agent in agents if agent == name)[:2]
+    named: dict[Agent, None] = {}
+    for said in _texts(value, "agents"):
+        agent = agent_named(said, agents)
+        if agent is None:
+            raise BadOutputError(f"{said[:40]!r} is none of the agents {', '.join(agents)}")
+        named[agent] = None
+    return tuple(named)[:2]
 
 
 def parse_rules(text: str) -> tuple[str, ...]:

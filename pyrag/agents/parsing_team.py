@@ -5,11 +5,13 @@ All are one JSON object. Answers and rewritten queries have the form of `parsing
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from pyrag.agents.fields import decision_of, line_of, object_with, positions_of
 from pyrag.errors import BadOutputError
-from pyrag.topology import DIFFICULTIES, QUESTION_TYPES, Characterisation
+from pyrag.topology import DIFFICULTIES, QUESTION_TYPES, Agent, Characterisation
 
 Word = TypeVar("Word", bound=str)
 
@@ -40,6 +42,12 @@ def parse_profile(text: str) -> Characterisation:
 def profile_of(value: dict[str, Any]) -> Characterisation:
     asks = line_of(value, "asks").casefold()
     return Characterisation(_word(value, "type", QUESTION_TYPES), _word(value, "difficulty", DIFFICULTIES), asks)
+
+
+def agent_named(said: str, known: Iterable[Agent]) -> Agent | None:
+    """The agent that "Answer Generator" or "answer-generator agent" means, if it is among those known."""
+    plain = re.sub(r"[\s-]+", "_", said.strip().casefold()).removesuffix("_agent")
+    return next((agent for agent in known if agent == plain), None)
 
 
 def _word(value: dict[str, Any], key: str, known: tuple[Word, ...]) -> Word:

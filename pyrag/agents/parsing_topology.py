@@ -22,7 +22,7 @@ from typing import Any
 from pyrag.agents.fields import line_of
 from pyrag.agents.parsing import parse_json
 from pyrag.agents.parsing_goals import NAMED, check_expression
-from pyrag.agents.parsing_team import profile_of
+from pyrag.agents.parsing_team import agent_named, profile_of
 from pyrag.config import nearest
 from pyrag.errors import BadOutputError
 from pyrag.topology import AGENTS, PRIMITIVE_OF, Agent, Node, Topology
@@ -99,8 +99,11 @@ def _name(said: Any, what: str) -> str:
     """An id as a Python name that hides nothing."""
     if isinstance(said, bool) or not isinstance(said, str | int) or not str(said).strip():
         raise BadOutputError(f"{what} must be a short name, not {repr(said)[:80]}")
-    name = re.sub(r"\W+", "_", str(said).strip(), flags=re.ASCII)
-    return f"node_{name}" if name[0].isdigit() else f"{name}_" if name in _TAKEN or not name.strip("_") else name
+    letters = (char if char.isascii() or not char.isalnum() else f"u{ord(char):x}" for char in str(said).strip())
+    name = re.sub(r"\W+", "_", "".join(letters), flags=re.ASCII)
+    if not name[0].isalpha():  # programs may not bind names that begin with "_"
+        name = f"node_{name.lstrip('_')}"
+    return f"{name}_" if name in _TAKEN else name
 
 
 def _named(text: str) -> str:
@@ -109,10 +112,9 @@ def _named(text: str) -> str:
 
 
 def _agent(said: str, id_: str) -> Agent:
-    plain = re.sub(r"[\s-]+", "_", said.casefold()).removesuffix("_agent")
-    found = next((agent for agent in AGENTS if agent == plain), None)
+    found = agent_named(said, AGENTS)
     if found is None:
-        raise BadOutputError(f"{id_} is of no known agent {said[:40]!r}{nearest(plain, AGENTS)}")
+        raise BadOutputError(f"{id_} is of no known agent {said[:40]!r}{nearest(said, AGENTS)}")
     return found
 
 

@@ -15,7 +15,7 @@ from pyrag.agents.prompts import Prompts
 from pyrag.agents.protocol import Lesson, Orchestrator
 from pyrag.config import Settings
 from pyrag.engines import Engines
-from pyrag.errors import BudgetExceededError, ConfigError, ServiceError
+from pyrag.errors import BudgetExceededError, ConfigError, ContextLengthError, ServiceError
 from pyrag.evaluation.datasets import Question
 from pyrag.evaluation.metrics import score_text
 from pyrag.evaluation.scoring import asked
@@ -25,8 +25,9 @@ from pyrag.topology import Characterisation, Topology
 from pyrag.trace import Trace
 
 T = TypeVar("T")
-# Failures by topologies or prompts. Others say nothing about these: learning stops, and goes on when they are mended.
-_OWN = frozenset({"program", "bad_output", "budget", "deadline"})
+# Kinds and causes of failures by topologies or prompts. Others say nothing about these: learning stops, and goes on
+# when they are mended.
+_OWN = frozenset({"program", "bad_output", "budget", "deadline", ContextLengthError.cause})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class Players:
         trace = await answer_question(asked(question), self.engines, self.settings, topology=topology)
         if self.meter.refused:
             raise BudgetExceededError(trace.error.message if trace.error else "the budget is spent")
-        if trace.error and trace.error.kind not in _OWN:
+        if trace.error and not {trace.error.kind, trace.error.cause} & _OWN:
             raise ServiceError(trace.error.message)
         text = trace.answer.text if trace.answer.known else ""
         used = trace.usage

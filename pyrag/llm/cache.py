@@ -214,7 +214,7 @@ class ReplyStore:
             except (sqlite3.DatabaseError, OSError) as error:
                 if patient and isinstance(error, sqlite3.OperationalError) and _passing(error):
                     raise _UnavailableError from error
-                cure = "run pyrag cache clear, or name" if self._was_a_cache() else "name"
+                cure = "run pyrag cache clear or delete it, or name" if self._was_a_cache() else "name"
                 raise DataError(
                     f"the cache {self.path} cannot be used ({_reason(error)}): {cure} another file in the setting cache"
                 ) from error

@@ -113,6 +113,7 @@ def test_agents_that_took_no_part_cannot_be_blamed() -> None:
     with pytest.raises(BadOutputError, match="'reflect' is none of the agents retriever, answer_generator"):
         parse_blame('{"agents": ["reflect"]}', THERE)
     assert parse_blame('{"agents": []}', THERE) == ()
+    assert parse_blame('{"agents": ["Answer-Generator Agent", "answer_generator"]}', THERE) == ("answer_generator",)
 
 
 def test_rules_that_are_too_long_are_refused() -> None:

@@ -15,7 +15,7 @@ from pyrag.agents.parsing_topology import parse_topology
 from pyrag.agents.prompts import load_prompts
 from pyrag.config import Settings
 from pyrag.engines import Engines
-from pyrag.errors import BadOutputError, DataError, PyRAGError, ServiceError
+from pyrag.errors import BadOutputError, ContextLengthError, DataError, PyRAGError, ServiceError
 from pyrag.evaluation.datasets import Question
 from pyrag.evolve.trajectories import Players, Trajectory, together
 from pyrag.evolve.transcript import transcript
@@ -72,8 +72,9 @@ async def test_what_is_no_fault_of_a_topology_ends_learning(case: Case, error: P
         await players(broken, ScriptedChat([])).run(QUESTION, TOPOLOGY)
 
 
-async def test_what_is_its_own_fault_scores_nothing(case: Case) -> None:
-    broken = Broken(sandbox=case.sandbox, error=BadOutputError("nobody understands it"))
+@pytest.mark.parametrize("error", [BadOutputError("nobody understands it"), ContextLengthError("it is too long")])
+async def test_what_is_its_own_fault_scores_nothing(case: Case, error: PyRAGError) -> None:
+    broken = Broken(sandbox=case.sandbox, error=error)
     found = await players(broken, ScriptedChat(lambda _: "")).run(QUESTION, TOPOLOGY)
     assert found.trace.error is not None
     assert found.f1 == 0.0

@@ -157,6 +157,19 @@ def test_ids_become_names_that_hide_nothing() -> None:
     assert read.nodes[1].agent == "answer_generator"
 
 
+def test_ids_that_begin_with_no_letter_or_are_not_ascii_become_names_of_their_own() -> None:
+    read = parse_topology(
+        topology(
+            "single",
+            {**DOCS, "id": "_docs"},
+            agent("é", "answer-generator agent", "Who directed Alpha?", "_docs"),
+            agent("è", "conclude", "Who is {é}?", "é"),
+        )
+    )
+    assert [node.id for node in read.nodes] == ["node_docs", "ue9", "ue8"]
+    assert read.nodes[2].input == "Who is {ue9}?"
+
+
 def test_a_topology_is_written_as_it_was_read() -> None:
     read = parse_topology(topology("bridge", DOCS, SAID, asks="person"))
     assert parse_topology(json.dumps(written_topology(read))) == read
