@@ -165,7 +165,17 @@ def check_rewards(run: Path) -> None:
         for one in found:
             assert one["score"] == pytest.approx(sum(weight * one[part] for part, weight in weights.items()))
         assert max(one["score"] for one in found) == pytest.approx(1.0)
-        assert min(one["score"] for one in found) < 1.0
+    for line in said(run / "answer"):
+        if line["output"] not in (judgement(line["gts"]), judgement("")):
+            assert line["score"] < 1.0
+    searches = {fact.answer: rewriting(fact.search) for fact in facts.FACTS}
+    for line in said(run / "rewrite"):
+        assert (line["score"] == pytest.approx(1.0)) == (line["output"] == searches[line["gts"]])
+
+
+def said(run: Path) -> list[dict[str, Any]]:
+    """What the policy said in both steps, with its score and the answer to the question."""
+    return [line for step in (1, 2) for line in read_lines(RunFolder(run).rollouts / f"{step}.jsonl")[0]]
 
 
 def scores(run: RunFolder) -> list[Mapping[str, Any]]:
