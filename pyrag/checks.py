@@ -95,7 +95,7 @@ class _Facts:
 
 
 def _walk(tree: ast.AST) -> list[ast.AST]:
-    """The tree and all nodes in it, at a third of the cost of `ast.walk`: hardly any contexts and operators."""
+    """The tree and all nodes in it, but contexts, at a third of the cost of `ast.walk`."""
     found = [tree]
     for node in found:
         if type(node) in _LEAVES:

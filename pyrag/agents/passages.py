@@ -38,5 +38,5 @@ def _written(passage: Passage) -> str:
     """A passage from the end of the line above it on, since a heading begins behind one."""
     title, text = passage.title.strip(), passage.text.strip()
     whole = text if not title or text.startswith(title) else f"{title}\n{text}"
-    lines = f"\n{whole}"
-    return _HEADING.sub(r"\1(\2)", lines) if "[" in lines else lines
+    shown = f"\n{whole}"
+    return _HEADING.sub(r"\1(\2)", shown) if "[" in shown else shown

@@ -136,18 +136,15 @@ class _Encoder:
     def _spend(self, size: int) -> None:
         self.left -= size
         if self.left < 0:
-            raise self._too_large()
-
-    def _too_large(self) -> ValueError:
-        return ValueError(f"a value larger than {self._limit} bytes cannot cross")
+            raise ValueError(f"a value larger than {self._limit} bytes cannot cross")
 
     def same(self, value: Any, depth: int) -> Any:
         return value
 
     def text(self, value: str) -> str:
-        self.left -= _VALUE_BYTES + (len(value) if value.isascii() else len(value.encode()))  # no lone surrogates
-        if self.left < 0:
-            raise self._too_large()
+        self._spend(_VALUE_BYTES + len(value))  # before it is encoded, which takes memory
+        if not value.isascii():
+            self._spend(len(value.encode()) - len(value))  # also refuses lone surrogates
         return value
 
     def integer(self, value: int, depth: int) -> int:
