@@ -55,7 +55,6 @@ HEAVY = {
     "torch",
     "msgspec",
     "openai",
-    "stamina",
 }
 
 

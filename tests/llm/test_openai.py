@@ -202,7 +202,7 @@ def test_hosted_openai_gets_its_own_name_of_the_limit() -> None:
 def test_import_is_light() -> None:
     code = (
         "import sys, pyrag.llm.openai, pyrag.llm.spec, pyrag.llm.scripted, pyrag.agents.llm;"
-        "heavy = {'aiohttp', 'msgspec', 'openai', 'httpx', 'stamina'} & sys.modules.keys();"
+        "heavy = {'aiohttp', 'msgspec', 'openai', 'httpx'} & sys.modules.keys();"
         "sys.exit(str(sorted(heavy)) if heavy else 0)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr == ""
