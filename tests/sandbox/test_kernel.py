@@ -246,4 +246,3 @@ async def test_the_host_watches_memory_where_the_system_does_not(monkeypatch: py
     async with Sandbox(armed=1) as sandbox:
         outcome = await sandbox.run("while True: pass", {}, limits=Limits(memory_mb=32, own_seconds=5))
     assert (outcome.status, outcome.reason) == ("killed", "memory")
-    assert outcome.usage.seconds < 2
