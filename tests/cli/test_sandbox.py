@@ -89,7 +89,7 @@ def test_a_killed_factory_is_one_clear_sentence(tmp_path: Path) -> None:
             for factory in children.read_text().split():
                 os.kill(int(factory), signal.SIGKILL)
         time.sleep(0.1)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 3
     assert errors.startswith("pyrag: the sandbox process has ended unexpectedly")
     assert len(errors.splitlines()) == 1
@@ -98,7 +98,7 @@ def test_a_killed_factory_is_one_clear_sentence(tmp_path: Path) -> None:
 def test_ctrl_c_is_one_clear_sentence(tmp_path: Path) -> None:
     process = begun(write_suite(tmp_path / "suite.jsonl", ROWS[0], ENDLESS))
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert errors.startswith("pyrag: interrupted")
     assert "Traceback" not in errors

@@ -156,7 +156,7 @@ def test_processes_that_make_a_library_at_the_same_time_make_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(library_module, "_BUSY_SECONDS", 10.0)
-    together = threading.Barrier(8, timeout=20)
+    together = threading.Barrier(8, timeout=120)
 
     def add(round_: int) -> None:
         together.wait()

@@ -25,7 +25,7 @@ async def settle() -> None:
 
 async def test_a_fresh_limiter_lets_everyone_in() -> None:
     limiter = Limiter(64)
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(120):
         tickets = [await limiter.enter() for _ in range(64)]
     late = asyncio.create_task(limiter.enter())
     await settle()
@@ -89,7 +89,7 @@ async def test_after_retry_after_the_window_doubles_a_round_trip(monkeypatch: py
     limiter = Limiter(100)
     now = [loop.time()]
     tickets = [await limiter.enter() for _ in range(20)]
-    limiter.leave(tickets.pop(), "busy", 0.02)
+    limiter.leave(tickets.pop(), "busy", 0.5)
     callers = [asyncio.create_task(limiter.enter()) for _ in range(40)]
     await settle()
     assert limiter.waiting == 40
@@ -107,7 +107,7 @@ async def test_after_retry_after_the_window_doubles_a_round_trip(monkeypatch: py
         done |= new
         for caller in new:
             limiter.leave(caller.result())
-    assert loop.time() >= now[0] + 0.02
+    assert loop.time() >= now[0] + 0.5
     assert waves[:5] == [1, 2, 4, 8, 16]
 
 
@@ -269,6 +269,6 @@ async def test_cancelled_calls_give_their_place_back(serve) -> None:
     queued = asyncio.create_task(chat.complete(ASKED))
     await settle()
     stuck.cancel()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(120):
         assert (await queued).text == "hello"
     await chat.aclose()

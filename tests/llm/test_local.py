@@ -203,7 +203,7 @@ async def test_who_stops_waiting_does_not_stop_the_loading(folder: Path, runner:
     go = threading.Event()
 
     def make(spec: LocalSpec, adapters: Sequence[Adapter]) -> Any:
-        assert go.wait(10)
+        assert go.wait(120)
         return runner(spec, adapters)
 
     model = LocalChat(parse_local_spec("vllm", str(folder), KNOWN), make)

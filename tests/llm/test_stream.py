@@ -47,7 +47,7 @@ def sending(events: Sequence[str], *, cut: int = 0, end: str = "\n", drop: bool 
 
 @pytest.fixture
 async def chat(server) -> AsyncIterator[OpenAIChat]:
-    model = OpenAIChat("tiny", server.url, timeout=5.0)
+    model = OpenAIChat("tiny", server.url, timeout=60.0)
     yield model
     await model.aclose()
 
@@ -93,7 +93,7 @@ async def test_pieces_come_before_the_end(server, chat) -> None:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         await response.write(f"data: {WHOLE[1]}\n\n".encode())
-        await asyncio.wait_for(seen.wait(), 5)
+        await asyncio.wait_for(seen.wait(), 120)
         await response.write(f"data: {WHOLE[3]}\n\n".encode())
         return response
 
@@ -174,7 +174,7 @@ async def test_cancelling_reaches_the_server(server, chat) -> None:
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    await asyncio.wait_for(gone.wait(), 5)
+    await asyncio.wait_for(gone.wait(), 120)
 
 
 async def test_a_streamed_reply_is_kept_and_comes_back_in_one_piece(server, chat, tmp_path) -> None:

@@ -278,7 +278,7 @@ async def test_cancelling_closes_the_connection(server: Server) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.wait_for(gone.wait(), 2)
+    await asyncio.wait_for(gone.wait(), 120)
     await client.aclose()
 
 

@@ -57,7 +57,7 @@ async def test_parts_are_asked_at_the_same_time_and_at_the_same_depth() -> None:
 
     parts = [Waiting({"q": listed("a", "b")}), Waiting({"q": listed("b", "c")})]
     hybrid = HybridRetriever({"x": Part(parts[0]), "y": Part(parts[1])}, depth=7)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(120):
         found = await hybrid.retrieve("q", 2)
     assert [one.id for one in found] == ["b", "a"]
     assert found[0].parts == {"x": 9.0, "y": 10.0}

@@ -30,7 +30,7 @@ def reply(value: Any) -> Any:
 
 
 async def ask(url: str, topk: int = 5) -> list[Passage]:
-    retriever = HttpRetriever(url, timeout=2.0)
+    retriever = HttpRetriever(url, timeout=60.0)
     try:
         return await retriever.retrieve("who?", topk)
     finally:

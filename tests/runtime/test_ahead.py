@@ -126,7 +126,7 @@ def test_streamed_equals_waited(
 async def test_work_begins_while_the_program_is_written(world: World) -> None:
     world.facts, world.sub_queries = FACTS, ASKED[:1]
     writer = Writer([fenced(CHAIN)], (8,), until=lambda: world.count("answer") == 3)  # all of it, the final one too
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         trace = await ask(world, writer)
     assert trace.answer.text == "1 May 1950"
     assert (trace.usage.model_calls, trace.usage.retrievals) == (5, 2)
@@ -139,7 +139,7 @@ async def test_a_later_syntax_error_costs_nothing_that_was_answered(world: World
     world.facts, world.sub_queries = FACTS, ASKED[:1]
     broken = CHAIN.replace("final_answer = answer(", "final_answer = answer((")
     writer = Writer([fenced(broken), fenced(mend)], (8,), until=lambda: world.count("answer") >= 2)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         trace = await ask(world, writer)
     assert trace.answer.text == "1 May 1950"
     assert len(world.log) == len(set(world.log))  # nothing was asked twice
@@ -155,7 +155,7 @@ def replanned(world: World) -> Writer:
 
 
 async def test_what_was_begun_in_vain_is_counted(world: World) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         trace = await ask(world, replanned(world))
     assert trace.answer.text == "Rome"
     assert (trace.usage.unused_calls, trace.usage.unused_retrievals) == (2, 2)
@@ -166,7 +166,7 @@ async def test_what_was_begun_in_vain_is_counted(world: World) -> None:
 async def test_guesses_stay_within_the_budget_and_leave_it_whole(world: World) -> None:
     writer = replanned(world)
     writer.until = lambda: world.count("answer") >= 1
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         trace = await ask(world, writer, max_calls=4)
     assert trace.error is None  # decompose, plan, repair, answer
     assert trace.answer.text == "Rome"
@@ -191,7 +191,7 @@ async def test_a_fault_ahead_that_passes_is_no_fault(world: World) -> None:
             world.fail = {}
         return not world.fail
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         trace = await ask(world, Writer([fenced(CHAIN)], (8,), until=failed_twice))
     assert (trace.answer.text, trace.error) == ("1 May 1950", None)
 
@@ -199,7 +199,7 @@ async def test_a_fault_ahead_that_passes_is_no_fault(world: World) -> None:
 async def test_cancelling_ends_what_runs_ahead(world: World) -> None:
     world.facts, world.hang = FACTS, {"When was Ada born?"}
     asking = asyncio.create_task(ask(world, Writer([fenced(CHAIN)], (8,), until=lambda: False)))
-    await asyncio.wait_for(world.hanging.wait(), 20)
+    await asyncio.wait_for(world.hanging.wait(), 120)
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
     assert world.in_flight == 0

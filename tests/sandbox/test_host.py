@@ -214,7 +214,7 @@ def start_host(source: str, **options: Any) -> subprocess.Popen[str]:
 )
 async def test_no_orphan_when_the_host_ends(act: str) -> None:
     process = start_host(ENDS.format(act=act))
-    output, _ = await asyncio.to_thread(process.communicate, timeout=20)
+    output, _ = await asyncio.to_thread(process.communicate, timeout=120)
     pids = [int(word) for word in output.split()]
     assert len(pids) == 3
     assert await gone(pids[1:])
@@ -226,7 +226,7 @@ async def test_ctrl_c_in_the_host_leaves_nothing() -> None:
     assert process.stdout is not None
     pids = [int(word) for word in (await asyncio.to_thread(process.stdout.readline)).split()]
     os.killpg(process.pid, signal.SIGINT)
-    _, errors = await asyncio.to_thread(process.communicate, timeout=20)
+    _, errors = await asyncio.to_thread(process.communicate, timeout=120)
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert await gone(pids[1:])
 
@@ -238,7 +238,7 @@ async def test_an_interpreter_that_ends_without_closing_is_quiet() -> None:
     )
     done = await asyncio.to_thread(
         subprocess.run, [sys.executable, "-W", "error", "-c", source],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=30,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("5\n", "")
 

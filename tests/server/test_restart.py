@@ -40,7 +40,7 @@ class MortalServer:
         script = Path(__file__).with_name("mortal_server.py")
         command = [sys.executable, str(script), str(self.port), str(self.log), "0.05", str(retry_after)]
         self.process = subprocess.Popen(command)  # noqa: ASYNC220 (starting is quick, and it must be killed at once)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while not self._listens():  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
 
