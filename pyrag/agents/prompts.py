@@ -12,6 +12,10 @@ message, stands for what its agent has learned: the operational rules in `NAME.r
 in `NAME.principles.txt`, one a line, as far as these files are there (HERA evolves them, a folder at a time).
 
 A folder replaces the package's prompts as a whole: a file that it lacks is an error, never a silent mixture.
+
+Forms name what belongs in a place by capitals and underscores, `<answer>SHORT_ANSWER</answer>`: `is_placeholder` tells
+a parser that a model copied the form.
+
 Left out: choosing between prompts, and everything that a model replies.
 """
 
@@ -29,6 +33,19 @@ from pyrag.errors import ConfigError
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _INCLUDES = ("contract", "helpers", "example")
+_FORM_PLACEHOLDER = re.compile(r"\b[A-Z]{2,}(?:_[A-Z]{2,})+\b")
+# Forms of earlier versions, which own folders still have, and of the search agents, which stay as they were trained.
+_FORMER_PLACEHOLDERS = (
+    "the answer, or unknown",
+    "final answer here",
+    "answer here",
+    "search query here",
+    "your query here",
+    "the next question",
+    "first sub-query",
+    "second sub-query",
+)
+_AROUND = " \t\r\n.…,;:!?\"'`*()[]{}<>\\“”‘’"
 GUIDANCE = ("rules", "principles")  # the kinds of what an agent learns, each a file beside its template
 _GUIDANCE = "{{guidance}}"
 
@@ -124,6 +141,28 @@ def load_prompts(prompts_dir: str | Path | None = None) -> Prompts:
     if not folder.is_dir():
         raise ConfigError(f"there is no prompts folder {folder}: check the setting `prompts`, or leave it out")
     return Prompts(folder)
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether a reply's value is only what a form shows in its place, as small models copy it."""
+    return bool(text.strip()) and _plain(text) in placeholders()
+
+
+@functools.cache
+def placeholders() -> frozenset[str]:
+    """All texts that forms of the package's prompts show in place of a value, in lower case without underscores.
+
+    The empty one stands for "…" and the like.
+    """
+    folder = files("pyrag_prompts")
+    paths = (*folder.iterdir(), *(folder / "methods").iterdir())
+    texts = [path.read_text(encoding="utf-8") for path in paths if path.name.endswith(".txt")]
+    found = [name for text in texts for name in _FORM_PLACEHOLDER.findall(text)]
+    return frozenset(map(_plain, (*found, *_FORMER_PLACEHOLDERS, "…")))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("_", " ").casefold().split()).strip(_AROUND)
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import pyrag_prompts
 from pyrag.agents.llm import make_llm_agents
-from pyrag.agents.prompts import load_prompts
+from pyrag.agents.prompts import is_placeholder, load_prompts, placeholders
 from pyrag.agents.protocol import Agents
 from pyrag.errors import ConfigError
 from pyrag.llm.protocol import Message
@@ -215,6 +215,28 @@ def test_missing_and_garbled_folder(folder: Path) -> None:
     (folder / "plan.user.txt").write_bytes(b"\xff\xfe{{question}}")
     with pytest.raises(ConfigError, match="UTF-8"):
         load_prompts(folder)
+
+
+@pytest.mark.parametrize("name", ["answer_evidence", "answer_aggregation", "answer_retry"])
+async def test_last_answer_shown_is_a_placeholder(name: str) -> None:
+    text = "\n".join(message.content for message in await rendered(name))
+    assert is_placeholder(re.findall(r"<answer>(.*?)</answer>", text)[-1])
+
+
+@pytest.mark.parametrize(
+    "text", ["SHORT_ANSWER", "**Short answer**", "[short_answer].", "the answer, or unknown", "…", "..."]
+)
+def test_a_copied_form_is_a_placeholder(text: str) -> None:
+    assert is_placeholder(text)
+
+
+@pytest.mark.parametrize("text", ["", "unknown", "The Answer", "NASA", "Short Answer Questions", "12 May 1962"])
+def test_answers_are_no_placeholders(text: str) -> None:
+    assert not is_placeholder(text)
+
+
+def test_placeholders_are_read_from_the_templates() -> None:
+    assert {"short answer", "your evidence", "your answer"} <= placeholders()
 
 
 async def test_passages_cannot_leave_their_fence() -> None:

@@ -31,7 +31,7 @@ async def test_golden_prompts(world: World, method: str) -> None:
     for messages, sampling in zip(model.calls, model.asked, strict=True):
         said = "\n\n".join(f"=== {message.role} ===\n{message.content}" for message in messages)
         if not re.search(
-            r"Plan Agent of a question|Decompose Agent|You answer one question from|already\nbeen established", said
+            r"Plan Agent of a question|Decompose Agent|You answer one question from|question from facts that come", said
         ):
             parts.append(f"{said}\n\n=== stop: {list(sampling.stop)}\n")
     text = "\n".join(parts)
