@@ -9,17 +9,17 @@ print(trace.answer.text)
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
+import warnings
 
+import pyrag_runtime
 from pyrag.api import PyRAG
 from pyrag.config import Settings
 from pyrag.errors import PyRAGError
 from pyrag.trace import Answer, Citation, Passage, Program, Step, Trace, Usage
 
-try:
-    __version__ = version("pyrag")
-except PackageNotFoundError:  # an uninstalled checkout
-    __version__ = "0.0.0"
+__version__ = pyrag_runtime.version()
+if _namesake := pyrag_runtime.namesake():
+    warnings.warn(_namesake, RuntimeWarning, stacklevel=2)
 
 __all__ = [
     "Answer",

@@ -1,4 +1,4 @@
-"""The connection to Ray, for what spreads over its workers. Needs `pip install 'pyrag[ray]'`."""
+"""The connection to Ray, for what spreads over its workers. Needs `pip install 'pyrag-runtime[ray]'`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def connected(address: str, count: int) -> Any:
     try:
         ray: Any = import_module("ray")  # not a dependency, so type checkers need not know it
     except ImportError:
-        raise ConfigError("--ray needs Ray: pip install 'pyrag[ray]', or leave it out to use this machine") from None
+        raise ConfigError(
+            "--ray needs Ray: pip install 'pyrag-runtime[ray]', or leave it out to use this machine"
+        ) from None
     if not ray.is_initialized():
         quiet = {"log_to_driver": False, "logging_level": "ERROR"}
         try:

@@ -1,7 +1,7 @@
 """The questions of a benchmark on Ray workers. Results are kept by the run's own process, in the same files.
 
 An actor that dies takes the questions it had under way with it: they go to the others, and Ray starts it again. Needs
-`pip install 'pyrag[ray]'`; workers must reach the same index paths (a shared disk) or a retriever by URL.
+`pip install 'pyrag-runtime[ray]'`; workers must reach the same index paths (a shared disk) or a retriever by URL.
 
 Left out: `--resume-steps` (journals are files of this machine).
 """

@@ -9,13 +9,15 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+import pyrag
+import pyrag_runtime
 from pyrag.cli.output import print_json
 from pyrag.config import Settings
 from pyrag.engines import REPLAY, Engines, about_embedded, open_engines
 from pyrag.errors import PyRAGError
 
 LOCAL_ENGINES = ("vllm", "transformers")
-PACKAGES = ("pyrag", "RestrictedPython", "greenlet", "aiohttp", "tantivy", "msgspec", "typer", "rich")
+PACKAGES = ("RestrictedPython", "greenlet", "aiohttp", "tantivy", "msgspec", "typer", "rich")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +64,14 @@ async def _examine(settings: Settings) -> list[Finding]:
 
 
 def _packages() -> Finding:
-    versions = []
+    if said := pyrag_runtime.namesake():
+        return Finding("packages", False, said)
+    versions = [f"pyrag {pyrag.__version__}"]
     for name in PACKAGES:
         try:
             versions.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
-            return Finding("packages", False, f"{name} is not installed: run pip install pyrag")
+            return Finding("packages", False, f"{name} is not installed: run pip install {pyrag_runtime.DISTRIBUTION}")
     return Finding("packages", True, ", ".join(versions))
 
 
@@ -76,7 +80,7 @@ def _local_engine(name: str) -> str:
     try:
         return f"{name}: with {name} {importlib.metadata.version(name)}"
     except importlib.metadata.PackageNotFoundError:
-        return f"{name}: not installed (pip install 'pyrag[{name}]')"
+        return f"{name}: not installed (pip install '{pyrag_runtime.DISTRIBUTION}[{name}]')"
 
 
 def _specs(settings: Settings) -> dict[str, str]:

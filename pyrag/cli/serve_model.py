@@ -25,7 +25,7 @@ def serve(serving: Serving, *, dry_run: bool, as_json: bool) -> None:
     program = shutil.which(line[0], path=str(Path(sys.executable).parent)) or shutil.which(line[0])
     if program is None:
         raise UsageError(
-            "vLLM is not installed: run pip install 'pyrag[vllm]', or copy the line of --dry-run to where it is"
+            "vLLM is not installed: run pip install 'pyrag-runtime[vllm]', or copy the line of --dry-run to where it is"
         )
     key = _key(os.environ)
     if key is None and serving.host not in (LOOPBACK, "localhost", "::1"):

@@ -67,7 +67,7 @@ class Model:
 def load(folder: Path = MODEL_FOLDER, network: str = NETWORK) -> Model:
     """Raises `ServiceError` where the packages or the files are missing, or are not what they should be."""
     if not (folder / network).exists():
-        raise ServiceError(f"no model in {folder}: reinstall pyrag, or train one with `make reader`")
+        raise ServiceError(f"no model in {folder}: reinstall pyrag-runtime, or train one with `make reader`")
     try:
         session = open_network(folder / network, threads=1)
         if len(session.get_outputs()[0].shape) != len(("batch", "token", "start and end")):

@@ -167,7 +167,9 @@ def _parquet(path: Path) -> Iterator[Record]:
         import pyarrow as pa
         import pyarrow.parquet as parquet
     except ImportError as error:
-        raise UsageError(f"{path} is a Parquet file: install what reads it, pip install 'pyrag[data]'") from error
+        raise UsageError(
+            f"{path} is a Parquet file: install what reads it, pip install 'pyrag-runtime[data]'"
+        ) from error
     number = 0
     try:
         with parquet.ParquetFile(path) as file:

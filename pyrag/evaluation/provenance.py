@@ -10,7 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-_PACKAGES = ("pyrag", "tantivy", "RestrictedPython", "greenlet", "msgspec", "aiohttp")
+import pyrag_runtime
+
+_PACKAGES = ("tantivy", "RestrictedPython", "greenlet", "msgspec", "aiohttp")
 
 
 def session(**more: Any) -> dict[str, Any]:
@@ -19,7 +21,7 @@ def session(**more: Any) -> dict[str, Any]:
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "commit": commit(),
         "python": platform.python_version(),
-        "versions": {name: _version(name) for name in _PACKAGES},
+        "versions": {"pyrag": pyrag_runtime.version()} | {name: _version(name) for name in _PACKAGES},
         "host": {"name": platform.node(), "system": platform.platform(), "cpus": os.cpu_count()},
         **more,
     }

@@ -255,6 +255,6 @@ def missing_package(engine: str, package: str) -> ConfigError | None:
     if importlib.util.find_spec(package) is not None:
         return None
     return ConfigError(
-        f"the engine {engine}: needs the package {package}: run pip install 'pyrag[{engine}]', "
+        f"the engine {engine}: needs the package {package}: run pip install 'pyrag-runtime[{engine}]', "
         "or use a server with openai:MODEL@http://host:port/v1"
     )

@@ -1,4 +1,4 @@
-"""Writes a model as int8 ONNX for `onnx:DIR`, with `pyrag[dense,local]` and onnx:
+"""Writes a model as int8 ONNX for `onnx:DIR`, with `pyrag-runtime[dense,transformers]` and onnx:
 
     python -m pyrag.retrieval.export_onnx MODEL DIR
 

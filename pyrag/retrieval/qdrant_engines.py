@@ -64,7 +64,7 @@ class RemoteEngine:
         try:
             from qdrant_client import QdrantClient
         except ImportError as error:
-            raise ConfigError("Qdrant needs its client: pip install 'pyrag[cluster]'") from error
+            raise ConfigError("Qdrant needs its client: pip install 'pyrag-runtime[cluster]'") from error
         self._name = collection
         memory = place == ":memory:"
         self._client: Any = (

@@ -1,8 +1,9 @@
 """Reranking behind the retriever protocol: a retriever's best are scored again by something slower and better.
 
 A scorer is any callable from a query and passages to one score each, larger is better, plain or asynchronous; plain
-ones run on the vectors' thread pool. `cross_encoder` makes one from a sentence-transformers model (`pyrag[dense]`);
-`reader` is the embedded one, which needs nothing and scores how likely a passage answers a single-hop query.
+ones run on the vectors' thread pool. `cross_encoder` makes one from a sentence-transformers model
+(`pyrag-runtime[dense]`); `reader` is the embedded one, which needs nothing and scores how likely a passage answers a
+single-hop query.
 The score that the passage had before stays in `Passage.parts`.
 """
 
@@ -120,7 +121,7 @@ def _sentence_transformers(model: str) -> Pairs:
     try:
         from sentence_transformers import CrossEncoder
     except ImportError as error:
-        raise ConfigError("a cross-encoder needs sentence-transformers: pip install 'pyrag[dense]'") from error
+        raise ConfigError("a cross-encoder needs sentence-transformers: pip install 'pyrag-runtime[dense]'") from error
     try:
         network = CrossEncoder(model, local_files_only=not Path(model).exists() and away())
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Embedding with sentence-transformers: any model of the hub or a folder, on CPU or GPU (`pyrag[dense]`).
+"""Embedding with sentence-transformers: any model of the hub or a folder, on CPU or GPU (`pyrag-runtime[dense]`).
 
 Prefixes and pooling are those of `families`; a model that no row there matches is used as it declares itself, with the
 prompts of its own configuration. Left out: several processes or devices at once (bulk embedding is Ray's), late
@@ -80,7 +80,9 @@ class SentenceTransformersBackend:
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
-            raise ConfigError("st: embedding needs sentence-transformers: pip install 'pyrag[dense]'") from error
+            raise ConfigError(
+                "st: embedding needs sentence-transformers: pip install 'pyrag-runtime[dense]'"
+            ) from error
         try:
             offline = not Path(self._name).exists() and away()
             model = SentenceTransformer(self._name, device=self._device, local_files_only=offline)

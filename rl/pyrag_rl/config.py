@@ -263,5 +263,5 @@ def _yaml() -> Any:
     try:
         import yaml
     except ImportError as error:
-        raise ConfigError("training needs PyYAML and verl: pip install 'pyrag[rl]'") from error
+        raise ConfigError("training needs PyYAML and verl: pip install 'pyrag-runtime[rl]'") from error
     return yaml

@@ -19,7 +19,7 @@ from pyrag_rl.config import TrainConfig, packaged_name
 from pyrag_rl.mapgrpo.rewards import AnalysisWeights, PlanWeights, RewriteWeights, weights_of
 from pyrag_rl.rows import TrainRow, read_rows
 
-INSTALL = "pip install 'pyrag[rl]'"
+INSTALL = "pip install 'pyrag-runtime[rl]'"
 _WEIGHTS: Mapping[str, Callable[[Mapping[str, float]], object]] = {
     "mapgrpo-plan": partial(weights_of, PlanWeights),
     "mapgrpo-answer": partial(weights_of, AnalysisWeights),

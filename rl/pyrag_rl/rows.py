@@ -265,5 +265,5 @@ def _pyarrow() -> Any:
     try:
         import pyarrow as pa
     except ImportError as error:
-        raise ConfigError("training sets are Parquet files: pip install 'pyrag[rl]'") from error
+        raise ConfigError("training sets are Parquet files: pip install 'pyrag-runtime[rl]'") from error
     return pa

@@ -99,7 +99,7 @@ def test_evidence_is_a_probability_for_each_passage() -> None:
 
 
 async def test_a_missing_model_says_what_to_do() -> None:
-    with pytest.raises(ServiceError, match="no model in /nowhere: reinstall pyrag"):
+    with pytest.raises(ServiceError, match="no model in /nowhere: reinstall pyrag-runtime"):
         await NeuralAnswerer(folder=Path("/nowhere")).answer("What does Alpha complain about?", [ALPHA])
 
 

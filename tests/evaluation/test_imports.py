@@ -266,7 +266,7 @@ def test_parquet_says_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     import sys
 
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(UsageError, match=r"a\.parquet is a Parquet file: .*pip install 'pyrag\[data\]'"):
+    with pytest.raises(UsageError, match=r"a\.parquet is a Parquet file: .*pip install 'pyrag-runtime\[data\]'"):
         import_set("nq", tmp_path / "a.parquet", tmp_path / "out")
 
 

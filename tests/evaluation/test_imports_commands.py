@@ -76,7 +76,7 @@ def test_what_cannot_be_downloaded(tmp_path: Path, mirror: Path) -> None:
 
 def test_download_says_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(UsageError, match=r"need the hub's client: pip install 'pyrag\[data\]'"):
+    with pytest.raises(UsageError, match=r"need the hub's client: pip install 'pyrag-runtime\[data\]'"):
         download_set("musique", tmp_path / "out")
 
 

@@ -1,4 +1,4 @@
-"""HTML as Markdown, by trafilatura (`pyrag[docs]`): the content of the page without menus and footers."""
+"""HTML as Markdown, by trafilatura (`pyrag-runtime[docs]`): the content of the page without menus and footers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ def as_markdown(data: bytes, name: str) -> tuple[str, str]:
     try:
         import trafilatura
     except ImportError:
-        raise DataError(f"{name} needs a converter that is not installed: run pip install 'pyrag[docs]'") from None
+        raise DataError(
+            f"{name} needs a converter that is not installed: run pip install 'pyrag-runtime[docs]'"
+        ) from None
     logging.getLogger("trafilatura").addHandler(logging.NullHandler())  # what it complains of is said below
     if b"<html" not in data[:4096].lower():
         data = b"<html><body>" + data + b"</body></html>"  # it takes no fragments

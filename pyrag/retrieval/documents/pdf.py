@@ -1,4 +1,4 @@
-"""The text of PDF files page by page, by pypdfium2 (`pyrag[docs]`). Scanned pages have none."""
+"""The text of PDF files page by page, by pypdfium2 (`pyrag-runtime[docs]`). Scanned pages have none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def pages(file: Opened) -> Iterator[str]:
         import pypdfium2
     except ImportError:
         name = file.document.name
-        raise DataError(f"{name} needs a converter that is not installed: run pip install 'pyrag[docs]'") from None
+        raise DataError(
+            f"{name} needs a converter that is not installed: run pip install 'pyrag-runtime[docs]'"
+        ) from None
     document = file.document
     direct = not document.member and not document.compression
     try:
