@@ -61,6 +61,7 @@ class Settings:
     least_evidence: float = 0.0
     rounds: int | None = None  # most rounds of an iterative method (iter-retgen, ircot, …); None: its own default
     parallel: bool = True
+    structured: bool = True  # ask the model's server to enforce the form of replies (JSON schemas, patterns)
     stream: bool = True  # begin to retrieve and to run the program while it is still being written
     max_calls: int | None = None  # model calls a question; None: 20, and more with a long ladder (OPERA's: 42)
     max_tokens: int | None = None  # prompt and completion tokens a question

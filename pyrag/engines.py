@@ -107,6 +107,10 @@ class _Models:
 
         settings = self._settings
         model = open_chat_model(spec, timeout=settings.call_timeout, max_in_flight=settings.max_in_flight)
+        if not settings.structured:
+            from pyrag.llm.unconstrained import UnconstrainedChat
+
+            model = UnconstrainedChat(model)
         if self._meter:
             model = MeteredChat(model, self._meter)
         if settings.cache and not spec.startswith("scripted:"):

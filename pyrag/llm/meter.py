@@ -36,6 +36,10 @@ class Meter:
                 raise BudgetExceededError(f"the budget of {limit} {what} is spent: raise {flag} to go on")
         self.calls += 1
 
+    def end(self, messages: Sequence[Message], reply: Reply) -> None:
+        """Count the tokens of a reply to `messages`."""
+        self.tokens += reply.prompt_tokens + reply.completion_tokens
+
 
 class MeteredChat:
     """A chat model whose calls a meter counts."""
@@ -51,7 +55,7 @@ class MeteredChat:
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
         self.meter.begin()
         reply = await self.model.complete(messages, sampling)
-        self.meter.tokens += reply.prompt_tokens + reply.completion_tokens
+        self.meter.end(messages, reply)
         return reply
 
     async def aclose(self) -> None:

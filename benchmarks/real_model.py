@@ -1,0 +1,230 @@
+"""A real language model in the loop: every method asks a small one, and the rates of what went wrong are printed.
+
+    python -m benchmarks.real_model --model FOLDER [--engines vllm transformers] [--methods pyrag opera …]
+
+The model is served by vLLM (`pyrag serve-model`), then loaded by `transformers:` in this process. It need not be good:
+the measure is whether every question ends in a trace, and how many replies were in form, asked again, cut off, or
+replaced by a fallback. `make test-model` runs it with the untrained SmolLM2-135M-Instruct (`tools/base_model.py`).
+Exits with 1 if a question ended without a trace or after its deadline.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pyrag.cli import guarded
+from pyrag.config import make_settings
+from pyrag.engines import Engines, open_engines
+from pyrag.errors import ServiceError
+from pyrag.evaluation.metrics import score_text
+from pyrag.evaluation.provenance import commit
+from pyrag.llm.meter import Meter
+from pyrag.llm.protocol import Message, Reply
+from pyrag.methods import method_names
+from pyrag.runtime import answer_question
+from pyrag.trace import UNPLANNED, Trace
+
+SETS = ("demo.jsonl", "mini/2wikimultihopqa.jsonl")
+ON_CPU = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "0-1", "HF_HUB_OFFLINE": "1"}
+START_SECONDS = 400.0  # vLLM's start on a busy machine
+GRACE = 5.0  # seconds that a question may take beyond its deadline
+
+
+@dataclass
+class ReplyCounter(Meter):
+    """Counts what the model replied, below every agent and above the client."""
+
+    replies: int = 0
+    first: int = 0
+    cut_off: int = 0
+    completion_tokens: int = 0
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def end(self, messages: Sequence[Message], reply: Reply) -> None:
+        """Count one reply. One that answers an earlier reply of the model was asked for again."""
+        super().end(messages, reply)
+        self.replies += 1
+        self.first += not any(message.role == "assistant" for message in messages[:-1])
+        self.cut_off += reply.finish_reason == "length"
+        self.completion_tokens += reply.completion_tokens
+
+
+@dataclass
+class Rates:
+    """Sums over the questions that one method was asked."""
+
+    method: str
+    counter: ReplyCounter
+    traces: list[Trace] = field(default_factory=list)
+    right: float = 0.0
+    wall: float = 0.0
+    late: int = 0
+
+    def row(self) -> list[str]:
+        """Return the table's cells in the order of `HEAD`."""
+        counter, asked = self.counter, len(self.traces)
+        calls = [one for trace in self.traces for one in trace.exchanges if one.role != "retrieve"]
+        in_form = sum((one.reply["value"].get("usage") or {}).get("model_calls", 1) == 1 for one in calls)
+        fallbacks = sum(one.origin == UNPLANNED for trace in self.traces for one in trace.programs)
+        ended = [trace.error.kind for trace in self.traces if trace.error]
+        shares = (in_form / max(counter.first, 1), 1 - counter.first / max(counter.replies, 1))
+        return [
+            self.method,
+            f"{asked}",
+            f"{counter.replies / asked:.1f}",
+            *(f"{100 * share:.0f} %" for share in (*shares, counter.cut_off / max(counter.replies, 1))),
+            f"{fallbacks / asked:.2f}",
+            f"{sum(not trace.answer.known for trace in self.traces)}",
+            f"{ended.count('deadline')}",
+            f"{len(ended) - ended.count('deadline')}",
+            f"{100 * self.right / asked:.0f}",
+            f"{counter.completion_tokens / self.wall:.0f}",
+            f"{max(trace.usage.seconds for trace in self.traces):.1f}",
+        ]
+
+
+HEAD = [
+    *("method", "questions", "replies each", "in form", "asked again", "cut off", "fallbacks each", "unknown"),
+    *("at deadline", "other errors", "EM", "tokens/s", "slowest, s"),
+]
+
+
+def questions(count: int) -> list[dict[str, Any]]:
+    """Return `count` questions of the bundled corpus, with their answers."""
+    folder = Path(str(files("pyrag"))) / "data"
+    lines = [line for name in SETS for line in (folder / name).read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in lines[:count]]
+
+
+async def measure(method: str, spec: str, asked: list[dict[str, Any]], options: argparse.Namespace) -> Rates:
+    """Ask all questions by one method, `options.at_once` at a time."""
+    counter = ReplyCounter()
+    values = {"llm": spec, "method": method, "deadline": options.deadline, "structured": options.structured}
+    values |= {"request": {"max_tokens": options.tokens}, "call_timeout": options.deadline}
+    rates = Rates(method, counter)
+    engines = open_engines(make_settings(values), meter=counter)
+    try:
+        await engines.start()
+        started = time.perf_counter()
+        await _ask_all(engines, values, asked, options.at_once, rates)
+        rates.wall = time.perf_counter() - started
+    finally:
+        await engines.aclose()
+    return rates
+
+
+async def _ask_all(
+    engines: Engines, values: dict[str, Any], asked: list[dict[str, Any]], at_once: int, to: Rates
+) -> None:
+    slots, settings = asyncio.Semaphore(at_once), make_settings(values)
+
+    async def one(item: dict[str, Any]) -> None:
+        async with slots:
+            trace = await answer_question(item["question"], engines, settings, keep=True)
+        to.traces.append(trace)
+        to.right += score_text(trace.answer.text if trace.answer.known else "", item["answers"])[0]
+        to.late += trace.usage.seconds > settings.deadline + GRACE if settings.deadline else 0
+
+    async with asyncio.TaskGroup() as group:
+        for item in asked:
+            group.create_task(one(item))
+
+
+@contextmanager
+def served(model: Path, log: Path) -> Iterator[str]:
+    """Serve a model folder by `pyrag serve-model` and yield its spec.
+
+    Raises:
+        ServiceError: the server ended or did not start in time; the message names its log.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    line = [sys.executable, "-m", "pyrag", "serve-model", str(model), "--name", "small", "--port", str(port)]
+    line += ["--gpu-memory", "0.4", "--", "--enforce-eager"]
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            line, stdout=output, stderr=output, env={**os.environ, **ON_CPU}, start_new_session=True
+        )
+    try:
+        _wait(f"http://127.0.0.1:{port}/health", process, log)
+        yield f"openai:small@http://127.0.0.1:{port}/v1"
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(60)
+
+
+def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + START_SECONDS
+    while time.monotonic() < until and process.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=5):  # noqa: S310 (loopback)
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(1)
+    raise ServiceError(f"vLLM did not start: look into {log}", service="vLLM")
+
+
+def show(title: str, rows: list[list[str]]) -> None:
+    """Print one Markdown table."""
+    print(f"\n## {title}\n\n| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}")
+    for row in rows:
+        print(f"| {' | '.join(row)} |", flush=True)
+
+
+def measure_all(name: str, spec: str, asked: list[dict[str, Any]], options: argparse.Namespace) -> int:
+    """Print the tables of one engine, structured output on and off, and return how many questions did not end well."""
+    bad = 0
+    for structured in (True, False):
+        options.structured = structured
+        found = [asyncio.run(measure(method, spec, asked, options)) for method in options.methods]
+        show(f"{name}, structured output {'on' if structured else 'off'}", [one.row() for one in found])
+        bad += sum(one.late + (len(one.traces) < len(asked)) for one in found)
+    return bad
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--model", type=Path, required=True, help="a Hugging Face folder")
+    parser.add_argument("--engines", nargs="+", default=["vllm", "transformers"], choices=["vllm", "transformers"])
+    parser.add_argument("--methods", nargs="+", default=list(method_names()))
+    parser.add_argument("--questions", type=int, default=20)
+    parser.add_argument("--at-once", type=int, default=20)
+    parser.add_argument("--deadline", type=float, default=20.0, help="seconds a question")
+    parser.add_argument("--tokens", type=int, default=96, help="most tokens of a reply")
+    parser.add_argument("--log", type=Path, default=Path("runs/real-model/vllm.log"))
+    options = parser.parse_args()
+    asked, bad = questions(options.questions), 0
+    print(f"# {options.model.name}, {len(asked)} questions of the bundled corpus, commit {commit()}")
+    print(f"{options.at_once} at once, deadline {options.deadline:g} s, replies of at most {options.tokens} tokens")
+    if "vllm" in options.engines and shutil.which("vllm", path=str(Path(sys.executable).parent)):
+        with served(options.model, options.log) as spec:
+            bad += measure_all("vLLM", spec, asked, options)
+    if "transformers" in options.engines:
+        bad += measure_all("transformers", f"transformers:{options.model}", asked, options)
+    print(f"\nquestions without a trace, or later than their deadline by {GRACE:g} s: {bad}")
+    sys.exit(bool(bad))
+
+
+if __name__ == "__main__":
+    guarded(main)
