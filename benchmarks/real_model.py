@@ -86,12 +86,12 @@ class Rates:
         in_form = sum((one.reply["value"].get("usage") or {}).get("model_calls", 1) == 1 for one in calls)
         fallbacks = sum(one.origin == UNPLANNED for trace in self.traces for one in trace.programs)
         ended = [trace.error.kind for trace in self.traces if trace.error]
-        shares = (in_form / max(counter.first, 1), 1 - counter.first / max(counter.replies, 1))
+        again = counter.replies - counter.first
         return [
             self.method,
             f"{asked}",
             f"{counter.replies / asked:.1f}",
-            *(f"{100 * share:.0f} %" for share in (*shares, counter.cut_off / max(counter.replies, 1))),
+            *(share(in_form, counter.first), share(again, counter.replies), share(counter.cut_off, counter.replies)),
             f"{fallbacks / asked:.2f}",
             f"{sum(not trace.answer.known for trace in self.traces)}",
             f"{ended.count('deadline')}",
@@ -106,6 +106,11 @@ HEAD = [
     *("method", "questions", "replies each", "in form", "asked again", "cut off", "fallbacks each", "unknown"),
     *("at deadline", "other errors", "EM", "tokens/s", "slowest, s"),
 ]
+
+
+def share(part: int, whole: int) -> str:
+    """Return a percentage; a dash where there is nothing to count."""
+    return f"{100 * part / whole:.0f} %" if whole else "–"
 
 
 def questions(count: int) -> list[dict[str, Any]]:
