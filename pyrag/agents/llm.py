@@ -17,9 +17,9 @@ from pyrag.agents.conversation import Conversation
 from pyrag.agents.drafting import DraftReader, OnDraft
 from pyrag.agents.fitting import Fitting, FittingAnswerer, FittingRewriter
 from pyrag.agents.opera import LLMAnalyst, LLMGoalPlanner, LLMRewriter
-from pyrag.agents.parsing import parse_sub_queries
 from pyrag.agents.parsing_answer import ParsedAnswer, is_evasive, parse_answer, salvage_answer
 from pyrag.agents.parsing_code import parse_program, syntax_error
+from pyrag.agents.parsing_queries import parse_sub_queries
 from pyrag.agents.passages import fenced_passages, numbered
 from pyrag.agents.prompts import Prompts, load_prompts
 from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading
@@ -145,7 +145,8 @@ def _source(reply: str) -> str:
 class LLMAnswerer:
     """Answer Agent: evidence mode over passages, aggregation mode over the facts in the query.
 
-    A reply out of form is asked for once more; then a short plain text is taken as it is, and anything else is unknown.
+    A reply out of form is asked for once more: one without an answer, a sentence where a span was asked for, yes or no
+    to a question for something else. Then what can be made of the replies is taken, and where that is nothing, unknown.
     """
 
     model: ChatModel
@@ -159,16 +160,19 @@ class LLMAnswerer:
         count = len(passages or ())
         reply = await talk.ask()
         try:
-            return _reading(_parsed(reply, query, count, aggregate=passages is None), talk)
+            return _reading(parse_answer(reply, count, query), talk)
         except BadOutputError as error:
             problem = talk.blame(str(error))
-        reply = await talk.retry(self.prompts.render("answer.retry", reason=problem, query=query))
+        first = salvage_answer(reply, count, query)
         try:
-            return _reading(parse_answer(reply, count), talk)
-        except BadOutputError as error:
-            salvaged = salvage_answer(reply, count)
-            note = f"the model's replies had no usable answer: {talk.blame(str(error))}"
-            return _reading(salvaged or ParsedAnswer(UNKNOWN, False, note=note), talk)
+            reply = await talk.retry(self.prompts.render("answer.retry", reason=problem, query=query))
+        except BadOutputError:
+            if first is None or is_evasive(query, first.text):
+                raise
+            return _reading(first, talk)
+        note = f"the model's replies had no usable answer: {problem}"
+        last = salvage_answer(reply, count, query) or first
+        return _reading(last or ParsedAnswer(UNKNOWN, False, note=note), talk)
 
     def _talk(self, query: str, passages: Sequence[Passage] | None) -> Conversation:
         render = self.prompts.render
@@ -184,13 +188,6 @@ class LLMAnswerer:
 @lru_cache(maxsize=64)
 def _tagged(sampling: Sampling) -> Sampling:
     return replace(sampling, pattern=TAGGED_ANSWER)
-
-
-def _parsed(reply: str, query: str, documents: int, *, aggregate: bool) -> ParsedAnswer:
-    parsed = parse_answer(reply, documents)
-    if aggregate and is_evasive(query, parsed.text):
-        raise BadOutputError("the question does not ask whether something is so, but the answer is yes or no")
-    return parsed
 
 
 def _reading(parsed: ParsedAnswer, talk: Conversation) -> Reading:

@@ -1,111 +1,52 @@
 """What a model's reply means, part three: an answer, whether it is one, and what it cites.
 
-Unknown is decided here, once, by the whole of the answer and never by a word in it: "Unknown Pleasures" is an answer.
+`parse_answer` is strict and says what a model did wrong; `salvage_answer` makes the best of a reply after which nobody
+is asked again; `read_answer` is both, for callers that ask once. Where the answer stands is found by `parsing_extract`,
+unknown is decided by `is_unknown`, by the whole of the answer and never by a word in it: "Unknown Pleasures" is one.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyrag.agents.parsing import split_thinking
+from pyrag.agents.parsing_citations import find_citations, strip_citations
+from pyrag.agents.parsing_extract import extracted, is_form
+from pyrag.agents.parsing_span import is_evasive, is_wordy, shortened, verdict_of
+from pyrag.agents.parsing_unknown import is_unknown
 from pyrag.errors import BadOutputError
 from pyrag.trace import UNKNOWN
+
+__all__ = [
+    "MAX_ANSWER",
+    "ParsedAnswer",
+    "find_citations",
+    "is_evasive",
+    "is_unknown",
+    "parse_answer",
+    "read_answer",
+    "salvage_answer",
+    "strip_citations",
+]
 
 MAX_ANSWER = 2000
 _SHORT = 200  # characters that an answer without tags may have
 
-_ANSWER = re.compile(r"<answer>((?:(?!</?answer>).)*)</answer>", re.DOTALL | re.IGNORECASE)
-_PAYLOAD = r"(?i)<answer>"
-_TAG = re.compile(r"</?[A-Za-z_][\w:-]*>|```|<\|")
-_LEAD_IN = re.compile(r"(?:the\s+)?(?:(?:final|short|best)\s+)?answer\s*(?:is\s*)?[:：]\s*", re.IGNORECASE)
-_BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
-
-_DOC = r"doc(?:ument)?s?\.?\s*"
-_NEXT = r"\s*(?:,|;|&|and)\s*"
-# A further "Doc" belongs to the list alone, and not to these numbers too: two ways to read it are 2^n for n of them.
-_NUMBERS = rf"\d{{1,4}}(?:{_NEXT}\[?\d{{1,4}}\]?)*"
-_INSIDE = rf"(?:{_DOC})?\d{{1,4}}(?:{_NEXT}(?:{_DOC})?\[?\d{{1,4}}\]?)*"
-_BRACKETED = rf"\[\s*{_INSIDE}\s*\](?:(?:{_NEXT}|\s*)\[\s*\d{{1,4}}\s*\])*"
-_CITED = rf"{_DOC}(?:{_BRACKETED}|{_NUMBERS})"
-_CITATION = re.compile(rf"\b{_CITED}", re.IGNORECASE)
-_CITED_LIST = rf"{_CITED}(?:{_NEXT}{_CITED})*"
-_SOURCED = r"(?:according to|based on|as stated in|from|per|see)"
-_STRIPPED = re.compile(
-    rf"\A{_SOURCED} {_CITED_LIST}\s*[,:]\s*"  # According to Doc 2, …
-    rf"| ?[(\[【]\s*(?:{_SOURCED} )?{_CITED_LIST}\s*[)\]】]"  # (Doc 2) [Doc 2, Doc 3]
-    rf"| ?\b{_DOC}{_BRACKETED}"  # Doc [2]
-    rf"|(?<=\S)[ ,;.:—–-]{{1,3}}{_CITED_LIST}[\s.]*\Z",  # …, Doc 2
+_PAYLOAD = r"(?i)<\s?(?:final[ _-]?)?answer\s?>"
+_MARKUP = re.compile(r"</?[A-Za-z_][\w:-]{0,60}>|```|<\|")
+_FENCED = re.compile(r"\A```[\w ]{0,20}\n?([^`]{1,2000}?)\n?```\Z")
+_EXPLAINED = re.compile(
+    r"(?:\n\s*|(?<=[.)\]])\s+)[*_(]{0,3}(?:explanation|reason(?:ing)?|because|note|sources?|evidence|justification"
+    r"|rationale"
+    r"|citations?|references?|confidence|supporting \w+|解释|理由|说明)[*_]{0,2}\s{0,2}[:：]",
     re.IGNORECASE,
 )
-
-_SENTINELS = frozenset(
-    """
-    unknown
-    the answer is unknown
-    answer unknown
-    not known
-    it is unknown
-    cannot answer
-    can not answer
-    can't answer
-    cannot be answered
-    cannot be determined
-    cannot determine
-    cannot be determined from the documents
-    unable to answer
-    unable to determine
-    unanswerable
-    undetermined
-    not answerable
-    i don't know
-    i do not know
-    don't know
-    insufficient information
-    insufficient evidence
-    insufficient context
-    insufficient data
-    not enough information
-    not enough evidence
-    not enough context
-    there is not enough information
-    no information
-    no information available
-    no relevant information
-    information not found
-    information not available
-    no answer
-    no answer found
-    not found
-    not available
-    not mentioned
-    not specified
-    not stated
-    not provided
-    not given
-    n/a
-    """.strip().split("\n    ")
+_AROUND = tuple(
+    tuple(pair.split())
+    for pair in ("** **", "* *", "__ __", "` `", "$ $", '" "', "“ ”", "' '", "‘ ’", "« »", "「 」", "『 』", "„ “")
 )
-_SOURCES = r"(?:documents?|passages?|texts?|facts?|context|evidence|information|sources?)"
-# Talk about the documents instead of an answer. The whole answer must be such a sentence.
-_REFUSAL = re.compile(
-    rf"(?:sorry, |based on [\w ]{{0,40}}{_SOURCES}, )?(?:"
-    rf"(?:the|these|those)(?: \w+)? {_SOURCES}(?: \w+)? (?:do(?:es)? not|don't|doesn't|did not|cannot|lacks?)\b"
-    rf"|(?:no|none of the)(?: \w+)? {_SOURCES} (?:mention|contain|provide|state|say|support|answer|is|are)"
-    rf"|there is (?:no|not enough|insufficient) (?:\w+ )?{_SOURCES}"
-    r"(?=$| (?:to|in|about|that|on|for|regarding|available|given|provided)\b)"
-    r"|(?:it|this|the answer|the question) (?:cannot|can not|can't) be (?:answered|determined)\b"
-    r"|i (?:cannot|can't|am unable to|could not) (?:answer|determine|find)\b"
-    r").*",
-    re.DOTALL,
-)
-
-_WH_QUESTION = re.compile(
-    r"(?:(?:in|on|at|from|to|of|for|by|with|under) )?(?:who|whom|whose|what|which|when|where|how)\b"
-    r"(?!.*\byes\b.*\bno\b)",
-    re.IGNORECASE | re.DOTALL,
-)
+_BULLET = re.compile(r"\A\s{0,8}(?:[-*•]|\d{1,2}[.)])\s{1,4}(?=\S)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,120 +60,112 @@ class ParsedAnswer:
     note: str = ""
 
 
-def parse_answer(text: str, documents: int = 0) -> ParsedAnswer:
-    """Reads a reply in the schema of the answer prompts. Raises `BadOutputError` where it has another form."""
+def parse_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer:
+    """Read a reply in the form of the answer prompts, or in one that shows as plainly where the answer stands.
+
+    Args:
+        text: The reply.
+        documents: How many documents it may cite.
+        query: What was asked. Yes or no to a question for something else, and a sentence for a span, are out of form.
+
+    Raises:
+        BadOutputError: the reply has another form; the message is for the model.
+    """
     thinking, rest = split_thinking(text, _PAYLOAD)
-    found = _tagged(rest)
-    return _made(_untagged(rest) if found is None else found, thinking, rest, documents)
+    found = extracted(rest, query)
+    parsed = _made(_untagged(rest) if found is None else found, thinking, rest, documents, query)
+    if parsed.known and is_form(parsed.text):
+        raise BadOutputError("it repeats the form, and has no answer in it")
+    if parsed.known and is_evasive(query, parsed.text):
+        raise BadOutputError("the question does not ask whether something is so, but the answer is yes or no")
+    if parsed.known and query and is_wordy(query, parsed.text):
+        raise BadOutputError("the answer is a sentence: write only the name, date, number or few words asked for")
+    return parsed
 
 
-def salvage_answer(text: str, documents: int = 0) -> ParsedAnswer | None:
-    """What can be made of a reply without tags when asking again did not help; None if it is no short answer."""
+def salvage_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer | None:
+    """What can be made of a reply when asking again did not help, a sentence made short; None if it is no answer.
+
+    The arguments are those of `parse_answer`.
+    """
     thinking, rest = split_thinking(text, _PAYLOAD)
-    lines = [line for line in _TAG.sub(" ", rest).splitlines() if line.strip()]
-    led = [line[found.end() :] for line in lines if (found := _LEAD_IN.match(line.strip("*# ")))]
-    last = led[-1] if led else " ".join(lines)
-    if not last.strip() or len(last) > _SHORT:
+    found = extracted(rest, query)
+    if found is None:
+        found = _last_words(rest) or (extracted(thinking) if thinking and not rest else None)
+    if found is None or is_form(found):
         return None
-    return _made(_tidy(last), thinking, rest, documents)
+    parsed = _made(found, thinking, rest, documents, query)
+    short = shortened(query, parsed.text) if parsed.known else parsed.text
+    return parsed if short == parsed.text else replace(parsed, text=short, note="the answer was a sentence")
 
 
-def _made(answer: str, thinking: str, rest: str, documents: int) -> ParsedAnswer:
+def read_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer:
+    """The answer of a reply after which nobody is asked again; unknown where there is none.
+
+    The arguments are those of `parse_answer`.
+    """
+    try:
+        return parse_answer(text, documents, query)
+    except BadOutputError as error:
+        problem = str(error)
+    return salvage_answer(text, documents, query) or ParsedAnswer(UNKNOWN, False, note=f"no answer: {problem}")
+
+
+def _made(answer: str, thinking: str, rest: str, documents: int, query: str) -> ParsedAnswer:
     citations = find_citations(answer, documents) or find_citations(f"{thinking}\n{rest}", documents)
-    answer, note = _tidy(answer), ""
+    answer, note = _tidy(_unwrapped(answer, query)), ""
     if len(answer) > MAX_ANSWER:
         note = f"the answer was cut from {len(answer)} to {MAX_ANSWER} characters"
         answer = answer[:MAX_ANSWER]
-    answer = _tidy(strip_citations(answer))
+    answer = _tidy(strip_citations(answer, documents))
     if is_unknown(answer):
         return ParsedAnswer(UNKNOWN, False, (), thinking, note)
-    return ParsedAnswer(answer, True, citations, thinking, note)
-
-
-def _tagged(text: str) -> str | None:
-    """What stands in the last complete pair of tags, else behind a tag that was never closed."""
-    pairs = _ANSWER.findall(text)
-    if pairs:
-        return str(pairs[-1])
-    start = text.lower().rfind("<answer>")
-    return None if start < 0 else text[start + len("<answer>") :]
+    return ParsedAnswer(verdict_of(query, answer) or answer, True, citations, thinking, note)
 
 
 def _untagged(text: str) -> str:
     """A short clean text is an answer all the same."""
-    text = _from_json(text.strip())
+    text = text.strip()
     if not text:
         raise BadOutputError("it is empty")
-    if boxed := _BOXED.findall(text):
-        return str(boxed[-1])
-    if len(text) > _SHORT or "\n" in text or _TAG.search(text):
+    if is_unknown(text):
+        return UNKNOWN
+    if len(text) > _SHORT or "\n" in text or _MARKUP.search(text):
         raise BadOutputError("it has no <answer>…</answer>")
-    return _LEAD_IN.sub("", text, count=1) if _LEAD_IN.match(text) else text
+    return text
 
 
-def _from_json(text: str) -> str:
-    """The answer of `{"answer": "…"}`, a form that servers with a JSON mode insist on; other text unchanged."""
-    if not text.startswith("{"):
-        return text
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    answer = value.get("answer") if isinstance(value, dict) else None
-    return answer.strip() if isinstance(answer, str) else text
+def _last_words(rest: str) -> str | None:
+    """A short reply as it is; of a longer one, its last line where that is short."""
+    lines = [line.strip() for line in _MARKUP.sub(" ", rest).splitlines() if line.strip()]
+    whole = " ".join(lines)
+    if whole and is_unknown(whole):
+        return UNKNOWN
+    if 0 < len(whole) <= _SHORT:
+        return whole
+    last = lines[-1] if len(lines) > 1 else ""
+    return last if 0 < len(last) <= _SHORT and not last.endswith((":", "?")) else None
+
+
+def _unwrapped(answer: str, query: str) -> str:
+    """An answer without what models put around it inside the tags: fences, labels, lists, an explanation below."""
+    answer = answer.strip()
+    if fenced := _FENCED.match(answer):
+        answer = fenced[1].strip()
+    if explained := _EXPLAINED.search(answer):
+        answer = answer[: explained.start()] or answer
+    lines = [line for line in answer.splitlines() if line.strip()]
+    if lines and all(_BULLET.match(line) for line in lines) and (len(lines) > 1 or not lines[0].strip()[0].isdigit()):
+        return ", ".join(_BULLET.sub("", line).strip() for line in lines)
+    inner = extracted(answer, query) if len(answer) <= MAX_ANSWER else None
+    return inner if inner else answer
 
 
 def _tidy(text: str) -> str:
     """One line, without Markdown emphasis or quotes around the whole."""
     text = " ".join(text.split())
-    for opening, closing in (("**", "**"), ("*", "*"), ("`", "`"), ('"', '"'), ("“", "”"), ("'", "'"), ("‘", "’")):
+    for opening, closing in _AROUND:
         if text.startswith(opening) and text.endswith(closing) and len(text) > 2 * len(opening):
             inner = text[len(opening) : -len(closing)]
             text = text if opening in inner or closing in inner else inner.strip()
     return text
-
-
-def is_unknown(answer: str) -> bool:
-    """Whether an answer says that there is none. Decided by all of it, after normalisation."""
-    plain = " ".join(answer.replace("’", "'").casefold().split()).strip(" .!?…\"'`*()[]<>:;,-–—")
-    if not plain or plain in _SENTINELS:
-        return True
-    head, _, tail = _split_sentence(plain)
-    return (head in _SENTINELS and _is_refusal(tail)) or _is_refusal(plain)
-
-
-def _split_sentence(text: str) -> tuple[str, str, str]:
-    found = re.search(r"\s*[.,;:(—–-]\s*", text)
-    return (text, "", "") if found is None else (text[: found.start()], found[0], text[found.end() :])
-
-
-def _is_refusal(text: str) -> bool:
-    return _REFUSAL.fullmatch(text) is not None
-
-
-def is_evasive(query: str, answer: str) -> bool:
-    """Yes or no to a question that asks for something else. Only what follows "Answer the question:" counts."""
-    if answer.casefold().strip(" .") not in ("yes", "no"):
-        return False
-    return _WH_QUESTION.match(query.rpartition("Answer the question:")[2].strip()) is not None
-
-
-def find_citations(text: str, documents: int) -> tuple[int, ...]:
-    """Positions (from 0) of the documents that a text cites, in order, without those that do not exist."""
-    found: dict[int, None] = {}
-    for match in _CITATION.finditer(text) if _may_cite(text) else ():
-        for number in re.findall(r"\d+", match[0]):
-            if 1 <= int(number) <= documents:
-                found.setdefault(int(number) - 1)
-    return tuple(found)
-
-
-def strip_citations(text: str) -> str:
-    """An answer without its citations. A bare "Doc 2" goes only from the end of something: it may be a title."""
-    stripped = _STRIPPED.sub("", text.strip()) if _may_cite(text) else text.strip()
-    return stripped.lstrip(" ,;:").rstrip()
-
-
-def _may_cite(text: str) -> bool:
-    """What no citation is without, found in a fraction of the steps."""
-    return "doc" in text.lower()

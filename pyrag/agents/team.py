@@ -16,7 +16,7 @@ from pyrag.agents.fitting import (
     FittingValidator,
 )
 from pyrag.agents.opera import LLMAnalyst, LLMRewriter
-from pyrag.agents.parsing import parse_sub_queries
+from pyrag.agents.parsing_queries import parse_sub_queries
 from pyrag.agents.parsing_team import parse_profile, parse_selection, parse_verdict
 from pyrag.agents.parsing_topology import parse_topology, written_topology
 from pyrag.agents.passages import fenced_passages, numbered

@@ -13,11 +13,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
-from pyrag.agents.parsing_answer import parse_answer, salvage_answer, strip_citations
+from pyrag.agents.parsing_answer import read_answer, strip_citations
 from pyrag.arguments import MAX_QUERY_BYTES
 from pyrag.climb import ids_of
 from pyrag.episode import Episode, ReadAnswer, Round, record
-from pyrag.errors import BadOutputError, UsageError
+from pyrag.errors import UsageError
 from pyrag.methods.base import Result
 from pyrag.trace import UNKNOWN, Answer, Passage
 from pyrag_sandbox import Call, PrimitiveError
@@ -136,17 +136,11 @@ def _clipped(query: str) -> str:
     return " ".join(query.split()).encode()[:MAX_QUERY_BYTES].decode(errors="ignore")
 
 
-def reader(passages: Sequence[Passage] = ()) -> ReadAnswer:
+def reader(passages: Sequence[Passage] = (), query: str = "") -> ReadAnswer:
     """Reads an answer in the form of the answer prompts, with citations of these passages; out of form, unknown."""
 
     def read(text: str) -> Answer:
-        try:
-            parsed = parse_answer(text, len(passages))
-        except BadOutputError:
-            salvaged = salvage_answer(text, len(passages))
-            if salvaged is None:
-                return Answer(UNKNOWN, known=False)
-            parsed = salvaged
+        parsed = read_answer(text, len(passages), query)
         return Answer(parsed.text, parsed.known, tuple(passages[one].id for one in parsed.citations))
 
     return read

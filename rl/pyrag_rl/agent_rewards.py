@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pyrag.agents.parsing import parse_sub_queries
 from pyrag.agents.parsing_code import parse_program, syntax_error
+from pyrag.agents.parsing_queries import parse_sub_queries
 from pyrag.agents.protocol import Decomposition
 from pyrag.errors import BadOutputError
 from pyrag.evaluation.metrics import score_text, script_of

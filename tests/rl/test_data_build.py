@@ -15,11 +15,11 @@ pytest.importorskip("pyarrow")
 from typer.testing import CliRunner
 
 from pyrag.agents.llm import make_llm_agents
-from pyrag.agents.parsing import parse_sub_queries
 from pyrag.agents.parsing_answer import parse_answer
 from pyrag.agents.parsing_code import parse_program
 from pyrag.agents.parsing_goals import parse_goals
 from pyrag.agents.parsing_judged import parse_judged, parse_rewrite
+from pyrag.agents.parsing_queries import parse_sub_queries
 from pyrag.config import Settings
 from pyrag.engines import Engines
 from pyrag.errors import DataError, PyRAGError, UsageError

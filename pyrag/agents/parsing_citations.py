@@ -1,0 +1,158 @@
+"""Citations in what a model writes: found, and taken out of an answer.
+
+"Doc [2]", "(Documents 1 and 3)" and "According to Doc 2, …" are citations by their word. A bare "[1]", "【1†source】",
+"<cite>1</cite>" or "¹" is one where such a document exists. A bare "Doc 2" goes only from the end of something: it may
+be a title. Numbers of a list are read one after the other, so a list of any length is read once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_DOC = r"(?:\bdoc(?:ument)?s?|文档|文件|文書|dokumente?n?|documento?s?)[.#:_]?\s{0,3}#?"
+_OTHER = (
+    r"(?:\b(?:passages?|sources?|ref(?:erence)?s?|citations?|cite|texts?|snippets?|paragraphs?|excerpts?)|来源|资料|段落)"
+    r"[.#:_]?\s{0,3}#?"
+)
+_NUMBER = r"(?:\[\s{0,2}\d{1,4}\s{0,2}\]|\d{1,4}(?!\d))"
+_WORDED = re.compile(rf"(?:(?P<doc>{_DOC})|(?P<other>{_OTHER}))(?P<number>{_NUMBER})", re.IGNORECASE)
+_FURTHER = re.compile(
+    rf"\s{{0,3}}(?:,|;|&|and|und|et|y|、|和)?\s{{0,3}}(?:(?:{_DOC}|{_OTHER})?{_NUMBER})", re.IGNORECASE
+)
+_DIGITS = re.compile(r"\d+")
+
+_JOINED = r"(?:\s{0,2}(?:,|;|-|–|&|and|、)\s{0,2}\d{1,4}){0,20}"
+_BARE = re.compile(
+    rf"[\[［【⟦]\s{{0,2}}(?:\^|\#|(?:citation|cite|ref|source|src|passage|doc|id|d|s|p)[ _:.-]{{0,2}})?"
+    rf"\d{{1,4}}{_JOINED}(?:[:†*][^\]】\n]{{0,40}})?\s{{0,2}}[\]］】⟧]"
+    r"|<(?P<tag>cite|sup|ref|doc)\b[^<>]{0,40}>\s?\[?\d{1,4}\]?\s?</(?P=tag)>"
+    r"|\^\[\d{1,3}\]\^?|(?<=[^\W\d])\^\d{1,2}\^",
+    re.IGNORECASE,
+)
+_RAISED = re.compile(r"(?P<word>[^\W\d_]{3,20}|[.)”\"'])(?P<digits>[¹²³⁰⁴-⁹]{1,3})")
+_RAISED_DIGITS = str.maketrans("¹²³⁰⁴⁵⁶⁷⁸⁹", "1230456789")
+_UNITS = frozenset(("feet", "foot", "miles", "mile", "metres", "meters", "metre", "meter", "yards", "inches"))
+
+_OPENED = re.compile(
+    r"[(\[【（［]\s{0,2}"
+    r"(?:(?:see|from|per|cf\.?|according to|based on|as stated in|sources?|ref|citations?)\s?:?\s)?\Z",
+    re.IGNORECASE,
+)
+_CLOSED = re.compile(r"(?:[:：,|]\s?[^()\[\]【】（）\n]{0,120})?\s{0,2}[)\]】）］]")
+_LED = re.compile(
+    r"\A\W{0,3}(?:according to|based on|as (?:stated|mentioned|noted|said) in|from|per|see|in|根据|laut|selon|según)"
+    r" ?(?:the )?\Z",
+    re.IGNORECASE,
+)
+_LED_ON = re.compile(r"\s{0,2}[,:，：]\s*")
+_BEFORE_END = re.compile(r"(?<=\S)[ ,;.:—–-]{1,3}\Z")
+_END = re.compile(r"[\s.]*\Z")
+_REACH = 40  # characters looked at before a citation
+
+
+@dataclass(frozen=True, slots=True)
+class _Cited:
+    """A place that cites documents by a word for them; `marked` where the numbers stand in brackets."""
+
+    start: int
+    end: int
+    numbers: tuple[int, ...]
+    marked: bool
+    doc: bool
+
+
+def find_citations(text: str, documents: int) -> tuple[int, ...]:
+    """Positions (from 0) of the documents that a text cites, in order, without those that do not exist."""
+    for numbers in (_worded_numbers(text), _bare_numbers(text)):
+        found = tuple(dict.fromkeys(one - 1 for one in numbers if 1 <= one <= documents))
+        if found:
+            return found
+    return ()
+
+
+def strip_citations(text: str, documents: int = 0) -> str:
+    """Take the citations out of an answer.
+
+    Args:
+        text: The answer.
+        documents: How many documents there are; a bare number in brackets is a citation where it is one of theirs.
+    """
+    text = text.strip()
+    spans = [span for cited in _worded(text) if (span := _span_of(text, cited)) is not None]
+    stripped = _without(text, spans)
+    if documents:
+        stripped = _without_raised(_BARE.sub(lambda found: _kept(found[0], documents), stripped), documents)
+        stripped = re.sub(r"(?<=\S) +(?=[.,;]|\Z)", "", stripped) if stripped != text else stripped
+    return stripped.lstrip(" ,;:").rstrip()
+
+
+def _worded(text: str) -> Iterator[_Cited]:
+    found = _WORDED.search(text)
+    while found is not None:
+        end, further = found.end(), _FURTHER.match(text, found.end())
+        while further is not None:
+            end = further.end()
+            further = _FURTHER.match(text, end)
+        said = text[found.start("number") : end]
+        numbers = tuple(map(int, _DIGITS.findall(said)))
+        yield _Cited(found.start(), end, numbers, found["number"].startswith("["), found["doc"] is not None)
+        found = _WORDED.search(text, end)
+
+
+def _worded_numbers(text: str) -> list[int]:
+    return [number for cited in _worded(text) for number in cited.numbers]
+
+
+def _bare_numbers(text: str) -> list[int]:
+    found = [number for one in _BARE.finditer(text) for number in _numbers_of(one[0])]
+    return found + [int(one["digits"].translate(_RAISED_DIGITS)) for one in _RAISED.finditer(text)]
+
+
+def _numbers_of(bare: str) -> list[int]:
+    """The numbers of "[1, 3-5]"; what follows a dagger or colon is a place in the document."""
+    listed = re.split(r"[†:*]", re.sub(r"<[^<>]*>", "", bare))
+    body = next((one for one in listed if _DIGITS.search(one)), "")
+    numbers: list[int] = []
+    for first, last in re.findall(r"(\d{1,4})(?:\s*[-–]\s*(\d{1,4}))?", body):
+        numbers += range(int(first), min(int(last or first), int(first) + 50) + 1)
+    return numbers
+
+
+def _kept(bare: str, documents: int) -> str:
+    return "" if all(1 <= one <= documents for one in _numbers_of(bare)) else bare
+
+
+def _without_raised(text: str, documents: int) -> str:
+    def kept(found: re.Match[str]) -> str:
+        exists = 1 <= int(found["digits"].translate(_RAISED_DIGITS)) <= documents
+        return found["word"] if exists and found["word"].casefold() not in _UNITS else found[0]
+
+    return _RAISED.sub(kept, text)
+
+
+def _span_of(text: str, cited: _Cited) -> tuple[int, int] | None:
+    """What is taken out of an answer for a citation; None where it stays."""
+    before = text[max(0, cited.start - _REACH) : cited.start]
+    opened, closed = _OPENED.search(before), _CLOSED.match(text, cited.end)
+    if opened and closed:
+        start = cited.start - len(before) + opened.start()
+        return start - (text[start - 1 : start] == " "), closed.end()
+    led = _LED.match(before) if cited.start < _REACH else None
+    if led and (on := _LED_ON.match(text, cited.end)):
+        return 0, on.end()
+    if cited.marked:
+        return cited.start - before.endswith(" "), cited.end
+    behind = _BEFORE_END.search(before)
+    if cited.doc and behind and _END.match(text, cited.end):
+        return cited.start - len(behind[0]), len(text)
+    return None
+
+
+def _without(text: str, spans: list[tuple[int, int]]) -> str:
+    parts, at = [], 0
+    for start, end in spans:
+        parts.append(text[at:start])
+        at = max(end, at)
+    return "".join([*parts, text[at:]])

@@ -1,0 +1,149 @@
+"""Whether an answer is the span that was asked for: not a verdict on another question, not a sentence around it.
+
+A sentence that only repeats the question around the answer can be made short safely: what is left out stood in the
+question.
+"""
+
+from __future__ import annotations
+
+import re
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ASKED = "Answer the question:"
+_WH_QUESTION = re.compile(
+    r"(?:(?:in|on|at|from|to|of|for|by|with|under|during|about|after|before|since|until) )?"
+    r"(?:the )?(?:who|whom|whose|what|which|when|where|how)\b(?!.*\byes\b.*\bno\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+_YES_NO_QUESTION = re.compile(
+    r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|isn't|aren't|wasn't|didn't|don't)\b",
+    re.IGNORECASE,
+)
+_EITHER = re.compile(r"\b(?:or|who|what|which|when|where)\b", re.IGNORECASE)
+_OPEN_QUESTION = re.compile(
+    r"\b(?:why|describe|explain|what happen(?:s|ed)|what did .{1,80} (?:say|do|mean)|how (?:did|do|does|was|were|is"
+    r"|are|can|could"
+    r"|would)|in what way|what is meant|quote|motto|slogan|lyrics?|sentence|plot|reason|purpose|mean(?:s|ing)?)\b",
+    re.IGNORECASE,
+)
+_VERDICT = re.compile(r"(yes|no)\s{0,2}(?:[,;:.!–—-]|\Z|because\b|since\b|\()", re.IGNORECASE)
+_LEAD = re.compile(
+    r"(?:(?:based on|according to|given|from|as (?:stated|mentioned|noted|per) (?:in )?|as per|in)\b[^,]{0,160}?"
+    r"\b(?:documents?|passages?|texts?|contexts?|facts?|information|evidence|sources?|articles?|above|provided"
+    r"|that)\b[^,]{0,80}?,\s*"
+    r"|(?:therefore|thus|so|hence|in conclusion|consequently|overall|finally)\b,?\s*"
+    r"|(?:it (?:can be|is) (?:concluded|inferred|clear|stated|said|known|evident|determined)|we can conclude"
+    r"|i (?:think|believe)"
+    r"|(?:the )?(?:documents?|passages?|texts?|contexts?|evidence|facts?) (?:states?|says?|indicates?|shows?"
+    r"|mentions?|suggests?))"
+    r"(?: that)?\b[, ]*)",
+    re.IGNORECASE,
+)
+_VERBS = _words(
+    "is was are were has had have did does do can could will would became becomes won wins holds held lies lived "
+    "lives died "
+    "founded directed wrote written born played plays served serves located comes came starred stars released"
+)
+_BE = _words("is was are were")
+_FUNCTION = _words(
+    "a an the in on at of by from to for with as and or that which who whom whose where when it he she they his her "
+    "their its this"
+    " these those was is are were be been has had have did does do there also called named not"
+)
+_PRONOUNS = _words("it he she they this that these there")
+_MIN_WORDS = 5
+_MANY_WORDS = 40
+
+
+def is_evasive(query: str, answer: str) -> bool:
+    """Whether an answer is yes or no to a question that asks for something else.
+
+    Args:
+        query: What was asked; only what follows "Answer the question:" counts.
+        answer: The answer.
+    """
+    if answer.casefold().strip(" .!") not in ("yes", "no"):
+        return False
+    return _WH_QUESTION.match(_asked(query)) is not None
+
+
+def verdict_of(query: str, answer: str) -> str:
+    """The yes or no that an answer to such a question begins with, its explanation left out; else an empty text."""
+    asked = _asked(query)
+    if not _YES_NO_QUESTION.match(asked) or _EITHER.search(asked[:300]):
+        return ""
+    found = _VERDICT.match(answer)
+    return found[1] if found else ""
+
+
+def is_wordy(query: str, answer: str) -> bool:
+    """Whether an answer is a sentence where a name, a date, a number or a few words were asked for."""
+    asked = _asked(query)
+    words = answer.split()
+    if (
+        len(words) < _MIN_WORDS
+        or _OPEN_QUESTION.search(asked[:500])
+        or answer.casefold().strip(" .") in asked.casefold()
+    ):
+        return False
+    if len(words) > _MANY_WORDS:
+        return True
+    if not _verb_at(words):
+        return False
+    if _LEAD.match(answer) or _plain(words[0]) in _PRONOUNS:
+        return True
+    repeated = _content(words) & _content(asked.split())
+    return len(repeated) >= 2 or (bool(repeated) and answer.rstrip().endswith("."))
+
+
+def shortened(query: str, answer: str) -> str:
+    """A sentence without its introduction and the words that repeat the question; as it is where that is not safe."""
+    if not is_wordy(query, answer):
+        return answer
+    while lead := _LEAD.match(answer):
+        answer = answer[lead.end() :]
+    words, asked = answer.rstrip(" .").split(), _content(_asked(query).split())
+    verb = _verb_at(words)
+    if not verb:
+        return answer.rstrip(" .") or answer
+    return _behind(words, verb, asked) or _before(words, verb, asked) or answer
+
+
+def _behind(words: list[str], verb: int, asked: set[str]) -> str:
+    """What follows "Ines Valdoria was born in": all in front of it stood in the question."""
+    at = 0
+    while at < len(words) and (_plain(words[at]) in asked or _plain(words[at]) in _FUNCTION or at == verb):
+        at += 1
+    rest = words[at:]
+    sound = at > verb and _content(words[:at]) & asked and rest and not _content(rest) & asked
+    return " ".join(rest) if sound else ""
+
+
+def _before(words: list[str], verb: int, asked: set[str]) -> str:
+    """What precedes "is the town where Ines Valdoria was born": all behind it stood in the question."""
+    rest = words[:verb]
+    if _plain(words[verb]) not in _BE or _content(rest) & asked or not _content(words[verb:]):
+        return ""
+    return " ".join(rest) if _content(words[verb:]) <= asked else ""
+
+
+def _asked(query: str) -> str:
+    return query.rpartition(_ASKED)[2].strip()
+
+
+def _verb_at(words: list[str]) -> int:
+    """The place of the first finite verb in small letters, which titles seldom have; 0 where there is none."""
+    return next((at for at, word in enumerate(words) if at and word.strip(".,;") in _VERBS), 0)
+
+
+def _content(words: list[str]) -> set[str]:
+    return {plain for word in words if (plain := _plain(word)) and plain not in _FUNCTION and len(plain) > 2}
+
+
+def _plain(word: str) -> str:
+    word = word.casefold().strip(".,;:!?\"'“”‘’()[]*")
+    return word.removesuffix("'s").removesuffix("’s")
