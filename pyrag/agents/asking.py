@@ -5,7 +5,7 @@ Left out: what a reply means (`parsing_*`), and what an agent that stays out of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -25,11 +25,20 @@ class PromptedAgent:
     prompts: Prompts
     sampling: Sampling = Sampling()
 
-    def talk(self, template: str, values: Mapping[str, str], schema: Schema, system: str = "") -> Conversation:
-        """`system` names the template whose system message is to be used, where it is another one's."""
-        own, user = self.prompts.render_method(template, values)
+    def talk(
+        self,
+        template: str,
+        values: Mapping[str, str],
+        schema: Schema,
+        system: str = "",
+        optional: Collection[str] = (),
+    ) -> Conversation:
+        """`system` names the template whose system message is to be used, where it is another one's; `optional` are
+        values that the template may leave out."""
+        own, user = self.prompts.render_method(template, values, optional)
         said = self.prompts.notice(f"{system}.system") if system else own
-        return Conversation(self.model, replace(self.sampling, schema=schema), said, user)
+        request = "\n".join(values.values())
+        return Conversation(self.model, replace(self.sampling, schema=schema), said, user, request=request)
 
     async def asked(self, talk: Conversation, parse: Callable[[str], T], retry: str, retries: int) -> T:
         """What the first reply in form says. Raises `BadOutputError` with the last one's fault."""

@@ -17,7 +17,7 @@ from pyrag.agents.parsing_coach import (
     parse_rules,
     parse_settlement,
 )
-from pyrag.agents.schemas import BLAME, GUIDANCE, INSIGHTS, RULES, SETTLEMENT, Schema
+from pyrag.agents.schemas import BLAME, GUIDANCE, INSIGHTS, RULES, SETTLEMENT, SHORTER, Schema
 from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.experience.entry import Experience
 from pyrag.topology import Agent, Characterisation
@@ -62,7 +62,7 @@ class LLMCoach(PromptedAgent):
             "principles": _listed(guidance.principles),
         }
         most = len(guidance.rules) + len(guidance.principles)
-        return await self._say("shorten", values, GUIDANCE, lambda reply: parse_guidance(reply, most))
+        return await self._say("shorten", values, SHORTER, lambda reply: parse_guidance(reply, most))
 
     def _told(self, agent: Agent) -> dict[str, str]:
         return {"agent": agent, "prompt": self.prompts.notice(f"hera.{agent}.system")}

@@ -12,6 +12,7 @@ from functools import reduce
 from operator import add
 from typing import TypeVar
 
+from pyrag.agents.prompts import copies_example
 from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 from pyrag.trace import Usage
@@ -22,19 +23,28 @@ Watch = Callable[[], Callable[[str], None]]
 _SHOWN = 8_000  # characters of a bad reply that its author sees again
 _MOST_TOKENS = 8_192
 _LEFT_OUT = "(a reply too long to show)"
+COPIED = "it copies the example of the prompt: write a reply of your own, about what you are asked"
 CUT_OFF = "it was cut off at the limit of {tokens} tokens: be shorter"
 
 
 class Conversation:
     """State of one agent call: its replies, the bad ones included. Where the model can show a reply while it
-    writes, `watch` is called for each, and what it returns with each piece."""
+    writes, `watch` is called for each, and what it returns with each piece. `request` is what the agent is asked and
+    shown, without the prompt's own text; with it, `asked` refuses a reply that copies the prompt's example."""
 
     def __init__(
-        self, model: ChatModel, sampling: Sampling, system: str, user: str, watch: Watch | None = None
+        self,
+        model: ChatModel,
+        sampling: Sampling,
+        system: str,
+        user: str,
+        watch: Watch | None = None,
+        request: str | None = None,
     ) -> None:
         self._model = model
         self._sampling = sampling
         self._watch = watch
+        self._request = request
         self._opening = (Message("system", system), Message("user", user))
         self._replies: list[Reply] = []
 
@@ -60,12 +70,17 @@ class Conversation:
         reply = await self.ask()
         for retries_left in reversed(range(retries + 1)):
             try:
-                return parse(reply)
+                return self._own(parse(reply))
             except BadOutputError as error:
                 problem = self.blame(str(error))
             if retries_left:
                 reply = await self.retry(again(reply, problem))
         raise BadOutputError(problem, self.usage)
+
+    def _own(self, value: T) -> T:
+        if self._request is not None and copies_example(value, self._request):
+            raise BadOutputError(COPIED)
+        return value
 
     async def ask(self) -> str:
         return await self._complete(self._opening)

@@ -162,11 +162,18 @@ class Fitting:
 class FittingAnswerer:
     inner: Answerer
     fitting: Fitting = Fitting()
+    question: str = ""  # shown beside every query
+
+    def about(self, question: str) -> FittingAnswerer:
+        """This answerer, told which question its queries belong to, as far as it can be told."""
+        tell = getattr(self.inner, "about", None)
+        return self if tell is None else replace(self, inner=tell(question), question=question)
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
         if not passages:
             return await self.inner.answer(query, passages)
-        reading, fitted = await self.fitting.ask(query, passages, partial(self.inner.answer, query))
+        asked = f"{query}\n{self.question}" if self.question else query
+        reading, fitted = await self.fitting.ask(asked, passages, partial(self.inner.answer, query))
         if not fitted.note:
             return reading
         return replace(

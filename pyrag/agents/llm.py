@@ -46,9 +46,8 @@ class LLMDecomposer:
     async def decompose(self, question: str) -> Decomposition:
         render = self.prompts.render
         sampling = replace(self.sampling, schema=SUB_QUERIES)
-        talk = Conversation(
-            self.model, sampling, render("decompose.system"), render("decompose.user", question=question)
-        )
+        user = render("decompose.user", question=question)
+        talk = Conversation(self.model, sampling, render("decompose.system"), user, request=question)
 
         def again(_: str, problem: str) -> str:
             return render("decompose.retry", reason=problem, question=question)
@@ -80,8 +79,9 @@ class LLMPlanner:
     async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
         if sub_queries is None:
             return await self._joint_plan(question)
-        user = self.prompts.render("plan.user", question=question, sub_queries=numbered(sub_queries))
-        return await self._program(self._talk("plan.system", user), question)
+        listed = numbered(sub_queries)
+        user = self.prompts.render("plan.user", question=question, sub_queries=listed)
+        return await self._program(self._talk("plan.system", user, f"{question}\n{listed}"), question)
 
     async def repair(self, question: str, sub_queries: Sequence[str], source: str, error: str) -> Plan:
         template = "plan.runtime_repair" if _TRACEBACK in error else "plan.check_repair"
@@ -91,7 +91,7 @@ class LLMPlanner:
         return await self._program(self._talk("plan.system", user), question)
 
     async def _joint_plan(self, question: str) -> Plan:
-        talk = self._talk("joint.system", self.prompts.render("joint.user", question=question))
+        talk = self._talk("joint.system", self.prompts.render("joint.user", question=question), question)
         plan = await self._program(talk, question)
         for reply in plan.raw:  # a reply to a syntax error holds the program alone
             try:
@@ -100,9 +100,9 @@ class LLMPlanner:
                 continue
         return Plan(plan.source, plan.usage, (), plan.raw, "the planner wrote a program but no list of sub-queries")
 
-    def _talk(self, system: str, user: str) -> Conversation:
+    def _talk(self, system: str, user: str, request: str | None = None) -> Conversation:
         watch = None if self.on_draft is None else partial(_reading_drafts, self.on_draft)
-        return Conversation(self.model, self.sampling, self.prompts.render(system), user, watch)
+        return Conversation(self.model, self.sampling, self.prompts.render(system), user, watch, request)
 
     async def _program(self, talk: Conversation, question: str) -> Plan:
         def again(reply: str, problem: str) -> str:

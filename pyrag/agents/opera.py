@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyrag.agents.asking import PromptedAgent
@@ -49,10 +49,9 @@ class LLMGoalPlanner(PromptedAgent):
 
 def written_goal(goal: Goal) -> dict[str, Any]:
     """A goal as the Plan agent writes it."""
-    whole: dict[str, Any] = {"step": goal.step, "goal": goal.text, "type": goal.type, "needs": list(goal.needs)}
-    if goal.search != goal.text:
-        whole["search"] = goal.search or False
-    return {**whole, "compute": goal.compute} if goal.compute else whole
+    searched = goal.search if goal.search not in ("", goal.text) else bool(goal.search)
+    head = {"step": goal.step, "goal": goal.text, "type": goal.type, "needs": list(goal.needs)}
+    return {**head, "search": searched, "compute": goal.compute}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ class LLMAnalyst(PromptedAgent):
     """Analysis-Answer Agent: judges whether the passages suffice, and answers if so. Out of form twice, they do not.
 
     Facts without passages are judged by the template `facts`, or are the answerer's, whose aggregation mode has nothing
-    to judge.
+    to judge. `question` is the user's, shown beside a query that is a step towards it.
     """
 
     answerer: Answerer | None = None
@@ -68,6 +67,11 @@ class LLMAnalyst(PromptedAgent):
     template: str = "opera.analyse"
     retry: str = "opera.analyse.retry"
     facts: str = ""
+    question: str = ""
+
+    def about(self, question: str) -> LLMAnalyst:
+        """This analyst, told which question its queries belong to."""
+        return replace(self, question=question)
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
         if passages is None and not self.facts:
@@ -96,8 +100,8 @@ class LLMAnalyst(PromptedAgent):
         if passages is None:
             return self.talk(self.facts, {"query": query}, JUDGEMENT, system=self.system)
         fence, documents = fenced_passages(passages)
-        values = {"query": query, "documents": documents, "fence": fence}
-        return self.talk(self.template, values, JUDGEMENT, system=self.system)
+        values = {"query": query, "documents": documents, "fence": fence, "question": self.question or query}
+        return self.talk(self.template, values, JUDGEMENT, system=self.system, optional=("question",))
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,9 +66,8 @@ def written_topology(topology: Topology) -> dict[str, Any]:
 
 
 def written_node(node: Node) -> dict[str, Any]:
-    whole: dict[str, Any] = {"id": node.id, "agent": node.agent, "depends_on": list(node.depends_on)}
-    more = {"input": node.input, "kind": node.kind, "topk": node.topk, "compute": node.compute}
-    return {**whole, **{key: value for key, value in more.items() if value}}
+    work = {"id": node.id, "agent": node.agent, "input": node.input, "depends_on": list(node.depends_on)}
+    return {**work, "kind": node.kind, "topk": node.topk, "compute": node.compute}
 
 
 def in_code(compute: str, name: Callable[[str], str]) -> str:

@@ -13,8 +13,8 @@ in `NAME.principles.txt`, one a line, as far as these files are there (HERA evol
 
 A folder replaces the package's prompts as a whole: a file that it lacks is an error, never a silent mixture.
 
-Forms name what belongs in a place by capitals and underscores, `<answer>SHORT_ANSWER</answer>`: `is_placeholder` tells
-a parser that a model copied the form.
+Forms name what belongs in a place by capitals and underscores, `<answer>SHORT_ANSWER</answer>`, and examples are about
+invented names, so that `is_placeholder` and `copies_example` can tell when a small model copies them.
 
 Left out: choosing between prompts, and everything that a model replies.
 """
@@ -24,7 +24,7 @@ from __future__ import annotations
 import copy
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -44,6 +44,16 @@ _FORMER_PLACEHOLDERS = (
     "the next question",
     "first sub-query",
     "second sub-query",
+)
+# Invented for the examples; no text that is asked about has them unless it was taken from there.
+EXAMPLE_NAMES = (
+    "Glass Orchard",
+    "Winter Quay",
+    "Amber Kite",
+    "Mara Lindqvist",
+    "Tomas Ferro",
+    "Brennick",
+    "Halvey",
 )
 _AROUND = " \t\r\n.…,;:!?\"'`*()[]{}<>\\“”‘’"
 GUIDANCE = ("rules", "principles")  # the kinds of what an agent learns, each a file beside its template
@@ -86,15 +96,23 @@ class Prompts:
         """The template with its placeholders filled; values that it does not mention are left out."""
         return _filled(self._texts[template], values)
 
-    def render_method(self, template: str, values: Mapping[str, str]) -> tuple[str, str]:
+    def render_method(
+        self, template: str, values: Mapping[str, str], optional: Collection[str] = ()
+    ) -> tuple[str, str]:
         """System and user message of a method's template; the system message is empty where there is none.
 
-        Raises `ConfigError` where the files are missing or do not have the placeholders that `values` fills.
+        Args:
+            template: Name of the template, such as "rewrite".
+            values: Texts for its placeholders.
+            optional: Names among `values` that the template may leave out, as folders of earlier versions do.
+
+        Raises:
+            ConfigError: The files are missing, or their placeholders are not those that `values` fills.
         """
         system = self._method_text(f"{template}.system", optional=True)
         user = self._method_text(f"{template}.user")
         found = set(_PLACEHOLDER.findall(system.replace(_GUIDANCE, "") + user))
-        if wrong := sorted(found ^ values.keys()):
+        if wrong := sorted(found ^ (values.keys() - (set(optional) - found))):
             problem = "has an unknown" if wrong[0] in found else "lacks its"
             known = ", ".join(sorted(values)) or "none"
             raise ConfigError(
@@ -146,6 +164,17 @@ def load_prompts(prompts_dir: str | Path | None = None) -> Prompts:
 def is_placeholder(text: str) -> bool:
     """Whether a reply's value is only what a form shows in its place, as small models copy it."""
     return bool(text.strip()) and _plain(text) in placeholders()
+
+
+def copies_example(value: object, request: str) -> bool:
+    """Whether a value read from a reply names what only the prompts' examples are about.
+
+    Args:
+        value: What a parser made of the reply, in any type whose `repr` shows its texts.
+        request: What the agent was asked and shown, without the prompt's own text.
+    """
+    said = repr(value)
+    return any(name in said and name not in request for name in EXAMPLE_NAMES)
 
 
 @functools.cache

@@ -251,8 +251,9 @@ class Team:
 @dataclass(frozen=True, slots=True)
 class Agents:
     """One engine, ready for use. `name` is what traces and the command line show. Engines without a language model
-    have no `writer`. An `analyst` is an answerer that also judges whether the evidence suffices; without
-    one, the answerer does."""
+    have no `writer`. An `analyst` is an answerer that also judges whether the evidence suffices; one with a method
+    `about(question)` is told the user's question, beside the queries that lead to it. Without one, the answerer reads.
+    """
 
     name: str
     decomposer: Decomposer

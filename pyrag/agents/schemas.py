@@ -1,7 +1,8 @@
 """JSON schemas and patterns of what agents reply, for servers that enforce them (`Sampling.schema`, `.pattern`).
 
 Every field is required and no other allowed, since OpenAI takes no other schema; a field that does not apply is empty.
-The prompts say the same in words, and the parsers read replies of servers that enforce nothing.
+Each has the fields of its prompt's example, in that order (a test compares them). Where a schema begins with
+"analysis", that is the only place where a model can think before it decides; it is kept in the trace.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ SETTLEMENT = closed(
 )
 BLAME = closed("blame", {"analysis": TEXT, "agents": TEXTS})
 RULES = closed("rules", {"rules": TEXTS})
+SHORTER = closed("shorter", {"rules": TEXTS, "principles": TEXTS})
 GUIDANCE = closed("guidance", {"analysis": TEXT, "rules": TEXTS, "principles": TEXTS})
 _PROFILE = {
     "type": {"type": "string", "enum": list(QUESTION_TYPES)},

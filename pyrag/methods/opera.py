@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pyrag.agents.protocol import GoalPlan
+from pyrag.agents.protocol import Agents, Answerer, GoalPlan
 from pyrag.config import Settings
 from pyrag.episode import Episode
 from pyrag.errors import BadOutputError, ConfigError
@@ -30,7 +30,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
     """Raises `ProgramFailedError` where the last revision failed too."""
     variant = settings.method.partition(":")[2]
     agents = episode.agents
-    episode.agents = replace(agents, answerer=agents.analyst or agents.answerer)
+    episode.agents = replace(agents, answerer=_analyst(agents, episode.question))
     if "no-rewrite" in variant:
         episode.ladder = ()
     planned = "no-plan" not in variant
@@ -43,6 +43,15 @@ async def answer(episode: Episode, settings: Settings) -> Result:
     plan = await _plan(episode) if planned else GoalPlan((Goal(1, episode.question, search=episode.question),))
     draft = _draft(episode, plan, "plan" if planned else UNPLANNED)
     return await run_repaired(episode, accepted(episode, draft), revise, settings.repairs)
+
+
+def _analyst(agents: Agents, question: str) -> Answerer:
+    """The Analysis-Answer agent, told the original question if it can be; without one, the Answer agent."""
+    if agents.analyst is None:
+        return agents.answerer
+    about = getattr(agents.analyst, "about", None)
+    told: Answerer = agents.analyst if about is None else about(question)
+    return told
 
 
 async def _plan(episode: Episode) -> GoalPlan:

@@ -9,6 +9,7 @@ import pytest
 from pyrag.agents.conversation import Conversation
 from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.llm.protocol import Message, Reply, Sampling
+from pyrag.llm.scripted import ScriptedChat
 
 _WINDOW = 60  # characters of a prompt and tokens of its reply, taken together
 
@@ -41,3 +42,14 @@ async def test_a_reply_that_leaves_no_room_is_not_shown_again() -> None:
     with pytest.raises(BadOutputError, match="no form; it was cut off at the limit of 20 tokens"):
         await conversation.asked(never, lambda reply, problem: "again", retries=2)
     assert model.limits == [20, 20, 20]
+
+
+@pytest.mark.parametrize(
+    ("reply", "request_", "refused"),
+    [("The Glass Orchard", "Who wrote Dracula?", True), ("The Glass Orchard", "Who wrote The Glass Orchard?", False),
+     ("Dracula", "Who wrote it?", False), ("The Glass Orchard", None, False)],
+)  # fmt: skip
+async def test_a_copied_example_is_no_reply(reply: str, request_: str | None, refused: bool) -> None:
+    talk = Conversation(ScriptedChat([reply, "Dracula"]), Sampling(), "be", "brief", request=request_)
+    assert await talk.asked(str, lambda _, problem: problem, 1) == ("Dracula" if refused else reply)
+    assert len(talk.raw) == 1 + refused

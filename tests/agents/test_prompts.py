@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pyrag_prompts
+from pyrag.agents.fitting import FittingAnswerer
 from pyrag.agents.llm import make_llm_agents
-from pyrag.agents.prompts import is_placeholder, load_prompts, placeholders
+from pyrag.agents.prompts import EXAMPLE_NAMES, copies_example, is_placeholder, load_prompts, placeholders
 from pyrag.agents.protocol import Agents
 from pyrag.errors import ConfigError
 from pyrag.llm.protocol import Message
@@ -237,6 +238,33 @@ def test_answers_are_no_placeholders(text: str) -> None:
 
 def test_placeholders_are_read_from_the_templates() -> None:
     assert {"short answer", "your evidence", "your answer"} <= placeholders()
+
+
+def test_example_names_stand_in_the_prompts() -> None:
+    texts = "".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.txt"))
+    assert [name for name in EXAMPLE_NAMES if name not in texts] == []
+
+
+def test_an_example_is_copied_where_nobody_asked_for_it() -> None:
+    copied = ("Who wrote The Glass Orchard?", "When was she born?")
+    assert copies_example(copied, "Who wrote Dracula?")
+    assert not copies_example(copied, "When was the author of The Glass Orchard born?")
+    assert not copies_example(("Who wrote Dracula?",), "Who wrote Dracula?")
+
+
+@pytest.mark.parametrize("older", [False, True])
+async def test_an_analysis_is_shown_the_original_question(folder: Path, older: bool) -> None:
+    """Folders of earlier versions have no place for it."""
+    if older:
+        path = folder / "methods" / "opera.analyse.user.txt"
+        path.write_text(path.read_text().replace("Original question: {{question}}\n\n", ""))
+    model = ScriptedChat(['{"decision": "NO", "missing": "a date"}'])
+    analyst = make_llm_agents(model, prompts_dir=folder).analyst
+    assert isinstance(analyst, FittingAnswerer)
+    await analyst.about(QUESTION).answer(SUB_QUERIES[0], PASSAGES)
+    user = model.calls[0][-1].content
+    assert f"\nQuestion: {SUB_QUERIES[0]}\n" in user
+    assert (f"Original question: {QUESTION}\n" in user) is not older
 
 
 async def test_passages_cannot_leave_their_fence() -> None:

@@ -1,19 +1,23 @@
-"""Replies that keep to a schema are replies that the parsers take, and OPERA's agents ask for theirs."""
+"""One form for each agent: its prompt's example, its schema and its parser agree, and it asks for its schema."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 
+from pyrag.agents import schemas
 from pyrag.agents.llm import make_llm_agents
 from pyrag.agents.parsing_goals import parse_goals
 from pyrag.agents.parsing_judged import parse_judged, parse_rewrite
-from pyrag.agents.schemas import GOALS, JUDGEMENT, REWRITE
+from pyrag.agents.prompts import load_prompts
+from pyrag.agents.schemas import GOALS, JUDGEMENT, REWRITE, Schema
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.llm.schema import fits
 from pyrag.trace import Passage
+from tests.agents.forms import FORMS, all_keys, examples, heard, keys_in_order
 
 GOAL = {"step": 1, "goal": "Who directed Alpha?", "type": "person", "needs": [], "search": True, "compute": ""}
 LAST = {
@@ -76,3 +80,73 @@ async def test_operas_agents_ask_for_their_schemas() -> None:
     assert writer is not None
     assert (await writer.rewrite("Who directed Alpha?", ["Alpha"], passages, "")).query == "Alpha film director"
     assert (planner.schemas, analyst.schemas, rewriter.schemas) == ([GOALS], [JUDGEMENT], [REWRITE])
+
+
+@pytest.mark.parametrize("name", FORMS)
+async def test_examples_have_the_form_of_the_schema(name: str) -> None:
+    form = FORMS[name]
+    system, user, schema = await heard(form)
+    assert schema == form.schema
+    shown = examples(f"{system}\n{user}", form.schema)
+    assert bool(shown) is form.shown
+    for example in shown:
+        assert keys_in_order(example, form.schema)
+        assert fits(json.dumps(example), form.schema)
+        form.parse(json.dumps(example))
+
+
+@pytest.mark.parametrize("name", FORMS)
+async def test_prompts_describe_every_key_and_no_other(name: str) -> None:
+    """A line that repeats the form has the keys of the schema, and each key is spoken of somewhere."""
+    form = FORMS[name]
+    system, user, _ = await heard(form)
+    text = f"{system}\n{user}"
+    assert {key for key in all_keys(form.schema) if f'"{key}"' not in text} == set()
+    for said in re.findall(r"JSON object only: (.*)", text):
+        assert re.findall(r'"(\w+)":', said) == list(form.schema["properties"])
+
+
+@pytest.mark.parametrize("name", FORMS)
+async def test_the_last_line_asks_for_the_form(name: str) -> None:
+    system, user, _ = await heard(FORMS[name])
+    last = (user if user != "Who directed Alpha?" else system).splitlines()[-1]
+    assert re.match(r"Reply with (?:the|one) JSON object", last)
+
+
+@pytest.mark.parametrize(
+    ("retry", "schema"),
+    [("decompose.retry", schemas.SUB_QUERIES), ("opera.plan.retry", GOALS), ("opera.analyse.retry", JUDGEMENT),
+     ("rewrite.retry", REWRITE)],
+)  # fmt: skip
+def test_retries_name_the_same_keys(retry: str, schema: Schema) -> None:
+    prompts = load_prompts()
+    if retry == "decompose.retry":
+        text = prompts.render(retry, reason="it is empty", question="Who?")
+    else:
+        text = prompts.render_method(retry, {"reason": "it is empty"})[1]
+    assert set(re.findall(r'"([a-z_]+)"', text)) == all_keys(schema)
+
+
+def _every_schema() -> list[Schema]:
+    return [
+        value
+        for name, value in vars(schemas).items()
+        if name.isupper() and isinstance(value, dict) and "title" in value
+    ]
+
+
+def test_every_schema_is_some_agents_form() -> None:
+    assert {one["title"] for one in _every_schema()} == {form.schema["title"] for form in FORMS.values()}
+
+
+@pytest.mark.parametrize("schema", _every_schema(), ids=lambda schema: schema["title"])
+def test_schemas_keep_to_what_openai_takes(schema: Schema) -> None:
+    assert schema["type"] == "object"
+    for one in _objects_of(schema):
+        assert one["additionalProperties"] is False
+        assert one["required"] == list(one["properties"])
+
+
+def _objects_of(schema: Schema) -> list[Schema]:
+    inner = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
+    return [*([schema] if schema["type"] == "object" else []), *(one for each in inner for one in _objects_of(each))]

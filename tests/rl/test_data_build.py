@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ pytest.importorskip("pyarrow")
 
 from typer.testing import CliRunner
 
+from pyrag.agents import schemas
 from pyrag.agents.llm import make_llm_agents
 from pyrag.agents.parsing_answer import parse_answer
 from pyrag.agents.parsing_code import parse_program
@@ -28,6 +30,7 @@ from pyrag.evaluation.runs import open_run
 from pyrag.evaluation.scoring import score
 from pyrag.evaluation.suite import Given
 from pyrag.llm.protocol import Message
+from pyrag.llm.schema import fits
 from pyrag.llm.scripted import ScriptedChat
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.runtime import answer_question
@@ -161,6 +164,29 @@ class TestPromptsAreTheAgentsOwn:
             assert [row.messages for row in rows(run, tmp_path / task, task)] == asked(chat, words), task
         both = [row.messages for row in rows(run, tmp_path / "answer", "answer", "synthesis")]
         assert sorted(both, key=str) == sorted(asked(chat, "Answer Agent"), key=str)
+
+
+class TestRepliesHaveTheFormThatTheAgentAsksFor:
+    """A model that learnt from them replies as a server with a schema makes it reply."""
+
+    def test_of_operas_agents(self, opera: Ran, tmp_path: Path) -> None:
+        run, _ = opera
+        for task, schema in (
+            ("goals", schemas.GOALS),
+            ("analysis", schemas.JUDGEMENT),
+            ("rewrite", schemas.REWRITE),
+        ):
+            learnt = replies(run, tmp_path / task, task)
+            assert learnt, task
+            assert all(fits(reply, schema) for reply in learnt), task
+
+    def test_of_pyrags_agents(self, program: Ran, tmp_path: Path) -> None:
+        run, _ = program
+        assert [fits(reply, schemas.SUB_QUERIES) for reply in replies(run, tmp_path / "decompose", "decompose")] == [
+            True
+        ]
+        learnt = replies(run, tmp_path / "answer", "answer", "synthesis")
+        assert [re.fullmatch(schemas.TAGGED_ANSWER, reply) is not None for reply in learnt] == [True] * 3
 
 
 class TestLabels:

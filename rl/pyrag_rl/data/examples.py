@@ -36,10 +36,15 @@ def ask_answer(query: str, passages: Sequence[Passage] | None) -> Ask:
     return lambda agents: agents.answerer.answer(query, passages)
 
 
-def ask_analysis(query: str, passages: Sequence[Passage]) -> Ask:
+def ask_analysis(query: str, passages: Sequence[Passage], question: str = "") -> Ask:
+    """`question` is the user's, which the agent is shown beside the query."""
+
     def ask(agents: Agents) -> Awaitable[Any]:
         assert agents.analyst is not None
-        return agents.analyst.answer(query, passages)
+        about = getattr(agents.analyst, "about", None)
+        analyst = agents.analyst if about is None or not question else about(question)
+        answered: Awaitable[Any] = analyst.answer(query, passages)
+        return answered
 
     return ask
 

@@ -44,11 +44,12 @@ def program_reply(source: str) -> str:
 
 
 def sub_queries_reply(sub_queries: Sequence[str]) -> str:
-    return _json(list(sub_queries))
+    return _json({"sub_queries": list(sub_queries)})
 
 
 def goals_reply(goals: Sequence[Goal], rationale: str) -> str:
-    return _json({"rationale": _line(rationale), "goals": [written_goal(one) for one in goals]})
+    listed = [{**written_goal(one), "search": bool(one.search)} for one in goals]
+    return _json({"rationale": _line(rationale), "goals": listed})
 
 
 def _line(text: str) -> str:

@@ -130,7 +130,7 @@ async def judgements(question: Question, source: str, desk: Desk) -> list[Exampl
             sufficient=any(one.id in hop.supporting for one in found),
         )
         if found:
-            examples.append(Example(row, ask_analysis(hop.query, found)))
+            examples.append(Example(row, ask_analysis(hop.query, found, asked(question))))
     return examples
 
 

@@ -112,7 +112,7 @@ def judgements(row: Row, trace: Trace) -> Iterator[Example]:
                     answers=found.answers,
                     sufficient=found.sufficient,
                 ),
-                ask_analysis(step.query, passages),
+                ask_analysis(step.query, passages, trace.question),
                 judgement_reply(attempt) if agrees else "",
             )
 
