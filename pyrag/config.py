@@ -32,7 +32,18 @@ _QUERY = re.compile(r"(https?://[^?\s]*)\?\S*")
 _TRUTHS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
 
 _LEAST_CONTEXT = 512  # tokens: the Answer agent's own prompt must fit
-_ABOVE_ZERO = ("topk", "max_calls", "concurrency", "max_in_flight", "cache_mb", "call_timeout", "retrieve_timeout")
+_ABOVE_ZERO = (
+    "topk",
+    "max_calls",
+    "max_tokens",
+    "concurrency",
+    "max_in_flight",
+    "cache_mb",
+    "call_timeout",
+    "retrieve_timeout",
+    "llm_body_mb",
+    "retriever_body_mb",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +82,8 @@ class Settings:
     deadline: float | None = 120.0  # seconds a question
     call_timeout: float = 60.0  # seconds one model call may take
     retrieve_timeout: float = 10.0
+    llm_body_mb: int = 64  # most megabytes of one reply of a model server, after decompression
+    retriever_body_mb: int = 256  # the same of a retriever
     concurrency: int = 8  # questions at once
     max_in_flight: int = 256  # most model calls at once to an endpoint; fewer where the server refuses or times out
     cache: str | bool = False  # a file of replies that were paid for; true: the user's cache folder

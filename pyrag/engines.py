@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrag.agents.prompts import Prompts, load_prompts
 from pyrag.agents.protocol import Agents, Answerer, Team
@@ -18,6 +18,10 @@ from pyrag.llm.meter import Meter, MeteredChat
 from pyrag.llm.protocol import ChatModel, Sampling
 from pyrag.retrieval.protocol import Retriever
 from pyrag_sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from pyrag.http_options import Transport
+    from pyrag.llm.spec import ModelOptions
 
 EMBEDDED = "embedded"
 LEXICAL = "embedded:lexical"
@@ -86,6 +90,25 @@ def open_engines(settings: Settings, retriever: Retriever | None = None, *, mete
     )
 
 
+def model_options(settings: Settings) -> ModelOptions:
+    """How the settings want models to be called."""
+    from pyrag.http_options import MODEL_LIMIT
+    from pyrag.llm.spec import ModelOptions
+
+    return ModelOptions(
+        timeout=settings.call_timeout,
+        max_in_flight=settings.max_in_flight,
+        limit=replace(MODEL_LIMIT, megabytes=settings.llm_body_mb),
+        transport=_transport(settings),
+    )
+
+
+def _transport(settings: Settings) -> Transport:
+    from pyrag.http_options import Transport
+
+    return Transport()
+
+
 class _Models:
     """The chat models that settings name, each opened once."""
 
@@ -106,7 +129,7 @@ class _Models:
         from pyrag.llm.spec import open_chat_model
 
         settings = self._settings
-        model = open_chat_model(spec, timeout=settings.call_timeout, max_in_flight=settings.max_in_flight)
+        model = open_chat_model(spec, model_options(settings))
         if not settings.structured:
             from pyrag.llm.unconstrained import UnconstrainedChat
 
@@ -205,6 +228,7 @@ def _cached(model: ChatModel, settings: Settings) -> ChatModel:
 
 def _open_retriever(settings: Settings, own: Retriever | None) -> Retriever:
     """`own` is an object of the caller's; without one and without a name in the settings, the bundled corpus is it."""
+    from pyrag.http_options import RETRIEVER_LIMIT
     from pyrag.retrieval import Options, open_retriever
     from pyrag.retrieval.bundled import BundledRetriever
 
@@ -215,5 +239,7 @@ def _open_retriever(settings: Settings, own: Retriever | None) -> Retriever:
         embedder=settings.embedder,
         dense_weight=settings.dense_weight,
         rerank=settings.rerank,
+        limit=replace(RETRIEVER_LIMIT, megabytes=settings.retriever_body_mb),
+        transport=_transport(settings),
     )
     return open_retriever(own or named or BundledRetriever(), options=options)

@@ -12,7 +12,8 @@
 * Any other status is a `PermanentServiceError`. A reply that the decoder refuses (it raised `msgspec.DecodeError` or
   `ValueError`) is a `MalformedReplyError`, and is not tried again.
 * `timeout` limits one attempt, `total` everything including the pauses (default: twice `timeout`) but for the time
-  spent waiting for a `gate`.
+  spent waiting for a `gate`. In a stream, `timeout` limits the time to the next event instead.
+* `limit` bounds a reply while it is read; of an error's body, only the start is read.
 * A `gate` decides when an attempt may start and learns how it ended. A server that is busy behind a gate (429, 503)
   is asked more often before the call fails, since what it needs is patience, not luck.
 * Messages name the service and its URL without credentials and query, quote the server's own words (secrets struck
@@ -20,7 +21,7 @@
 * Cancelling a call closes its connection. One object may serve several event loops, each with its own connections;
   call `aclose` in the loop that made the calls, before it ends.
 
-`post_events` gets its reply in pieces (server-sent events).
+`post_events` gets its reply in pieces (server-sent events), for an hour at most.
 
 Import it where a client is made and no earlier: aiohttp takes longer than the rest of a start.
 
@@ -49,6 +50,7 @@ from pyrag.errors import (
     RetryableServiceError,
     ServiceError,
 )
+from pyrag.http_bodies import check_values, chunks_of, events_of, read_body, read_start
 from pyrag.http_faults import (
     Fault,
     FaultError,
@@ -61,6 +63,7 @@ from pyrag.http_faults import (
     shown_url,
     status_cure,
 )
+from pyrag.http_options import BodyLimit, Transport
 
 T = TypeVar("T")
 
@@ -68,7 +71,9 @@ CONNECT_SECONDS = 5.0  # a host that swallows packets must not cost a model's wh
 _LARGE_BODY = 1 << 20  # above this aiohttp warns about raw bytes and wants a file
 _DETAIL = 4_000  # characters of a refusal's body that an error keeps for whoever looks for its cause
 _NO_CURES: Mapping[int, str] = MappingProxyType({})
-_LONGEST_EVENT = 16 << 20
+_MAX_STREAM_SECONDS = 3600.0
+_DEFAULT_LIMIT = BodyLimit()
+_DEFAULT_TRANSPORT = Transport()
 _BUSY_RETRIES = 6  # of a call behind a gate, besides its other retries
 
 
@@ -82,18 +87,33 @@ class Gate(Protocol):
     def leave(self, ticket: int, fault: Fault | None = None, retry_after: float | None = None) -> None: ...
 
 
-async def _whole(response: aiohttp.ClientResponse) -> bytes:
-    return await response.read()
+class _Clock:
+    """The time limit of one attempt, which starts anew with each line of a stream."""
+
+    def __init__(self, seconds: float, idle: float) -> None:
+        self.seconds = seconds
+        self.timeout = asyncio.timeout(seconds)
+        self.streamed = 0.0  # seconds until the last line
+        self._idle = idle
+        self._started = asyncio.get_running_loop().time()
+
+    def on_line(self) -> None:
+        now = asyncio.get_running_loop().time()
+        self.streamed = now - self._started
+        self.timeout.reschedule(min(now + self._idle, self._started + _MAX_STREAM_SECONDS))
+
+
+Consume = Callable[[aiohttp.ClientResponse, _Clock], Awaitable[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """`consume` reads the reply of a request that succeeded."""
+    """`consume` reads the reply of a request that succeeded, where it may be a stream."""
 
     method: str
     path: str
     body: bytes | None = None
-    consume: Callable[[aiohttp.ClientResponse], Awaitable[bytes]] = _whole
+    consume: Consume | None = None
 
 
 class HttpService:
@@ -115,6 +135,8 @@ class HttpService:
         cure: str = "start it or give another URL",
         cures: Mapping[int, str] = _NO_CURES,
         gate: Gate | None = None,
+        limit: BodyLimit = _DEFAULT_LIMIT,
+        transport: Transport = _DEFAULT_TRANSPORT,
     ) -> None:
         self.name = name
         self._base, self._query, self._display, login = _split(url, name)
@@ -126,6 +148,7 @@ class HttpService:
         self._cure = cure
         self._cures = cures
         self.gate = gate
+        self._limit = limit
         self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
 
     @property
@@ -156,15 +179,15 @@ class HttpService:
         """
         values: list[T] = []
 
-        async def consume(response: aiohttp.ClientResponse) -> bytes:
+        async def consume(response: aiohttp.ClientResponse, clock: _Clock) -> bytes:
             if response.content_type != "text/event-stream":
-                return await response.read()
-            values.append(await read(_events(response.content.iter_any())))
+                return await read_body(response, self._limit)
+            values.append(await read(events_of(chunks_of(response, self._limit), clock.on_line)))
             return b""
 
         try:
             content = await self._request(_Request("POST", path, msgspec.json.encode(body), consume))
-        except (msgspec.DecodeError, ValueError) as error:
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise self._malformed(path, error, b"") from error
         return values[-1] if values else self._decoded(content, path, decode)
 
@@ -186,9 +209,11 @@ class HttpService:
                 queued = time.monotonic()
                 ticket = await gate.enter(again=bool(faults))
                 deadline += time.monotonic() - queued
+            clock = _Clock(min(self._timeout, deadline - time.monotonic()), self._timeout)
             try:
-                return await self._gated(gate, ticket, request, deadline)
+                return await self._gated(gate, ticket, request, clock)
             except FaultError as fault:
+                deadline += clock.streamed  # a server that was writing has not used up its time
                 pause = max(_backoff(len(faults)), fault.retry_after or 0.0)
                 faults.append(fault.kind)
                 no_time = time.monotonic() + pause >= deadline
@@ -200,11 +225,11 @@ class HttpService:
         busy = faults.count("busy") if self.gate else 0
         return len(faults) - busy > self._retries or busy > _BUSY_RETRIES
 
-    async def _gated(self, gate: Gate | None, ticket: int, request: _Request, deadline: float) -> bytes:
+    async def _gated(self, gate: Gate | None, ticket: int, request: _Request, clock: _Clock) -> bytes:
         kind: Fault | None = "other"  # what a cancelled call leaves with
         retry_after = None
         try:
-            content = await self._attempt(request, min(self._timeout, deadline - time.monotonic()))
+            content = await self._attempt(request, clock)
             kind = None
             return content
         except FaultError as fault:
@@ -214,10 +239,10 @@ class HttpService:
             if gate:
                 gate.leave(ticket, kind, retry_after)
 
-    async def _attempt(self, request: _Request, seconds: float) -> bytes:
+    async def _attempt(self, request: _Request, clock: _Clock) -> bytes:
         try:
             async with (
-                asyncio.timeout(seconds),
+                clock.timeout,
                 self._session().request(
                     request.method,
                     self._base + request.path + self._query,
@@ -225,21 +250,31 @@ class HttpService:
                     allow_redirects=False,
                 ) as response,
             ):
-                succeeded = response.status // 100 == 2
-                content = await (request.consume if succeeded else _whole)(response)
+                if response.status // 100 == 2:
+                    return await self._read(request, response, clock)
+                content = await read_start(response)
         except aiohttp.ConnectionTimeoutError as error:
             what = f"could not be reached within {CONNECT_SECONDS:g} s"
             raise FaultError(what, self._cure, True, kind="unreachable") from error
         except TimeoutError as error:
-            cure = "look whether it is overloaded or stuck, or allow it more time"
-            raise FaultError(f"did not reply within {seconds:.3g} s", cure, True, kind="timeout") from error
+            raise self._timeout_fault(clock) from error
         except (aiohttp.ClientError, OSError) as error:
             raise connection_fault(error, self._cure) from error
         except ReportedError as error:
             raise self._status_fault(error.status, {}, error.content) from error
-        if not succeeded:
-            raise self._status_fault(response.status, response.headers, content)
-        return content
+        raise self._status_fault(response.status, response.headers, content)
+
+    async def _read(self, request: _Request, response: aiohttp.ClientResponse, clock: _Clock) -> bytes:
+        if request.consume is None:
+            return await read_body(response, self._limit)
+        return await request.consume(response, clock)
+
+    def _timeout_fault(self, clock: _Clock) -> FaultError:
+        cure = "look whether it is overloaded or stuck, or allow it more time"
+        if not clock.streamed:
+            return FaultError(f"did not reply within {clock.seconds:.3g} s", cure, True, kind="timeout")
+        what = f"sent nothing for {self._timeout:.3g} s after {clock.streamed:.3g} s of a reply"
+        return FaultError(what, cure, True, kind="timeout")
 
     def _status_fault(self, status: int, headers: Mapping[str, str], content: bytes) -> FaultError:
         words = self._redacted(server_words(content))
@@ -266,13 +301,14 @@ class HttpService:
 
     def _decoded(self, content: bytes, path: str, decode: Callable[[bytes], T]) -> T:
         try:
+            check_values(content)
             return decode(content)
-        except (msgspec.DecodeError, ValueError) as error:
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise self._malformed(path, error, content) from error
 
     def _malformed(self, path: str, error: Exception, content: bytes) -> MalformedReplyError:
         service = f"{self.name} {self._display}{path}"
-        start = self._redacted(shortened(content.decode("utf-8", "replace"), 80))
+        start = self._redacted(shortened(content[:_DETAIL].decode("utf-8", "replace"), 80))
         return MalformedReplyError(
             f"{service} sent a reply of the wrong form ({error}; it starts {start!r}): "
             f"check that the URL is that of a {self.name}",
@@ -292,26 +328,6 @@ class HttpService:
                 _abandon(other, self._sessions.pop(other))
             session = self._sessions[loop] = _new_session(self._headers)
         return session
-
-
-async def _events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The data of each server-sent event. Raises `ValueError` where one has no end."""
-    rest = b""
-    data: list[bytes] = []
-    async for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
-        if len(rest) > _LONGEST_EVENT:
-            raise ValueError("an event without an end")
-        for line in map(bytes.rstrip, lines):
-            if line.startswith(b"data:"):
-                data.append(line[5:].removeprefix(b" "))
-            elif not line and data:
-                yield b"\n".join(data)
-                data = []
-    if rest.startswith(b"data:"):  # some leave out the last line's end
-        data.append(rest[5:].strip())
-    if data:
-        yield b"\n".join(data)
 
 
 def _new_session(headers: Mapping[str, str]) -> aiohttp.ClientSession:

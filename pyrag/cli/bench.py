@@ -32,7 +32,16 @@ if TYPE_CHECKING:
 EMBEDDED_METHODS = ("pyrag", "decompose-only", "iter-retgen", "adaptive", "vanilla")
 MODEL_METHODS = ("pyrag", "iter-retgen", "ircot", "self-ask", "vanilla", "cot", "direct")
 # Settings that do not change what is answered, or that each set and method has of its own.
-_OUTSIDE = ("concurrency", "max_in_flight", "cache_mb", "method", "index", "retriever")
+_OUTSIDE = (
+    "concurrency",
+    "max_in_flight",
+    "cache_mb",
+    "llm_body_mb",
+    "retriever_body_mb",
+    "method",
+    "index",
+    "retriever",
+)
 
 
 @dataclass(frozen=True, slots=True)

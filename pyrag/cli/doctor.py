@@ -13,7 +13,7 @@ import pyrag
 import pyrag_runtime
 from pyrag.cli.output import print_json
 from pyrag.config import Settings
-from pyrag.engines import REPLAY, Engines, about_embedded, open_engines
+from pyrag.engines import REPLAY, Engines, about_embedded, model_options, open_engines
 from pyrag.errors import PyRAGError
 
 LOCAL_ENGINES = ("vllm", "transformers")
@@ -120,7 +120,7 @@ async def _engine(spec: str, settings: Settings) -> str:
         return f"{spec}: answers from a recording"
     from pyrag.llm.spec import open_chat_model
 
-    model = open_chat_model(spec, timeout=settings.call_timeout)
+    model = open_chat_model(spec, model_options(settings))
     if spec.partition(":")[0] in LOCAL_ENGINES:
         await model.aclose()
         return f"{model.name} can be loaded, with the first question"

@@ -23,12 +23,12 @@ def show(settings: Settings, *, as_json: bool) -> None:
 
 
 async def _offered(settings: Settings) -> list[ModelInfo]:
-    from pyrag.engines import REPLAY, about_embedded
+    from pyrag.engines import REPLAY, about_embedded, model_options
     from pyrag.llm.spec import open_chat_model
 
     spec = settings.llm
     if not (about_embedded(spec) or spec.startswith(REPLAY)):
-        model = open_chat_model(spec, timeout=settings.call_timeout)
+        model = open_chat_model(spec, model_options(settings))
         try:
             if isinstance(model, ModelLister):
                 return await model.offered()

@@ -149,6 +149,7 @@ def prescore(
     import asyncio
 
     from pyrag.config import load_settings, public
+    from pyrag.engines import model_options
     from pyrag.errors import UsageError
     from pyrag.llm.cache import CachedChat
     from pyrag.llm.spec import open_chat_model
@@ -167,7 +168,7 @@ def prescore(
     made, replies = plan_rows(rows), kept_replies(out)
 
     def written_by(spec: str) -> Drawn:
-        model = open_chat_model(spec, timeout=settings.call_timeout, max_in_flight=settings.max_in_flight)
+        model = open_chat_model(spec, model_options(settings))
         return Drawn(CachedChat(model, replies), count, temperature)
 
     async def work(tell: Callable[[Counts], None]) -> Counts:

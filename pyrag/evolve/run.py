@@ -36,7 +36,17 @@ from pyrag.llm.cache import ReplyStore
 from pyrag.llm.meter import Meter
 
 LIBRARY, REPLIES, REPORT = "experience.db", "replies.sqlite", "report.html"
-_INCIDENTAL = ("cache", "cache_mb", "concurrency", "max_in_flight", "call_timeout", "retrieve_timeout", "max_calls")
+_INCIDENTAL = (
+    "cache",
+    "cache_mb",
+    "concurrency",
+    "max_in_flight",
+    "call_timeout",
+    "retrieve_timeout",
+    "llm_body_mb",
+    "retriever_body_mb",
+    "max_calls",
+)
 Seen = Callable[[StepRecord], None]
 
 

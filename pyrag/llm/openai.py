@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pyrag.errors import ConfigError, ContextLengthError, PermanentServiceError, ServiceError
+from pyrag.http_options import MODEL_LIMIT, BodyLimit, Transport
 from pyrag.llm.context import too_long
 from pyrag.llm.limiter import MOST, EndpointGate
 from pyrag.llm.protocol import Message, ModelInfo, Reply, Sampling
@@ -28,6 +29,7 @@ KEY_VARIABLES = ("PYRAG_API_KEY", "OPENAI_API_KEY")
 KEY_FILE_VARIABLE = "PYRAG_API_KEY_FILE"
 
 DEFAULT_SAMPLING = Sampling()
+DEFAULT_TRANSPORT = Transport()
 _SERVICE = "model server"
 _NO_STREAM = (400, 404, 405, 415, 422)  # how servers refuse what they cannot do
 _CURE = "start it, or name another with --llm openai:MODEL@http://host:port/v1"
@@ -82,6 +84,8 @@ class OpenAIChat:
         total: float | None = None,
         retries: int = 2,
         max_in_flight: int = MOST,
+        limit: BodyLimit = MODEL_LIMIT,
+        transport: Transport = DEFAULT_TRANSPORT,
     ) -> None:
         from pyrag.http_client import HttpService
 
@@ -99,6 +103,8 @@ class OpenAIChat:
             headers={"Authorization": f"Bearer {api_key}"} if api_key else None,
             cure=_CURE,
             cures=_CURES,
+            limit=limit,
+            transport=transport,
         )
         self._service.gate = EndpointGate(self._service.url, model, max_in_flight)
         # OpenAI's own newer models refuse `max_tokens`; most other servers know nothing else.

@@ -15,8 +15,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from pyrag.errors import ConfigError
+from pyrag.http_options import MODEL_LIMIT, BodyLimit, Transport
 from pyrag.llm.limiter import MOST
 from pyrag.llm.protocol import ChatModel
 
@@ -35,28 +37,44 @@ _WITH_URL = re.compile(r"(?P<model>.*?)@(?P<url>https?://.*)", re.DOTALL)
 _LIKE_ADDRESS = re.compile(r"@(?:localhost\b|[\w.-]+(?::\d+|/v\d))|\A(?:https?:)?//")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOptions:
+    """How to call a model.
+
+    Attributes:
+        timeout: seconds of one attempt; in a stream, seconds until it goes on.
+        max_in_flight: most calls at once to an endpoint.
+        limit: most that one reply of a server may hold.
+        transport: proxy and certificates of a server.
+    """
+
+    timeout: float = 60.0
+    max_in_flight: int = MOST
+    limit: BodyLimit = MODEL_LIMIT
+    transport: Transport = Transport()
+
+
 def open_chat_model(
-    spec: str, *, timeout: float = 60.0, max_in_flight: int = MOST, environ: Mapping[str, str] | None = None
+    spec: str, options: ModelOptions = ModelOptions(), *, environ: Mapping[str, str] | None = None
 ) -> ChatModel:
-    """The chat model that a spec names; `timeout` is for one attempt, `max_in_flight` the most calls at once to an
-    endpoint. Raises `ConfigError` and `DataError`."""
+    """The chat model that a spec names. Raises `ConfigError` and `DataError`."""
     scheme, _, rest = spec.strip().partition(":")
     if scheme == "openai":
-        return _openai(rest, timeout, max_in_flight, os.environ if environ is None else environ)
+        return _openai(rest, options, os.environ if environ is None else environ)
     if scheme == "vllm":
         from pyrag.llm.vllm import open_vllm
 
-        return open_vllm(rest, timeout)
+        return open_vllm(rest, options.timeout)
     if scheme == "transformers":
         from pyrag.llm.transformers import open_transformers
 
-        return open_transformers(rest, timeout)
+        return open_transformers(rest, options.timeout)
     if scheme == "scripted":
         return _scripted(rest)
     raise ConfigError(f"there is no engine {scheme!r}{_nearest(scheme)}; engines are {', '.join(FORMS)}")
 
 
-def _openai(rest: str, timeout: float, max_in_flight: int, environ: Mapping[str, str]) -> ChatModel:
+def _openai(rest: str, options: ModelOptions, environ: Mapping[str, str]) -> ChatModel:
     from pyrag.llm.openai import DEFAULT_URL, OpenAIChat, key_from_environment
 
     found = _WITH_URL.fullmatch(rest)
@@ -68,7 +86,15 @@ def _openai(rest: str, timeout: float, max_in_flight: int, environ: Mapping[str,
     if not model and url == DEFAULT_URL:
         raise ConfigError("openai: needs a model: write openai:MODEL or openai:MODEL@http://host:port/v1")
     key = key_from_environment(environ)
-    return OpenAIChat(model, url, api_key=key, timeout=timeout, max_in_flight=max_in_flight)
+    return OpenAIChat(
+        model,
+        url,
+        api_key=key,
+        timeout=options.timeout,
+        max_in_flight=options.max_in_flight,
+        limit=options.limit,
+        transport=options.transport,
+    )
 
 
 def _scripted(path: str) -> ChatModel:

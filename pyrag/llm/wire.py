@@ -14,8 +14,12 @@ from pyrag.http_faults import ReportedError
 from pyrag.llm.protocol import ModelInfo, Reply
 
 
+class _Part(msgspec.Struct):
+    text: str | None = None
+
+
 class _Message(msgspec.Struct):
-    content: str | list[dict[str, Any]] | None = None
+    content: str | list[_Part] | None = None
     reasoning_content: str | None = None  # vLLM before 0.12, DeepSeek
     reasoning: str | None = None  # vLLM, OpenRouter
     refusal: str | None = None
@@ -127,4 +131,4 @@ def _text(message: _Message) -> str:
 
 def _content(message: _Message) -> str:
     content = message.content or message.refusal or ""
-    return content if isinstance(content, str) else "".join(str(part.get("text", "")) for part in content)
+    return content if isinstance(content, str) else "".join(part.text or "" for part in content)

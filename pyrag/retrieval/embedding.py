@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from pyrag.errors import ConfigError
+from pyrag.http_options import Transport
 from pyrag.retrieval.batching import Batcher
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     Matrix = npt.NDArray[np.float32]
 
 BUNDLED = "bundled"
+_DIRECT = Transport()
 _FORMS = f"{BUNDLED}, onnx:DIR, st:NAME or openai:MODEL@http://host:port/v1"
 _WITH_URL = re.compile(r"(?P<model>.+?)@(?P<url>https?://.+)")
 _SLICE = 256  # passages handed to a backend at once: queries get their turn in between
@@ -135,7 +137,7 @@ def passage_text(title: str, text: str) -> str:
     return f"{title}\n{text}" if title else text
 
 
-def open_embedder(spec: str, *, timeout: float = 30.0) -> TextEmbedder:
+def open_embedder(spec: str, *, timeout: float = 30.0, transport: Transport = _DIRECT) -> TextEmbedder:
     """Nothing is loaded or contacted yet. `timeout` is for one request to a server. Raises `ConfigError`."""
     kind, _, rest = spec.strip().partition(":")
     if spec.strip() == BUNDLED:
@@ -144,10 +146,10 @@ def open_embedder(spec: str, *, timeout: float = 30.0) -> TextEmbedder:
         return TextEmbedder(onnx.OnnxBackend(onnx.BUNDLED), BUNDLED)
     if kind not in ("onnx", "st", "openai") or not rest:
         raise ConfigError(f"{spec!r} names no embedder: write {_FORMS}")
-    return TextEmbedder(_backend(kind, rest, timeout), spec.strip())
+    return TextEmbedder(_backend(kind, rest, timeout, transport), spec.strip())
 
 
-def _backend(kind: str, rest: str, timeout: float) -> Backend:
+def _backend(kind: str, rest: str, timeout: float, transport: Transport) -> Backend:
     if kind == "onnx":
         from pyrag.retrieval.onnx import OnnxBackend
 
@@ -161,4 +163,4 @@ def _backend(kind: str, rest: str, timeout: float) -> Backend:
     found = _WITH_URL.fullmatch(rest)
     if found is None:
         raise ConfigError(f"{kind}:{rest} names no server: write openai:MODEL@http://host:port/v1")
-    return OpenAIBackend(found["model"], found["url"], timeout=timeout)
+    return OpenAIBackend(found["model"], found["url"], timeout=timeout, transport=transport)

@@ -15,22 +15,32 @@ import hashlib
 import msgspec
 
 from pyrag.http_client import HttpService
+from pyrag.http_options import RETRIEVER_LIMIT, BodyLimit, Transport
 from pyrag.retrieval.contents import split_contents
 from pyrag.trace import Passage
 
 _PATH = "/retrieve"
+_DEFAULT_TRANSPORT = Transport()
+_MAX_TEXT = 16 << 20  # bytes of one document; a larger one is refused before it becomes text
+_MAX_CHARACTERS = 1 << 20  # of a document; nobody reads on
+_MAX_PARTS = 4096  # bytes
 _CURE = "start it, or name another with --retriever or an index folder with --index"
 
 
+_ABSENT = msgspec.Raw(b"null")
+
+
 class _Document(msgspec.Struct):
+    """Fields stay as they came until a passage is wanted: text takes up to four times its bytes."""
+
     id: str | int | None = None
-    title: str | None = None
-    text: str | None = None
-    contents: str | None = None
+    title: msgspec.Raw = _ABSENT
+    text: msgspec.Raw = _ABSENT
+    contents: msgspec.Raw = _ABSENT
     source: str = ""
     start: int | None = None
     end: int | None = None
-    parts: dict[str, float] = {}
+    parts: msgspec.Raw = _ABSENT
 
 
 class _Hit(_Document):
@@ -42,19 +52,31 @@ class _Reply(msgspec.Struct):
     result: list[list[_Hit]]
 
 
-_decoder = msgspec.json.Decoder(_Reply)
+_replies = msgspec.json.Decoder(_Reply)
+_texts = msgspec.json.Decoder(str | None)
+_parts = msgspec.json.Decoder(dict[str, float] | None)
 
 
 class HttpRetriever:
     """A `Retriever` over a server; `url` is its base or its `/retrieve` address.
 
-    `timeout` limits one attempt and `total` all of them, in seconds.
+    `timeout` limits one attempt and `total` all of them, in seconds; `limit` is the most that a reply may hold.
     """
 
-    def __init__(self, url: str, *, timeout: float = 10.0, total: float | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout: float = 10.0,
+        total: float | None = None,
+        limit: BodyLimit = RETRIEVER_LIMIT,
+        transport: Transport = _DEFAULT_TRANSPORT,
+    ) -> None:
         base, _, query = url.strip().partition("?")
         base = base.rstrip("/").removesuffix(_PATH) + (f"?{query}" if query else "")
-        self._service = HttpService(base, name="retriever", timeout=timeout, total=total, cure=_CURE)
+        self._service = HttpService(
+            base, name="retriever", timeout=timeout, total=total, cure=_CURE, limit=limit, transport=transport
+        )
 
     @property
     def name(self) -> str:
@@ -64,31 +86,39 @@ class HttpRetriever:
         if not query.strip() or topk < 1:
             return []
         body = {"queries": [query.encode("utf-8", "replace").decode()], "topk": topk, "return_scores": True}
-        hits = await self._service.post_json(_PATH, body, _hits)
-        source = self.name
-        return [_passage(hit.document or hit, hit.score, source) for hit in hits[:topk]]
+        return await self._service.post_json(_PATH, body, lambda content: _passages(content, topk, self.name))
 
     async def aclose(self) -> None:
         await self._service.aclose()
 
 
-def _hits(content: bytes) -> list[_Hit]:
-    """The hits of the only query. Raises `ValueError`, which the client reports as a malformed reply."""
-    result = _decoder.decode(content).result
+def _passages(content: bytes, topk: int, source: str) -> list[Passage]:
+    """The first `topk` passages for the only query.
+
+    Raises `ValueError`, which the client reports as a malformed reply.
+    """
+    result = _replies.decode(content).result
     if len(result) != 1:
         raise ValueError(f"{len(result)} lists of documents for one query")
-    for hit in result[0]:
-        found = hit.document or hit
-        if found.text is None and found.contents is None:
-            raise ValueError("a document without contents or text")
-    return result[0]
+    return [_passage(hit.document or hit, hit.score, source) for hit in result[0][:topk]]
 
 
 def _passage(found: _Document, score: float | None, source: str) -> Passage:
-    title, text = found.title or "", found.text
+    title, text = _text(found.title) or "", _text(found.text)
     if text is None:
-        title, text = split_contents(found.contents or "", title)
+        contents = _text(found.contents)
+        if contents is None:
+            raise ValueError("a document without contents or text")
+        title, text = split_contents(contents, title)
     key = found.id if found.id is not None else hashlib.blake2b(f"{title}\0{text}".encode(), digest_size=8).hexdigest()
+    parts = _parts.decode(found.parts) if len(memoryview(found.parts)) <= _MAX_PARTS else None
     return Passage(
-        str(key), title, text, score or 0.0, found.source or source, found.parts, start=found.start, end=found.end
+        str(key), title, text, score or 0.0, found.source or source, parts or {}, start=found.start, end=found.end
     )
+
+
+def _text(raw: msgspec.Raw) -> str | None:
+    if len(memoryview(raw)) > _MAX_TEXT:
+        raise ValueError(f"a document of more than {_MAX_TEXT >> 20} MB")
+    text = _texts.decode(raw)
+    return text if text is None else text[:_MAX_CHARACTERS]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyrag.errors import ConfigError, DataError
+from pyrag.http_options import RETRIEVER_LIMIT, BodyLimit, Transport
 from pyrag.retrieval.protocol import Retriever
 
 if TYPE_CHECKING:
@@ -22,13 +23,15 @@ class Options:
 
     `embedder` replaces the one that an index names (another engine for the same model); `dense_weight` is what the
     dense half of a hybrid counts: 0 leaves BM25 alone, 1 the vectors; `rerank` is `reader`, the embedded one, or names
-    a cross-encoder.
+    a cross-encoder. `limit` is the most that one reply of a server may hold, `transport` how servers are reached.
     """
 
     timeout: float = 10.0
     embedder: str | None = None
     dense_weight: float = 0.5
     rerank: str | None = None
+    limit: BodyLimit = RETRIEVER_LIMIT
+    transport: Transport = Transport()
 
 
 def open_retriever(
@@ -50,7 +53,7 @@ def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
     if isinstance(spec, str) and "://" in spec:
         from pyrag.retrieval.http import HttpRetriever
 
-        return HttpRetriever(spec, timeout=options.timeout)
+        return HttpRetriever(spec, timeout=options.timeout, limit=options.limit, transport=options.transport)
     if isinstance(spec, str | Path):
         return _over_index(Path(spec).expanduser(), str(spec), options)
     if callable(getattr(spec, "retrieve", None)):
@@ -68,7 +71,7 @@ def _over_qdrant(spec: str, options: Options) -> Retriever:
     if options.embedder is None:
         raise ConfigError(f"{spec} needs the embedder of its vectors: name it with --embedder, such as bundled")
     store = QdrantStore(spec, timeout=options.timeout)
-    embedder = open_embedder(options.embedder, timeout=options.timeout)
+    embedder = open_embedder(options.embedder, timeout=options.timeout, transport=options.transport)
     return QdrantRetriever(store, embedder, dense_weight=options.dense_weight)
 
 
@@ -116,4 +119,4 @@ def _of_kind(info: IndexInfo, folder: Path, shown: str, options: Options) -> Ret
 def _embedder(info: IndexInfo, options: Options) -> TextEmbedder:
     from pyrag.retrieval.embedding import open_embedder
 
-    return open_embedder(options.embedder or info.embedder, timeout=options.timeout)
+    return open_embedder(options.embedder or info.embedder, timeout=options.timeout, transport=options.transport)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pyrag.http_client import HttpService
-from pyrag.llm.openai import KEY_VARIABLES, key_from_environment
+from pyrag.http_options import EMBEDDER_LIMIT, Transport
+from pyrag.llm.openai import DEFAULT_TRANSPORT, KEY_VARIABLES, key_from_environment
 from pyrag.retrieval.embedding import Fingerprint
 from pyrag.retrieval.families import family_of
 
@@ -46,7 +47,15 @@ _decoder = msgspec.json.Decoder(_Reply)
 class OpenAIBackend:
     """A `Backend` over one model of a server. `timeout` limits one attempt, in seconds."""
 
-    def __init__(self, model: str, url: str, *, api_key: str | None = None, timeout: float = 30.0) -> None:
+    def __init__(
+        self,
+        model: str,
+        url: str,
+        *,
+        api_key: str | None = None,
+        timeout: float = 30.0,
+        transport: Transport = DEFAULT_TRANSPORT,
+    ) -> None:
         key = api_key or key_from_environment()
         self._model = model
         self._family = family_of(model)
@@ -58,6 +67,8 @@ class OpenAIBackend:
             headers={"Authorization": f"Bearer {key}"} if key else None,
             cure=_CURE,
             cures=_CURES,
+            limit=EMBEDDER_LIMIT,
+            transport=transport,
         )
 
     async def fingerprint(self) -> Fingerprint:

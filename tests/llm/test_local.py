@@ -267,7 +267,7 @@ def without_weights(runner: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         threading.Event().wait(0.6)
         return runner(spec, adapters)
 
-    def opened(spec: str, **_: Any) -> LocalChat:
+    def opened(spec: str, *_: Any) -> LocalChat:
         return LocalChat(parse_local_spec("vllm", spec, KNOWN), make)
 
     monkeypatch.setattr("pyrag.llm.spec.open_chat_model", opened)

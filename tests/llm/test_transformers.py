@@ -13,7 +13,7 @@ from pyrag import PyRAG
 from pyrag.errors import ConfigError, ContextLengthError, DataError, PermanentServiceError, RetryableServiceError
 from pyrag.llm.local import LocalChat
 from pyrag.llm.protocol import Message, Reply, Sampling
-from pyrag.llm.spec import open_chat_model
+from pyrag.llm.spec import ModelOptions, open_chat_model
 from tests.local_models import ASKED, WINDOW, TinyModel, tiny
 
 torch = pytest.importorskip("torch")
@@ -29,7 +29,7 @@ PROMPTS = [(ASKED[0], Message("user", "Which book? " * number)) for number in ra
 
 
 def opened(spec: str, timeout: float = 60.0) -> LocalChat:
-    model = open_chat_model(spec, timeout=timeout)
+    model = open_chat_model(spec, ModelOptions(timeout=timeout))
     assert isinstance(model, LocalChat)
     return model
 

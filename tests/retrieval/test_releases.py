@@ -120,7 +120,7 @@ async def test_the_corpus_is_searched_with_the_vectors_of_the_release(
     assert (made["query_prefix"], made["passage_prefix"], made["pooling"]) == ("query: ", "passage: ", "mean")
     assert run(tmp_path, "verify", "ix").returncode == 0
 
-    def opened(spec: str, timeout: float) -> TextEmbedder:
+    def opened(spec: str, **_: object) -> TextEmbedder:
         assert spec == f"st:{MODEL}"
         return TextEmbedder(_E5Words(), spec)
 

@@ -1,0 +1,42 @@
+"""How a service over HTTP is reached and how much it may send. Plain data: nothing here needs an HTTP library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+AUTO = "auto"
+"""Proxies as the environment names them."""
+
+NO_PROXY = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class BodyLimit:
+    """Most megabytes of one reply after decompression, and the setting that changes it."""
+
+    megabytes: int = 64
+    setting: str = ""
+
+    @property
+    def bytes(self) -> int:
+        return self.megabytes << 20
+
+
+MODEL_LIMIT = BodyLimit(64, "llm_body_mb")
+RETRIEVER_LIMIT = BodyLimit(256, "retriever_body_mb")
+EMBEDDER_LIMIT = BodyLimit(32)  # 64 vectors of 16,384 numbers each; a list of numbers takes many times its text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transport:
+    """How to reach a service.
+
+    Attributes:
+        proxy: the URL of a proxy, `auto` for what the environment names (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`,
+            `NO_PROXY`; never for this machine's own addresses), or `none`.
+        ca_bundle: a file or folder of certificates to trust besides the system's; `SSL_CERT_FILE` and
+            `REQUESTS_CA_BUNDLE` where None.
+    """
+
+    proxy: str = AUTO
+    ca_bundle: str | None = None
