@@ -13,7 +13,7 @@ from functools import partial, reduce
 from operator import add
 from typing import Any, Literal, TypeVar
 
-from pyrag.agents.protocol import Agents, Reading, Rewritten, Written
+from pyrag.agents.protocol import Agents, Decomposition, GoalPlan, Orchestration, Reading, Rewritten, Written
 from pyrag.arguments import bind, check_query, check_topk, kind_of
 from pyrag.climb import Climb, attempt, ids_of, merge
 from pyrag.errors import PyRAGError
@@ -58,6 +58,7 @@ class Episode:
     steps: list[Step] = field(default_factory=list)
     passages: dict[str, Passage] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    fallbacks: list[str] = field(default_factory=list)
     variables: dict[str, Any] = field(default_factory=dict)
 
     def warn(self, message: str) -> None:
@@ -65,6 +66,13 @@ class Episode:
         if message not in self.warnings:
             self.warnings.append(message)
             self.observer(Warned(message))
+
+    def keep_notes(self, role: str, reply: Decomposition | GoalPlan | Orchestration) -> None:
+        """Keeps what a plan says about itself: its note and warnings, and whether it is the fallback of its role."""
+        for message in filter(None, (reply.note, *getattr(reply, "warnings", ()))):
+            self.warn(message)
+        if reply.fallback:
+            self.fallbacks.append(role)
 
     @property
     def primitives(self) -> tuple[str, ...]:

@@ -164,6 +164,7 @@ def _trace(episode: Episode, result: Result, error: TraceError | None, engines: 
         config=public(settings),
         goals=episode.goals,
         topology=episode.topology,
+        fallbacks=tuple(episode.fallbacks),
     )
 
 

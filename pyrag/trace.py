@@ -209,6 +209,7 @@ class Trace:
     version: int = TRACE_VERSION
     goals: tuple[Goal, ...] = ()  # of the program that ran last, from methods that plan by goals
     topology: Topology | None = None  # of the program that ran last, from methods that orchestrate agents
+    fallbacks: tuple[str, ...] = ()  # roles whose plan was the fallback: "decompose", "goals", "topology"
 
     @property
     def program(self) -> str:

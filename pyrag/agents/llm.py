@@ -56,7 +56,7 @@ class LLMDecomposer:
             return Decomposition(await talk.asked(parse_sub_queries, again, RETRIES), talk.usage, talk.raw, talk.note)
         except BadOutputError as error:
             note = f"the question was not decomposed: no usable list in {RETRIES + 1} replies ({error})"
-            return Decomposition((question,), talk.usage, talk.raw, note)
+            return Decomposition((question,), talk.usage, talk.raw, note, fallback=True)
 
 
 @dataclass(frozen=True, slots=True)

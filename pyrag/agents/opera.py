@@ -13,7 +13,7 @@ from typing import Any
 
 from pyrag.agents.asking import PromptedAgent
 from pyrag.agents.conversation import Conversation
-from pyrag.agents.parsing_goals import parse_goals
+from pyrag.agents.parsing_goals import read_goals
 from pyrag.agents.parsing_judged import Judged, parse_judged, parse_rewrite
 from pyrag.agents.passages import fenced_passages, numbered
 from pyrag.agents.protocol import Answerer, GoalPlan, Reading, Rewritten
@@ -32,19 +32,19 @@ class LLMGoalPlanner(PromptedAgent):
     async def plan(self, question: str) -> GoalPlan:
         talk = self.talk("opera.plan", {"question": question}, GOALS)
         try:
-            return await self._goals(talk)
+            return await self._goals(talk, question)
         except BadOutputError as error:
             note = f"the question was not planned: no usable goals in {PLAN_RETRIES + 1} replies ({error})"
-            return GoalPlan((Goal(1, question, search=question),), "", talk.usage, talk.raw, note)
+            return GoalPlan((Goal(1, question, search=question),), "", talk.usage, talk.raw, note, fallback=True)
 
     async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
         written = json.dumps([written_goal(goal) for goal in goals], ensure_ascii=False, indent=1)
         values = {"question": question, "plan": written, "error": error.strip().splitlines()[-1]}
-        return await self._goals(self.talk("opera.revise", values, GOALS, system="opera.plan"))
+        return await self._goals(self.talk("opera.revise", values, GOALS, system="opera.plan"), question)
 
-    async def _goals(self, talk: Conversation) -> GoalPlan:
-        goals, rationale = await self.asked(talk, parse_goals, "opera.plan.retry", PLAN_RETRIES)
-        return GoalPlan(goals, rationale, talk.usage, talk.raw)
+    async def _goals(self, talk: Conversation, question: str) -> GoalPlan:
+        read = await self.asked(talk, lambda reply: read_goals(reply, question), "opera.plan.retry", PLAN_RETRIES)
+        return GoalPlan(read.goals, read.rationale, talk.usage, talk.raw, warnings=read.warnings)
 
 
 def written_goal(goal: Goal) -> dict[str, Any]:

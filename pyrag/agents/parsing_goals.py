@@ -3,162 +3,243 @@
     [{"step": 1, "goal": "Which company acquired WhatsApp?", "type": "company", "needs": []},
      {"step": 2, "goal": "Where is [company from step 1] headquartered?", "type": "city", "needs": [1]}]
 
-A plan is strict, since nothing looks at it again before it runs: steps stand in the order in which they can be
-answered, every placeholder names the step and the type of what it stands for, and every answer is used. The last goal
-gives the answer. A goal with `"search": false` is drawn from the answers it needs, by a Python expression if it has one
-in "compute"; a string in "search" is what is searched for. A goal of type "evidence" only collects passages.
+A plan is read leniently (`parsing_steps`, `goal_fields`, `step_references`): the step number in a placeholder decides,
+`needs` is derived from placeholders, and a field that cannot be read is left out with a warning. Refused is only what
+cannot run: no goals, and a reference to a step that is missing, comes later, or is the goal itself. The last goal gives
+the answer; answers that nothing uses are drawn together by a last goal, the question. A goal with `"search": false`,
+or one that only compares what is known, is drawn from the answers it needs, by a Python expression if it has one in
+"compute"; a string in "search" is what is searched for. A goal of type "evidence" only collects passages.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pyrag.agents.parsing import parse_json
+from pyrag.agents.goal_fields import WrittenGoal, written_goal_of
+from pyrag.agents.goal_types import concludes, is_final, kind_of, mentions, same_type
+from pyrag.agents.parsing_steps import listed_goals
+from pyrag.agents.step_references import ANSWER, PLACEHOLDER, Steps, normalised, normalised_code
 from pyrag.errors import BadOutputError
 from pyrag.trace import Goal
+from pyrag_sandbox.helpers import HELPERS
 
 MAX_GOALS = 12
-PLACEHOLDER = re.compile(r"\[(?P<type>[^\W\d][^\[\]\n]{0,60}?) from step (?P<step>[1-9]\d?)\]", re.IGNORECASE)
-YES_NO = "yes/no"
 EVIDENCE = "evidence"
-_QUOTABLE = re.compile(rf"(?P<quote>[\"']?){PLACEHOLDER.pattern}(?P=quote)", re.IGNORECASE)
 NAMED = "answer_of_a_step"  # stands in code for whatever a placeholder names
+_QUOTABLE = re.compile(rf"(?P<quote>[\"']?){PLACEHOLDER.pattern}(?P=quote)", re.IGNORECASE)
 _NEARLY = re.compile(r"\[(?=[^\[\]]*+\])[^\[\]]*\bstep\b[^\[\]]*\]", re.IGNORECASE)
-_TEXT_KEYS = ("goal", "subgoal", "sub_goal", "sub-goal", "question", "query", "text")
-_STEP_KEYS = ("step", "id", "number")
-_TYPE_KEYS = ("type", "answer_type")
-_NEEDS_KEYS = ("needs", "deps", "dependencies", "depends_on")
-_LIST_KEYS = ("goals", "plan", "steps", "subgoals", "sub_goals")
-
-_ANY = frozenset(("answer", "entity", "thing", "name", "item", "result", "value", "information", "fact"))
-# Types that may stand for each other.
-_KINDS: tuple[frozenset[str], ...] = tuple(
-    frozenset(words.split())
-    for words in (
-        "person actor actress author writer director composer singer performer artist musician player athlete"
-        " politician president founder father mother spouse wife husband child son daughter brother sister sibling"
-        " producer screenwriter creator inventor architect painter coach manager ceo leader king queen ruler character"
-        " scientist man woman",
-        "place location city town village country state province county region continent nation birthplace river"
-        " mountain island district area capital headquarters venue stadium building address",
-        "date year day month time period century decade birthdate birthday",
-        "number count amount population quantity age duration length height distance size price percentage",
-        "organisation organization company club team band group label university college school agency party"
-        " institution publisher studio network employer corporation firm league",
-        "work film movie song album book novel series show play game poem title single episode painting",
-        "yes/no boolean bool yesno yes-no verdict truth",
-    )
-)
+_OF_A_STEP = re.compile(r"\b(?:from|of|in|to|at|by) (?:the )?steps?\b", re.IGNORECASE)
 
 
-def parse_goals(text: str) -> tuple[tuple[Goal, ...], str]:
-    """The goals of a reply and the rationale given with them. Raises `BadOutputError` with what is wrong first."""
+@dataclass(frozen=True, slots=True)
+class GoalReading:
+    """A plan that can run. `warnings` say what was left out or assumed."""
+
+    goals: tuple[Goal, ...]
+    rationale: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def read_goals(text: str, question: str = "") -> GoalReading:
+    """The plan of a reply.
+
+    Args:
+        text: the reply of a Plan agent.
+        question: what is planned for; the goal that draws together answers that nothing uses.
+
+    Raises:
+        BadOutputError: it holds no plan that can run; says what is wrong first.
+    """
     listed, said = listed_goals(text)
-    return checked(listed), said
+    return replace(checked(listed, question), rationale=said)
 
 
-def listed_goals(text: str) -> tuple[list[Any], str]:
-    """The list of goals of a reply as it was written, unchecked, and the rationale. Raises `BadOutputError`."""
-    for value in (*parse_json(text, "{"), *parse_json(text, "[")):
-        listed = next((value[key] for key in _LIST_KEYS if key in value), None) if isinstance(value, dict) else value
-        if isinstance(listed, list):
-            said = value.get("rationale") if isinstance(value, dict) else ""
-            return listed, said if isinstance(said, str) else ""
-    raise BadOutputError("it holds no JSON list of goals")
+def parse_goals(text: str, question: str = "") -> tuple[tuple[Goal, ...], str]:
+    """The goals of a reply and the rationale given with them. Raises `BadOutputError`."""
+    reading = read_goals(text, question)
+    return reading.goals, reading.rationale
 
 
-def checked(listed: Sequence[Any]) -> tuple[Goal, ...]:
-    """Goals that keep all rules."""
-    if not listed:
+def checked(listed: Sequence[Any], question: str = "") -> GoalReading:
+    """The plan that a list of steps is. Raises `BadOutputError` where it cannot run."""
+    found = (written_goal_of(value, place) for place, value in enumerate(listed[: MAX_GOALS + 1], start=1))
+    written = [one for one in found if one is not None]
+    if not written:
         raise BadOutputError("the list of goals is empty")
-    if len(listed) > MAX_GOALS:
+    if len(written) > MAX_GOALS:
         raise BadOutputError(f"it holds {len(listed)} goals; {MAX_GOALS} are the most allowed")
-    goals = tuple(_goal(value, step, len(listed)) for step, value in enumerate(listed, start=1))
-    goals = _typed(goals)
-    for problem in problems(goals):
-        raise BadOutputError(problem)
-    return goals
+    return _Plan(written, question).read()
 
 
-def _goal(value: Any, step: int, steps: int) -> Goal:
-    if not isinstance(value, dict):
-        raise BadOutputError(f'goal {step} is no object with the keys "step", "goal", "type" and "needs"')
-    text = _text(value, _TEXT_KEYS, step, "goal")
-    if not text:
-        raise BadOutputError(f'goal {step} has no text in "goal"')
-    number = _first(value, _STEP_KEYS, step)
-    if _number(number) != step:
-        raise BadOutputError(f"goal {step} is numbered {number!r}: number the goals 1, 2, 3 … in order")
-    searched = value.get("search", True)
-    if not isinstance(searched, bool | str):
-        raise BadOutputError(f'"search" of goal {step} must be false, or the text to search for')
-    search = " ".join(searched.split()) if isinstance(searched, str) else text if searched else ""
-    compute = _computed(value, step, searched=bool(search))
-    used = placeholders(f"{text} {search} {compute}")
-    declared = _first(value, _NEEDS_KEYS, None)
-    needs = set(used) if declared is None else _needs(declared, step)
-    for one in sorted(used | needs):
-        _check_reference(one, step, steps)
-    if undeclared := sorted(used - needs):
-        raise BadOutputError(f'step {step} uses the answer of step {undeclared[0]}: add it to its "needs"')
-    if search and (idle := sorted(needs - used)):
-        raise BadOutputError(
-            f"step {step} needs step {idle[0]} but does not say where: write [TYPE from step {idle[0]}] in its goal, "
-            'or set "search" to false where earlier answers are all it takes'
-        )
-    kind = _text(value, _TYPE_KEYS, step, "type").casefold()
-    return Goal(step, text, kind, tuple(sorted(needs)), search, compute)
+class _Plan:
+    """Builds goals from written ones, one rule after another, and gathers warnings."""
+
+    def __init__(self, written: list[WrittenGoal], question: str) -> None:
+        self._written, self._numbers = _numbered(written)
+        self._question, self._warnings = question, list[str]()
+        self._names = {one.name: step for step, one in enumerate(self._written, start=1) if one.name}
+        self._types = {step: one.type for step, one in enumerate(self._written, start=1)}
+
+    def read(self) -> GoalReading:
+        goals = [self._goal(step, one) for step, one in enumerate(self._written, start=1)]
+        goals = _typed(goals)
+        goals = self._final(self._linked(goals))
+        goals = [self._searching(goal, goals) for goal in goals]
+        goals = self._concluded(goals)
+        for goal in goals:
+            if dangling := [one for one in malformed(texts_of(goal)) if _OF_A_STEP.search(one)]:
+                raise BadOutputError(
+                    f"step {goal.step} has {dangling[0]}, which is no placeholder: write [TYPE from step N], N a number"
+                )
+        self._warnings += type_conflicts(goals)
+        return GoalReading(tuple(goals), warnings=tuple(self._warnings))
+
+    def _warn(self, step: int, message: str) -> None:
+        self._warnings.append(f"goal {step} of the plan: {message}")
+
+    def _goal(self, step: int, one: WrittenGoal) -> Goal:
+        own = frozenset(self._numbers.get(number, number) for number in one.needs)
+        known = Steps(step, self._numbers, self._names, self._types, own)
+        text = normalised(one.text, known)
+        search = normalised(one.search, known) if isinstance(one.search, str) else text
+        compute = self._compute(step, normalised_code(one.compute, known))
+        for fault in one.faults:
+            self._warn(step, f"{fault}: left out")
+        used = placeholders(f"{text} {search} {compute}")
+        for needed in sorted(used):
+            _check_reference(needed, step, len(self._written))
+        needs = used | self._needs(step, one, used)
+        drawn = one.search is False or bool(compute and needs)
+        if drawn and not needs:
+            self._warn(step, "it needs no earlier answer, so it is searched for")
+        return Goal(step, text, one.type, tuple(sorted(needs)), "" if drawn and needs else search, compute)
+
+    def _compute(self, step: int, compute: str) -> str:
+        if not compute:
+            return ""
+        try:
+            check_expression(in_code(compute, lambda _: NAMED), f"step {step}")
+        except BadOutputError as error:
+            self._warn(step, f"{error}: left out")
+            return ""
+        return compute
+
+    def _needs(self, step: int, one: WrittenGoal, used: set[int]) -> set[int]:
+        """The steps that a goal says it needs. Where its placeholders say it too, a wrong number is left out."""
+        needs = {self._names[name] for name in one.named if name in self._names}
+        for number in one.needs:
+            needed = self._numbers.get(number, number)
+            if not used:
+                _check_reference(needed, step, len(self._written))
+            if 0 < needed < step:
+                needs.add(needed)
+            else:
+                self._warn(step, f"it says that it needs step {number}, which cannot be: left out")
+        return {needed for needed in needs if needed < step}
+
+    def _linked(self, goals: list[Goal]) -> list[Goal]:
+        """With an answer that nothing uses given to the next goal that refers to nothing but speaks of such a thing."""
+        for goal in goals[:-1]:
+            if any(goal.step in one.needs for one in goals):
+                continue
+            kind = kind_of(goal.type, goal.text)
+            for one in goals[goal.step :]:
+                if not one.needs and mentions(one.text, kind):
+                    goals[one.step - 1] = replace(one, needs=(goal.step,))
+                    self._warn(one.step, f"it is taken to mean the answer of step {goal.step}")
+                    break
+        return goals
+
+    def _final(self, goals: list[Goal]) -> list[Goal]:
+        """With the question in the place of a last goal that only asks for the answer; without it, where one is it."""
+        last = goals[-1]
+        if len(goals) < 2 or not is_final(last.text) or last.compute:
+            return goals
+        if last.needs == (last.step - 1,) and goals[-2].type != EVIDENCE:
+            return goals[:-1]
+        text = self._question or last.text
+        return [*goals[:-1], replace(last, text=text, search="" if last.needs else text)]
+
+    def _searching(self, goal: Goal, goals: Sequence[Goal]) -> Goal:
+        """A goal that says where the answers stand that it searches with, or that searches for nothing."""
+        if not goal.search or not goal.needs:
+            return goal
+        known = [goals[step - 1] for step in goal.needs]
+        where = placeholders(texts_of(goal))
+        kinds = [kind_of(one.type, one.text) for one in known]
+        if goal.search == goal.text and concludes(goal.text, kinds, says_where=bool(where)):
+            return replace(goal, search="")
+        idle = [one for one in known if one.step not in where and one.type != EVIDENCE]
+        if not idle:
+            return goal
+        behind = "; ".join(f"[{one.type} from step {one.step}]" for one in idle)
+        text = f"{goal.text} ({behind})"
+        return replace(goal, text=text, search=text if goal.search == goal.text else f"{goal.search} {behind}")
+
+    def _concluded(self, goals: list[Goal]) -> list[Goal]:
+        """With a last goal, the question, where an answer is not used otherwise."""
+        needed = {one for goal in goals for one in goal.needs}
+        idle = [goal.step for goal in goals[:-1] if goal.step not in needed]
+        if not idle:
+            return goals
+        if not self._question or len(goals) == MAX_GOALS:
+            self._warnings += [f"the answer of step {step} of the plan is never used" for step in idle]
+            return goals
+        last = len(goals) + 1
+        self._warn(last, f"added, since nothing uses the answer of step {', '.join(map(str, idle))}")
+        return [*goals, Goal(last, self._question, ANSWER, (*idle, last - 1))]
 
 
-def _computed(value: Mapping[str, Any], step: int, *, searched: bool) -> str:
-    compute = _text({"compute": value.get("compute") or ""}, ("compute",), step, "compute")
-    if compute and searched:
-        raise BadOutputError(f'step {step} computes its answer: set its "search" to false')
-    check_expression(in_code(compute, lambda _: NAMED) or "x", f"step {step}")
-    return compute
+def _numbered(written: list[WrittenGoal]) -> tuple[list[WrittenGoal], Mapping[int, int]]:
+    """The goals in the order of their numbers, and the step that each number of the plan means.
+
+    Where goals lack numbers or share one, they are counted as they stand: from 0 where one needs step 0, else from 1.
+    """
+    numbers = [one.number for one in written if one.number is not None]
+    if len(set(numbers)) == len(written):
+        written = sorted(written, key=lambda one: one.number or 0)
+        meant = {one.number: step for step, one in enumerate(written, start=1) if one.number is not None}
+        zero = 0 not in meant and _counts_from_zero(written, first=1)
+        return written, {number - zero: step for number, step in meant.items()} if zero else meant
+    start = 0 if _counts_from_zero(written, first=0) else 1
+    return written, {number: step for step, number in enumerate(range(start, start + len(written)), start=1)}
+
+
+def _counts_from_zero(written: Sequence[WrittenGoal], first: int) -> bool:
+    """Whether `needs` count from 0 while goals are counted from 1, or not at all."""
+    said = [(step, number) for step, one in enumerate(written, start=1) for number in one.needs]
+    references = " ".join(one.text for one in written)
+    if first and PLACEHOLDER.search(references):  # these count from 1, and they decide
+        return False
+    zero = (
+        any(number == 0 for _, number in said) or re.search(r"\bstep[\s_]?0\b", references, re.IGNORECASE) is not None
+    )
+    return zero and all(number + 1 < step for step, number in said)
 
 
 def check_expression(code: str, owner: str) -> None:
     """Raises `BadOutputError` where code, with `NAMED` in its placeholders, is no expression, or has one in a text."""
     try:
         tree = ast.parse(code, mode="eval")
-    except (SyntaxError, ValueError, RecursionError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise BadOutputError(f'"compute" of {owner} is no Python expression: {error}') from error
-    if any(NAMED in str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)):
+    nodes = list(ast.walk(tree))
+    if any(NAMED in str(node.value) for node in nodes if isinstance(node, ast.Constant)):
         raise BadOutputError(f'"compute" of {owner} has a placeholder inside a text: write it outside the quotes')
+    bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    known = {NAMED, *HELPERS, *bound, *dir(builtins)}
+    if unknown := [node.id for node in nodes if isinstance(node, ast.Name) and node.id not in known]:
+        raise BadOutputError(f'"compute" of {owner} uses the unknown name {unknown[0]}')
 
 
 def in_code(compute: str, name: Callable[[int], str]) -> str:
     """An expression with names in place of its placeholders, quotes right around one left out."""
     return _QUOTABLE.sub(lambda found: name(int(found["step"])), compute)
-
-
-def _first(value: Mapping[str, Any], keys: Sequence[str], default: Any) -> Any:
-    return next((value[key] for key in keys if key in value), default)
-
-
-def _text(value: Mapping[str, Any], keys: Sequence[str], step: int, what: str) -> str:
-    text = _first(value, keys, "")
-    if not isinstance(text, str):
-        raise BadOutputError(f"the {what} of step {step} must be a string, not {repr(text)[:80]}")
-    return " ".join(text.split())
-
-
-def _number(value: Any) -> int | None:
-    if isinstance(value, str) and value.strip().isdecimal():
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _needs(declared: Any, step: int) -> set[int]:
-    numbers = [_number(one) for one in declared] if isinstance(declared, list) else [None]
-    if None in numbers:
-        raise BadOutputError(f'"needs" of step {step} must be a list of step numbers, such as [1]')
-    return {number for number in numbers if number is not None}
 
 
 def _check_reference(needed: int, step: int, steps: int) -> None:
@@ -170,13 +251,19 @@ def _check_reference(needed: int, step: int, steps: int) -> None:
         raise BadOutputError(f"step {step} needs step {needed}, which comes later: put it first, or break the cycle")
 
 
-def _typed(goals: tuple[Goal, ...]) -> tuple[Goal, ...]:
-    """Goals without a type get that of the first placeholder that stands for them."""
+def _typed(goals: list[Goal]) -> list[Goal]:
+    """Goals without a type get that of the first placeholder that stands for them; one whose answer is used is none
+    that only collects passages."""
     said: dict[int, str] = {}
     for goal in goals:
         for match in PLACEHOLDER.finditer(texts_of(goal)):
             said.setdefault(int(match["step"]), match["type"].casefold())
-    return tuple(goal if goal.type else replace(goal, type=said.get(goal.step, "answer")) for goal in goals)
+    return [
+        replace(goal, type=said.get(goal.step, ANSWER))
+        if not goal.type or (goal.type == EVIDENCE and goal.step in said)
+        else goal
+        for goal in goals
+    ]
 
 
 def texts_of(goal: Goal) -> str:
@@ -193,42 +280,11 @@ def malformed(text: str) -> list[str]:
     return _NEARLY.findall(PLACEHOLDER.sub("", text))
 
 
-def problems(goals: Sequence[Goal]) -> Iterator[str]:
-    """What is wrong among goals whose references exist."""
+def type_conflicts(goals: Sequence[Goal]) -> Iterator[str]:
+    """Placeholders whose type is another one than that of the step they name."""
     types = {goal.step: goal.type for goal in goals}
     for goal in goals:
-        text = texts_of(goal)
-        if left := malformed(text):
-            yield f"step {goal.step} has {left[0]}, which is no placeholder: write [TYPE from step N], N a number"
-        for match in PLACEHOLDER.finditer(text):
+        for match in PLACEHOLDER.finditer(goal.text):
             wanted, given = match["type"].casefold(), types[int(match["step"])]
             if not same_type(wanted, given):
-                yield (
-                    f"step {goal.step} takes a {wanted} from step {match['step']}, which finds a {given}: "
-                    f"write [{given} from step {match['step']}], or correct the type of that step"
-                )
-    needed = {one for goal in goals for one in goal.needs}
-    for goal in goals[:-1]:
-        if goal.step not in needed:
-            yield (
-                f"the answer of step {goal.step} is never used: use it in a later step, leave the step out, "
-                'or end with a step that combines the answers ("search": false)'
-            )
-
-
-def same_type(one: str, other: str) -> bool:
-    """Whether a value of one type may stand where the other is asked for."""
-    heads = [_singular(text.split()[-1]) if text.split() else "answer" for text in (one, other)]
-    if heads[0] == heads[1] or _ANY & set(heads):
-        return True
-    return any(set(heads) <= kind for kind in _KINDS)
-
-
-def _singular(word: str) -> str:
-    known = any(word in kind for kind in _KINDS)
-    return word if known or not word.endswith("s") else word.removesuffix("s")
-
-
-def is_check(goals: Sequence[Goal], goal: Goal) -> bool:
-    """Whether a goal only asks if something found before is so."""
-    return len(goals) > 1 and bool(goal.needs) and same_type(goal.type, YES_NO) and goal.type not in _ANY
+                yield f"goal {goal.step} of the plan takes the {given} of step {match['step']} for a {wanted}"

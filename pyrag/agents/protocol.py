@@ -24,6 +24,7 @@ class Decomposition:
     usage: Usage = Usage()
     raw: tuple[str, ...] = ()  # the model's replies, bad ones included
     note: str = ""
+    fallback: bool = False  # no reply held usable sub-queries: the question stands for them
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,18 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class GoalPlan:
-    """Sub-goals in order, the last one giving the answer; they keep the rules of `parsing_goals`."""
+    """Sub-goals in order, the last one giving the answer; they keep the rules of `parsing_goals`.
+
+    `warnings` say what of the reply was left out or assumed.
+    """
 
     goals: tuple[Goal, ...]
     rationale: str = ""
     usage: Usage = Usage()
     raw: tuple[str, ...] = ()
     note: str = ""
+    warnings: tuple[str, ...] = ()
+    fallback: bool = False  # no reply held a plan that can run: the question is its only goal
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +140,17 @@ class Characterised:
 
 @dataclass(frozen=True, slots=True)
 class Orchestration:
-    """A topology that keeps the rules of `parsing_topology`. `note` says why where a fallback was taken."""
+    """A topology that keeps the rules of `parsing_topology`.
+
+    `note` says why where a fallback was taken, `warnings` what of the reply was left out or assumed.
+    """
 
     topology: Topology
     usage: Usage = Usage()
     raw: tuple[str, ...] = ()
     note: str = ""
+    warnings: tuple[str, ...] = ()
+    fallback: bool = False  # no reply held a topology that can run: one search and one answer
 
 
 class Decomposer(Protocol):

@@ -14,7 +14,7 @@ from pyrag.evaluation.failures import KINDS
 from pyrag.evaluation.runs import Run, read_run
 from pyrag.evaluation.scoring import Row
 from pyrag.evaluation.summary import Summary, summarise
-from pyrag.evaluation.tables import failure_table, main_table, pair_table
+from pyrag.evaluation.tables import failure_table, main_table, pair_table, percent
 
 
 class Progress:
@@ -57,6 +57,9 @@ def print_summary(summary: Summary, folder: Path, *, as_json: bool) -> None:
     print("\nEM, F1 … in per cent; coin: guessing between the two options that a question names.")
     if failures := failure_table(summary.sets):
         print(f"\nWrong answers by cause (per cent of them)\n\n{failures}")
+    for one in summary.sets:
+        if one.all.unplanned:
+            print(f"\n{one.set}, {one.method}: {percent(one.all.unplanned)} % of the questions had no usable plan")
     if summary.pairs:
         print(f"\nDifferences on the same questions (paired bootstrap)\n\n{pair_table(summary.pairs)}")
     print(

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pyrag.agents.parsing_goals import EVIDENCE, PLACEHOLDER
+from pyrag.agents.parsing_goals import EVIDENCE
 from pyrag.agents.parsing_topology import REFERENCE, checked
 from pyrag.agents.protocol import Characterised, Lesson, Orchestration
+from pyrag.agents.step_references import PLACEHOLDER
 from pyrag.embedded.goals import goals_of
 from pyrag.embedded.meaning import Meaning, Whole
 from pyrag.embedded.planner import note_of, read_question

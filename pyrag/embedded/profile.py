@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pyrag.agents.parsing_goals import YES_NO
+from pyrag.agents.goal_types import YES_NO
 from pyrag.embedded.goals import goals_of
 from pyrag.embedded.meaning import Chain, Choice, Difference, Gather, Meaning, Same, Shared, Verdict
 from pyrag.embedded.planner import read_question

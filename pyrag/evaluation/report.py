@@ -128,8 +128,9 @@ def _sections(
         Section(
             "Course and time",
             "repaired: questions whose program was repaired after an error; revised: after a plan check; retried: "
-            "with a step that was unknown at first; recovered: share of those steps that then had an answer. The "
-            "critical path is that of the steps, without planning.",
+            "with a step that was unknown at first; recovered: share of those steps that then had an answer; "
+            "unplanned: no reply held a usable plan, so that the question stood for it. The critical path is that of "
+            "the steps, without planning.",
             course_table(summary.sets),
             ("latency",),
         ),

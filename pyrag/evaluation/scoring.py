@@ -50,6 +50,7 @@ class Row:
     revisions: int = 0
     unknowns: int = 0  # steps whose first attempt was unknown and that were tried again
     recovered: int = 0  # those of them that ended in an answer
+    fallbacks: int = 0  # plans in whose place the fallback was taken, since no reply could be used
     failure: Failure | None = None
     error: TraceError | None = None
     seconds: float = 0.0
@@ -98,6 +99,7 @@ def score(set_name: str, method: str, question: Question, trace: Trace, titles: 
         revisions=origins.count("check"),
         unknowns=len(tried),
         recovered=sum(step.answer is not None and step.answer.known for step in tried),
+        fallbacks=len(trace.fallbacks),
         failure=None if em == 1.0 else failure_of(question, trace, hops, titles or {}),
         error=trace.error,
         seconds=trace.usage.seconds,

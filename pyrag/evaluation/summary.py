@@ -43,7 +43,8 @@ class Stats:
 
     `recall` and `all_gold` are keyed by k, and "all" for everything retrieved; empty where no gold passages are known.
     `by_retrieval` says which share of the gold passages the first, second, … retrieval was first to find.
-    `repaired`, `revised` and `retried` are shares of questions; `recovered` is a share of the steps retried.
+    `repaired`, `revised`, `retried` and `unplanned` (a fallback in the place of a plan) are shares of questions;
+    `recovered` is a share of the steps retried.
     """
 
     n: int
@@ -65,6 +66,7 @@ class Stats:
     recovered: float | None
     failures: dict[str, int]
     timing: Timing
+    unplanned: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +179,7 @@ def stats_of(rows: Sequence[Row]) -> Stats:
         recovered=sum(row.recovered for row in rows) / tried if tried else None,
         failures=failure_counts(rows),
         timing=_timing(rows),
+        unplanned=fmean(row.fallbacks > 0 for row in rows),
     )
 
 

@@ -137,6 +137,7 @@ def course_table(sets: Iterable[SetStats]) -> Table:
         "revised",
         "retried",
         "recovered",
+        "unplanned",
         "look-ups",
         "s median",
         "s p95",
@@ -145,8 +146,8 @@ def course_table(sets: Iterable[SetStats]) -> Table:
     rows = [
         [
             one.set, one.method, percent(one.all.repaired), percent(one.all.revised), percent(one.all.retried),
-            percent(one.all.recovered), count(one.all.retrievals), f"{one.all.timing.median:.2f}",
-            f"{one.all.timing.p95:.2f}", f"{one.all.timing.critical_path:.2f}",
+            percent(one.all.recovered), percent(one.all.unplanned), count(one.all.retrievals),
+            f"{one.all.timing.median:.2f}", f"{one.all.timing.p95:.2f}", f"{one.all.timing.critical_path:.2f}",
         ]
         for one in sets
     ]  # fmt: skip

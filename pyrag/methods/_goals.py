@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from pyrag.agents.parsing_goals import EVIDENCE, PLACEHOLDER, in_code, is_check
+from pyrag.agents.goal_types import is_check
+from pyrag.agents.parsing_goals import EVIDENCE, in_code
 from pyrag.agents.passages import given
 from pyrag.agents.source import interpolated, literal
+from pyrag.agents.step_references import PLACEHOLDER
 from pyrag.methods._writing import attempted
 from pyrag.trace import Goal
 

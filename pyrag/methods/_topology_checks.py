@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyrag.agents.parsing_goals import YES_NO, same_type
+from pyrag.agents.goal_types import YES_NO, same_type
 from pyrag.checks import Problem
 from pyrag.embedded.profile import asked_for
 from pyrag.topology import Node, Topology

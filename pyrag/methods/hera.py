@@ -78,6 +78,7 @@ async def _revised(episode: Episode, team: Team, error: str) -> Orchestration:
 
 def _draft(episode: Episode, made: Orchestration, origin: str) -> Draft:
     """The topology as a program; it becomes the episode's."""
+    episode.keep_notes("topology", made)
     topology = episode.topology = made.topology
     # What is asked, as far as it is known before the first answer.
     asked = [node.input for node in topology.nodes if node.agent == "answer_generator"]

@@ -76,6 +76,7 @@ async def _revise(episode: Episode, error: str, origin: str) -> Draft:
 
 def _draft(episode: Episode, plan: GoalPlan, origin: str) -> Draft:
     """The plan as a program; its goals become the episode's."""
+    episode.keep_notes("goals", plan)
     episode.goals = plan.goals
     episode.sub_queries = tuple(goal.text for goal in plan.goals)
     episode.observer(Decomposed(episode.sub_queries, plan.note))

@@ -33,8 +33,7 @@ async def decompose(episode: Episode) -> None:
     )
     episode.sub_queries = decomposition.sub_queries
     episode.observer(Decomposed(decomposition.sub_queries, decomposition.note))
-    if decomposition.note:
-        episode.warn(decomposition.note)
+    episode.keep_notes("decompose", decomposition)
 
 
 async def write_program(episode: Episode, settings: Settings, ahead: Ahead) -> Program:

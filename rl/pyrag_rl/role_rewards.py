@@ -44,7 +44,7 @@ class GivenGoals:
 
 async def plan(row: TrainRow, completion: str, frozen: Frozen) -> Score:
     """Equation 7: the plan runs with the frozen Analysis-Answer and Rewrite agents; it is not revised."""
-    read = read_plan(completion)
+    read = read_plan(completion, row.question)
     trace = await run_goals(row.question, read.goals, frozen) if read.goals else None
     error = reason_of(trace) if trace else ""
     if error in OUTSIDE:

@@ -5,20 +5,26 @@ from __future__ import annotations
 import ast
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyrag.agents.goal_types import same_type
 from pyrag.agents.opera import written_goal
-from pyrag.agents.parsing_goals import PLACEHOLDER, malformed, parse_goals, same_type
+from pyrag.agents.parsing_goals import malformed, parse_goals, read_goals
+from pyrag.agents.step_references import PLACEHOLDER
 from pyrag.errors import BadOutputError
 from pyrag.methods._goals import compile_goals
 from pyrag.trace import Goal
 from pyrag_sandbox.helpers import HELPERS
 from tests.opera.conftest import Case, goal, no, plan, yes
 
+# Plans as models of 3 to 8 billion parameters write them. Each line has a reply, and for every goal its text with
+# placeholders in the one form, the steps that it needs, and whether it is searched for or drawn from earlier answers.
+WRITTEN = [json.loads(line) for line in Path(__file__).with_name("plans.jsonl").read_text("utf-8").splitlines()]
 FIRST = goal(1, "Which company acquired WhatsApp?", "company")
 
 
@@ -35,30 +41,59 @@ def test_what_is_nearly_a_placeholder_is_found_and_nothing_else() -> None:
     ("goals", "said"),
     [
         ([], "the list of goals is empty"),
-        (["Who?"], "goal 1 is no object"),
         ([goal(1, " ", "x")], "goal 1 has no text"),
-        ([goal(2, "Who?", "x")], "goal 1 is numbered 2"),
+        ([3], "goal 1 is no object"),
         ([goal(1, "Where is [company from step 1]?", "city", 1)], "needs its own answer: that is a cycle"),
         ([goal(1, "Where is [city from step 2]?", "x", 2), goal(2, "Who is [x from step 1]?", "city", 1)], "later"),
         ([goal(1, "Who?", "person", 7)], "step 7, which does not exist: there are 1 steps"),
-        ([FIRST, where(needs=[])], 'uses the answer of step 1: add it to its "needs"'),
-        ([FIRST, goal(2, "Where is it?", "city", 1)], "does not say where: write"),
-        ([FIRST, where(goal="Where is [city from step 1]?")], "takes a city from step 1, which finds a company"),
-        ([FIRST, where(goal="Where is [company of step 1]?", needs=[])], "which is no placeholder"),
-        ([FIRST, goal(2, "Who wrote Dracula?", "person")], "the answer of step 1 is never used"),
-        ([FIRST, where(needs="1")], '"needs" of step 2 must be a list of step numbers'),
-        ([FIRST, where(needs=[True])], "must be a list of step numbers"),
-        ([FIRST, where(type=3)], "the type of step 2 must be a string"),
-        ([FIRST, where(search=3)], '"search" of goal 2 must be false'),
-        ([FIRST, where(compute="1 +", search=False)], "is no Python expression"),
-        ([FIRST, where(compute="1", search=True)], "computes its answer"),
-        ([FIRST, where(compute='"a [company from step 1]"', search=False)], "inside a text"),
         ([goal(n, "Who?", "x") for n in range(1, 14)], "12 are the most allowed"),
     ],
 )
-def test_a_plan_with_an_error_is_refused(goals: list[Any], said: str) -> None:
+def test_a_plan_that_cannot_run_is_refused(goals: list[Any], said: str) -> None:
     with pytest.raises(BadOutputError, match=said.replace("?", r"\?").replace("(", r"\(")):
         parse_goals(json.dumps({"goals": goals}))
+
+
+@pytest.mark.parametrize("written", [one for one in WRITTEN if "refused" in one], ids=lambda one: one["name"])
+def test_a_reply_without_a_plan_that_can_run_is_refused(written: dict[str, Any]) -> None:
+    with pytest.raises(BadOutputError) as refused:
+        read_goals(written["reply"], written["question"])
+    assert written["refused"] in str(refused.value)
+
+
+@pytest.mark.parametrize("written", [one for one in WRITTEN if "goals" in one], ids=lambda one: one["name"])
+def test_plans_of_small_models_are_read_as_they_are_meant(written: dict[str, Any]) -> None:
+    goals = read_goals(written["reply"], written["question"]).goals
+    found = [[one.text, list(one.needs), "search" if one.search else "draw"] for one in goals]
+    assert found == written["goals"]
+    ast.parse(compile_goals(written["question"], goals))
+
+
+@pytest.mark.parametrize(
+    ("second", "warning"),
+    [
+        (where(goal="Where is [city from step 1]?"), "takes the company of step 1 for a city"),
+        (where(type=3), '"type" is 3: left out'),
+        (where(compute="1 +", search=False), "is no Python expression"),
+        (where(compute='"a [company from step 1]"', search=False), "has a placeholder inside a text"),
+        (where(compute="worth([company from step 1])", search=False), "uses the unknown name worth"),
+        (where(needs=[1, 9]), "it says that it needs step 9, which cannot be: left out"),
+        (where(goal="Where is it based?", needs=[]), "it is taken to mean the answer of step 1"),
+        (where(goal="Who wrote Dracula?", needs=[]), "added, since nothing uses the answer of step 1"),
+    ],
+)
+def test_what_is_left_out_or_assumed_is_a_warning(second: dict[str, Any], warning: str) -> None:
+    read = read_goals(plan(FIRST, second), "Where is WhatsApp's owner based?")
+    assert [warning in one for one in read.warnings] == [True]
+
+
+def test_a_plan_in_form_has_no_warnings() -> None:
+    assert read_goals(plan(FIRST, where()), "Where?").warnings == ()
+
+
+def test_answers_that_nothing_uses_are_drawn_together_by_the_question() -> None:
+    read = read_goals(plan(FIRST, goal(2, "Who wrote Dracula?", "person")), "Who wrote what?")
+    assert read.goals[2] == Goal(3, "Who wrote what?", needs=(1, 2))
 
 
 @pytest.mark.parametrize(
@@ -191,7 +226,8 @@ async def test_what_cannot_be_computed_is_read_from_the_passages(case: Case) -> 
 
 
 async def test_plan_errors_go_back_to_the_agent(case: Case) -> None:
-    script = {"plan": ["Hm.", plan(FIRST, goal(2, "Who?", "x")), plan(FIRST)], "answer": [yes("Meta", 1)]}
+    circle = plan(goal(1, "Who is [x from step 2]?", "x"), goal(2, "Who is [x from step 1]?", "x"))
+    script = {"plan": ["Hm.", circle, plan(FIRST)], "answer": [yes("Meta", 1)]}
     trace = await case.ask("Which company acquired WhatsApp?", script)
     assert (trace.answer.text, trace.usage.model_calls) == ("Meta", 4)
     assert len(trace.goals) == 1
@@ -201,6 +237,14 @@ async def test_without_a_usable_plan_the_question_is_its_only_goal(case: Case) -
     trace = await case.ask("Who?", {"plan": ["Hm."] * 4, "answer": [yes("Meta", 1)]})
     assert trace.answer.text == "Meta"
     assert trace.warnings[0].startswith("the question was not planned: no usable goals in 4 replies")
+    assert trace.fallbacks == ("goals",)
+
+
+async def test_a_type_that_differs_is_a_warning_of_the_trace(case: Case) -> None:
+    second = where(goal="Where is [messenger from step 1] based?")
+    trace = await case.ask("Where?", {"plan": [plan(FIRST, second)], "answer": [yes("Meta", 1), yes("Rome", 1)]})
+    assert (trace.answer.text, trace.fallbacks) == ("Rome", ())
+    assert trace.warnings == ("goal 2 of the plan takes the company of step 1 for a messenger",)
 
 
 async def test_a_plan_that_ends_unknown_is_revised_once(case: Case) -> None:

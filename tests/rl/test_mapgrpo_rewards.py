@@ -124,17 +124,30 @@ class TestPlan:
             ("I cannot plan this.", 0.0, "no_program"),
             (goals(), 0.0, "no_program"),
             ("[1, 2]", 0.0, "bad_form"),
-            (goals(FIRST, {**SECOND, "goal": "Where is [step 1] headquartered?"}), 0.0, "bad_form"),
             (goals({**FIRST, "goal": "Which [city from step 2]?"}, SECOND), 0.5, "bad_form"),
-            (goals({**FIRST, "type": "date"}, SECOND), 1.0, "bad_form"),  # its syntax is right, its types are not
         ],
     )
-    def test_plans_that_break_a_rule_have_no_logic(self, completion: str, formed: float, error: str) -> None:
+    def test_plans_that_cannot_run_have_no_logic(self, completion: str, formed: float, error: str) -> None:
         plan = read_plan(completion)
         assert structure(plan) == formed
         found = plan_score(plan, QUESTION, ["Menlo Park"], None)
         assert (found.logic, found.error) == (0.0, error)
         assert found.score == pytest.approx(0.3 * formed)
+
+    @pytest.mark.parametrize(
+        ("listed", "formed", "sound"),
+        [
+            ((FIRST, {**SECOND, "goal": "Where is [step 1] headquartered?"}), 0.0, 1.0),
+            ((FIRST, {**SECOND, "goal": "Where is #1 headquartered?"}), 0.0, 1.0),
+            (({**FIRST, "type": "date"}, SECOND), 1.0, 0.5),
+            ((FIRST, {**SECOND, "goal": "Where is it headquartered?"}), 0.0, 1.0),
+        ],
+    )
+    def test_what_the_runtime_only_understood_is_worth_less(
+        self, listed: tuple[Any, ...], formed: float, sound: float
+    ) -> None:
+        plan = read_plan(goals(*listed), QUESTION)
+        assert (structure(plan), logic(plan, QUESTION)) == (formed, sound)
 
     @given(PLAN_LIKE)
     def test_any_text_has_a_score_from_0_to_1(self, text: str) -> None:

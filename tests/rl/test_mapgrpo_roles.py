@@ -67,7 +67,7 @@ class TestPlan:
         assert ERRORS[int(found["error"])] == "no_program"
 
     def test_weights_are_the_configs(self, tmp_path: Path) -> None:
-        broken = GOOD.replace('"needs": [1]', '"needs": [2]')
+        broken = GOOD.replace('"needs": []', '"needs": [2]')
         found = told(tmp_path, ROW, broken, role_weights={"logic": 0.1, "structure": 0.8, "execution": 0.1})
         assert found["score"] == pytest.approx(0.8)
         assert ERRORS[int(found["error"])] == "bad_form"

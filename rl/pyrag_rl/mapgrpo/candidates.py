@@ -141,7 +141,7 @@ def prescored(
     candidate: str, row: TrainRow, trace: Trace | None, origin: str, weights: PrescoreWeights = PrescoreWeights()
 ) -> Candidate:
     """A candidate with its five components. `trace` is None where it is no plan that can run."""
-    read = read_plan(candidate)
+    read = read_plan(candidate, row.question)
     text = trace.answer.text if trace and trace.answer.known else ""
     parts = {
         "logic": logic(read, row.question, row.hops),
@@ -227,7 +227,7 @@ async def _of_question(
 
 
 async def _scored(text: str, row: TrainRow, frozen: Frozen, origin: str, counts: Counts) -> Candidate | None:
-    goals = read_plan(text).goals
+    goals = read_plan(text, row.question).goals
     trace = await run_goals(row.question, goals, frozen) if goals else None
     if trace is not None and reason_of(trace) in OUTSIDE:
         counts.unscored += 1

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyrag.agents.parsing_goals import EVIDENCE, MAX_GOALS, PLACEHOLDER, checked, listed_goals, malformed
+from pyrag.agents.parsing_goals import EVIDENCE, MAX_GOALS, checked, malformed
+from pyrag.agents.parsing_steps import listed_goals
+from pyrag.agents.step_references import PLACEHOLDER
 from pyrag.checks import check_plan
 from pyrag.errors import BadOutputError
 from pyrag.evaluation.opera import completed
@@ -23,26 +25,34 @@ _PRIMITIVES = ("retrieve", "answer")  # what goals are compiled to
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """A completion as read: `listed` is what it wrote, `goals` that if it keeps all rules, `fault` what it breaks."""
+    """A completion as the runtime reads it: `listed` is what it wrote, `goals` what runs, `fault` why it cannot run.
+
+    `warnings` are what the runtime left out or assumed so that it could run.
+    """
 
     listed: tuple[Any, ...] = ()
     goals: tuple[Goal, ...] = ()
     fault: str = ""
+    warnings: tuple[str, ...] = ()
 
 
-def read_plan(completion: str) -> ReadPlan:
+def read_plan(completion: str, question: str = "") -> ReadPlan:
     try:
         listed, _ = listed_goals(completion)
     except BadOutputError as error:
         return ReadPlan(fault=str(error))
     try:
-        return ReadPlan(tuple(listed), checked(listed))
+        read = checked(listed, question)
+        return ReadPlan(tuple(listed), read.goals, warnings=read.warnings)
     except BadOutputError as error:
         return ReadPlan(tuple(listed), fault=str(error))
 
 
 def structure(plan: ReadPlan) -> float:
-    """f_struct: the share of placeholders that are well-formed and name an earlier step; 0 without a list of goals."""
+    """f_struct: the share of placeholders that are well-formed and name an earlier step; 0 without a list of goals.
+
+    References that the runtime understood in another form, or put where a goal had none, are not well-formed.
+    """
     if not plan.listed or not all(isinstance(one, dict) for one in plan.listed):
         return 0.0
     proper = improper = 0
@@ -51,19 +61,21 @@ def structure(plan: ReadPlan) -> float:
         named = [int(found["step"]) for found in PLACEHOLDER.finditer(text)]
         proper += sum(number < step for number in named)
         improper += sum(number >= step for number in named) + len(malformed(text))
+    understood = sum(len(PLACEHOLDER.findall(goal.text)) for goal in plan.goals)
+    improper = max(improper, understood - proper)
     return proper / (proper + improper) if proper + improper else 1.0
 
 
 def logic(plan: ReadPlan, question: str, hops: int = 0) -> float:
-    """f_logic: 0 for a plan that breaks a rule (order, cycle, unused answer, types); else how sound its program is to
-    the plan checks, times the share of the question's `hops` that it searches for, where these are known."""
+    """f_logic: 0 for a plan that cannot run (order, cycle); else how sound reader and plan checks of the runtime
+    find it, times the share of the question's `hops` that it searches for, where these are known."""
     if not plan.goals:
         return 0.0
     goals = plan.goals
     texts = [PLACEHOLDER.sub("", one.text) for one in goals]  # a placeholder's number is no name to look for
     problems = check_plan(compile_goals(question, goals), texts, _PRIMITIVES, tuple(HELPERS))
     covered = min(1.0, searches(goals) / hops) if hops else 1.0
-    return covered / (1 + len(problems))
+    return covered / (1 + len(problems) + len(plan.warnings))
 
 
 def searches(goals: Sequence[Goal]) -> int:
