@@ -15,6 +15,18 @@ import pyrag_runtime
 from pyrag.api import PyRAG
 from pyrag.config import Settings
 from pyrag.errors import PyRAGError
+from pyrag.events import (
+    Answered,
+    Decomposed,
+    Event,
+    Observer,
+    Planned,
+    Recovering,
+    Rejected,
+    StepFinished,
+    StepStarted,
+    Warned,
+)
 from pyrag.trace import Answer, Citation, Passage, Program, Step, Trace, Usage
 
 __version__ = pyrag_runtime.version()
@@ -23,13 +35,23 @@ if _namesake := pyrag_runtime.namesake():
 
 __all__ = [
     "Answer",
+    "Answered",
     "Citation",
+    "Decomposed",
+    "Event",
+    "Observer",
     "Passage",
+    "Planned",
     "Program",
     "PyRAG",
     "PyRAGError",
+    "Recovering",
+    "Rejected",
     "Settings",
     "Step",
+    "StepFinished",
+    "StepStarted",
     "Trace",
     "Usage",
+    "Warned",
 ]

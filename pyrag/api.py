@@ -1,38 +1,54 @@
-"""The Python interface: one class, asynchronous inside, with one thin synchronous way in."""
+"""The Python interface: one class, asynchronous inside, with a thin synchronous way in for any thread."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
 import weakref
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pyrag.config import Settings, make_settings
 from pyrag.errors import UsageError
-from pyrag.events import Observer, ignore
+from pyrag.events import Observer, ignore, of_question
+from pyrag.loop_thread import LoopThread, Report
 from pyrag.retrieval.open import QDRANT
 from pyrag.retrieval.protocol import Retriever
 from pyrag.trace import UNKNOWN, Answer, Trace, TraceError
 
 if TYPE_CHECKING:
     from pyrag.engines import Engines
+    from pyrag.ledger import Recording
 
 T = TypeVar("T")
+_END: Any = object()
 
 
 class PyRAG:
     """Answers questions by programs over `retrieve` and `answer`.
 
+    One object serves any number of threads and event loops. `ask` works in every thread, in notebooks and in
+    synchronous web endpoints: questions of all threads run side by side in one event loop that the object keeps in a
+    thread of its own. `aask` runs in the caller's loop; each loop has connections and sandbox workers of its own, so
+    one object may serve several loops, at the same time or one after another.
+
+    After a fork (`os.fork`, multiprocessing, a preforking web server) the child opens engines, loop and sandbox anew
+    with its first question; a retriever object of your own is used as it was copied. Under `spawn` the object is
+    pickled by its settings, if its retriever can be pickled.
+
+    Use it as a (synchronous or asynchronous) context manager, or close it, to end its worker processes early.
+
     Args:
         llm: the engine, such as `openai:MODEL@http://host:port/v1`; `embedded` needs no model.
         plan_llm: another engine for the Plan agent (a coder model).
         retriever: URL of a `/retrieve` server, `qdrant:COLLECTION@PLACE`, an index folder, or an object with the
-            `Retriever` protocol; the bundled corpus if None.
+            `Retriever` protocol; the bundled corpus if None. The methods of an object are awaited in the loop that
+            answers: for `ask`, that of the object's own thread.
         settings: any field of `pyrag.Settings`.
-
-    Use it as a (synchronous or asynchronous) context manager, or close it, to end its worker processes early.
 
     Raises:
         ConfigError: a setting is unknown or wrong.
@@ -62,90 +78,154 @@ class PyRAG:
         return self
 
     def _start(self, settings: Settings, retriever: Retriever | None) -> None:
+        self.settings = settings
+        self._retriever = retriever
+        self._lock = threading.Lock()
+        self._thread: LoopThread | None = None
+        self._finalizer: weakref.finalize[Any, Any] | None = None
+        self._opened: tuple[Engines, Recording | None] | None = self._open()
+        _instances.add(self)
+
+    def _open(self) -> tuple[Engines, Recording | None]:
         from pyrag.engines import open_engines
         from pyrag.ledger import Recording
 
-        self.settings = settings
-        self.engines = open_engines(settings, retriever)
-        path = self.engines.recording
-        self._recording = None if path is None else Recording.load(path)
-        self._runner: asyncio.Runner | None = None
+        engines = open_engines(self.settings, self._retriever)
+        return engines, None if engines.recording is None else Recording.load(engines.recording)
+
+    def _engines_here(self) -> tuple[Engines, Recording | None]:
+        if self._opened is None:  # in the child of a fork
+            with self._lock:
+                self._opened = self._opened or self._open()
+        return self._opened
+
+    @property
+    def engines(self) -> Engines:
+        """What answers: agents, retriever, sandbox."""
+        return self._engines_here()[0]
 
     async def aask(self, question: str, *, observer: Observer = ignore, keep: bool = False) -> Trace:
-        """Answers one question. A failure is in `Trace.error`; only a question that is empty or no text raises
-        (`UsageError`).
+        """Answer one question in the running event loop. A failure is in `Trace.error`.
 
         Args:
-            observer: called with each event as it happens.
+            question: in English for the embedded engine.
+            observer: called with each event (`pyrag.events`) as it happens.
             keep: keep requests and replies in the trace, so that it can be replayed.
+
+        Raises:
+            UsageError: the question is empty, too long or no text.
         """
+        return await self._answer(question, observer, keep)
+
+    async def _answer(self, question: str, observer: Observer, keep: bool, number: int = 0) -> Trace:
         from pyrag.runtime import answer_question
 
+        engines, recording = self._engines_here()
+        observer = of_question(observer, question, number)
         return await answer_question(
-            question, self.engines, self.settings, observer=observer, recording=self._recording, keep=keep
+            question, engines, self.settings, observer=observer, recording=recording, keep=keep
         )
 
     def ask(self, question: str, *, observer: Observer = ignore, keep: bool = False) -> Trace:
-        """Like `aask`, for code without an event loop."""
-        return self._run(self.aask(question, observer=observer, keep=keep))
+        """Like `aask`, for synchronous code of any thread, whether or not an event loop runs in it.
+
+        The observer is called in the thread that asks. Ctrl-C cancels the question: its program and its calls end
+        before `KeyboardInterrupt` reaches the caller.
+        """
+
+        def start(report: Report) -> Coroutine[Any, Any, Trace]:
+            return self.aask(question, observer=ignore if observer is ignore else report, keep=keep)
+
+        return self._loop_thread().run(start, observer)
 
     async def aask_many(
-        self, questions: Iterable[str], *, concurrency: int | None = None, keep: bool = False
-    ) -> AsyncIterator[Trace]:
-        """Answers many questions, `concurrency` at a time, yielding traces in the order of the questions."""
-        running: deque[asyncio.Task[Trace]] = deque()
-        waiting = iter(questions)
-        limit = concurrency or self.settings.concurrency
+        self,
+        questions: Iterable[str] | AsyncIterable[str],
+        *,
+        concurrency: int | None = None,
+        observer: Observer = ignore,
+        keep: bool = False,
+    ) -> AsyncGenerator[Trace, None]:
+        """Answer many questions side by side, yielding traces in the order of the questions.
+
+        Args:
+            questions: read as they are needed; a question that raises in `aask` is a trace with its error here.
+            concurrency: questions at once; as the settings say if None.
+            observer: called with each event; its `question` and `number` tell the questions apart.
+            keep: keep requests and replies in the traces, so that they can be replayed.
+
+        Raises:
+            UsageError: `questions` is one text, or `concurrency` is below 1.
+        """
+        limit = self.settings.concurrency if concurrency is None else concurrency
+        if limit < 1:
+            raise UsageError(f"concurrency must be above 0, not {concurrency}")
         slots = asyncio.Semaphore(limit)
 
-        async def one(question: str) -> Trace:
+        async def one(question: str, number: int) -> Trace:
             async with slots:
                 try:
-                    return await self.aask(question, keep=keep)
+                    return await self._answer(question, observer, keep, number)
                 except UsageError as error:  # one bad line must not end a batch, and neither must one of our mistakes
                     failure = TraceError(error.kind, str(error), error.exit_code)
                 except Exception as error:
                     cure = "a mistake of pyrag's own; asked alone, the question shows its traceback"
                     failure = TraceError("crash", f"{type(error).__name__}: {error} ({cure})")
-                return Trace(question, Answer(UNKNOWN, known=False), error=failure)
+                return Trace(str(question), Answer(UNKNOWN, known=False), error=failure)
 
-        try:
-            while True:
-                # A slow question must not leave slots idle: those behind it start, up to a bounded distance.
-                while len(running) < 4 * limit and (question := next(waiting, None)) is not None:
-                    running.append(asyncio.create_task(one(question)))
-                if not running:
-                    return
-                yield await running[0]
-                running.popleft()
-        finally:
-            for task in running:
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
+        # A slow question must not leave slots idle: those behind it start, up to a bounded distance.
+        async with aclosing(_in_order(_each(questions), one, most=4 * limit)) as traces:
+            async for trace in traces:
+                yield trace
 
     async def aclose(self) -> None:
+        """Like `close`, inside an event loop. Connections that other loops opened are closed there."""
+        thread = self._take_thread()
+        if thread is not None:
+            thread.stop()
+            await asyncio.to_thread(thread.join)
         await self.engines.aclose()
 
     def close(self) -> None:
-        """Ends worker processes and connections; the object can be used again afterwards."""
-        self._run(self.aclose())
-        if self._runner is not None:
-            self._finalizer.detach()
-            self._runner.close()
-            self._runner = None
+        """End worker processes and connections; the object can be used again afterwards."""
+        self._loop_thread()  # which closes the engines as its last work
+        thread = self._take_thread()
+        if thread is not None:
+            thread.stop()
+            thread.join()
+            if thread.close_error is not None:
+                raise thread.close_error
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            pass
-        else:
-            work.close()
-            raise UsageError("ask() cannot be called from a running event loop: use `await rag.aask(…)` there")
-        if self._runner is None:
-            self._runner = asyncio.Runner()
-            self._finalizer = weakref.finalize(self, _shut_down, self._runner, self.engines)
-        return self._runner.run(work)
+    def _loop_thread(self) -> LoopThread:
+        engines = self.engines
+        with self._lock:
+            if self._thread is None or not self._thread.alive:
+                self._thread = LoopThread(engines.aclose)
+                self._finalizer = weakref.finalize(self, self._thread.stop)
+                self._finalizer.atexit = False  # the thread sees to that itself
+            return self._thread
+
+    def _take_thread(self) -> LoopThread | None:
+        with self._lock:
+            thread, self._thread = self._thread, None
+            if self._finalizer is not None:
+                self._finalizer.detach()
+            return thread
+
+    def _forked(self) -> None:
+        """In the child of a fork, where no other thread runs: what the parent opened stays the parent's."""
+        if self._finalizer is not None:
+            self._finalizer.detach()
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # else the library complains of the fork on stderr
+        if self._thread is not None:
+            self._thread.disown()
+        if self._opened is not None:
+            self._opened[0].sandbox.close()
+        _inherited.append((self._thread, self._opened))
+        self._lock, self._thread, self._opened = threading.Lock(), None, None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (type(self), self.settings, self._retriever)
 
     async def __aenter__(self) -> Self:
         return self
@@ -160,7 +240,67 @@ class PyRAG:
         self.close()
 
 
-def _shut_down(runner: asyncio.Runner, engines: Engines) -> None:
-    """Runs when a PyRAG that was not closed is collected, at the latest when the interpreter ends."""
-    runner.run(engines.aclose())
-    runner.close()
+def _reopened(kind: type[PyRAG], settings: Settings, retriever: Retriever | None) -> PyRAG:
+    made = kind.__new__(kind)
+    made._start(settings, retriever)
+    return made
+
+
+async def _each(questions: Iterable[str] | AsyncIterable[str]) -> AsyncIterator[str]:
+    if isinstance(questions, str | bytes):
+        raise UsageError("aask_many takes a list of questions, but was given one text: use aask for a single question")
+    if isinstance(questions, AsyncIterable):
+        async for question in questions:
+            yield question
+        return
+    if not isinstance(questions, Iterable):
+        raise UsageError(f"aask_many takes a list of questions, not {type(questions).__name__}")
+    for question in questions:
+        yield question
+
+
+async def _in_order(
+    source: AsyncIterator[str], one: Callable[[str, int], Coroutine[Any, Any, Trace]], most: int
+) -> AsyncGenerator[Trace, None]:
+    """Results in the order of the questions, of which `most` at a time are taken from their source."""
+    running: deque[asyncio.Task[Trace]] = deque()
+    coming: asyncio.Task[str] | None = None
+    count, ended = 0, False
+    try:
+        while True:
+            if coming is None and not ended and len(running) < most:
+                coming = asyncio.create_task(_next(source))
+            waiting: set[asyncio.Task[Any]] = {*([coming] if coming else []), *([running[0]] if running else [])}
+            if not waiting:
+                return
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            if coming is not None and coming.done():
+                question, coming = coming.result(), None
+                ended = question is _END
+                if not ended:
+                    running.append(asyncio.create_task(one(question, count)))
+                    count += 1
+            while running and running[0].done():
+                yield running.popleft().result()
+    finally:
+        left = [*running, *([coming] if coming else [])]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+
+async def _next(source: AsyncIterator[str]) -> str:
+    return await anext(source, _END)
+
+
+_instances: weakref.WeakSet[PyRAG] = weakref.WeakSet()
+_inherited: list[Any] = []  # kept, since destructors would act on what belongs to the parent
+
+
+def _after_fork() -> None:
+    for one in list(_instances):
+        one._forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

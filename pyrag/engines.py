@@ -65,10 +65,17 @@ class Engines:
         return self if self._prompted is None else replace(self, agents=self._prompted(prompts))
 
     async def aclose(self) -> None:
+        """Close everything, even where a part fails to; then raise the first part's error."""
+        errors: list[Exception] = []
         for close in (*self._closers, self.retriever.aclose, self.sandbox.aclose):
-            await close()
+            try:
+                await close()
+            except Exception as error:
+                errors.append(error)
         if self.experience:
             self.experience.close()
+        if errors:
+            raise errors[0]
 
 
 def open_engines(settings: Settings, retriever: Retriever | None = None, *, meter: Meter | None = None) -> Engines:

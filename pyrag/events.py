@@ -6,19 +6,27 @@ Nothing depends on who listens; everything an event says is in the trace afterwa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from pyrag.trace import Answer, Program, Step
 
 
 @dataclass(frozen=True, slots=True)
-class Decomposed:
+class _Base:
+    """The question that an event belongs to; `number` is its place in a batch, from 0."""
+
+    question: str = field(default="", kw_only=True, repr=False, compare=False)
+    number: int = field(default=0, kw_only=True, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposed(_Base):
     sub_queries: tuple[str, ...]
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(_Base):
     """A program was written; its `origin` says whether it is the first or a repair."""
 
     program: Program
@@ -26,21 +34,21 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(_Base):
     """A program failed its checks or its run; `error` is what its planner is told."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
-class StepStarted:
+class StepStarted(_Base):
     step: int
     primitive: str
     query: str
 
 
 @dataclass(frozen=True, slots=True)
-class Recovering:
+class Recovering(_Base):
     """A step came back unknown and is tried again."""
 
     step: int
@@ -50,17 +58,17 @@ class Recovering:
 
 
 @dataclass(frozen=True, slots=True)
-class StepFinished:
+class StepFinished(_Base):
     step: Step
 
 
 @dataclass(frozen=True, slots=True)
-class Warned:
+class Warned(_Base):
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(_Base):
     answer: Answer
 
 
@@ -70,3 +78,10 @@ Observer = Callable[[Event], None]
 
 def ignore(event: Event) -> None:
     """The observer of those who do not watch."""
+
+
+def of_question(observer: Observer, question: str, number: int = 0) -> Observer:
+    """An observer that passes events on with the question that they belong to."""
+    if observer is ignore:
+        return ignore
+    return lambda event: observer(replace(event, question=question, number=number))

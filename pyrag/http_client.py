@@ -18,8 +18,8 @@
   is asked more often before the call fails, since what it needs is patience, not luck.
 * Messages name the service and its URL without credentials and query, quote the server's own words (secrets struck
   out), and end with the cure; `cures` replaces the cure of single statuses.
-* Cancelling a call closes its connection. One object may serve several event loops, each with its own connections;
-  call `aclose` in the loop that made the calls, before it ends.
+* Cancelling a call closes its connection. One object may serve several event loops, each with its own connections,
+  which `aclose` closes, and at the latest the end of the loop.
 
 `post_events` gets its reply in pieces (server-sent events), for an hour at most.
 
@@ -64,10 +64,10 @@ from pyrag.http_faults import (
     status_cure,
 )
 from pyrag.http_options import BodyLimit, Transport
+from pyrag.http_sessions import CONNECT_SECONDS, LoopSessions
 
 T = TypeVar("T")
 
-CONNECT_SECONDS = 5.0  # a host that swallows packets must not cost a model's whole timeout
 _LARGE_BODY = 1 << 20  # above this aiohttp warns about raw bytes and wants a file
 _DETAIL = 4_000  # characters of a refusal's body that an error keeps for whoever looks for its cause
 _NO_CURES: Mapping[int, str] = MappingProxyType({})
@@ -149,7 +149,7 @@ class HttpService:
         self._cures = cures
         self.gate = gate
         self._limit = limit
-        self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
+        self._sessions = LoopSessions(self._headers)
 
     @property
     def url(self) -> str:
@@ -192,12 +192,7 @@ class HttpService:
         return values[-1] if values else self._decoded(content, path, decode)
 
     async def aclose(self) -> None:
-        while self._sessions:
-            loop, session = self._sessions.popitem()
-            if loop is asyncio.get_running_loop():
-                await session.close()
-            else:
-                _abandon(loop, session)
+        await self._sessions.aclose()
 
     async def _request(self, request: _Request) -> bytes:
         deadline = time.monotonic() + self._total
@@ -243,7 +238,7 @@ class HttpService:
         try:
             async with (
                 clock.timeout,
-                self._session().request(
+                (await self._sessions.here()).request(
                     request.method,
                     self._base + request.path + self._query,
                     data=_payload(request.body),
@@ -319,34 +314,6 @@ class HttpService:
         for secret in self._secrets:
             text = text.replace(secret, "…")
         return text
-
-    def _session(self) -> aiohttp.ClientSession:
-        loop = asyncio.get_running_loop()
-        session = self._sessions.get(loop)
-        if session is None:
-            for other in [known for known in self._sessions if known.is_closed()]:
-                _abandon(other, self._sessions.pop(other))
-            session = self._sessions[loop] = _new_session(self._headers)
-        return session
-
-
-def _new_session(headers: Mapping[str, str]) -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(
-        headers=headers,
-        connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
-    )
-
-
-def _abandon(loop: asyncio.AbstractEventLoop, session: aiohttp.ClientSession) -> None:
-    """Closes a session of another loop: in that loop while it lives, else as far as possible without one."""
-    if loop.is_closed():
-        if session.connector is not None:
-            _ = session.connector.close()
-        session.detach()
-    else:
-        asyncio.run_coroutine_threadsafe(session.close(), loop)
 
 
 def _split(url: str, name: str) -> tuple[str, str, str, dict[str, str]]:

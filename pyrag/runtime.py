@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+from pyrag.arguments import MAX_QUERY_BYTES
 from pyrag.config import Settings, public
 from pyrag.engines import Engines
 from pyrag.episode import Episode
@@ -25,6 +26,8 @@ from pyrag.recovery import calls_for, ladder_of
 from pyrag.topology import Topology
 from pyrag.trace import UNKNOWN, Answer, Citation, Exchange, Passage, Step, Trace, TraceError
 from pyrag_sandbox import SandboxError
+
+MAX_QUESTION_BYTES = MAX_QUERY_BYTES * 3 // 4  # programs search for it, and put facts that they found before it
 
 
 async def answer_question(
@@ -49,7 +52,7 @@ async def answer_question(
         topology: what a method that orchestrates agents is to run, instead of asking its orchestrator.
 
     Raises:
-        UsageError: the question is empty or no text, or the method is unknown.
+        UsageError: the question is empty, too long or no text, or the method is unknown.
     """
     question = _checked(question)
     method = method or get_method(settings.method)
@@ -103,13 +106,20 @@ async def answer_question(
 
 
 def _checked(question: str) -> str:
+    if not isinstance(question, str):  # the callers of a library are not type-checked
+        raise UsageError(f"the question must be a text, not {type(question).__name__}")
     question = question.strip()
     if not question:
         raise UsageError('the question is empty: ask something, as in pyrag ask "Who wrote Dracula?"')
     try:
-        question.encode()
+        size = len(question.encode())
     except UnicodeEncodeError as error:  # bytes of the command line that its encoding cannot read
         raise UsageError("the question holds bytes that are no text: write it in the terminal's encoding") from error
+    if size > MAX_QUESTION_BYTES:
+        raise UsageError(
+            f"the question is too long: it has {size:,} bytes, and at most {MAX_QUESTION_BYTES:,} are possible; "
+            "ask in fewer words, and index long texts instead"
+        )
     return question
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import re
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 import pyrag.runtime
-from pyrag import Passage, PyRAG
+from pyrag import Answered, Event, Passage, PyRAG, StepFinished
 from pyrag.errors import ConfigError, UsageError
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.trace import from_json, to_json
@@ -31,11 +32,9 @@ def test_a_pyrag_that_is_dropped_cleans_up() -> None:
     gc.collect()
 
 
-async def test_ask_inside_a_loop_says_what_to_use() -> None:
+async def test_ask_works_where_a_loop_runs() -> None:
     async with PyRAG() as rag:
-        with pytest.raises(UsageError, match="aask"):
-            rag.ask(QUESTION)
-        assert (await rag.aask(QUESTION)).answer.known
+        assert rag.ask(QUESTION).answer.text == (await rag.aask(QUESTION)).answer.text == "John William Henry II"
 
 
 async def test_many_questions_come_in_order_and_one_bad_one_ends_nothing() -> None:
@@ -52,7 +51,7 @@ async def test_leaving_a_batch_early_cancels_the_rest() -> None:
         async for trace in traces:
             assert trace.answer.known
             break
-        await traces.aclose()  # type: ignore[attr-defined]  # an async generator
+        await traces.aclose()
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
 
 
@@ -104,6 +103,68 @@ async def test_a_mistake_of_our_own_ends_one_question_of_a_batch(monkeypatch: py
     assert [trace.answer.known for trace in traces] == [True, False, True]
     assert traces[1].error is not None
     assert "KeyError: 'oops'" in traces[1].error.message
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (None, "must be a text, not NoneType"),
+        (b"Who?", "must be a text, not bytes"),
+        (["Who?"], "must be a text, not list"),
+        (" \n", "the question is empty"),
+        ("x" * 1_000_000, r"too long: it has 1,000,000 bytes, and at most 6,144"),
+    ],
+)
+def test_what_is_no_question_is_refused(question: Any, said: str) -> None:
+    with PyRAG() as rag, pytest.raises(UsageError, match=said):
+        rag.ask(question)
+
+
+async def test_what_is_no_question_fails_alone_in_a_batch() -> None:
+    asked: list[Any] = [QUESTION, None, "x" * 10_000, "Who directed Gravity?"]
+    async with PyRAG() as rag:
+        traces = [trace async for trace in rag.aask_many(asked)]
+    assert [trace.answer.known for trace in traces] == [True, False, False, True]
+    assert [trace.error and trace.error.kind for trace in traces] == [None, "usage", "usage", None]
+
+
+@pytest.mark.parametrize(
+    ("questions", "more", "said"),
+    [("Who?", {}, "one text"), (7, {}, "not int"), ([QUESTION], {"concurrency": 0}, "above 0")],
+)
+async def test_a_batch_says_what_it_takes(questions: Any, more: dict[str, Any], said: str) -> None:
+    async with PyRAG() as rag:
+        with pytest.raises(UsageError, match=said):
+            await anext(rag.aask_many(questions, **more))
+
+
+async def test_questions_are_answered_before_the_next_ones_come() -> None:
+    answered = asyncio.Event()
+
+    async def questions() -> AsyncIterator[str]:
+        yield QUESTION
+        await answered.wait()
+        yield "Who directed Gravity?"
+
+    found = []
+    async with PyRAG() as rag:
+        async for trace in rag.aask_many(questions()):
+            found.append(trace.question)
+            answered.set()
+    assert found == [QUESTION, "Who directed Gravity?"]
+
+
+async def test_events_of_a_batch_name_their_question() -> None:
+    events: list[Event] = []
+    asked = ["Who directed Gravity?", QUESTION, QUESTION]
+    async with PyRAG() as rag:
+        traces = [trace async for trace in rag.aask_many(asked, observer=events.append)]
+    answers = {event.number: (event.question, event.answer) for event in events if isinstance(event, Answered)}
+    assert answers == {number: (trace.question, trace.answer) for number, trace in enumerate(traces)}
+    steps = [event.number for event in events if isinstance(event, StepFinished)]
+    assert {number: steps.count(number) for number in range(3)} == {
+        number: len(trace.steps) for number, trace in enumerate(traces)
+    }
 
 
 def test_wrong_settings_are_refused_at_once() -> None:

@@ -1,4 +1,4 @@
-"""README's Python examples run as they stand."""
+"""The Python examples of README and docs/python.md run as they stand."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+ROOT = Path(__file__).parent.parent
+TEXT = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/python.md"))
+EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
@@ -23,4 +24,4 @@ def test_example_runs(number: int, tmp_path: Path) -> None:
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 2
+    assert len(EXAMPLES) == 4

@@ -24,7 +24,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeVar
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from pyrag.errors import DataError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
@@ -265,7 +265,8 @@ class CachedChat:
         self.model = model
         self.store = store
         self.adapter = adapter
-        self._turns: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
+        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[bytes, asyncio.Lock]]
+        self._turns = WeakKeyDictionary()  # a lock serves one loop
 
     @property
     def name(self) -> str:
@@ -292,7 +293,8 @@ class CachedChat:
         if resolve:
             await resolve()  # "the first model on offer" may be another one tomorrow
         key = request_key(self.model.name, self.adapter, sampling, messages)
-        async with self._turns.setdefault(key, asyncio.Lock()):
+        turns = self._turns.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
+        async with turns.setdefault(key, asyncio.Lock()):
             kept = await asyncio.to_thread(self.store.get, key)
             if kept is not None:
                 return kept

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -64,7 +65,14 @@ class _Shared:
     runner: Future[Runner] | None = None
 
     def started(self) -> Future[Runner]:
+        """Raises `PermanentServiceError` where the engine's threads stayed in the parent of a fork."""
         with _lock:
+            if self.spec.engine in _left_behind:
+                raise PermanentServiceError(
+                    f"{self.spec.name} was loaded before this process was forked, and a loaded model cannot be forked: "
+                    "ask the first question in the child, or start it with the method spawn",
+                    service=self.spec.name,
+                )
             if self.runner is None:
                 self.runner = Future()
                 # Loading takes minutes, and must not keep a process alive that wants to end.
@@ -84,6 +92,20 @@ class _Shared:
 _lock = threading.Lock()
 _one_at_a_time = threading.Lock()
 _shared: dict[tuple[str, str, tuple[Any, ...]], _Shared] = {}
+
+
+_left_behind: set[str] = set()  # engines that were loaded before a fork; this is its child
+
+
+def _after_fork() -> None:
+    global _lock, _one_at_a_time
+    _lock, _one_at_a_time = threading.Lock(), threading.Lock()
+    _left_behind.update(key[0] for key, one in _shared.items() if one.runner is not None)
+    _shared.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _acquire(spec: LocalSpec, make: Make) -> _Shared:

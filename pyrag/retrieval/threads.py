@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from typing import ParamSpec, TypeVar
+from threading import Thread
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,9 +23,33 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+class LastingPool(ThreadPoolExecutor):
+    """A pool that goes on working when the main thread has ended and others have not, where Python closes all pools."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        try:
+            return super().submit(fn, *args, **kwargs)
+        except RuntimeError:
+            future: Future[T] = Future()
+            Thread(target=_work, args=[future, lambda: fn(*args, **kwargs)]).start()
+            return future
+
+
+def _work(future: Future[T], function: Callable[[], T]) -> None:
+    if future.set_running_or_notify_cancel():
+        try:
+            future.set_result(function())
+        except BaseException as error:
+            future.set_exception(error)
+
+
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=cores(), thread_name_prefix="pyrag-vectors")
+    return LastingPool(max_workers=cores(), thread_name_prefix="pyrag-vectors")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a fork takes no threads along
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

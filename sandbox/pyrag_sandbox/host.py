@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import keyword
 import os
+import threading
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -53,6 +54,8 @@ class Sandbox:
         self._limits = limits or Limits()
         self._armed = armed if armed is not None else min(4, os.cpu_count() or 1)
         self._zygotes: list[Zygote] = []
+        self._lock = threading.Lock()  # several event loops may use one sandbox
+        self._owner = os.getpid()
         self._kernel: bool | None = None if kernel else False
 
     async def run(
@@ -115,20 +118,31 @@ class Sandbox:
     def _zygote(self, wall: kernel.Wall) -> Zygote:
         """A living zygote that this loop may use: loops of several threads have one each."""
         loop = asyncio.get_running_loop()
-        self._zygotes = [zygote for zygote in self._zygotes if zygote.usable]
-        for zygote in self._zygotes:
-            if zygote.belongs_to(loop) and zygote.attach(loop):
-                return zygote
-        zygote = Zygote(self._armed, wall)
-        zygote.attach(loop)
-        self._zygotes.append(zygote)
-        return zygote
+        self._leave_to_parent()
+        with self._lock:
+            self._zygotes = [zygote for zygote in self._zygotes if zygote.usable]
+            for zygote in self._zygotes:
+                if zygote.belongs_to(loop) and zygote.attach(loop):
+                    return zygote
+            zygote = Zygote(self._armed, wall)
+            zygote.attach(loop)
+            self._zygotes.append(zygote)
+            return zygote
+
+    def _leave_to_parent(self) -> None:
+        """In the child of a fork: keep no descriptor of the parent's workers, and no lock that its threads hold."""
+        if self._owner != os.getpid():
+            for zygote in self._zygotes:
+                zygote.disown()
+            self._lock, self._owner, self._zygotes = threading.Lock(), os.getpid(), []
 
     def close(self) -> None:
         """End the workers. The sandbox may be used again; it then starts others."""
-        for zygote in self._zygotes:
-            zygote.close()
-        self._zygotes.clear()
+        self._leave_to_parent()
+        with self._lock:
+            zygotes, self._zygotes = self._zygotes, []
+        for zygote in zygotes:
+            zygote.close_soon()
 
     async def aclose(self) -> None:
         self.close()

@@ -91,7 +91,8 @@ class _Resources:
 
     def release(self) -> None:
         """End the zygote, and with it the workers."""
-        if self.loop is not None and not self.loop.is_closed():
+        # A forked copy shares the loop's epoll instance with its parent, which must not lose what it watches.
+        if self.loop is not None and not self.loop.is_closed() and os.getpid() == self.owner:
             self.loop.remove_reader(self.control.fileno())
             self.loop.remove_writer(self.control.fileno())
         for connection in [self.control, *(worker.socket for worker in self.idle)]:
@@ -137,6 +138,19 @@ class Zygote:
     def belongs_to(self, loop: asyncio.AbstractEventLoop) -> bool:
         mine = self._resources.loop
         return mine is loop or mine is None or mine.is_closed()
+
+    def disown(self) -> None:
+        """In the child of a fork: close the copied descriptors; the process goes on serving the parent."""
+        self._finalizer()
+
+    def close_soon(self) -> None:
+        """Close in the loop that uses it, which may run in another thread."""
+        loop = self._resources.loop
+        if loop is not None and loop.is_running() and loop is not _running_loop():
+            with contextlib.suppress(RuntimeError):  # closed in this moment
+                loop.call_soon_threadsafe(self.close)
+                return
+        self.close()
 
     def attach(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Serve this loop from now on. Another one that still runs must not be using it (`belongs_to`).
@@ -333,6 +347,13 @@ class Zygote:
                 worker.socket.close()
                 with contextlib.suppress(OSError):
                     self._fork(worker.wall)
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _weakly(zygote: Zygote, work: Callable[[Zygote], object]) -> Callable[[], None]:
