@@ -30,7 +30,7 @@ CUT_OFF = "it was cut off at the limit of {tokens} tokens: be shorter"
 class Conversation:
     """State of one agent call: its replies, the bad ones included. Where the model can show a reply while it
     writes, `watch` is called for each, and what it returns with each piece. `request` is what the agent is asked and
-    shown, without the prompt's own text; with it, `asked` refuses a reply that copies the prompt's example."""
+    shown, without the prompt's own text; with it, a reply that copies the prompt's example is refused."""
 
     def __init__(
         self,
@@ -70,14 +70,15 @@ class Conversation:
         reply = await self.ask()
         for retries_left in reversed(range(retries + 1)):
             try:
-                return self._own(parse(reply))
+                return self.own(parse(reply))
             except BadOutputError as error:
                 problem = self.blame(str(error))
             if retries_left:
                 reply = await self.retry(again(reply, problem))
         raise BadOutputError(problem, self.usage)
 
-    def _own(self, value: T) -> T:
+    def own(self, value: T) -> T:
+        """A value read from a reply. Raises `BadOutputError` where it copies the prompt's example."""
         if self._request is not None and copies_example(value, self._request):
             raise BadOutputError(COPIED)
         return value

@@ -160,10 +160,10 @@ class LLMAnswerer:
         count = len(passages or ())
         reply = await talk.ask()
         try:
-            return _reading(parse_answer(reply, count, query), talk)
+            return _reading(talk.own(parse_answer(reply, count, query)), talk)
         except BadOutputError as error:
             problem = talk.blame(str(error))
-        first = salvage_answer(reply, count, query)
+        first = _salvaged(talk, reply, count, query)
         try:
             reply = await talk.retry(self.prompts.render("answer.retry", reason=problem, query=query))
         except BadOutputError:
@@ -171,23 +171,33 @@ class LLMAnswerer:
                 raise
             return _reading(first, talk)
         note = f"the model's replies had no usable answer: {problem}"
-        last = salvage_answer(reply, count, query) or first
+        last = _salvaged(talk, reply, count, query) or first
         return _reading(last or ParsedAnswer(UNKNOWN, False, note=note), talk)
 
     def _talk(self, query: str, passages: Sequence[Passage] | None) -> Conversation:
         render = self.prompts.render
         if passages is None:
-            system, user = render("answer.aggregation.system"), render("answer.aggregation.user", query=query)
+            documents, system = "", render("answer.aggregation.system")
+            user = render("answer.aggregation.user", query=query)
         else:
             fence, documents = fenced_passages(passages)
             system = render("answer.evidence.system")
             user = render("answer.evidence.user", query=query, documents=documents, fence=fence)
-        return Conversation(self.model, _tagged(self.sampling), system, user)
+        return Conversation(self.model, _tagged(self.sampling), system, user, request=f"{query}\n{documents}")
 
 
 @lru_cache(maxsize=64)
 def _tagged(sampling: Sampling) -> Sampling:
     return replace(sampling, pattern=TAGGED_ANSWER)
+
+
+def _salvaged(talk: Conversation, reply: str, documents: int, query: str) -> ParsedAnswer | None:
+    """What can be made of a reply, unless that is the prompt's example."""
+    found = salvage_answer(reply, documents, query)
+    try:
+        return talk.own(found)
+    except BadOutputError:
+        return None
 
 
 def _reading(parsed: ParsedAnswer, talk: Conversation) -> Reading:

@@ -11,7 +11,6 @@ from typing import Any
 from pyrag.agents import schemas
 from pyrag.agents.coaching import Guidance, Seen
 from pyrag.agents.llm import make_llm_agents
-from pyrag.agents.parsing import parse_sub_queries
 from pyrag.agents.parsing_coach import (
     parse_blame,
     parse_guidance,
@@ -21,6 +20,7 @@ from pyrag.agents.parsing_coach import (
 )
 from pyrag.agents.parsing_goals import parse_goals
 from pyrag.agents.parsing_judged import parse_judged, parse_rewrite
+from pyrag.agents.parsing_queries import parse_sub_queries
 from pyrag.agents.parsing_team import parse_profile, parse_selection, parse_verdict
 from pyrag.agents.parsing_topology import parse_topology
 from pyrag.agents.protocol import Agents

@@ -137,6 +137,18 @@ class TestAnswerer:
         assert (reading.rationale, reading.usage, reading.raw) == ("Doc [2] says so.", cost(1), (reply,))
         assert "[Doc 1]\nAlpha is a film.\n\n[Doc 2]\nAda directed Alpha.\n</documents>" in model.calls[0][1].content
 
+    @pytest.mark.parametrize("again", ["Ada", "Brennick"])
+    async def test_the_example_is_never_the_answer(self, again: str) -> None:
+        copied = "<redacted_thinking>Doc [1] says so.</redacted_thinking><answer>Brennick</answer>"
+        agents, model = scripted(copied, f"<answer>{again}</answer>")
+        reading = await agents.answerer.answer("Who directed Alpha?", PASSAGES)
+        assert (reading.text, len(model.calls)) == ("Ada" if again == "Ada" else "unknown", 2)
+
+    async def test_the_examples_name_is_an_answer_where_documents_hold_it(self) -> None:
+        agents, _ = scripted("<answer>Brennick</answer>")
+        reading = await agents.answerer.answer("Who?", [Passage("1", "Brennick", "Brennick directed Alpha.")])
+        assert reading.text == "Brennick"
+
     async def test_title_is_written_once(self) -> None:
         agents, model = scripted("<answer>x</answer>")
         await agents.answerer.answer("q?", [Passage("1", "Halka", "An opera."), Passage("2", "Halka", "Halka is one.")])
