@@ -14,12 +14,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from pyrag.agents.parsing_answer import is_unknown
+
 RESULT = "final_answer"
 _COMPARING = re.compile(
     r"\b(which of|who of|compare|both|same|older|younger|earlier|later|first|last|larger|smaller|bigger|longer|shorter"
     r"|higher|lower|taller|more|less|fewer|before|after|closer|difference|common|share|older|newer)\b",
     re.IGNORECASE,
 )
+_LETTERS = re.compile(r"[a-z]+")
+_PERCENT = re.compile(r"%\(?\w*\)?[sdrf]")
+_BRACES = re.compile(r"\{[^{}]*\}")
+_SENTENCE = 4  # words that a text with a full stop has at least, to be a sentence without a known verb
+_VERBS = frozenset((
+    "is", "are", "was", "were", "be", "been", "has", "have", "had", "does", "did", "do", "became", "born", "died",
+    "won", "wrote", "directed", "founded", "plays", "played", "lives", "lived", "located", "belongs", "came", "comes",
+))  # fmt: skip
 _NAME = re.compile(r"\b(?:[A-Z][\w'’.-]+|\d[\w.-]*)")
 
 
@@ -50,6 +60,7 @@ def check_plan(
         *_under_decomposed(facts, sub_queries),
         *_unused_results(facts),
         *_result_without_steps(facts),
+        *_result_as_sentence(facts),
         *_missing_sub_queries(facts, sub_queries),
     ]
     return sorted(found, key=lambda problem: not problem.fatal)
@@ -185,6 +196,85 @@ def _result_without_steps(facts: _Facts) -> Iterator[Problem]:
             break
         reached |= names
     yield Problem(f"{RESULT} does not depend on any answer() or retrieve(): compute it from the steps")
+
+
+def _result_as_sentence(facts: _Facts) -> Iterator[Problem]:
+    """The answer has the form that the question asks for where `answer()` makes it of the facts; a sentence that the
+    program puts together has not. Short texts around a value ("12 years") and refusals are left alone."""
+    found = next((value for value in _values_of(RESULT, facts.nodes) if is_sentence(_spelled_out(value))), None)
+    if found is not None:
+        yield Problem(
+            f"{RESULT} is a sentence that the program puts together: end with {RESULT} = "
+            'answer(f"Given: <facts>. Answer the question: <original question>"), or with the bare value',
+            found.lineno,
+        )
+
+
+def _values_of(name: str, nodes: Sequence[ast.AST]) -> Iterator[ast.expr]:
+    """The expressions that a name's value may come from, through other names and functions of the program."""
+    values = _assigned(nodes)
+    todo: list[ast.expr] = [ast.Name(name)]
+    seen: set[str] = set()
+    for value in todo:
+        match value:
+            case ast.Name(id=one) | ast.Call(func=ast.Name(id=one)) if one in values and one not in seen:
+                seen.add(one)
+                todo += values[one]
+            case ast.IfExp(body=body, orelse=orelse):
+                todo += [body, orelse]
+            case ast.BoolOp(values=parts):
+                todo += parts
+            case _:
+                yield value
+
+
+def _assigned(nodes: Sequence[ast.AST]) -> dict[str, list[ast.expr]]:
+    """What each name is set to, and what each function returns."""
+    values: dict[str, list[ast.expr]] = {}
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                values.setdefault(name, []).append(value)
+            case (
+                ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+                | ast.AugAssign(target=ast.Name(id=name), value=value)
+            ):
+                values.setdefault(name, []).append(value)
+            case ast.FunctionDef(name=name):
+                returned = [one.value for one in _walk(node) if isinstance(one, ast.Return)]
+                values.setdefault(name, []).extend(value for value in returned if value is not None)
+    return values
+
+
+_FIELD = "\N{WHITE SQUARE}"  # stands for a value in a text
+
+
+def _spelled_out(node: ast.expr) -> str:
+    """The text that an expression puts together around values, a mark in place of each; empty for any other."""
+    match node:
+        case ast.JoinedStr(values=parts):
+            return "".join(map(_part, parts))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _part(left) + _part(right) if _spelled_out(left) + _spelled_out(right) else ""
+        case ast.BinOp(left=ast.Constant(value=str(template)), op=ast.Mod()):
+            return _PERCENT.sub(_FIELD, template)
+        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(template)), attr="format")):
+            return _BRACES.sub(_FIELD, template)
+        case ast.Constant(value=str(text)):
+            return text
+    return ""
+
+
+def _part(node: ast.expr) -> str:
+    return _spelled_out(node) or _FIELD
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a text with marks for values is a sentence about them, and no refusal."""
+    if _FIELD not in text or is_unknown(text.replace(_FIELD, "Alpha")):
+        return False
+    words = _LETTERS.findall(text.casefold())
+    return not _VERBS.isdisjoint(words) or (len(words) >= _SENTENCE and text.rstrip().endswith((".", "!")))
 
 
 def _missing_sub_queries(facts: _Facts, sub_queries: Sequence[str]) -> Iterator[Problem]:

@@ -25,6 +25,7 @@ from pyrag.recovery import Boost, Ladder
 from pyrag.retrieval.protocol import Retriever, passages_of
 from pyrag.topology import Topology
 from pyrag.trace import UNKNOWN, Answer, Attempt, Goal, Passage, Program, Step
+from pyrag.unknowns import UNKNOWN_ERROR, absent_answer
 from pyrag_sandbox import Call, Limits, Outcome, PrimitiveError, Record, Sandbox, Text
 
 T = TypeVar("T")
@@ -250,7 +251,14 @@ class Round:
             usage=reduce(add, (one.usage for one in attempts)),
             rationale=last.rationale,
         )
-        return text_of(last.answer)
+        return self._text_of(last.answer, query)
+
+    def _text_of(self, answer: Answer, asked: str) -> Text:
+        """An answer as programs see it."""
+        fields = {"known": answer.known, "citations": list(answer.citations), "confidence": answer.confidence}
+        programs = self.episode.programs
+        source = programs[self.index].source if self.index < len(programs) else ""
+        return Text(answer.text, fields, None if answer.known else absent_answer(source, asked))
 
     async def write(
         self, call: Call, query: str, work: Awaitable[tuple[Written, bool]], read: ReadAnswer, **fields: Any
@@ -313,7 +321,7 @@ class Round:
                 raise PrimitiveError(
                     f"the answer to {asked!r} is unknown, so it cannot be used in the query {query!r}: "
                     "find it another way, ask for it differently, or test is_known(…) first",
-                    "UnknownAnswerError",
+                    UNKNOWN_ERROR,
                 )
 
     def start(self, call: Call, query: str, **fields: Any) -> OpenStep:
@@ -356,6 +364,15 @@ class Round:
         """The answer that an `answer` call of this round came to."""
         return self._answers[call_id]
 
+    @property
+    def has_unknown(self) -> bool:
+        """Whether an answer of this round is unknown."""
+        return not all(answer.known for answer in self._answers.values())
+
+    def is_unknown(self, calls: Sequence[int]) -> bool:
+        """Whether one of these calls came to an unknown answer."""
+        return any(one in self._answers and not self._answers[one].known for one in calls)
+
     def step_ids(self, calls: Sequence[int]) -> list[int]:
         """Step ids of the sandbox's call ids, after the run has ended."""
         numbers = {call_id: number for number, call_id in self._ids.items()}
@@ -373,19 +390,13 @@ def _renumbered(step: Step, number: int, numbers: Mapping[int, int]) -> Step:
     return step if (step.id, step.depends_on) == (number, needs) else replace(step, id=number, depends_on=needs)
 
 
-def text_of(answer: Answer) -> Text:
-    return Text(
-        answer.text, {"known": answer.known, "citations": list(answer.citations), "confidence": answer.confidence}
-    )
-
-
 def plain(value: Any) -> Any:
     """A program's value as JSON."""
     if isinstance(value, Text):
         return value.text
     if isinstance(value, Record):
         return {"passage": value.fields["id"]} if "id" in value.fields else dict(value.fields)
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     if isinstance(value, dict):
         return {key: plain(one) for key, one in value.items()}

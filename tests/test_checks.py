@@ -87,3 +87,55 @@ def test_a_sub_query_that_never_appears() -> None:
 @given(st.text(max_size=200))
 def test_any_text_is_checked_without_an_exception(source: str) -> None:
     check_plan(source, ("Who?",), PRIMITIVES, ())
+
+
+SENTENCES = [
+    'f"{director} was born on {born}."',
+    'f"The director of Alpha is {director}"',
+    '"The director was born on " + born',
+    '"{} was born on {}".format(director, born)',
+    '"%s was born on %s" % (director, born)',
+    'f"{director} was first" if director else "unknown"',
+    'director and f"It was {born}"',
+    '(f"{director} directed it. " f"The date: {born}")',
+]
+
+
+@pytest.mark.parametrize("result", SENTENCES)
+def test_a_sentence_put_together_goes_back(result: str) -> None:
+    source = GOOD.replace(GOOD.strip().splitlines()[-1], f"final_answer = {result}")
+    assert any("a sentence that the program puts together" in text for text in messages(source))
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        'result = f"{director} was born on {born}"\nfinal_answer = result',
+        'def tell(who):\n    return f"{who} was born on {born}"\nfinal_answer = tell(director)',
+        'if director:\n    final_answer = f"{director} was born on {born}"\nelse:\n    final_answer = "unknown"',
+        'final_answer: str = f"{director} was born on {born}"',
+    ],
+)
+def test_a_sentence_is_found_behind_names(ending: str) -> None:
+    source = GOOD.replace(GOOD.strip().splitlines()[-1], ending)
+    assert any("a sentence that the program puts together" in text for text in messages(source))
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        'f"{years_between(director, born)} years"',
+        'f"{director} and {born}"',
+        'f"{director}, {born}"',
+        'f"from {director} to {born}"',
+        'f"{director} ({born})"',
+        '", ".join([director, born])',
+        "director + born",
+        'f"The documents do not say when {director} was born ({born})"',
+        'answer(f"Given: {director} was born on {born}. Answer the question: When?")',
+        'answer(f"{director} was born on {born}. When was the director born?") or "unknown"',
+    ],
+)
+def test_short_texts_and_refusals_are_no_sentences(result: str) -> None:
+    source = GOOD.replace(GOOD.strip().splitlines()[-1], f"final_answer = {result}")
+    assert not any("puts together" in text for text in messages(source))

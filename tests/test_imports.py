@@ -40,7 +40,7 @@ LAYERS = [
         "wordpiece",
     },
     {"retrieval", "llm", "embedded", "agents", "experience"},
-    {"ledger", "guesses", "recovery", "checks", "arguments", "climb", "episode"},
+    {"ledger", "guesses", "recovery", "checks", "arguments", "climb", "unknowns", "episode"},
     {"methods", "evaluation"},
     {"engines", "runtime", "loop_thread", "api"},
     {"evolve"},

@@ -18,7 +18,7 @@ from pyrag.embedded.reader_text import content_stem, fold, sentence
 from pyrag.embedded.reader_types import Want, analyse
 from pyrag.embedded.reader_view import View, view
 from pyrag.trace import Passage
-from pyrag_sandbox.helpers import parse_date, parse_number, same_entity
+from pyrag_sandbox.helpers import parse_date, parse_number, same_name
 
 _EARLY = r"\b(?:older|oldest|elder|eldest|first|earlier|earliest|before|prior)\b"
 _LATE = r"\b(?:younger|youngest|later|latest|last|newer|newest|recent|recently|after)\b"
@@ -202,7 +202,7 @@ def _shared(want: Want, things: Sequence[Statement]) -> Verdict | None:
         for relation, pattern in _PROPERTIES:
             values = [best_fact(relation, analyse(want.question), each.page) for each in things[:2]]
             if re.search(pattern, text) and all(values):
-                same = same_entity(*values)
+                same = same_name(*values)
                 because = "; ".join(f"{each.name}: {value}" for each, value in zip(things, values, strict=False))
                 return Verdict("yes" if same else "no", 0.75, because, _positions(*things[:2]))
     verdicts = [_stated(want, each, things) for each in things[:2]]
@@ -225,7 +225,7 @@ def _same_area(noun: str, things: Sequence[Statement]) -> Verdict | None:
         values.append((match.group(1) or match.group(2)) if match else in_state)
     if not all(values):
         return None
-    same = same_entity(*values)
+    same = same_name(*values)
     return Verdict("yes" if same else "no", 0.7, "; ".join(values), _positions(*things[:2]))
 
 

@@ -199,7 +199,8 @@ class _Writer:
         if shared.by == "period":
             self._try(computed(shared, (first, second)), docs)
             return
-        self.lines += [f"shared = common({first}, {second})", "if shared:"]
+        known = f"is_known({first}) and is_known({second})"
+        self.lines += [f"shared = common({first}, {second}) if {known} else []", "if shared:"]
         self.lines += ['    final_answer = ", ".join(shared)', "else:", self._else_ask(docs)]
 
     def _difference(self, difference: Difference) -> None:

@@ -85,9 +85,9 @@ def problems(episode: Episode, program: Program) -> tuple[Problem, ...]:
 
 @lru_cache(maxsize=256)  # programs are checked when they are written, and before they run
 def _problems(source: str, sub_queries: tuple[str, ...], primitives: tuple[str, ...]) -> tuple[Problem, ...]:
-    from pyrag_sandbox.helpers import HELPERS
+    from pyrag_sandbox.helpers import ERRORS, HELPERS
 
-    return tuple(check_plan(source, sub_queries, primitives, tuple(HELPERS)))
+    return tuple(check_plan(source, sub_queries, primitives, (*HELPERS, *ERRORS)))
 
 
 async def revised(episode: Episode, program: Program, error: str, origin: str, revise: Revise) -> Program | None:

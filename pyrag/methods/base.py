@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from pyrag.checks import RESULT
-from pyrag.episode import Episode, Round, plain
+from pyrag.episode import Episode, Round
+from pyrag.methods._values import NoAnswerError, answer_of, holds_unknown
 from pyrag.trace import UNKNOWN, Answer, Program
-from pyrag_sandbox import Outcome, Text
-
-UNKNOWN_ERROR = "UnknownAnswerError"
+from pyrag.unknowns import UNKNOWN_ERROR
+from pyrag_sandbox import Outcome, ProgramError
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,36 +34,25 @@ class Failure:
 async def execute(episode: Episode, program: Program) -> Result | Failure:
     """Runs a program. Faults of services and spent budgets are raised; faults of the program are returned."""
     outcome, round_ = await episode.run(program)
-    if outcome.status == "ok" and outcome.has_value and outcome.value is not None:
+    if outcome.status != "ok" or not outcome.has_value:
+        return failure_of(outcome, lacking=round_.has_unknown)
+    try:
         return result_of(outcome, round_)
-    return failure_of(outcome)
+    except NoAnswerError as error:
+        return Failure(str(error), str(error), cause="no_answer")
 
 
 def result_of(outcome: Outcome, round_: Round) -> Result:
     """The value of `final_answer` as an Answer. "unknown" is a value of its own, never part of a text."""
-    steps = tuple(round_.step_ids(outcome.provenance.get(RESULT, ())))
-    value = outcome.value
-    if isinstance(value, Text):
-        known = bool(value.fields.get("known", True))
-        return Result(Answer(value.text, known, (), value.fields.get("confidence")), steps)
-    text = as_text(value)
-    known = bool(text.strip()) and text.strip().rstrip(".").casefold() != UNKNOWN
-    return Result(Answer(text if known else UNKNOWN, known), steps)
+    sources = outcome.provenance.get(RESULT, ())
+    answer = answer_of(outcome.value)
+    if isinstance(outcome.value, str) and holds_unknown(outcome.value) and round_.is_unknown(sources):
+        answer = Answer(UNKNOWN, known=False)
+    return Result(answer, tuple(round_.step_ids(sources)))
 
 
-def as_text(value: Any) -> str:
-    """How a program's value reads as an answer: yes/no, lists with commas, the rest as Python prints it."""
-    value = plain(value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, list):
-        return ", ".join(as_text(one) for one in value)
-    return str(value)
-
-
-def failure_of(outcome: Outcome) -> Failure:
+def failure_of(outcome: Outcome, *, lacking: bool) -> Failure:
+    """Why a run gave no value; `lacking` says whether some answer in it is unknown."""
     error = outcome.error
     match outcome.status:
         case "ok":
@@ -79,4 +67,10 @@ def failure_of(outcome: Outcome) -> Failure:
             return Failure(f"{said}: write a shorter one without long loops", said, cause=outcome.reason)
     assert error is not None
     summary = f"{error.type}: {error.message}" + (f" (line {error.line})" if error.line else "")
-    return Failure(error.traceback or summary, summary, unknown=error.type == UNKNOWN_ERROR, cause=error.type)
+    unknown = error.type == UNKNOWN_ERROR or (lacking and _comes_of_unknown(error))
+    return Failure(error.traceback or summary, summary, unknown=unknown, cause=error.type)
+
+
+def _comes_of_unknown(error: ProgramError) -> bool:
+    """Whether an error is due to an unknown answer: no branch set the result, or something could not read the word."""
+    return error.type == "MissingResult" or holds_unknown(error.message)

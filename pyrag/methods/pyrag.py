@@ -9,6 +9,7 @@ from pyrag.config import Settings
 from pyrag.episode import Episode
 from pyrag.events import Decomposed
 from pyrag.methods._ahead import Ahead
+from pyrag.methods._once_more import once_more
 from pyrag.methods._repair import Draft, accepted, heed_checks, problems, run_repaired
 from pyrag.methods.base import Result
 from pyrag.trace import Program
@@ -20,7 +21,8 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         revise = partial(_revise, episode, ahead)
         written = await write_program(episode, settings, ahead)
         program = await heed_checks(episode, written, revise, partial(problems, episode))
-        return await run_repaired(episode, program, revise, settings.repairs)
+        result = await run_repaired(episode, program, revise, settings.repairs)
+    return await once_more(episode, result)
 
 
 async def decompose(episode: Episode) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .contract import (
+    Absent,
     Call,
     Limits,
     Outcome,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from .kernel import capabilities
 
 __all__ = [
+    "Absent",
     "Call",
     "Limits",
     "Outcome",

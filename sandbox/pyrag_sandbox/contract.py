@@ -42,15 +42,32 @@ class PrimitiveError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Absent:
+    """What a `Text` does in a program that stands for a value which was not found.
+
+    It is falsy, is equal to `None`, to the empty text and to each of `spellings`, and contains each of `parts` and no
+    piece of its own text. Methods that change case or white space, or take pieces of it, return it as it is. Ordering
+    it, converting it to a number, or comparing it with another `Text` raises the error named `error` with `message`.
+    """
+
+    spellings: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    error: str = "ValueError"
+    message: str = "this value was not found: test it before it is used"
+
+
+@dataclass(frozen=True, slots=True)
 class Text:
     """A string with read-only attributes. In the program it *is* a `str`, and has `fields` as attributes.
 
     A Text that a program passes back to a primitive, or leaves in a variable, arrives as the very object that the
-    host handed out; derived strings (slices, f-strings) arrive as plain `str`.
+    host handed out; derived strings (slices, f-strings) arrive as plain `str`. With `absent` it stands for a value
+    that was not found.
     """
 
     text: str
     fields: Mapping[str, Any] = field(default_factory=dict)
+    absent: Absent | None = None
 
 
 @dataclass(frozen=True, slots=True)

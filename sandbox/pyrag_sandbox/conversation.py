@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, get_args
 
 from .contract import (
+    Absent,
     Call,
     Limits,
     Outcome,
@@ -63,15 +64,26 @@ class Handles:
         self._known[id(value)] = handle
         fields = encode(dict(value.fields), self, self._budget)
         if isinstance(value, Text):
-            return {"$T": [handle, encode(value.text, self, self._budget), fields]}
+            return {"$T": [handle, encode(value.text, self, self._budget), fields, *self._absent(value.absent)]}
         return {"$R": [handle, fields, value.str_field]}
+
+    def _absent(self, absent: Absent | None) -> list[Any]:
+        if absent is None:
+            return []
+        held = {
+            "spellings": list(absent.spellings),
+            "parts": list(absent.parts),
+            "error": absent.error,
+            "message": absent.message,
+        }
+        return [encode(held, self, self._budget)]
 
     def unpack(self, handle: int) -> Any:
         if not 0 <= handle < len(self._objects):
             raise WireError("a handle that was never given out")
         return self._objects[handle]
 
-    def add_text(self, handle: int, text: str, fields: dict[str, Any]) -> Any:
+    def add_text(self, handle: int, text: str, fields: dict[str, Any], *absent: Any) -> Any:
         raise WireError("a program makes no Texts")
 
     def add_record(self, handle: int, fields: dict[str, Any], str_field: str) -> Any:

@@ -17,12 +17,12 @@ from typing import Any, NoReturn
 from . import dataflow, scheduler
 from .contract import Limits
 from .guards import Guards
-from .helpers import HELPERS
+from .helpers import ERRORS, HELPERS
 from .policy import FILENAME, Refused, check_program, compile_module, compile_open
 from .tracebacks import program_frames
 from .transport import Execution
 from .units import Plan
-from .values import RecordValue, TextValue, ValueStore
+from .values import AbsentValue, RecordValue, TextValue, ValueStore
 from .wire import WireError, decode, encode, encode_counted
 
 _FLUSH_BYTES = 16 * 1024
@@ -59,11 +59,11 @@ class Session(ABC):
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.values = ValueStore()
+        self._errors: dict[str, type[Exception]] = {}
+        self.values = ValueStore(self._error)
         self._output: list[str] = []
         self._pending_bytes = 0
         self._output_bytes = 0
-        self._errors: dict[str, type[Exception]] = {}
 
     @abstractmethod
     def send_frame(self, message: dict[str, Any]) -> None:
@@ -160,7 +160,7 @@ class Session(ABC):
         known = getattr(builtins, name, None)
         if isinstance(known, type) and issubclass(known, Exception) and known not in _TAKES_MORE:
             return known
-        return self._errors.setdefault(name, type(name, (Exception,), {}))
+        return ERRORS.get(name) or self._errors.setdefault(name, type(name, (Exception,), {}))
 
     # The last message
 
@@ -236,7 +236,7 @@ def _executed(job: Job, session: Session, plan: Plan, guards: Guards) -> dict[st
         transport=session,
         emit=session.emit,
         concurrent=job.concurrent and job.policy,
-        atoms=(TextValue, RecordValue),
+        atoms=(TextValue, AbsentValue, RecordValue),
         filename=FILENAME,
         most_calls=job.limits.calls,
     )

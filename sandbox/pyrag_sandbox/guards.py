@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any, NoReturn, Protocol
 
-from .helpers import HELPERS
+from .helpers import ERRORS, HELPERS
 from .offered import (
     CLOCK_ATTRIBUTES,
     FORMAT_ATTRIBUTES,
@@ -27,7 +27,7 @@ from .offered import (
 )
 from .policy import FILENAME
 from .rules import attribute_problem, builtin_problem
-from .values import TextValue
+from .values import AbsentValue, TextValue
 
 _IMPORTED_BY_C = frozenset({"_strptime", "time", "_pylong", "warnings"})  # by datetime, and by long integers
 WRITABLE = frozenset({list, dict, defaultdict, Counter, OrderedDict, deque, ChainMap})
@@ -81,6 +81,7 @@ class Guards:
             "getattr": self.getattr,
             "hasattr": self.hasattr,
             **HELPERS,
+            **ERRORS,
             "__build_class__": builtins.__build_class__,
             "__import__": _loaded,
         }
@@ -96,6 +97,8 @@ class Guards:
             "_write_": self.write,
             "_caught_": self.caught,
             "_import_": self.import_,
+            "_in_": contained,
+            "_none_": is_none,
         }
         self._offered["print"] = print_function(namespace)
         return namespace
@@ -128,7 +131,7 @@ class Guards:
 
     def getattr(self, obj: Any, name: Any, *default: Any) -> Any:
         if type(name) is not str:
-            if type(name) is not TextValue:
+            if not isinstance(name, TextValue):
                 raise TypeError("attribute name must be string")
             name = str.__str__(name)
         problem = attribute_problem(name)
@@ -190,6 +193,21 @@ class Guards:
     def import_(self, module: str, member: str | None = None) -> Any:
         found = self._facades[module]
         return found if member is None else getattr(found, member)
+
+
+def is_none(value: Any) -> bool:
+    """`value is None`, of which a value that was not found is one case."""
+    return value is None or type(value) is AbsentValue
+
+
+def contained(item: Any, container: Any) -> bool:
+    """`item in container`. Sets and dicts find things by their hash, and a value that was not found has only one."""
+    if type(item) is AbsentValue:
+        if isinstance(container, (set, frozenset, dict)):
+            return any(item == one for one in container)
+        if isinstance(container, TextValue):
+            return item in [container]  # which is to compare them, and raises
+    return item in container
 
 
 def _is_text(obj: Any) -> bool:

@@ -2,7 +2,8 @@
 
 They read what an answer says ("7 December 1973", "1.18 trillion", "from 1914 to 1938", "the U.S.") and compute with
 it, so that no model is asked to do arithmetic. A text that holds nothing readable raises `ValueError`, whose message
-says what to do instead. Nothing here guesses a missing value, looks anything up or keeps state.
+says what to do instead; an answer that was not found raises `UnknownAnswerError`. Nothing here guesses a missing value,
+looks anything up or keeps state.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import re
 import unicodedata
 from collections.abc import Callable
 from datetime import date
+from typing import TypeVar
 
 PRESENT = date(9999, 12, 31)  # the end of a period that has not ended
 
+T = TypeVar("T")
 Period = tuple[date, date]
 Datable = str | int | date
 
@@ -92,8 +95,22 @@ def _build_date(match: re.Match[str], text: str) -> date:
     return date(year, month, min(max(day, 1), calendar.monthrange(year, month)[1]))
 
 
+class UnknownAnswerError(ValueError):
+    """An answer that was not found is used as if it had been. The program is not wrong: evidence is lacking."""
+
+
+def _found(value: T) -> T:
+    """The value. Raises `UnknownAnswerError` for an answer that was not found."""
+    if value is None or (isinstance(value, str) and str.__str__(value).strip() and not is_known(value)):
+        raise UnknownAnswerError(
+            "the answer to be read is unknown: test it with is_known(…) first, or find it another way"
+        )
+    return value
+
+
 def parse_date(text: Datable) -> date:
     """The first date in a text; a missing month or day counts as 1. A range or "born – died" gives its start."""
+    text = _found(text)
     if isinstance(text, date):
         return text
     match = _first_date(str(text))
@@ -104,6 +121,7 @@ def parse_date(text: Datable) -> date:
 
 def parse_year(text: Datable) -> int:
     """The first year in a text; years BC are negative, "18th century" is 1701."""
+    text = _found(text)
     if isinstance(text, date):
         return text.year
     match = _first_date(str(text))
@@ -128,6 +146,7 @@ _SHORT_END = re.compile(r"(\d{2})(\d{2})\s*[-–—/]\s*(\d{2})(?!\d)")
 
 def parse_period(text: str | tuple[Datable, Datable] | date | int) -> Period:
     """Start and end of "1914–1938", "from 1921 to 44", "since 1990", "1990–present", a year, or a pair."""
+    text = _found(text)
     if isinstance(text, tuple):
         return parse_date(text[0]), _last_day(text[1])
     if isinstance(text, date):
@@ -182,6 +201,7 @@ _DIGITS = re.compile(
 
 def parse_number(text: str | int | float) -> int | float:
     """The first number in a text, in digits or words, with its scale ("1.18 trillion"); units are ignored."""
+    text = _found(text)
     if isinstance(text, int | float):
         return text
     digits, spelled = _DIGITS.search(text), _spelled_number(text)
@@ -294,7 +314,12 @@ def same_entity(a: str, b: str) -> bool:
     States" are one country; part of a name ("Elvis") and part of a place ("Paris" in "Paris, France") are enough.
     Texts of several countries match if they share one. An empty text matches nothing.
     """
-    if not is_known(a) or not is_known(b):
+    return same_name(_found(a), _found(b))
+
+
+def same_name(a: str, b: str) -> bool:
+    """`same_entity` for texts that are no answers."""
+    if not (a.strip() and b.strip()):
         return False
     words_a, words_b = _tokens(a), _tokens(b)
     if not words_a or not words_b:
@@ -364,8 +389,8 @@ def split_list(text: str) -> list[str]:
 
 def common(a: str, b: str) -> list[str]:
     """What two lists ("A, B and C") share, in the spelling and order of the first; empty if nothing."""
-    others = split_list(b)
-    return [item for item in split_list(a) if any(same_entity(item, other) for other in others)]
+    others = split_list(_found(b))
+    return [item for item in split_list(_found(a)) if any(same_name(item, other) for other in others)]
 
 
 def is_known(answer: object) -> bool:
@@ -374,6 +399,7 @@ def is_known(answer: object) -> bool:
     return known if isinstance(known, bool) else str(answer).strip().casefold() not in {"", "unknown", "none"}
 
 
+ERRORS: dict[str, type[Exception]] = {"UnknownAnswerError": UnknownAnswerError}
 HELPERS: dict[str, Callable[..., object]] = {
     "parse_date": parse_date,
     "parse_year": parse_year,

@@ -121,6 +121,21 @@ class _Transformer(RestrictingNodeTransformer):
         located(call, at or args[0])
         return call
 
+    # Comparisons that a value which was not found must hear of: no method of it is asked by `is`, nor by a set
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:  # noqa: N802
+        node = self.node_contents_visit(node)
+        match node:
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
+                test = self._guard("_none_", node.left, at=node)
+            case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[container]):
+                test = self._guard("_in_", node.left, container, at=node)
+            case _:
+                return node
+        if isinstance(node.ops[0], ast.Is | ast.In):
+            return test
+        return ast.copy_location(ast.UnaryOp(ast.Not(), test), node)
+
     # Statements and expressions that need no guard
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:  # noqa: N802

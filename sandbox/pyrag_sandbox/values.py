@@ -6,8 +6,8 @@ underscore are out of a program's reach; that is what keeps a handle from being 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn, Self
 
 
 class TextValue(str):
@@ -16,7 +16,7 @@ class TextValue(str):
     _handle: int
 
     @classmethod
-    def make(cls, handle: int, text: str, fields: Mapping[str, Any]) -> TextValue:
+    def _make(cls, handle: int, text: str, fields: Mapping[str, Any]) -> Self:
         value = cls(text)
         value.__dict__.update({name: field for name, field in fields.items() if not name.startswith("_")})
         value.__dict__["_handle"] = handle
@@ -30,6 +30,98 @@ class TextValue(str):
 
     def __str__(self) -> str:
         return str.__str__(self)
+
+
+class AbsentValue(TextValue):
+    """A text that stands for a value which was not found.
+
+    Programs test for that in many ways (`if not x`, `x == "N/A"`, `"not found" in x.lower()`); each test has the result
+    that its author meant. Programs that use it as if it had been found get an exception.
+    """
+
+    _spellings: frozenset[str]
+    _parts: frozenset[str]
+    _message: str
+    _error: type[Exception]
+
+    def _mark(self, *, spellings: list[str], parts: list[str], message: str, error: type[Exception]) -> None:
+        """Say what it is equal to and contains, and what it raises (see `contract.Absent`)."""
+        self.__dict__.update(_spellings=frozenset(spellings), _parts=frozenset(parts), _message=message, _error=error)
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise self._error(self._message)
+
+    # Tests
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __len__(self) -> int:
+        return 0
+
+    def __eq__(self, other: object) -> bool:
+        if other is self or other is None:
+            return True
+        if isinstance(other, TextValue):
+            self._refuse()
+        return isinstance(other, str) and self._spelled(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+    def __contains__(self, part: object) -> bool:
+        if isinstance(part, TextValue):
+            self._refuse()
+        return isinstance(part, str) and (part in self._parts or part.strip().casefold() == str.casefold(self))
+
+    def _spelled(self, text: str) -> bool:
+        return not text.strip() or text in self._spellings or text.casefold() == str.casefold(self)
+
+    def startswith(self, prefix: str | tuple[str, ...], *_: Any) -> bool:
+        return any(part in self or str.startswith(self, part) for part in _several(prefix))
+
+    def endswith(self, suffix: str | tuple[str, ...], *_: Any) -> bool:
+        return any(part in self or str.endswith(self, part) for part in _several(suffix))
+
+    def find(self, part: str, *_: Any) -> int:
+        return 0 if part in self else -1
+
+    def rfind(self, part: str, *_: Any) -> int:
+        return 0 if part in self else -1
+
+    def count(self, part: str, *_: Any) -> int:
+        return int(part in self)
+
+    # Forms of the same value
+
+    def _same(self, *_: Any, **__: Any) -> Any:
+        return self
+
+    __str__ = lower = upper = casefold = title = capitalize = swapcase = _same
+    strip = lstrip = rstrip = replace = removeprefix = removesuffix = expandtabs = _same
+
+    def __getitem__(self, key: Any) -> Any:
+        return self if isinstance(key, slice) else str.__getitem__(self, key)
+
+    def split(self, *_: Any, **__: Any) -> list[Any]:
+        return [self]
+
+    rsplit = splitlines = split
+
+    def partition(self, _: str) -> tuple[Any, Any, Any]:
+        return self, "", ""
+
+    rpartition = partition
+
+    # Uses
+
+    __lt__ = __le__ = __gt__ = __ge__ = __int__ = __float__ = __index__ = _refuse
+
+
+def _several(text: str | tuple[str, ...]) -> tuple[str, ...]:
+    return text if isinstance(text, tuple) else (text,)
 
 
 class RecordValue:
@@ -91,17 +183,20 @@ class RecordValue:
 class ValueStore:
     """The values of one program by handle; also the codec's view of them (see `wire.Opaque`)."""
 
-    def __init__(self) -> None:
+    def __init__(self, error: Callable[[str], type[Exception]]) -> None:
+        self._error = error
         self._by_handle: dict[int, TextValue | RecordValue] = {}
 
     def pack(self, value: Any) -> int | None:
-        return value._handle if type(value) is TextValue or type(value) is RecordValue else None
+        return value._handle if isinstance(value, TextValue) or type(value) is RecordValue else None
 
     def unpack(self, handle: int) -> Any:
         return self._by_handle[handle]
 
-    def add_text(self, handle: int, text: str, fields: dict[str, Any]) -> TextValue:
-        value = TextValue.make(handle, text, fields)
+    def add_text(self, handle: int, text: str, fields: dict[str, Any], *absent: dict[str, Any]) -> TextValue:
+        value = (AbsentValue if absent else TextValue)._make(handle, text, fields)
+        if isinstance(value, AbsentValue):
+            value._mark(**{**absent[0], "error": self._error(absent[0]["error"])})
         self._by_handle[handle] = value
         return value
 

@@ -52,7 +52,7 @@ MODULES = _words("""
 """)
 EXCEPTIONS = _words("""
     ArithmeticError AssertionError AttributeError Exception IndexError KeyError LookupError NameError
-    NotImplementedError OverflowError RuntimeError StopIteration TypeError UnicodeError ValueError
+    NotImplementedError OverflowError RuntimeError StopIteration TypeError UnicodeError UnknownAnswerError ValueError
     ZeroDivisionError
 """)
 PURE_BUILTINS = ATOMIC | COLLECTING | EXCEPTIONS | {"slice", "print"}

@@ -6,7 +6,7 @@ unknown shapes refused. Values are exact built-in types; what JSON cannot say tr
     {"$t": [...]}                     a tuple
     {"$d": [[key, value], ...]}       a dict whose keys are not all plain strings
     {"$h": 7}                         a Text or Record that the receiver already knows, by handle
-    {"$T": [7, "text", {...}]}        a new Text       (host to worker only)
+    {"$T": [7, "text", {...}]}        a new Text       (host to worker only; fourth, if any: what its `Absent` holds)
     {"$R": [7, {...}, "str_field"]}   a new Record     (host to worker only)
 """
 
@@ -47,7 +47,7 @@ class Opaque(Protocol):
 
     def pack(self, value: Any) -> int | dict[str, Any] | None: ...
     def unpack(self, handle: int) -> Any: ...
-    def add_text(self, handle: int, text: str, fields: dict[str, Any]) -> Any: ...
+    def add_text(self, handle: int, text: str, fields: dict[str, Any], *absent: Any) -> Any: ...
     def add_record(self, handle: int, fields: dict[str, Any], str_field: str) -> Any: ...
 
 
@@ -251,8 +251,8 @@ def _handle(inside: Any, opaque: Opaque, depth: int) -> Any:
 
 
 def _text(inside: Any, opaque: Opaque, depth: int) -> Any:
-    handle, text, fields = inside
-    return opaque.add_text(handle, text, _decode(fields, opaque, depth))
+    handle, text, fields, *absent = inside
+    return opaque.add_text(handle, text, _decode(fields, opaque, depth), *absent)
 
 
 def _record(inside: Any, opaque: Opaque, depth: int) -> Any:
