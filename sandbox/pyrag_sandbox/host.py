@@ -18,7 +18,6 @@ from .process import Worker, Zygote
 from .wire import FloodError, FrameReader, WireError, pack_frame, pack_source
 
 Require = Literal["kernel", "policy"]
-Backend = Literal["process", "inprocess"]
 _READ_BYTES = 256 * 1024
 _WATCH_SECONDS = 0.02
 
@@ -27,30 +26,24 @@ class Sandbox:
     """Runs programs, each in a process of its own that lives no longer than the program.
 
     `require="kernel"` (default) refuses to run where the kernel wall cannot be put up; `require="policy"` runs with
-    the policy wall and whatever else there is. `backend="inprocess"` keeps no wall but the policy, for debugging
-    programs that you trust. `kernel=False` leaves the kernel wall down where there is one (it needs
+    the policy wall and whatever else there is. `kernel=False` leaves the kernel wall down where there is one (it needs
     `require="policy"`), to see what the policy does alone. `limits` are the default of every run. The first run starts
-    the worker factory; closing
-    is tidy but not needed.
+    the worker factory; closing is tidy but not needed.
     """
 
     def __init__(
         self,
         *,
         require: Require = "kernel",
-        backend: Backend = "process",
         limits: Limits | None = None,
         armed: int | None = None,
         kernel: bool = True,
     ) -> None:
         if require not in ("kernel", "policy"):
             raise ValueError(f"require is 'kernel' or 'policy', not {require!r}")
-        if backend not in ("process", "inprocess"):
-            raise ValueError(f"backend is 'process' or 'inprocess', not {backend!r}")
         if not kernel and require == "kernel":
             raise ValueError("kernel=False needs require='policy'")
         self._require = require
-        self._backend = backend
         self._limits = limits or Limits()
         self._armed = armed if armed is not None else min(4, os.cpu_count() or 1)
         self._zygotes: list[Zygote] = []
@@ -81,10 +74,6 @@ class Sandbox:
             "concurrent": concurrent,
             "policy": policy,
         }
-        if self._backend == "inprocess":
-            from .inprocess import run_in_process
-
-            return await run_in_process(job, primitives, limits)
         wall = kernel.Wall(limits.memory_mb, limits.cpu_seconds, self._kernel_wall(policy))
         zygote = self._zygote(wall)
         worker = await zygote.acquire(wall)

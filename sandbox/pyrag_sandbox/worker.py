@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 from . import kernel
@@ -19,13 +18,6 @@ EXIT_BROKEN = 78
 _READ_BYTES = 16 * 1024
 _MOST_UNSENT = 2048  # bytes
 _LIMITS = Limits()
-SCOUT_WALL = kernel.Wall(_LIMITS.memory_mb, _LIMITS.cpu_seconds, kernel=False)
-# For a worker that is only looked at, in the middle of it: about the least that programs do.
-_SCOUT_PROGRAM = """
-for name in ["a", "b"]:
-    found = ask(name)
-final_answer = found
-"""
 
 
 def job_frame(source: str, primitives: list[str]) -> bytes:
@@ -34,7 +26,6 @@ def job_frame(source: str, primitives: list[str]) -> bytes:
     return pack_frame({"source": pack_source(source), "primitives": primitives, "limits": limits}, 4096)
 
 
-SCOUT_JOB = job_frame(_SCOUT_PROGRAM, ["ask"])
 # Built before it is needed: there is no memory left to build it with.
 _OUT_OF_MEMORY = pack_frame({"op": "end", "status": "killed", "reason": "memory", "error": None, "output": ""}, 4096)
 
@@ -125,12 +116,10 @@ def serve(
     *,
     base_memory: int,
     guards: Guards,
-    prepare: Callable[[], object],
 ) -> NoReturn:
     """Run the one job that arrives on `fd`, behind the `kernel.Wall`, which is put up while nobody waits for it."""
     try:
         kernel.die_with_parent(parent)
-        prepare()
         refusal = _lock(kernel.Wall(*wall), base_memory)
         reader = Reader(fd)
         job = take_job(reader)

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pyrag_sandbox.guards import Guards
 
 _REHEARSALS = 12  # what specialises the code of the interpreter's hot paths: from the ninth call on
-_CALLS_TO_SPECIALISE = 16
 _GC_THRESHOLD = (20_000, 20, 20)  # most programs end before the collector would run
 REQUEST = struct.Struct("<4sIdd?")
 REPORT = struct.Struct("<4sIid")
@@ -65,12 +64,9 @@ def _warm_up() -> Guards:
         codecs.lookup(encoding)
     with contextlib.suppress(ImportError):  # 3.12 and later
         import _pylong  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
-    from pyrag_sandbox import memory_layout
     from pyrag_sandbox.guards import Guards
     from pyrag_sandbox.rehearsal import rehearse
 
-    memory_layout.gather_code(lambda: rehearse(times=1))
-    sys._clear_type_cache()  # of what only imports looked up
     rehearse(times=_REHEARSALS)
     return Guards()
 
@@ -79,7 +75,6 @@ class Zygote:
     def __init__(self, control: socket.socket, serve: Callable[..., NoReturn]) -> None:
         self._control = control
         self._serve = serve
-        self.prepare: Callable[[], object] = lambda: None  # what a worker does first
         self._children: set[int] = set()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
@@ -128,7 +123,7 @@ class Zygote:
             signal.set_wakeup_fd(-1)
             os.dup2(theirs.fileno(), 3)
             os.closerange(4, 1024)
-            self._serve(3, parent, wall, prepare=self.prepare)
+            self._serve(3, parent, wall)
         theirs.close()
         return pid, ours
 
@@ -142,44 +137,6 @@ class Zygote:
             self._control.sendall(REPORT.pack(b"gone", pid, status, cpu))
 
 
-def _scouted(zygote: Zygote) -> bytes:
-    """Which pages workers write to, seen from a first worker; nothing where the system does not tell.
-
-    Another process looks, so that this one's memory stays as workers will find it.
-    """
-    from pyrag_sandbox import kernel, worker
-
-    parent = os.getpid()
-    zygote.prepare = functools.partial(os.read, 3, 1)  # a locked worker's page map does not open: it waits until it is
-    scout, ours = zygote.forked(worker.SCOUT_WALL)
-    read, write = os.pipe()
-    looker = os.fork()
-    if looker == 0:
-        try:
-            kernel.die_with_parent(parent)
-            worker.write_all(write, _look(scout, ours))
-        finally:
-            os._exit(0)
-    ours.close()
-    os.close(write)
-    found = b""
-    while part := os.read(read, 65536):  # what touches few pages that the looker touches too: those look like copied
-        found += part
-    os.close(read)
-    for child in (looker, scout):
-        os.waitpid(child, 0)
-    return found
-
-
-def _look(scout: int, connection: _socket.socket) -> bytes:
-    from pyrag_sandbox import hot_pages, worker
-
-    pagemap = os.open(f"/proc/{scout}/pagemap", os.O_RDONLY)
-    connection.sendall(b"." + worker.SCOUT_JOB)
-    connection.recv(1)
-    return hot_pages.copied(pagemap, hot_pages.shared_memory())
-
-
 def main() -> None:
     given = int(sys.argv[1])  # in a host with many open files beyond what a worker closes: take a low number
     control = socket.socket(fileno=os.dup(given))
@@ -187,20 +144,14 @@ def main() -> None:
     sys.path += json.loads(sys.argv[2])
     try:
         guards = _warm_up()
-        from pyrag_sandbox import hot_pages, kernel, memory_layout, worker
+        from pyrag_sandbox import kernel, worker
 
         kernel.prepare()
         sys.meta_path.clear()  # nothing is imported from here on: a lookup that fails would tell paths
-        hot = hot_pages.HotPages()
-        for _ in range(_CALLS_TO_SPECIALISE):
-            hot()
-        memory_layout.settle()
         gc.freeze()
         gc.set_threshold(*_GC_THRESHOLD)
         serve = functools.partial(worker.serve, base_memory=kernel.address_space(), guards=guards)
         zygote = Zygote(control, serve)
-        hot.note(_scouted(zygote))
-        zygote.prepare = hot
     except BaseException as error:  # told to the host; there is no other way to be heard
         reason = f"{type(error).__name__}: {error}".encode()[:1000]
         control.sendall(REPORT.pack(b"fail", len(reason), 0, 0.0) + reason)

@@ -27,14 +27,12 @@ async def echo(call: Call) -> Any:
 
 
 PRIMITIVES = {"retrieve": retrieve, "answer": answer, "echo": echo}
-BACKENDS = ["process", "policy only", "inprocess"]
+BACKENDS = ["process", "policy only"]
 
 
 def make_sandbox(kind: str) -> Sandbox:
     if kind == "process":
         return Sandbox(armed=1)
-    if kind == "inprocess":
-        return Sandbox(backend="inprocess")
     return Sandbox(require="policy", kernel=False, armed=1)
 
 
