@@ -16,12 +16,13 @@ import tomllib
 import types
 import typing
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from pyrag.errors import ConfigError
+from pyrag.request_options import merged, read_requests
 
 CONFIG_NAME = "pyrag.toml"
 ENVIRONMENT_PREFIX = "PYRAG_"
@@ -29,9 +30,12 @@ ENVIRONMENT_PREFIX = "PYRAG_"
 _OTHER_VARIABLES = {"PYRAG_API_KEY", "PYRAG_API_KEY_FILE", "PYRAG_CONFIG"}
 _LOGIN = re.compile(r"(https?://)[^/?#\s]*@")
 _QUERY = re.compile(r"(https?://[^?\s]*)\?\S*")
+_SECRET_NAME = re.compile(r"key|token|secret|password|credential|auth", re.IGNORECASE)
 _TRUTHS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
 
 _LEAST_CONTEXT = 512  # tokens: the Answer agent's own prompt must fit
+_MIN_CALL = 60.0  # seconds
+_NO_DEADLINE_CALL = 600.0  # seconds
 _ABOVE_ZERO = (
     "topk",
     "max_calls",
@@ -80,7 +84,9 @@ class Settings:
     price_out: float | None = None  # of a million completion tokens
     max_cost: float | None = None  # most that a question may cost, in that currency
     deadline: float | None = 120.0  # seconds a question
-    call_timeout: float = 60.0  # seconds one model call may take
+    # Seconds one model call may take, or pause where it is streamed; None: half the deadline, but at least 60, and
+    # without a deadline 600.
+    call_timeout: float | None = None
     retrieve_timeout: float = 10.0
     llm_body_mb: int = 64  # most megabytes of one reply of a model server, after decompression
     retriever_body_mb: int = 256  # the same of a retriever
@@ -93,8 +99,11 @@ class Settings:
     prompts: str | None = None  # a folder of prompt templates instead of the package's
     experience: str | None = None  # an experience library that pyrag evolve made, for the method hera
     sandbox: Literal["kernel", "policy"] = "kernel"
+    # Options of model requests, for all agents or for one role: see `pyrag.request_options`.
+    request: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "request", read_requests(self.request))
         if self.context_tokens is not None and self.context_tokens < _LEAST_CONTEXT:
             raise ConfigError(f"context_tokens must be at least {_LEAST_CONTEXT}, not {self.context_tokens}")
         for name in _ABOVE_ZERO:
@@ -126,6 +135,13 @@ class Settings:
         if self.max_cost is not None and self.price_in is None and self.price_out is None:
             raise ConfigError("max_cost needs prices: set price_in and price_out, of a million tokens each")
 
+    @property
+    def call_seconds(self) -> float:
+        """Seconds one model call may take, or a stream may pause."""
+        if self.call_timeout is not None:
+            return self.call_timeout
+        return _NO_DEADLINE_CALL if self.deadline is None else max(_MIN_CALL, self.deadline / 2)
+
     def __repr__(self) -> str:
         return f"Settings({', '.join(f'{key}={value!r}' for key, value in public(self).items())})"
 
@@ -134,7 +150,18 @@ def public(settings: Settings) -> dict[str, Any]:
     """The settings for traces and reports: addresses without user, password and query."""
     values = {name: getattr(settings, name) for name in Settings.__slots__}
     urls = {key: without_secrets(value) for key, value in values.items() if isinstance(value, str) and "://" in value}
-    return values | urls
+    return values | urls | {"request": _shown(settings.request)}
+
+
+def _shown(value: Any, key: str = "") -> Any:
+    """A request option for traces and reports: addresses without secrets, and no text that is named a secret."""
+    if isinstance(value, Mapping):
+        return {name: _shown(one, name) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_shown(one, key) for one in value]
+    if not isinstance(value, str):
+        return value
+    return "…" if _SECRET_NAME.search(key) else without_secrets(value)
 
 
 @lru_cache(maxsize=64)  # for every question the same
@@ -161,9 +188,13 @@ def load_settings(
 
 
 def layered(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
-    """Plain values with those of a higher layer in their place. Naming one source of passages replaces the other."""
+    """Plain values with those of a higher layer in their place. Naming one source of passages replaces the other;
+    request options are joined."""
     sources = {"index", "retriever"} if upper.keys() & {"index", "retriever"} else set()
-    return {key: value for key, value in lower.items() if key not in sources} | dict(upper)
+    values = {key: value for key, value in lower.items() if key not in sources} | dict(upper)
+    if "request" in lower and "request" in upper:
+        values["request"] = merged(read_requests(lower["request"]), read_requests(upper["request"]))
+    return values
 
 
 def make_settings(values: Mapping[str, Any]) -> Settings:
@@ -214,7 +245,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
             continue
         key = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
         if key not in _types():
-            names = [ENVIRONMENT_PREFIX + name.upper() for name in _types()]
+            names = [*(ENVIRONMENT_PREFIX + name.upper() for name in _types()), *sorted(_OTHER_VARIABLES)]
             raise ConfigError(f"unknown environment variable {variable}{nearest(variable, names)}")
         found[key] = text
     return found
@@ -222,6 +253,8 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 def _checked(key: str, value: Any, wanted: Any) -> Any:
     """A value of the wanted type; text (from the environment) is converted."""
+    if key == "request":
+        return read_requests(value)
     if typing.get_origin(wanted) is Literal:
         if value not in typing.get_args(wanted):
             raise ConfigError(f"{key} must be one of {', '.join(typing.get_args(wanted))}, not {value!r}")

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from pyrag.agents.prompts import Prompts, load_prompts
 from pyrag.agents.protocol import Agents, Answerer, Team
 from pyrag.config import Settings
-from pyrag.errors import PyRAGError
+from pyrag.errors import ConfigError, PyRAGError
 from pyrag.experience.library import Library
 from pyrag.guesses import Foresight
 from pyrag.llm.meter import Meter, MeteredChat
-from pyrag.llm.protocol import ChatModel, Sampling
+from pyrag.llm.protocol import CHAT_TEMPLATE, ChatModel, Sampling
+from pyrag.request_options import RequestOptions, options_of
 from pyrag.retrieval.protocol import Retriever
 from pyrag_sandbox import Sandbox
 
@@ -30,6 +31,7 @@ _ABOUT = {
     LEXICAL: "rules and word overlap, no language model",
 }
 REPLAY = "replay:"
+LOCAL_ENGINES = ("vllm", "transformers")
 
 
 def about_embedded(spec: str) -> str:
@@ -103,7 +105,7 @@ def model_options(settings: Settings) -> ModelOptions:
     from pyrag.llm.spec import ModelOptions
 
     return ModelOptions(
-        timeout=settings.call_timeout,
+        timeout=settings.call_seconds,
         max_in_flight=settings.max_in_flight,
         limit=replace(MODEL_LIMIT, megabytes=settings.llm_body_mb),
         transport=_transport(settings),
@@ -149,18 +151,20 @@ class _Models:
 
 
 def _open_agents(settings: Settings, models: _Models, prompts: Prompts | None) -> Agents:
-    """Agents by role; roles that name the same model share one client."""
-    opened: dict[str, Agents] = {}
+    """Agents by role; roles that name the same model share one client, and with equal requests also the agents."""
+    opened: dict[tuple[str, str], Agents] = {}
 
-    def agents(spec: str | None) -> Agents:
+    def agents(spec: str | None, role: str) -> Agents:
         spec = spec or settings.llm
-        if spec not in opened:
-            opened[spec] = _agents_of(spec, settings, models, prompts)
-        return opened[spec]
+        options = options_of(settings.request, role) if _is_prompted(spec) else RequestOptions()
+        key = (spec, repr(options))
+        if key not in opened:
+            opened[key] = _agents_of(spec, settings, models, prompts, options)
+        return opened[key]
 
-    base, planner = agents(None), agents(settings.plan_llm)
-    decomposer, answerer = agents(settings.decompose_llm), agents(settings.answer_llm)
-    rewriter = agents(settings.rewrite_llm)
+    base, planner = agents(None, "answer"), agents(settings.plan_llm, "plan")
+    decomposer, answerer = agents(settings.decompose_llm, "decompose"), agents(settings.answer_llm, "answer")
+    rewriter = agents(settings.rewrite_llm, "rewrite")
     roles = {"plan": planner, "decompose": decomposer, "answer": answerer, "rewrite": rewriter}
     others = [f"{role}: {one.name}" for role, one in roles.items() if one.name != base.name]
     return Agents(
@@ -197,8 +201,14 @@ def _checked(answerer: Answerer, settings: Settings) -> Answerer:
     return CheckedAnswerer(answerer, settings.least_evidence)
 
 
-def _agents_of(spec: str, settings: Settings, models: _Models, prompts: Prompts | None) -> Agents:
-    if about_embedded(spec) or spec.startswith(REPLAY):
+def _is_prompted(spec: str) -> bool:
+    return not about_embedded(spec) and not spec.startswith(REPLAY)
+
+
+def _agents_of(
+    spec: str, settings: Settings, models: _Models, prompts: Prompts | None, options: RequestOptions
+) -> Agents:
+    if not _is_prompted(spec):
         from pyrag.embedded import embedded_agents
 
         if settings.prompts:
@@ -210,6 +220,7 @@ def _agents_of(spec: str, settings: Settings, models: _Models, prompts: Prompts 
     from pyrag.agents.llm import make_llm_agents
     from pyrag.llm.context import token_counter
 
+    _check_extra(spec, options)
     model = models.get(spec)
     # A model of this machine has its files at hand; a server is asked for its window when that matters.
     known = settings.context_tokens if spec == (settings.answer_llm or settings.llm) else None
@@ -218,9 +229,30 @@ def _agents_of(spec: str, settings: Settings, models: _Models, prompts: Prompts 
         model,
         prompts=prompts,
         prompts_dir=settings.prompts,
-        sampling=Sampling(max_tokens=min(Sampling().max_tokens, window // 4)) if window else None,
+        sampling=_sampling(options, window),
         context_tokens=window,
         count_tokens=token_counter(settings.tokenizer or getattr(model, "tokenizer", None)),
+    )
+
+
+def _check_extra(spec: str, options: RequestOptions) -> None:
+    """Refuses fields of servers where an engine of this machine is asked."""
+    engine = spec.partition(":")[0]
+    if engine in LOCAL_ENGINES and (unknown := options.extra_body.keys() - {CHAT_TEMPLATE}):
+        raise ConfigError(
+            f"the engine {engine} knows no request field {min(unknown)!r}: of extra_body it takes {CHAT_TEMPLATE} alone"
+        )
+
+
+def _sampling(options: RequestOptions, window: int | None) -> Sampling:
+    """How a role samples: as its options say, else with replies of at most a quarter of a window that is known."""
+    default = Sampling()
+    most = window or default.max_tokens * 4
+    return Sampling(
+        temperature=default.temperature if options.temperature is None else options.temperature,
+        max_tokens=min(default.max_tokens, most // 4) if options.max_tokens is None else options.max_tokens,
+        seed=options.seed,
+        extra=options.extra_body or None,
     )
 
 

@@ -37,6 +37,7 @@ LAYERS = [
         "hub",
         "onnx_network",
         "ray_cluster",
+        "request_options",
         "wordpiece",
     },
     {"retrieval", "llm", "embedded", "agents", "experience"},

@@ -67,6 +67,8 @@ def ask(
     topk: options.TopK = None,
     method: options.Method = None,
     deadline: options.Deadline = None,
+    call_timeout: options.CallTimeout = None,
+    request: options.Request = None,
     joint: options.Joint = None,
     stream: options.Stream = None,
     max_calls: options.MaxCalls = None,
@@ -91,7 +93,8 @@ def ask(
     flags = {
         "llm": llm, "plan_llm": plan_llm, "rewrite_llm": rewrite_llm, "recovery": recovery,
         "index": index, "retriever": retriever, "topk": topk, "method": method,
-        "deadline": deadline, "joint": joint, "stream": stream, "max_calls": max_calls,
+        "deadline": deadline, "call_timeout": call_timeout, "request": request,
+        "joint": joint, "stream": stream, "max_calls": max_calls,
         "sandbox": sandbox, "prompts": prompts,
         "experience": experience, "concurrency": concurrency, "cache": cache, "max_cost": max_cost,
     }  # fmt: skip

@@ -50,6 +50,8 @@ def bench(
     recovery: options.Recovery = None,
     topk: options.TopK = None,
     deadline: options.Deadline = None,
+    call_timeout: options.CallTimeout = None,
+    request: options.Request = None,
     joint: options.Joint = None,
     max_calls: options.MaxCalls = None,
     sandbox: options.SandboxMode = None,
@@ -67,16 +69,17 @@ def bench(
 
     flags = {
         "llm": llm, "plan_llm": plan_llm, "rewrite_llm": rewrite_llm, "recovery": recovery,
-        "topk": topk, "deadline": deadline, "joint": joint, "max_calls": max_calls,
+        "topk": topk, "deadline": deadline, "call_timeout": call_timeout, "request": request,
+        "joint": joint, "max_calls": max_calls,
         "sandbox": sandbox, "prompts": prompts, "concurrency": concurrency, "retriever": retriever,
         "index": None if index is None else str(index), "cache": cache, "max_cost": max_cost,
     }  # fmt: skip
-    request = Request(
+    chosen = Request(
         settings=load_settings(flags, config=config), sets=names(sets), methods=names(method), limit=limit, seed=seed,
         data=data, split=split, out=out, corpora=corpus or (), index_dir=index_dir, workers=workers, ray=ray,
         resume_steps=resume_steps, as_json=json,
     )  # fmt: skip
-    run(request)
+    run(chosen)
 
 
 @bench_app.command("report")

@@ -13,10 +13,9 @@ import pyrag
 import pyrag_runtime
 from pyrag.cli.output import print_json
 from pyrag.config import Settings
-from pyrag.engines import REPLAY, Engines, about_embedded, model_options, open_engines
+from pyrag.engines import LOCAL_ENGINES, REPLAY, Engines, about_embedded, model_options, open_engines
 from pyrag.errors import PyRAGError
 
-LOCAL_ENGINES = ("vllm", "transformers")
 PACKAGES = ("RestrictedPython", "greenlet", "aiohttp", "tantivy", "msgspec", "typer", "rich")
 
 

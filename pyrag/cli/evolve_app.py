@@ -35,6 +35,8 @@ def evolve(
     topk: options.TopK = None,
     prompts: options.Prompts = None,
     deadline: options.Deadline = None,
+    call_timeout: options.CallTimeout = None,
+    request: options.Request = None,
     sandbox: options.SandboxMode = None,
     concurrency: options.Concurrency = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
@@ -53,7 +55,8 @@ def evolve(
         raise UsageError("pyrag evolve needs questions and a folder: pyrag evolve --train FILE --out RUN")
     flags = {
         "llm": llm, "index": index, "retriever": retriever, "topk": topk, "prompts": prompts,
-        "deadline": deadline, "sandbox": sandbox, "concurrency": concurrency,
+        "deadline": deadline, "call_timeout": call_timeout, "request": request,
+        "sandbox": sandbox, "concurrency": concurrency,
     }  # fmt: skip
     learn(
         train,

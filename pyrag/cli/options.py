@@ -24,6 +24,13 @@ RetrieverUrl = Annotated[str | None, typer.Option("--retriever", help="URL of a 
 TopK = Annotated[int | None, typer.Option(help="Passages a sub-query (5).")]
 Method = Annotated[str | None, typer.Option(help="How to answer: pyrag, opera, vanilla, … (pyrag).")]
 Deadline = Annotated[float | None, typer.Option(help="Seconds a question may take (120).")]
+CallTimeout = Annotated[
+    float | None,
+    typer.Option(
+        help="Seconds one model call may take, or a stream may pause (half the deadline, 60 or more).",
+        show_default=False,
+    ),
+]
 Joint = Annotated[bool | None, typer.Option("--joint", help="Sub-queries and program in one model call.")]
 Stream = Annotated[bool | None, typer.Option("--stream/--no-stream", help="Run programs while they are being written.")]
 MaxCalls = Annotated[int | None, typer.Option(help="Model calls a question may make (20; opera: 42).")]
@@ -37,4 +44,13 @@ Cache = Annotated[
     bool | None, typer.Option("--cache/--no-cache", help="Keep replies of models on disk, and use those kept.")
 ]
 MaxCost = Annotated[float | None, typer.Option(help="Money a question may cost; needs the settings price_in/_out.")]
+Request = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[ROLE.]KEY=VALUE",
+        help="Option of model requests: temperature, max_tokens, seed, extra_body.NAME; ROLE is plan, decompose, "
+        "answer or rewrite. May be repeated.",
+        show_default=False,
+    ),
+]
 Config = Annotated[Path | None, typer.Option(help="Settings file (./pyrag.toml if there is one).")]

@@ -311,8 +311,13 @@ class CachedChat:
         return getattr(self.model, name)
 
 
+def _known(sampling: Sampling) -> dict[str, object]:
+    """Without extra fields where there are none, as replies kept before they existed have them."""
+    return {key: value for key, value in asdict(sampling).items() if key != "extra" or value}
+
+
 def request_key(model: str, adapter: str, sampling: Sampling, messages: Sequence[Message]) -> bytes:
     """A digest that is equal for equal requests, in any process."""
     said = [[message.role, message.content] for message in messages]
-    body = json.dumps([VERSION, model, adapter, asdict(sampling), said], sort_keys=True)
+    body = json.dumps([VERSION, model, adapter, _known(sampling), said], sort_keys=True)
     return hashlib.sha256(body.encode()).digest()

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -24,7 +24,7 @@ from pyrag.errors import (
 )
 from pyrag.llm.adapters import Adapter
 from pyrag.llm.local_spec import LocalSpec, file_of, known_window
-from pyrag.llm.protocol import Message, ModelInfo, Reply, Sampling
+from pyrag.llm.protocol import CHAT_TEMPLATE, Message, ModelInfo, Reply, Sampling
 
 DEFAULT_SAMPLING = Sampling()
 _LEAST_REPLY = 16  # tokens; a prompt that leaves fewer is too long
@@ -40,7 +40,9 @@ class Runner(Protocol):
 
     window: int  # tokens
 
-    def encode(self, messages: Sequence[Message]) -> list[int]: ...
+    def encode(self, messages: Sequence[Message], template: Mapping[str, Any]) -> list[int]:
+        """Tokens of a prompt; `template` holds what the chat template is told besides."""
+        ...
 
     async def generate(
         self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, say: OnText | None
@@ -212,7 +214,7 @@ class LocalChat:
 
     async def _generate(self, messages: Sequence[Message], sampling: Sampling, say: OnText | None) -> Reply:
         runner = await self._runner()
-        prompt = self._encoded(runner, messages)
+        prompt = self._encoded(runner, messages, (sampling.extra or {}).get(CHAT_TEMPLATE, {}))
         room = runner.window - len(prompt)
         if room < min(sampling.max_tokens, _LEAST_REPLY):
             raise ContextLengthError(
@@ -235,9 +237,9 @@ class LocalChat:
         except Exception as error:
             raise explained(error, self.name, "failed") from error
 
-    def _encoded(self, runner: Runner, messages: Sequence[Message]) -> list[int]:
+    def _encoded(self, runner: Runner, messages: Sequence[Message], template: Mapping[str, Any]) -> list[int]:
         try:
-            return runner.encode(messages)
+            return runner.encode(messages, template)
         except Exception as error:  # a template may raise anything
             raise PermanentServiceError(
                 f"the chat template of {self.name} refuses the messages ({_first_line(error)}): use an instruct model",
@@ -245,12 +247,12 @@ class LocalChat:
             ) from error
 
 
-def encode_chat(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
+def encode_chat(tokenizer: Any, messages: Sequence[Message], template: Mapping[str, Any]) -> list[int]:
     """Token ids of a prompt by the model's chat template; a last message of the assistant is gone on from."""
     going_on = bool(messages) and messages[-1].role == "assistant"
     said = [{"role": message.role, "content": message.content} for message in messages]
     text = tokenizer.apply_chat_template(
-        said, tokenize=False, add_generation_prompt=not going_on, continue_final_message=going_on
+        said, tokenize=False, add_generation_prompt=not going_on, continue_final_message=going_on, **template
     )
     return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 

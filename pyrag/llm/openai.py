@@ -227,7 +227,7 @@ class OpenAIChat:
             body["stop"] = list(sampling.stop)
         if sampling.seed is not None:
             body["seed"] = sampling.seed
-        return body
+        return body | dict(sampling.extra or {})
 
     async def _first_model(self) -> str:
         offered = await self.models()

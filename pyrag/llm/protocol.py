@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+CHAT_TEMPLATE = "chat_template_kwargs"
+"""The extra field that engines without a server know, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -46,7 +49,9 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """`schema` is the JSON schema, `pattern` the regular expression, that a reply should keep to; one of them at most.
+    """`extra` holds further fields of a request, which the server knows.
+
+    `schema` is the JSON schema, `pattern` the regular expression, that a reply should keep to; one of them at most.
     Only some servers see to that: whoever asks must be able to read a reply that does not, and its prompt must say
     what it wants without their help."""
 
@@ -56,6 +61,7 @@ class Sampling:
     seed: int | None = None
     schema: Mapping[str, Any] | None = field(default=None, hash=False)
     pattern: str | None = None
+    extra: Mapping[str, Any] | None = field(default=None, hash=False)
 
 
 class ChatModel(Protocol):

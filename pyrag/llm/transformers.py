@@ -14,7 +14,7 @@ import copy
 import queue
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyrag.errors import ConfigError, DataError
@@ -76,8 +76,8 @@ class TransformersRunner:
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
-    def encode(self, messages: Sequence[Message]) -> list[int]:
-        return encode_chat(self._tokenizer, messages)
+    def encode(self, messages: Sequence[Message], template: Mapping[str, Any]) -> list[int]:
+        return encode_chat(self._tokenizer, messages, template)
 
     async def generate(
         self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, say: OnText | None

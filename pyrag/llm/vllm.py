@@ -21,7 +21,7 @@ import re
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +86,8 @@ class VLLMRunner:
             raise self._unstarted(error) from error
         self.window = int(self._engine.model_config.max_model_len)
 
-    def encode(self, messages: Sequence[Message]) -> list[int]:
-        return encode_chat(self._tokenizer, messages)
+    def encode(self, messages: Sequence[Message], template: Mapping[str, Any]) -> list[int]:
+        return encode_chat(self._tokenizer, messages, template)
 
     async def generate(
         self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, say: OnText | None

@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 
 from pyrag import PyRAG
 from pyrag.agents.fitting import FittingAnswerer
+from pyrag.config import Settings
+from pyrag.engines import open_engines
 from pyrag.errors import (
     ConfigError,
     ContextLengthError,
@@ -30,7 +32,7 @@ from pyrag.errors import (
 from pyrag.llm.adapters import Adapter
 from pyrag.llm.local import LocalChat, OnText, explained
 from pyrag.llm.local_spec import LocalSpec, file_of, known_window, parse_local_spec
-from pyrag.llm.protocol import Message, ModelInfo, Reply, Sampling
+from pyrag.llm.protocol import CHAT_TEMPLATE, Message, ModelInfo, Reply, Sampling
 from pyrag.llm.spec import open_chat_model
 from tests.cli.conftest import Run, pyrag
 from tests.llm.test_serve_line import adapter_folder
@@ -65,7 +67,7 @@ class WeightlessRunner:
         self.closed = False
         self.made.append([adapter.name for adapter in adapters])
 
-    def encode(self, messages: Sequence[Message]) -> list[int]:
+    def encode(self, messages: Sequence[Message], template: Mapping[str, Any]) -> list[int]:
         return [0 for message in messages for _ in message.content.split()]
 
     async def generate(
@@ -293,6 +295,31 @@ async def test_loading_takes_no_time_of_a_question(folder: Path, without_weights
     assert len(without_weights.made) == 1
     assert trace.error
     assert trace.error.kind != "deadline"
+
+
+async def test_request_options_reach_the_template_and_the_runner(folder: Path, runner: Any) -> None:
+    told: list[Any] = []
+
+    class Telling(runner):  # type: ignore[misc]
+        def encode(self, messages: Sequence[Message], template: Mapping[str, Any]) -> list[int]:
+            told.append(dict(template))
+            return super().encode(messages, template)  # type: ignore[no-any-return]
+
+        async def generate(self, prompt: list[int], sampling: Sampling, *_: Any) -> Reply:
+            told.append((sampling.temperature, sampling.max_tokens, sampling.seed))
+            return Reply("x")
+
+    extra = {CHAT_TEMPLATE: {"enable_thinking": False}}
+    async with contextlib.aclosing(chat(str(folder), Telling)) as model:
+        await model.complete(ASKED, Sampling(temperature=0.7, max_tokens=9, seed=3, extra=extra))
+        await model.complete(ASKED)
+    assert told == [{"enable_thinking": False}, (0.7, 9, 3), {}, (0.0, 97, None)]
+
+
+def test_an_engine_here_refuses_fields_of_servers(folder: Path) -> None:
+    request = {"plan": {"extra_body": {"reasoning_effort": "low"}}}
+    with pytest.raises(ConfigError, match="engine transformers knows no request field 'reasoning_effort'"):
+        open_engines(Settings(plan_llm=f"transformers:{folder}", request=request))
 
 
 def test_importing_the_engines_is_light() -> None:
