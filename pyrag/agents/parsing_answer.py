@@ -14,9 +14,9 @@ from pyrag.agents.parsing import split_thinking
 from pyrag.agents.parsing_citations import find_citations, strip_citations
 from pyrag.agents.parsing_extract import extracted, is_form
 from pyrag.agents.parsing_span import is_evasive, is_wordy, shortened, verdict_of
-from pyrag.agents.parsing_unknown import is_unknown
 from pyrag.errors import BadOutputError
 from pyrag.trace import UNKNOWN
+from pyrag_sandbox.unknown import is_unknown
 
 __all__ = [
     "MAX_ANSWER",
@@ -72,7 +72,7 @@ def parse_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer
         BadOutputError: the reply has another form; the message is for the model.
     """
     thinking, rest = split_thinking(text, _PAYLOAD)
-    found = extracted(rest, query)
+    found = UNKNOWN if _refuses(rest) else extracted(rest, query)
     parsed = _made(_untagged(rest) if found is None else found, thinking, rest, documents, query)
     if parsed.known and is_form(parsed.text):
         raise BadOutputError("it repeats the form, and has no answer in it")
@@ -89,7 +89,7 @@ def salvage_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnsw
     The arguments are those of `parse_answer`.
     """
     thinking, rest = split_thinking(text, _PAYLOAD)
-    found = extracted(rest, query)
+    found = UNKNOWN if _refuses(rest) else extracted(rest, query)
     if found is None:
         found = _last_words(rest) or (extracted(thinking) if thinking and not rest else None)
     if found is None or is_form(found):
@@ -113,7 +113,8 @@ def read_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer:
 
 def _made(answer: str, thinking: str, rest: str, documents: int, query: str) -> ParsedAnswer:
     citations = find_citations(answer, documents) or find_citations(f"{thinking}\n{rest}", documents)
-    answer, note = _tidy(_unwrapped(answer, query)), ""
+    plain = _tidy(strip_citations(answer[:MAX_ANSWER], documents))
+    answer, note = UNKNOWN if is_unknown(plain) else _tidy(_unwrapped(answer, query)), ""
     if len(answer) > MAX_ANSWER:
         note = f"the answer was cut from {len(answer)} to {MAX_ANSWER} characters"
         answer = answer[:MAX_ANSWER]
@@ -123,13 +124,22 @@ def _made(answer: str, thinking: str, rest: str, documents: int, query: str) -> 
     return ParsedAnswer(verdict_of(query, answer) or answer, True, citations, thinking, note)
 
 
+def _refuses(rest: str) -> bool:
+    """Whether a reply without tags says that there is no answer."""
+    text = rest.strip()
+    return (
+        bool(text)
+        and not any(char in text for char in "<{")
+        and is_unknown(text.split("\n", 1)[0])
+        and is_unknown(text)
+    )
+
+
 def _untagged(text: str) -> str:
     """A short clean text is an answer all the same."""
     text = text.strip()
     if not text:
         raise BadOutputError("it is empty")
-    if is_unknown(text):
-        return UNKNOWN
     if len(text) > _SHORT or "\n" in text or _MARKUP.search(text):
         raise BadOutputError("it has no <answer>…</answer>")
     return text

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from datetime import date
 from typing import TypeVar
 
+from pyrag_sandbox.unknown import is_unknown
+
 PRESENT = date(9999, 12, 31)  # the end of a period that has not ended
 
 T = TypeVar("T")
@@ -394,9 +396,12 @@ def common(a: str, b: str) -> list[str]:
 
 
 def is_known(answer: object) -> bool:
-    """False for an answer that was not found, and for an empty text or the bare word "unknown"."""
+    """False for an answer that was not found, and for a text that says so in any words, None included."""
     known = getattr(answer, "known", None)
-    return known if isinstance(known, bool) else str(answer).strip().casefold() not in {"", "unknown", "none"}
+    if isinstance(known, bool):
+        return known
+    text = str(answer).strip()
+    return text.casefold() not in ("", "none") and not (any(map(str.isalnum, text)) and is_unknown(text))
 
 
 ERRORS: dict[str, type[Exception]] = {"UnknownAnswerError": UnknownAnswerError}

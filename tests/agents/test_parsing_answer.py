@@ -16,6 +16,7 @@ from pyrag.agents.parsing_answer import (
     strip_citations,
 )
 from pyrag.errors import BadOutputError
+from pyrag_sandbox.unknown_words import ENGLISH
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_long_answers_are_cut() -> None:
         ("long " * 100, None),
         ("", None),
         ("<think>hm", None),
-        ("I read it.\nI cannot answer", "I read it. I cannot answer"),
+        ("I read it.\nI cannot answer", "unknown"),
     ],
 )
 def test_salvage(reply: str, text: str | None) -> None:
@@ -166,14 +167,15 @@ def test_evasive(query: str, answer: str, evasive: bool) -> None:
     assert is_evasive(query, answer) is evasive
 
 
+GRAMMAR = frozenset(word for words in ENGLISH.values() for word in words.split())
 ANSWERS = st.text(min_size=1, max_size=80).map(lambda text: " ".join(text.split())).filter(bool)
 
 
 @given(ANSWERS)
 def test_a_plain_word_around_the_sentinel_keeps_it_an_answer(text: str) -> None:
-    if text.isalpha():
+    if text.isalpha() and text.casefold() not in GRAMMAR:  # "birthplace unknown" and "still unknown" are none
         assert not is_unknown(f"Unknown {text}")
-        assert not is_unknown(f"{text} unknown") or f"{text} unknown".casefold() in ("answer unknown",)
+        assert not is_unknown(f"{text} unknown")
 
 
 @given(st.text(alphabet=st.sampled_from("<>/answerthinkDoc [12]()\n.,\"'*`{}")), st.integers(0, 3))
