@@ -104,16 +104,23 @@ class _Clock:
 
 
 Consume = Callable[[aiohttp.ClientResponse, _Clock], Awaitable[bytes]]
+Check = Callable[[bytes], None]
+
+
+def _unchecked(content: bytes) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """`consume` reads the reply of a request that succeeded, where it may be a stream."""
+    """`consume` reads the reply of a request that succeeded, where it may be a stream; `check` raises `ReportedError`
+    where one in a piece says that the server failed all the same."""
 
     method: str
     path: str
     body: bytes | None = None
     consume: Consume | None = None
+    check: Check = _unchecked
 
 
 class HttpService:
@@ -156,9 +163,12 @@ class HttpService:
         """The base URL without credentials and query."""
         return self._display
 
-    async def post_json(self, path: str, body: Any, decode: Callable[[bytes], T]) -> T:
-        """POST `body` as JSON to base URL + `path`; `decode` turns the reply's bytes into a value."""
-        request = _Request("POST", path, msgspec.json.encode(body))
+    async def post_json(self, path: str, body: Any, decode: Callable[[bytes], T], check: Check = _unchecked) -> T:
+        """POST `body` as JSON to base URL + `path`; `decode` turns the reply's bytes into a value.
+
+        `check` raises `ReportedError` where a reply of status 200 says that the server failed.
+        """
+        request = _Request("POST", path, msgspec.json.encode(body), check=check)
         return self._decoded(await self._request(request), path, decode)
 
     async def get_json(self, path: str, decode: Callable[[bytes], T]) -> T:
@@ -170,6 +180,7 @@ class HttpService:
         body: Any,
         read: Callable[[AsyncIterator[bytes]], Awaitable[T]],
         decode: Callable[[bytes], T],
+        check: Check = _unchecked,
     ) -> T:
         """POST `body`; `read` makes a value of the reply's events, anew in each attempt. A server that replies in one
         piece all the same is decoded.
@@ -181,7 +192,7 @@ class HttpService:
 
         async def consume(response: aiohttp.ClientResponse, clock: _Clock) -> bytes:
             if response.content_type != "text/event-stream":
-                return await read_body(response, self._limit)
+                return await self._checked(response, check)
             values.append(await read(events_of(chunks_of(response, self._limit), clock.on_line)))
             return b""
 
@@ -261,8 +272,13 @@ class HttpService:
 
     async def _read(self, request: _Request, response: aiohttp.ClientResponse, clock: _Clock) -> bytes:
         if request.consume is None:
-            return await read_body(response, self._limit)
+            return await self._checked(response, request.check)
         return await request.consume(response, clock)
+
+    async def _checked(self, response: aiohttp.ClientResponse, check: Check) -> bytes:
+        content = await read_body(response, self._limit)
+        check(content)
+        return content
 
     def _timeout_fault(self, clock: _Clock) -> FaultError:
         cure = "look whether it is overloaded or stuck, or allow it more time"

@@ -14,6 +14,7 @@ from typing import Literal
 Fault = Literal["busy", "timeout", "unreachable", "other"]
 
 _QUOTED = 300  # characters of a server's own words that an error repeats
+_TEMPLATE = re.compile(rb"raise_exception|Jinja|[Tt]emplate ?[Ee]rror|must alternate|strictly positive")
 _QUOTA = re.compile(rb'"insufficient_quota"|"billing_')  # OpenAI says 429 where no waiting helps
 
 
@@ -42,6 +43,8 @@ class ReportedError(Exception):
 
 def is_passing(status: int, content: bytes) -> bool:
     """Whether a request that got this reply may be answered when it is tried again."""
+    if status == 500 and _TEMPLATE.search(content):  # llama.cpp's word for messages that its template does not take
+        return False
     return status >= 500 or (status in (408, 429) and not _QUOTA.search(content))
 
 

@@ -2,7 +2,9 @@
 
 The wire format is small, so it is written here; tests judge it by the official client. Connections, time limits,
 retries and the classes of faults are `pyrag.http_client`'s. A schema or pattern is sent until the server is seen to
-refuse or ignore it (`pyrag.llm.schema`), and so is the wish to see a reply as it is written. Left out: tools.
+refuse or ignore it (`pyrag.llm.schema`), and so is the wish to see a reply as it is written. Any other field, role or
+limit that a server refuses is left out, renamed or made smaller, and the rule remembered (`pyrag.llm.request_rules`).
+Left out: tools.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import functools
 import os
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,11 @@ from urllib.parse import urlsplit
 
 from pyrag.errors import ConfigError, ContextLengthError, PermanentServiceError, ServiceError
 from pyrag.http_options import MODEL_LIMIT, BodyLimit, Transport
-from pyrag.llm.context import too_long
+from pyrag.llm.context import about_tokens, too_long
 from pyrag.llm.limiter import MOST, EndpointGate
 from pyrag.llm.protocol import Message, ModelInfo, Reply, Sampling
+from pyrag.llm.refusals import read_refusal
+from pyrag.llm.request_rules import MAX_REFUSALS, RequestRules
 from pyrag.llm.schema import Constraint, Support, constraint_of
 
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -92,6 +96,8 @@ class OpenAIChat:
         self._model = model
         self.streaming = True  # until the server refuses
         self._support: defaultdict[str, Support] = defaultdict(Support)
+        self._rules = RequestRules()
+        self._estimates = False  # until the server miscounts tokens
         self._asked = False
         self._context_tokens: int | None = None
         self._service = HttpService(
@@ -147,13 +153,17 @@ class OpenAIChat:
         return reply
 
     async def _post_stream(self, body: dict[str, Any], shown: _Shown) -> Reply:
-        from pyrag.llm.wire import decode_reply, read_stream
+        streamed = {**body, "stream": True, "stream_options": {"include_usage": True}}
+        return await self._send(streamed, lambda sent: self._post_events(sent, shown))
+
+    async def _post_events(self, sent: dict[str, Any], shown: _Shown) -> Reply:
+        from pyrag.llm.wire import read_stream
 
         async def read(events: AsyncIterator[bytes]) -> Reply:
             return await read_stream(events, shown.attempt())
 
-        body = {**body, "stream": True, "stream_options": {"include_usage": True}}
-        return await self._service.post_events("/chat/completions", body, read, decode_reply)
+        path = "/chat/completions"
+        return await self._service.post_events(path, sent, read, _reply_decoder(), _failure_check())
 
     def _may_ask_for(self, constraint: Constraint) -> bool:
         # OpenAI's own server knows schemas and no other field.
@@ -166,22 +176,64 @@ class OpenAIChat:
         except ContextLengthError:
             raise
         except PermanentServiceError as error:
-            if proven or not constraint.is_reason(error):
+            if not constraint.is_reason(error, proven=proven):
                 raise
             # Servers word it differently, so it is tried: a refusal for another reason comes again.
             reply = await self._post(body)
             note = support.refused(constraint, server)
         else:
             note = support.judge(reply, constraint, server)
-        return replace(reply, note=note) if note else reply
+        return replace(reply, note="; ".join(filter(None, (note, reply.note)))) if note else reply
 
     async def _post(self, body: dict[str, Any]) -> Reply:
-        try:
-            return await self._service.post_json("/chat/completions", body, _reply_decoder())
-        except PermanentServiceError as error:
-            if (longer := too_long(error)) is None:
-                raise
-            raise longer from error.__cause__
+        async def post(sent: dict[str, Any]) -> Reply:
+            if sent.get("stream"):  # there are servers that reply in no other way
+                return await self._post_events(sent, _Shown(_unseen))
+            return await self._service.post_json("/chat/completions", sent, _reply_decoder(), _failure_check())
+
+        return await self._send(body, post)
+
+    async def _send(self, body: dict[str, Any], post: Callable[[dict[str, Any]], Awaitable[Reply]]) -> Reply:
+        """Posts a request as the server takes it. Each refusal that says what to change is learnt from, and what was
+        learnt is kept once the server replies."""
+        rules = self._rules
+        for _ in range(MAX_REFUSALS):
+            sent = rules.apply(body)
+            try:
+                reply = await post(sent)
+            except PermanentServiceError as error:
+                learnt = self._after(error, rules, body, sent)
+                if learnt is None:
+                    raise too_long(error) or error from error.__cause__
+                rules = learnt
+            else:
+                return self._kept(rules, body, reply)
+        return await post(rules.apply(body))
+
+    def _after(
+        self, error: PermanentServiceError, rules: RequestRules, body: dict[str, Any], sent: dict[str, Any]
+    ) -> RequestRules | None:
+        """The rules to try next after a refusal: those that another call has learnt meanwhile, else what it says."""
+        known = replace(self._rules.joined(rules), this_reply=rules.this_reply)
+        if known.apply(body) != sent:
+            return known
+        refusal = read_refusal(error)
+        return known.after(refusal, body, sent) if refusal else None
+
+    def _kept(self, rules: RequestRules, body: dict[str, Any], reply: Reply) -> Reply:
+        """Remembers rules that a reply has proven. The reply says once what is odd about the server."""
+        lost = rules.lost(self._rules, body)
+        self._rules = self._rules.joined(rules)
+        said = f"refuses {', '.join(lost)}: requests are sent without from now on" if lost else ""
+        if not reply.note:
+            return self._noted(reply, said)
+        uncounted = f"{reply.note}: they are estimated" if not self._estimates else ""
+        self._estimates = True
+        return self._noted(_estimated(replace(reply, note=""), body), uncounted, said)
+
+    def _noted(self, reply: Reply, *said: str) -> Reply:
+        notes = [f"{_SERVICE} {self._service.url} {one}" for one in said if one]
+        return replace(reply, note="; ".join(notes)) if notes else reply
 
     async def resolve(self) -> None:
         """Makes sure that the model has a name, asking the server if it must."""
@@ -255,11 +307,32 @@ class _Shown:
         pass
 
 
+def _estimated(reply: Reply, body: Mapping[str, Any]) -> Reply:
+    """With estimates for the tokens that the server did not count, so that limits and costs hold."""
+    asked = sum(about_tokens(str(message["content"])) for message in body["messages"])
+    return replace(
+        reply,
+        prompt_tokens=reply.prompt_tokens or asked,
+        completion_tokens=reply.completion_tokens or about_tokens(reply.text),
+    )
+
+
+def _unseen(text: str) -> None:
+    pass
+
+
 @functools.cache
 def _reply_decoder() -> Callable[[bytes], Reply]:
     from pyrag.llm.wire import decode_reply
 
     return decode_reply
+
+
+@functools.cache
+def _failure_check() -> Callable[[bytes], None]:
+    from pyrag.llm.wire import check_failure
+
+    return check_failure
 
 
 def _models_decoder() -> Callable[[bytes], list[ModelInfo]]:

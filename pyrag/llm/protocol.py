@@ -9,6 +9,9 @@ from typing import Any, Literal, Protocol, runtime_checkable
 CHAT_TEMPLATE = "chat_template_kwargs"
 """The extra field that engines without a server know, too."""
 
+MAX_REPLY_CHARS = 1_000_000
+"""Characters of a reply; what is beyond is cut off before anything reads it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -20,17 +23,26 @@ class Message:
 class Reply:
     """A model's text. Tokens are as the server counts them (0 where it does not say).
 
-    Half of a surrogate pair, which no trace, file or server takes, becomes U+FFFD.
+    A text longer than `MAX_REPLY_CHARS` is cut, and its reply counts as cut off. Half of a surrogate pair, which no
+    trace, file or server takes, becomes U+FFFD.
     """
 
     text: str
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    finish_reason: str = "stop"  # "length": cut off at max_tokens
+    finish_reason: str = "stop"  # "length": cut off at max_tokens, "content_filter": cut off by a filter
     cached: bool = False  # it was paid for before
     note: str = ""  # what the user is to know about the server, said once
 
+    @property
+    def cut_off(self) -> bool:
+        """True where the text may lack its end."""
+        return self.finish_reason in ("length", "content_filter")
+
     def __post_init__(self) -> None:
+        if len(self.text) > MAX_REPLY_CHARS:
+            object.__setattr__(self, "text", self.text[:MAX_REPLY_CHARS])
+            object.__setattr__(self, "finish_reason", "length")
         try:
             self.text.encode()
         except UnicodeEncodeError:

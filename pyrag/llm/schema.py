@@ -17,6 +17,7 @@ from typing import Any
 
 from pyrag.errors import PermanentServiceError
 from pyrag.llm.protocol import Reply, Sampling
+from pyrag.llm.refusals import read_refusal
 
 _REFUSES = (400, 404, 415, 422, 501)
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -41,9 +42,17 @@ class Constraint:
     kept: Callable[[str], bool]
     named: bool
 
-    def is_reason(self, error: PermanentServiceError) -> bool:
-        """Whether a refusal may be one of this. Servers word it differently."""
-        return error.status in _REFUSES and (not self.named or self.field in error.detail)
+    def is_reason(self, error: PermanentServiceError, *, proven: bool) -> bool:
+        """True for a refusal that may be one of this. Servers word it differently; one that has kept to it before
+        (`proven`) must name it: behind one address may stand several."""
+        if error.status not in _REFUSES:
+            return False
+        return not (self.named or proven) or self._is_named(error)
+
+    def _is_named(self, error: PermanentServiceError) -> bool:
+        refusal = read_refusal(error)
+        found = refusal is not None and bool(refusal.fields({self.field}) or (self.named and refusal.unnamed))
+        return found or self.field in error.detail
 
 
 @dataclass(slots=True)

@@ -130,7 +130,7 @@ async def test_permanent_faults_quote_the_server_and_cure(server, chat, status: 
     assert len(server.bodies) == 1
 
 
-@pytest.mark.parametrize("body", ["{", "<html>", {"choices": []}, {"error": {"message": "no"}}, {"choices": [{}]}, []])
+@pytest.mark.parametrize("body", ["{", "<html>", {"choices": []}, {"choices": [{}]}, []])
 async def test_malformed_reply(server, chat, body: Any) -> None:
     server.say((200, body))
     with pytest.raises(MalformedReplyError, match="model server"):
