@@ -1,7 +1,8 @@
 """How passages, sub-queries and facts are written into a prompt.
 
-Retrieved text is hostile: it may hold the marks that fence it, or headings that pretend to be another document. The
-fence is chosen so that no passage holds it, and false headings are written differently; all else stays as it is.
+Retrieved text is hostile: it may hold the marks that fence it, headings that pretend to be another document, or the
+control tokens of chat templates, which servers read as such inside a message too and which could end it. The fence is
+chosen so that no passage holds it; false headings and control tokens are written with other brackets; all else stays.
 """
 
 from __future__ import annotations
@@ -13,6 +14,11 @@ from collections.abc import Sequence
 from pyrag.trace import Passage
 
 _HEADING = re.compile(r"(\n[^\S\n]*+)\[(Doc(?:ument)?\s*\d+)\]", re.IGNORECASE)
+# Of ChatML, Llama 3, gpt-oss, DeepSeek; of Gemma, Llama 2 and Mistral.
+_CONTROL_TOKEN = re.compile(
+    r"<([|｜][^<>\n]{1,40}[|｜])>|<(/?(?:s|bos|eos|(?:start|end)_of_turn))>|<<(/?SYS)>>"
+    r"|\[(/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS))\]"
+)
 
 
 def fenced_passages(passages: Sequence[Passage]) -> tuple[str, str]:
@@ -39,4 +45,6 @@ def _written(passage: Passage) -> str:
     title, text = passage.title.strip(), passage.text.strip()
     whole = text if not title or text.startswith(title) else f"{title}\n{text}"
     shown = f"\n{whole}"
-    return _HEADING.sub(r"\1(\2)", shown) if "[" in shown else shown
+    if "[" not in shown and "<" not in shown:
+        return shown
+    return _CONTROL_TOKEN.sub(lambda found: f"({found[found.lastindex or 0]})", _HEADING.sub(r"\1(\2)", shown))
