@@ -7,13 +7,13 @@ one episode share the memo, so that a repaired program pays only for what change
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
 from typing import Any, Literal, TypeVar
 
-from pyrag.agents.protocol import Agents, Decomposition, GoalPlan, Orchestration, Reading, Rewritten, Written
+from pyrag.agents.protocol import Agents, Decomposition, FindFault, GoalPlan, Orchestration, Reading, Rewritten, Written
 from pyrag.arguments import bind, check_query, check_topk, kind_of
 from pyrag.climb import Climb, attempt, ids_of, merge
 from pyrag.errors import PyRAGError
@@ -164,14 +164,14 @@ class Episode:
         return agent is not None if recording is None else recording.holds(role)
 
     async def write(
-        self, template: str, values: Mapping[str, str], stop: tuple[str, ...], prefix: str
+        self, template: str, values: Mapping[str, str], stop: tuple[str, ...], prefix: str, fault: FindFault | None
     ) -> tuple[Written, bool]:
         """The Writer's text, from the memo where the same was asked before."""
         request = {"template": template, "values": dict(values), "stop": list(stop), "prefix": prefix}
 
         async def run() -> Written:
             assert self.agents.writer is not None
-            return await self.agents.writer.write(template, values, stop, prefix)
+            return await self.agents.writer.write(template, values, stop, prefix, fault)
 
         return await self.ask("write", request, run, Written)
 
@@ -364,14 +364,10 @@ class Round:
         """The answer that an `answer` call of this round came to."""
         return self._answers[call_id]
 
-    @property
-    def has_unknown(self) -> bool:
-        """Whether an answer of this round is unknown."""
-        return not all(answer.known for answer in self._answers.values())
-
-    def is_unknown(self, calls: Sequence[int]) -> bool:
-        """Whether one of these calls came to an unknown answer."""
-        return any(one in self._answers and not self._answers[one].known for one in calls)
+    def is_unknown(self, calls: Iterable[int] | None = None) -> bool:
+        """Whether one of these calls (of all, where none are given) came to an unknown answer."""
+        unknown = {one for one, answer in self._answers.items() if not answer.known}
+        return bool(unknown) if calls is None else not unknown.isdisjoint(calls)
 
     def step_ids(self, calls: Sequence[int]) -> list[int]:
         """Step ids of the sandbox's call ids, after the run has ended."""

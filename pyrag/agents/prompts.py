@@ -120,6 +120,11 @@ class Prompts:
             )
         return self._guided(_filled(system, values), template), _filled(user, values)
 
+    def retry(self, template: str, reason: str) -> str:
+        """What a model is told after a text out of form: by the method's own template, else as an answerer is."""
+        own = self._method_text(f"{template}.retry.user", optional=True)
+        return _filled(own, {"reason": reason}) if own else self.render("answer.retry", reason=reason)
+
     def notice(self, template: str) -> str:
         """A method's text without placeholders, such as what a model is told after a turn out of form."""
         return self._guided(self._method_text(template), template.removesuffix(".system"))

@@ -236,12 +236,28 @@ class Orchestrator(Protocol):
         ...
 
 
+# What is wrong with a text, empty where nothing is.
+FindFault = Callable[[str], str]
+
+
 class Writer(Protocol):
     async def write(
-        self, template: str, values: Mapping[str, str], stop: tuple[str, ...] = (), prefix: str = ""
+        self,
+        template: str,
+        values: Mapping[str, str],
+        stop: tuple[str, ...] = (),
+        prefix: str = "",
+        fault: FindFault | None = None,
     ) -> Written:
-        """What a language model writes after a prompt template filled with `values`, up to one of the `stop` strings,
-        which is left out. It goes on from `prefix`, text that it is taken to have written already."""
+        """What a language model writes after a prompt template.
+
+        Args:
+            template: Name of the template.
+            values: Texts for its placeholders.
+            stop: Strings that end the text and are left out.
+            prefix: Text that the model is taken to have written already, and goes on from.
+            fault: What is wrong with a text, empty where nothing is. One with a fault is asked for once more.
+        """
         ...
 
 

@@ -1,6 +1,6 @@
 """The writer over a chat model: free text from a method's prompt template, for methods that are no programs.
 
-One request, one reply. Left out: what the text means, and asking again.
+A text that its reader finds a fault with is asked for once more. Left out: what the text means.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pyrag.agents.conversation import usage_of
+from pyrag.agents.conversation import Conversation, usage_of
 from pyrag.agents.prompts import Prompts
-from pyrag.agents.protocol import Written
+from pyrag.agents.protocol import FindFault, Written
 from pyrag.llm.protocol import ChatModel, Message, Sampling
 
 
@@ -24,10 +24,24 @@ class LLMWriter:
     sampling: Sampling = Sampling()
 
     async def write(
-        self, template: str, values: Mapping[str, str], stop: tuple[str, ...] = (), prefix: str = ""
+        self,
+        template: str,
+        values: Mapping[str, str],
+        stop: tuple[str, ...] = (),
+        prefix: str = "",
+        fault: FindFault | None = None,
     ) -> Written:
         system, user = self.prompts.render_method(template, values)
+        if fault is not None and system and not prefix:
+            talk = Conversation(self.model, replace(self.sampling, stop=stop), system, user)
+            return await self._checked(talk, template, fault)
         said = (Message("system", system), Message("user", user), Message("assistant", prefix))
         messages = [message for message in said if message.content]
         reply = await self.model.complete(messages, replace(self.sampling, stop=stop))
         return Written(reply.text, usage_of(reply), (reply.text,))
+
+    async def _checked(self, talk: Conversation, template: str, fault: FindFault) -> Written:
+        text = await talk.ask()
+        if problem := fault(text):
+            text = await talk.retry(self.prompts.retry(template, talk.blame(problem))) or text
+        return Written(text, talk.usage, talk.raw)

@@ -13,11 +13,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
-from pyrag.agents.parsing_answer import read_answer, strip_citations
+from pyrag.agents.conversation import COPIED
+from pyrag.agents.parsing_answer import parse_answer, read_answer, strip_citations
+from pyrag.agents.prompts import copies_example
+from pyrag.agents.protocol import FindFault
 from pyrag.arguments import MAX_QUERY_BYTES
 from pyrag.climb import ids_of
 from pyrag.episode import Episode, ReadAnswer, Round, record
-from pyrag.errors import UsageError
+from pyrag.errors import BadOutputError, UsageError
 from pyrag.methods.base import Result
 from pyrag.trace import UNKNOWN, Answer, Passage
 from pyrag_sandbox import Call, PrimitiveError
@@ -93,10 +96,19 @@ class Driver:
         stop: tuple[str, ...] = (),
         prefix: str = "",
         read: ReadAnswer = no_answer,
+        fault: FindFault | None = None,
     ) -> Said:
-        """Free text of the Writer. `query` is what the step shows; `read` finds the answer in the text."""
+        """Free text of the Writer.
+
+        Args:
+            template, values, stop, prefix, fault: As in `pyrag.agents.protocol.Writer`.
+            query: What the step shows.
+            uses: What flowed into the values.
+            passages: Those among the values.
+            read: Finds the answer in the text, if there is to be one.
+        """
         call = self._call("write", (), uses)
-        work = self.episode.write(template, values, stop, prefix)
+        work = self.episode.write(template, values, stop, prefix, fault)
         written = await self._round.write(call, query, work, read, mode=template, passages=ids_of(passages))
         return Said(written.text, call.id, read(written.text))
 
@@ -136,11 +148,22 @@ def _clipped(query: str) -> str:
     return " ".join(query.split()).encode()[:MAX_QUERY_BYTES].decode(errors="ignore")
 
 
-def reader(passages: Sequence[Passage] = (), query: str = "") -> ReadAnswer:
-    """Reads an answer in the form of the answer prompts, with citations of these passages; out of form, unknown."""
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads the answer to a query from a text, with citations of the passages; unknown where the text has none."""
 
-    def read(text: str) -> Answer:
-        parsed = read_answer(text, len(passages), query)
-        return Answer(parsed.text, parsed.known, tuple(passages[one].id for one in parsed.citations))
+    passages: Sequence[Passage] = ()
+    query: str = ""
 
-    return read
+    def __call__(self, text: str) -> Answer:
+        parsed = read_answer(text, len(self.passages), self.query)
+        return Answer(parsed.text, parsed.known, tuple(self.passages[one].id for one in parsed.citations))
+
+    def fault(self, text: str) -> str:
+        """Why the text is to be asked for once more; empty where its answer has the form asked for."""
+        try:
+            parsed = parse_answer(text, len(self.passages), self.query)
+        except BadOutputError as error:
+            return str(error)
+        shown = " ".join((self.query, *(f"{one.title} {one.text}" for one in self.passages)))
+        return COPIED if copies_example(parsed.text, shown) else ""

@@ -26,6 +26,8 @@ class Route(Enum):
 
 
 _LETTER = re.compile(r"\b([ABC])\b")
+# The article "A" is no class: "A single search is enough".
+_CHOSEN = re.compile(r"(?<![\w'’])(?:(A)(?!\s{1,3}[a-z]|\w|['’])|([BC])(?![\w'’]))")
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
@@ -33,6 +35,8 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         case Route.DIRECT:
             return await direct.answer(episode, settings)
         case Route.SINGLE:
+            if settings.recovery == "auto":
+                episode.ladder = ()  # as a single retrieval by itself
             return await vanilla.answer(episode, settings)
         case Route.MULTI:
             return await pyrag.answer(episode, settings)
@@ -48,6 +52,10 @@ async def _route(episode: Episode) -> Route:
 
 
 def parse_route(text: str) -> Route:
-    """The last class that a reply names; a reply without one is no reason to skip retrieval."""
-    letters = _LETTER.findall(split_thinking(text, _LETTER.pattern)[1])
+    """The class that a reply begins with, else the last that it names; without one, retrieval is not skipped."""
+    said = split_thinking(text, _LETTER.pattern)[1]
+    chosen = list(_CHOSEN.finditer(said))
+    if chosen and not said[: chosen[0].start()].strip(" \t\n*_`\"'#([{<"):
+        return Route(chosen[0][0])
+    letters = [found[0] for found in chosen] or _LETTER.findall(said)
     return Route(letters[-1]) if letters else Route.MULTI

@@ -35,7 +35,7 @@ async def execute(episode: Episode, program: Program) -> Result | Failure:
     """Runs a program. Faults of services and spent budgets are raised; faults of the program are returned."""
     outcome, round_ = await episode.run(program)
     if outcome.status != "ok" or not outcome.has_value:
-        return failure_of(outcome, lacking=round_.has_unknown)
+        return failure_of(outcome, lacking=round_.is_unknown())
     try:
         return result_of(outcome, round_)
     except NoAnswerError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyrag.config import Settings
 from pyrag.episode import Episode
-from pyrag.methods._drive import Driver, reader
+from pyrag.methods._drive import Driver, Reader
 from pyrag.methods.base import Result
 
 WRITES = True
@@ -13,5 +13,6 @@ WRITES = True
 async def answer(episode: Episode, settings: Settings) -> Result:
     question = episode.question
     with Driver(episode) as driver:
-        said = await driver.write("cot", {"question": question}, query=question, read=reader())
+        read = Reader(query=question)
+        said = await driver.write("cot", {"question": question}, query=question, read=read, fault=read.fault)
         return driver.result(said)

@@ -23,7 +23,12 @@ MOST_PARAGRAPHS = 15
 _SENTENCE_END = re.compile(
     r"(?<![A-Z])(?<!\b[A-Z][a-z])(?<!\b(?:Mrs|Rev|Gen|Col|Sen|Jan|Feb))[.!?][\"”')]*(?=\s+[\"“'(]?[A-Z0-9])"
 )
-_DONE = re.compile(r"\banswer is\b", re.IGNORECASE)
+_DONE = re.compile(r"\banswer is\b|\A\W{0,6}(?:the )?(?:final )?answer\W{0,4}[:：]|<answer>|\\boxed\{", re.IGNORECASE)
+_LABEL = re.compile(
+    r"\A[\s*_#>-]{0,8}(?:(?:the )?next sentence|(?:next )?(?:step|thought)(?: \d{1,2})?|reasoning(?: so far)?)"
+    r"[*_]{0,2}\s?[:：][*_\s]{0,4}",
+    re.IGNORECASE,
+)
 WRITES = True
 
 
@@ -56,11 +61,16 @@ async def _reason(driver: Driver, paragraphs: list[Passage], thoughts: list[str]
         query=thoughts[-1] if thoughts else question,
         uses=uses,
         passages=paragraphs,
+        fault=_fault,
     )
 
 
+def _fault(text: str) -> str:
+    return "" if first_sentence(text) else "it has no sentence"
+
+
 def first_sentence(reply: str) -> str:
-    """The first sentence of a reply, the model's own thinking aside."""
-    text = " ".join(split_thinking(reply, r"(?!)")[1].split())
+    """The first sentence of a reply, the model's own thinking and the prompt's label aside."""
+    text = _LABEL.sub("", " ".join(split_thinking(reply, r"(?!)")[1].split()), count=1)
     end = _SENTENCE_END.search(text)
     return text[: end.end()] if end else text

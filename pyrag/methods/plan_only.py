@@ -10,7 +10,7 @@ from pyrag.agents.passages import fenced_passages
 from pyrag.config import Settings
 from pyrag.episode import Episode
 from pyrag.methods._ahead import Ahead
-from pyrag.methods._drive import Driver, reader
+from pyrag.methods._drive import Driver, Reader
 from pyrag.methods.base import Result
 from pyrag.methods.pyrag import write_program
 
@@ -24,12 +24,14 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         episode.programs.append(program)
         found = await driver.retrieve(question, settings.topk)
         fence, documents = fenced_passages(found.passages)
+        read = Reader(found.passages, question)
         said = await driver.write(
             "plan_only",
             {"question": question, "plan": program.source.strip(), "documents": documents, "fence": fence},
             query=question,
             uses=[found],
             passages=found.passages,
-            read=reader(found.passages),
+            read=read,
+            fault=read.fault,
         )
         return driver.result(said)

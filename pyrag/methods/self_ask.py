@@ -7,19 +7,37 @@ that every intermediate answer has citations.
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from pyrag.agents.parsing import split_thinking
+from pyrag.agents.parsing_extract import extracted
 from pyrag.agents.passages import given
 from pyrag.config import Settings
 from pyrag.episode import Episode
-from pyrag.methods._drive import Driver, Said, reader
+from pyrag.methods._drive import Driver, Reader, Said
 from pyrag.methods.base import Result
 from pyrag.trace import Answer
 
 ROUNDS = 5
 _INTERMEDIATE = "Intermediate answer:"
-_FOLLOW_UP = re.compile(r"^\W*follow[ -]?up\W*:\s*(.+)", re.IGNORECASE | re.MULTILINE)
-_FINAL = re.compile(r"so the final answer is\W*?[:：]?\s*(.+)", re.IGNORECASE)
+_AROUND = ' \t*_`"“”'
+_MARKS = r"[^\w\n]{0,12}"  # of lists, headings and emphasis
+_NUMBER = r"[ #.(]{0,3}\d{1,2}[).]?"
+_DASH = "[ \N{HYPHEN}\N{NON-BREAKING HYPHEN}\N{EN DASH}-]?"
+_ASKS = rf"(?:next |new |the )?(?:follow{_DASH}up|sub{_DASH}question|next question)(?:{_DASH}(?:question|query|q))?"
+_FOLLOW_UP = re.compile(  # a bare "Question:" is the prompt's own, a numbered one the model's
+    rf"^{_MARKS}(?:yes\W{{1,3}})?(?:\d{{1,2}}{_MARKS})?(?:{_ASKS}(?:{_NUMBER})?|(?:question|query|q){_NUMBER})"
+    rf"[*_`\"]{{0,3}}\s?[:：]{_MARKS}(.*)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_IS = rf"(?: is\b|[*_`\"]{{0,3}}\s?[:：]){_MARKS}"
+_FINAL = re.compile(
+    rf"^{_MARKS}(?:(?:so|thus|hence|therefore|finally)\W{{1,3}})?(?:the )?(?:final )?answer{_IS}(.*)"
+    rf"|\b(?:(?:so|thus|hence|therefore)\W{{1,3}})the answer{_IS}(.*)|\bthe final answer{_IS}(.*)"
+    r"|\bfinal answer\s{0,3}[:：=–—-]{1,2}(.*)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_PAYLOAD = r"(?im)^[^\w\n]{0,12}(?:follow.?up|sub.?question|question)\b|final answer|<answer>"
 WRITES = True
 
 
@@ -28,10 +46,11 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         asked: list[tuple[str, Said]] = []
         for _ in range(settings.rounds or ROUNDS):
             thought = await _think(driver, asked)
-            follow_up = _FOLLOW_UP.search(spoken(thought.text))
-            if thought.answer is not None or follow_up is None:
-                return driver.result(thought) if thought.answer else await _conclude(driver, asked, thought)
-            query = follow_up[1].strip()
+            if thought.answer is not None:
+                return driver.result(thought)
+            query = follow_up(thought.text)
+            if not query or query in [one for one, _ in asked]:
+                return await _conclude(driver, asked, thought)
             found = await driver.retrieve(query, settings.topk, uses=[thought])
             asked.append((query, await driver.answer(query, found.passages, uses=[thought, found])))
         return await _conclude(driver, asked)
@@ -46,8 +65,15 @@ async def _think(driver: Driver, asked: list[tuple[str, Said]]) -> Said:
         query=asked[-1][0] if asked else question,
         uses=[said for _, said in asked],
         stop=(_INTERMEDIATE,),
-        read=final_answer,
+        read=partial(final_answer, question=question),
+        fault=_fault,
     )
+
+
+def _fault(text: str) -> str:
+    if follow_up(text) or final_answer(text) is not None:
+        return ""
+    return "it is neither a follow-up question nor the final answer"
 
 
 async def _conclude(driver: Driver, asked: list[tuple[str, Said]], *uses: Said) -> Result:
@@ -63,13 +89,33 @@ def _text(said: Said) -> str:
 
 def spoken(reply: str) -> str:
     """A reply without the model's own thinking."""
-    return split_thinking(reply, r"(?im)^\W*follow[ -]?up\W*:|so the final answer is")[1]
+    return split_thinking(reply, _PAYLOAD)[1]
 
 
-def final_answer(text: str) -> Answer | None:
+def follow_up(text: str) -> str:
+    """The question that a reply asks, under whatever label or under none; empty where it asks none."""
+    text = spoken(text)
+    for found in _FOLLOW_UP.finditer(text):
+        if asked := (found[1] or _line_after(text, found.end())).strip(_AROUND):
+            return asked
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0].strip(_AROUND) if len(lines) == 1 and lines[0].strip(_AROUND).endswith(("?", "？")) else ""
+
+
+def final_answer(text: str, question: str = "") -> Answer | None:
     """What stands behind "So the final answer is", unless a follow-up question comes before it."""
     text = spoken(text)
-    final, follow_up = _FINAL.search(text), _FOLLOW_UP.search(text)
-    if final is None or (follow_up is not None and follow_up.start() < final.start()):
+    final, asked = _FINAL.search(text), _FOLLOW_UP.search(text)
+    if asked is not None and (final is None or asked.start() < final.start()):
         return None
-    return reader()(final[1].strip().rstrip("."))
+    read = Reader(query=question)
+    if final is None:
+        return read(text) if extracted(text) else None
+    value = next(filter(None, final.groups()), "") or _line_after(text, final.end())
+    line = f"{final[0]}\n{value}"
+    return read(line if extracted(line) else value.strip(" \t*_`").rstrip("."))
+
+
+def _line_after(text: str, place: int) -> str:
+    """The next line with something in it, where a label stands alone on its own."""
+    return next((line for line in text[place:].splitlines()[:4] if line.strip()), "")

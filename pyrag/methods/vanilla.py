@@ -1,4 +1,8 @@
-"""Single-step retrieval: one retrieve with the whole question, one answer (the paper's Vanilla RAG)."""
+"""Single-step retrieval: one retrieve with the whole question, one answer (the paper's Vanilla RAG).
+
+As there, an unknown answer is the end: no recovery ladder is climbed unless the settings name one (`recovery`). HERA's
+paper gives its single-turn methods ten passages, PyRAG's and OPERA's give five: `topk = 10` is HERA's setting.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ from pyrag.errors import ProgramFailedError
 from pyrag.events import Planned
 from pyrag.methods.base import Failure, Result, execute
 from pyrag.trace import UNPLANNED, Program
+
+RECOVERY = "none"
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:

@@ -44,7 +44,17 @@ def test_every_template_of_the_folder_is_used() -> None:
     golden = "".join(path.read_text(encoding="utf-8") for path in GOLDEN.glob("prompts_*.txt"))
     golden += load_prompts().notice("search_agent.limit")
     unseen = {"search_agent.research.retry", "search_agent.r1-searcher.retry", "search_agent.search-o1.retry"}
-    unseen |= {f"{name}.user" for name in ("opera.plan.retry", "opera.analyse.retry", "opera.revise", "rewrite.retry")}
+    unseen |= {
+        f"{name}.user"
+        for name in (
+            "opera.plan.retry",
+            "opera.analyse.retry",
+            "self_ask.retry",
+            "ircot.retry",
+            "opera.revise",
+            "rewrite.retry",
+        )
+    }
     others = ("evolve.", "guidance.", "hera.")  # their agents' tests see to these
     for path in (PACKAGE / "methods").glob("*.txt"):
         if path.name.startswith(others):
