@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyrag.errors import ConfigError
+from pyrag.errors import ConfigError, UsageError
 from pyrag.methods import get_method, method_names, variants_of
 from pyrag.methods.adaptive import Route, parse_route
 from pyrag.methods.ircot import MOST_PARAGRAPHS, first_sentence
@@ -180,10 +180,15 @@ class TestIterRetGen:
         assert (trace.answer.known, trace.usage.retrievals, trace.error) == (False, 1, None)
 
     async def test_an_unknown_generation_goes_on_with_its_rationale(self, world: World) -> None:
-        unsure = "<redacted_thinking>Ada Berg directed it; a page on her is missing.</redacted_thinking>" + NOTHING
+        unsure = (
+            "<redacted_thinking>It lacks the page of Ada Berg, a director of films born in May.</redacted_thinking>"
+            + NOTHING
+        )
         trace = await world.ask("iter-retgen", Chat([unsure, BORN]), topk=1)
         assert (trace.answer.text, trace.usage.retrievals) == ("1 May 1950", 2)
-        assert trace.steps[2].query == f"{trace.question} Ada Berg directed it; a page on her is missing."
+        assert (
+            trace.steps[2].query == f"{trace.question} It lacks the page of Ada Berg, a director of films born in May."
+        )
 
     async def test_a_long_generation_fits_a_query(self, world: World) -> None:
         long = f"<redacted_thinking>{'Ä ' * 9000}</redacted_thinking><answer>Ada</answer>"
@@ -290,7 +295,5 @@ async def test_plan_only_never_runs_its_plan(world: World) -> None:
 
 
 async def test_a_question_that_cannot_be_asked(world: World) -> None:
-    trace = await world.ask("iter-retgen", Chat([]), question="x" * 9000)
-    assert trace.error is not None
-    assert trace.error.kind == "usage"
-    assert trace.error.message.endswith("shorten it")
+    with pytest.raises(UsageError, match="too long"):
+        await world.ask("iter-retgen", Chat([]), question="x" * 9000)
