@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pyrag.agents.agent_names import agent_named
 from pyrag.agents.coaching import OPERATIONS, Guidance, Settlement
 from pyrag.agents.fields import line_of, object_with
-from pyrag.agents.parsing_team import agent_named
 from pyrag.errors import BadOutputError
 from pyrag.experience.entry import LONGEST_INSIGHT, one_line
 from pyrag.topology import Agent

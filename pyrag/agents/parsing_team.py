@@ -5,15 +5,13 @@ All are one JSON object. Answers and rewritten queries have the form of `parsing
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
+from pyrag.agents.agent_names import difficulty, question_type, text_of
 from pyrag.agents.fields import decision_of, line_of, object_with, positions_of
 from pyrag.errors import BadOutputError
-from pyrag.topology import DIFFICULTIES, QUESTION_TYPES, Agent, Characterisation
-
-Word = TypeVar("Word", bound=str)
+from pyrag.topology import DIFFICULTIES, QUESTION_TYPES, Characterisation, QuestionType
 
 
 def parse_selection(text: str, documents: int) -> tuple[tuple[int, ...], str]:
@@ -35,24 +33,31 @@ def parse_verdict(text: str, reason: str) -> tuple[bool, str, str]:
 
 
 def parse_profile(text: str) -> Characterisation:
-    """Raises `BadOutputError` where the type is none of the paper's."""
-    return profile_of(object_with(text, "type"))
+    """Raises `BadOutputError` where the type means none of the paper's."""
+    value = object_with(text, "type")
+    said = text_of(value, "type")
+    if question_type(said) is None:
+        raise BadOutputError(f'"type" must be one of {", ".join(QUESTION_TYPES)}, not {said[:40]!r}')
+    return profile_of(value)[0]
 
 
-def profile_of(value: dict[str, Any]) -> Characterisation:
-    asks = line_of(value, "asks").casefold()
-    return Characterisation(_word(value, "type", QUESTION_TYPES), _word(value, "difficulty", DIFFICULTIES), asks)
+def profile_of(
+    value: Mapping[str, Any], otherwise: QuestionType = "single"
+) -> tuple[Characterisation, tuple[str, ...]]:
+    """What kind of question an object says it is, and warnings for what could not be read.
 
-
-def agent_named(said: str, known: Iterable[Agent]) -> Agent | None:
-    """The agent that "Answer Generator" or "answer-generator agent" means, if it is among those known."""
-    plain = re.sub(r"[\s-]+", "_", said.strip().casefold()).removesuffix("_agent")
-    return next((agent for agent in known if agent == plain), None)
-
-
-def _word(value: dict[str, Any], key: str, known: tuple[Word, ...]) -> Word:
-    said = line_of(value, key).casefold()
-    found = next((word for word in known if word == said), None)
-    if found is None:
-        raise BadOutputError(f'"{key}" must be one of {", ".join(known)}, not {said[:40]!r}')
-    return found
+    Args:
+        value: an object with the keys "type", "difficulty" and "asks".
+        otherwise: the type where it says none.
+    """
+    type_, hard = text_of(value, "type"), text_of(value, "difficulty")
+    kind, level = question_type(type_), difficulty(hard)
+    warnings = []
+    if type_ and kind is None:
+        warnings.append(
+            f"the question type {type_[:40]!r} is none of {', '.join(QUESTION_TYPES)}: {otherwise} is taken"
+        )
+    if hard and level is None:
+        warnings.append(f"the difficulty {hard[:40]!r} is none of {', '.join(DIFFICULTIES)}: medium is taken")
+    asks = text_of(value, "asks").casefold()
+    return Characterisation(kind or otherwise, level or "medium", asks), tuple(warnings)

@@ -4,46 +4,216 @@
      {"id": "docs", "agent": "retriever", "input": "Who directed Alpha?", "depends_on": []},
      {"id": "director", "agent": "answer_generator", "input": "Who directed Alpha?", "depends_on": ["docs"]}, …]}
 
-A topology is strict, since it runs as it is: every agent is known, every dependency exists, there is no cycle, every
-output is used, and one agent comes last, which gives the answer. Whether it asks for the right thing is a matter of
-`pyrag.methods._topology_checks`.
+A reply is read leniently (`parsing_nodes`, `agent_names`, `node_references`, `topology_mending`): dependencies are
+derived from references, and a field that cannot be read is left out with a warning. What runs keeps all rules: every
+agent is known, every dependency exists, there is no cycle, every output is used, and one agent comes last, which gives
+the answer. Whether it asks for the right thing is a matter of `pyrag.methods._topology_checks`.
 """
 
 from __future__ import annotations
 
-import builtins
-import keyword
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from pyrag.agents.fields import line_of
-from pyrag.agents.parsing import parse_json
+from pyrag.agents.agent_names import agent_named, text_of
+from pyrag.agents.node_references import (
+    REFERENCE,
+    Ids,
+    is_nothing,
+    node_name,
+    references,
+    referring,
+    start_of,
+    with_braces,
+)
 from pyrag.agents.parsing_goals import NAMED, check_expression
-from pyrag.agents.parsing_team import agent_named, profile_of
+from pyrag.agents.parsing_nodes import AGENT_KEYS, RawNode, first, listed_nodes, plain
+from pyrag.agents.parsing_team import profile_of
+from pyrag.agents.topology_mending import mended
 from pyrag.config import nearest
 from pyrag.errors import BadOutputError
-from pyrag.topology import AGENTS, PRIMITIVE_OF, Agent, Node, Topology
+from pyrag.topology import AGENTS, Agent, Node, Topology
 from pyrag.topology_graph import ANSWERS, PASSAGES, VERDICTS, Graph
-from pyrag_sandbox.helpers import HELPERS
 
 MAX_NODES = 24
-REFERENCE = re.compile(r"\{(\w+)\}")
 _QUOTABLE = re.compile(rf"(?P<quote>[\"']?){REFERENCE.pattern}(?P=quote)")
-_LIST_KEYS = ("agents", "nodes", "topology")
-_TAKEN = frozenset((*dir(builtins), *PRIMITIVE_OF.values(), *HELPERS, *keyword.kwlist, "final_answer"))
+_ID_KEYS = ("id", "node_id", "agent_id", "node", "key", "name", "label", "step", "number")
+_INPUT_KEYS = (
+    "input", "inputs", "query", "question", "task", "prompt", "instruction", "sub_query", "sub_question", "goal",
+    "text",
+)  # fmt: skip
+_NEEDS_KEYS = (
+    "depends_on", "dependencies", "depends", "depend_on", "inputs_from", "input_from", "needs", "requires", "parents",
+    "after",
+)  # fmt: skip
+_SEPARATOR = re.compile(r"\s*(?:[,;&]|\band\b)\s*")
+_MAX_TOPK = 100
 
 
-def parse_topology(text: str) -> Topology:
+@dataclass(frozen=True, slots=True)
+class TopologyReading:
+    """A topology that can run. `warnings` say what was left out, added or assumed."""
+
+    topology: Topology
+    warnings: tuple[str, ...] = ()
+
+
+def read_topology(text: str, question: str = "") -> TopologyReading:
+    """The topology of a reply.
+
+    Args:
+        text: the reply of an orchestrator.
+        question: what it is for, where an input names it.
+
+    Raises:
+        BadOutputError: it holds no topology that can run; says what is wrong first.
+    """
+    found = listed_nodes(text)
+    if found is None:
+        raise BadOutputError('it holds no JSON object with a list of "agents"')
+    head, listed = found
+    if len(listed) > MAX_NODES:
+        raise BadOutputError(f"it holds {len(listed)} agents; {MAX_NODES} are the most allowed")
+    reader = _Reader(listed, question)
+    written = reader.nodes()
+    nodes, mending = mended(written, reader.silent)
+    several = sum(node.agent in ANSWERS for node in nodes) > 1
+    profile, said = profile_of(head, "bridge" if several else "single")
+    topology = checked(Topology(nodes, profile, text_of(head, "rationale")))
+    return TopologyReading(topology, (*said, *reader.warnings, *mending))
+
+
+def parse_topology(text: str, question: str = "") -> Topology:
     """The topology of a reply. Raises `BadOutputError` with what is wrong first."""
-    for value in parse_json(text, "{"):
-        listed = next((value[key] for key in _LIST_KEYS if key in value), None) if isinstance(value, dict) else None
-        if isinstance(listed, list):
-            nodes = tuple(_node(one, number) for number, one in enumerate(listed, start=1))
-            return checked(Topology(nodes, profile_of(value), line_of(value, "rationale")))
-    raise BadOutputError('it holds no JSON object with a list of "agents"')
+    return read_topology(text, question).topology
+
+
+class _Reader:
+    """Agents from what was written of them. `silent` are those that do not say on whom they depend."""
+
+    def __init__(self, listed: Sequence[RawNode], question: str) -> None:
+        self._listed, self._question = [one for place, one in enumerate(listed) if one not in listed[:place]], question
+        agents = [_agent_of(one) for one in self._listed]
+        named = enumerate(zip(self._listed, agents, strict=True), start=1)
+        names = tuple(_id_of(one, agent, place) for place, (one, agent) in named)
+        declared = [_declared(one) for one in self._listed]
+        self._ids = Ids(names, start_of([one for found in declared for one in found or ()], names))
+        self._agents, self._declared = agents, declared
+        self.silent = frozenset(name for name, found in zip(names, declared, strict=True) if not found)
+        self.warnings: list[str] = []
+
+    def nodes(self) -> tuple[Node, ...]:
+        return tuple(self._node(place, one) for place, one in enumerate(self._listed))
+
+    def _node(self, place: int, value: RawNode) -> Node:
+        id_ = self._ids.names[place]
+        self._ids = replace(self._ids, aliases=self._aliases(place))
+        agent = agent_named(self._agents[place], AGENTS)
+        if agent is None:
+            said = self._agents[place]
+            raise BadOutputError(f"{id_} is of no known agent {said[:40]!r}{nearest(said, AGENTS)}")
+        text, more = self._input(value)
+        compute = self._compute(id_, agent, value.get("compute"))
+        named = [one for one in references(text + compute) if one in self._ids.names]
+        depends_on = (*self._dependencies(id_, self._declared[place] or ()), *more, *named)
+        return Node(
+            id_,
+            agent,
+            text,
+            tuple(one for one in dict.fromkeys(depends_on) if one != id_ or one in named),
+            text_of(value, "kind").casefold(),
+            self._topk(id_, value.get("topk")),
+            compute,
+        )
+
+    def _aliases(self, place: int) -> dict[str, str]:
+        """The agents listed before a place by what they are: the last one of each."""
+        found: dict[str, str] = {}
+        for said, name in zip(self._agents[:place], self._ids.names, strict=False):
+            agent = agent_named(said, AGENTS)
+            found[said.casefold()] = name
+            if agent:
+                found[agent] = name
+        return {node_name(said, "an agent"): name for said, name in found.items() if said.strip()}
+
+    def _dependencies(self, id_: str, declared: Sequence[object]) -> Iterator[str]:
+        for one in declared:
+            name = self._ids.find(one)
+            if name is None and not is_nothing(one):
+                said = node_name(one, f'"depends_on" of {id_}')
+                known = nearest(said, self._ids.names)
+                raise BadOutputError(f"{id_} depends on {said}, which does not exist{known}")
+            if name is not None:
+                yield name
+
+    def _input(self, value: RawNode) -> tuple[str, tuple[str, ...]]:
+        """What an agent is asked, and the agents whose ids stand in its place."""
+        said = first(value, _INPUT_KEYS)
+        said = first(plain(said), _INPUT_KEYS) if isinstance(said, dict) else said
+        listed = said if isinstance(said, list) else [said]
+        ids = [self._ids.find(one) for one in listed if isinstance(one, str)]
+        if ids and all(ids):
+            return "", tuple(one for one in ids if one)
+        texts = [" ".join(one.split()) for one in listed if isinstance(one, str)]
+        return referring(texts[0] if texts else "", self._ids, self._question), ()
+
+    def _compute(self, id_: str, agent: Agent, said: object) -> str:
+        code = " ".join(said.split()) if isinstance(said, str) else ""
+        if is_nothing(code):
+            return ""
+        code = with_braces(referring(code, self._ids, ""), self._ids.names)
+        fault = "" if agent == "conclude" else "only conclude computes"
+        try:
+            check_expression(in_code(code, lambda _: NAMED), id_)
+        except BadOutputError as error:
+            fault = fault or str(error)
+        if unknown := [one for one in references(code) if one not in self._ids.names]:
+            fault = fault or f"it refers to {{{unknown[0]}}}, which does not exist"
+        if fault:
+            self.warnings.append(f'the "compute" of {id_} is left out: {fault}')
+        return "" if fault else code
+
+    def _topk(self, id_: str, said: object) -> int:
+        if isinstance(said, str) and said.strip().isdecimal():
+            said = int(said.strip()[:4])
+        if said is None:
+            return 0
+        if isinstance(said, bool) or not isinstance(said, int) or not 0 <= said <= _MAX_TOPK:
+            self.warnings.append(f'the "topk" of {id_} is left out: it is no number from 1 to {_MAX_TOPK}')
+            return 0
+        return said
+
+
+def _agent_of(value: RawNode) -> str:
+    """The word for a node's agent: the first that names one, else the first that is there."""
+    said = [value[key] for key in AGENT_KEYS if isinstance(value.get(key), str) and value[key].strip()]
+    return next((one for one in said if agent_named(one, AGENTS)), said[0] if said else "")
+
+
+def _id_of(value: RawNode, agent: str, place: int) -> str:
+    """A node's id; its place where it has none, or where that is the name of its agent."""
+    for key in _ID_KEYS:
+        said = value.get(key)
+        own = key in _ID_KEYS[:3] or said != agent
+        if isinstance(said, str | int) and not isinstance(said, bool) and str(said).strip() and own:
+            return node_name(said, f"the id of agent {place}")
+    return f"node_{place}"
+
+
+def _declared(value: Mapping[str, object]) -> list[object] | None:
+    """What a node says that it depends on; None where it says nothing."""
+    said = first(value, _NEEDS_KEYS)
+    if said is None:
+        return None
+    if isinstance(said, str):
+        said = _SEPARATOR.split(said)
+    if isinstance(said, dict):
+        said = list(said.values())
+    listed = said if isinstance(said, list) else [said]
+    return [next(iter(one.values()), None) if isinstance(one, dict) else one for one in listed]
 
 
 def checked(topology: Topology) -> Topology:
@@ -73,56 +243,6 @@ def written_node(node: Node) -> dict[str, Any]:
 def in_code(compute: str, name: Callable[[str], str]) -> str:
     """An expression with names in place of its references, quotes right around one left out."""
     return _QUOTABLE.sub(lambda found: name(found[2]), compute)
-
-
-def _node(value: Any, number: int) -> Node:
-    if not isinstance(value, dict):
-        raise BadOutputError(f'agent {number} is no object with the keys "id", "agent", "input" and "depends_on"')
-    id_ = _name(value.get("id"), f"the id of agent {number}")
-    declared = value.get("depends_on", [])
-    if not isinstance(declared, list):
-        raise BadOutputError(f'"depends_on" of {id_} must be a list of ids')
-    depends_on = tuple(dict.fromkeys(_name(one, f'"depends_on" of {id_}') for one in declared))
-    return Node(
-        id_,
-        _agent(line_of(value, "agent"), id_),
-        _named(line_of(value, "input")),
-        depends_on,
-        line_of(value, "kind").casefold(),
-        _topk(value.get("topk"), id_),
-        _named(line_of(value, "compute")),
-    )
-
-
-def _name(said: Any, what: str) -> str:
-    """An id as a Python name that hides nothing."""
-    if isinstance(said, bool) or not isinstance(said, str | int) or not str(said).strip():
-        raise BadOutputError(f"{what} must be a short name, not {repr(said)[:80]}")
-    letters = (char if char.isascii() or not char.isalnum() else f"u{ord(char):x}" for char in str(said).strip())
-    name = re.sub(r"\W+", "_", "".join(letters), flags=re.ASCII)
-    if not name[0].isalpha():  # programs may not bind names that begin with "_"
-        name = f"node_{name.lstrip('_')}"
-    return f"{name}_" if name in _TAKEN else name
-
-
-def _named(text: str) -> str:
-    """A text whose references are the names that ids became."""
-    return REFERENCE.sub(lambda found: f"{{{_name(found[1], 'a reference')}}}", text)
-
-
-def _agent(said: str, id_: str) -> Agent:
-    found = agent_named(said, AGENTS)
-    if found is None:
-        raise BadOutputError(f"{id_} is of no known agent {said[:40]!r}{nearest(said, AGENTS)}")
-    return found
-
-
-def _topk(said: Any, id_: str) -> int:
-    if said is None:
-        return 0
-    if isinstance(said, bool) or not isinstance(said, int) or not 0 <= said <= 100:
-        raise BadOutputError(f'"topk" of {id_} must be a number from 1 to 100, not {repr(said)[:80]}')
-    return said
 
 
 def _in_order(nodes: Sequence[Node]) -> tuple[Node, ...]:

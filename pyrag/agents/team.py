@@ -18,7 +18,7 @@ from pyrag.agents.fitting import (
 from pyrag.agents.opera import LLMAnalyst, LLMRewriter
 from pyrag.agents.parsing_queries import parse_sub_queries
 from pyrag.agents.parsing_team import parse_profile, parse_selection, parse_verdict
-from pyrag.agents.parsing_topology import parse_topology, written_topology
+from pyrag.agents.parsing_topology import read_topology, written_topology
 from pyrag.agents.passages import fenced_passages, numbered
 from pyrag.agents.prompts import Prompts
 from pyrag.agents.protocol import (
@@ -61,18 +61,21 @@ class LLMOrchestrator(PromptedAgent):
         talk = agent.talk("hera.orchestrate", {"question": question, "experience": shown}, TOPOLOGY)
         ids = tuple(one.id for one in experience)
         try:
-            topology = await agent.asked(talk, parse_topology, _RETRY, RETRIES)
-            return Orchestration(replace(topology, experience=ids), talk.usage, talk.raw)
+            read = await agent.asked(talk, lambda reply: read_topology(reply, question), _RETRY, RETRIES)
+            topology = replace(read.topology, experience=ids)
+            return Orchestration(topology, talk.usage, talk.raw, warnings=read.warnings)
         except BadOutputError as error:
             note = f"the question was not orchestrated: {error}"
-            return Orchestration(replace(fallback(question), experience=ids), talk.usage, talk.raw, note)
+            topology = replace(fallback(question), experience=ids)
+            return Orchestration(topology, talk.usage, talk.raw, note, fallback=True)
 
     async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
         written = json.dumps(written_topology(topology), ensure_ascii=False, indent=1)
         values = {"question": question, "topology": written, "error": _told(error)}
         talk = self.talk("hera.revise", values, TOPOLOGY, system="hera.orchestrate")
-        revised = await self.asked(talk, parse_topology, _RETRY, RETRIES)
-        return Orchestration(replace(revised, experience=topology.experience), talk.usage, talk.raw)
+        read = await self.asked(talk, lambda reply: read_topology(reply, question), _RETRY, RETRIES)
+        revised = replace(read.topology, experience=topology.experience)
+        return Orchestration(revised, talk.usage, talk.raw, warnings=read.warnings)
 
 
 def _told(error: str) -> str:

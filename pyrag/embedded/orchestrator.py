@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from pyrag.agents.node_references import REFERENCE
 from pyrag.agents.parsing_goals import EVIDENCE
-from pyrag.agents.parsing_topology import REFERENCE, checked
+from pyrag.agents.parsing_topology import checked
 from pyrag.agents.protocol import Characterised, Lesson, Orchestration
 from pyrag.agents.step_references import PLACEHOLDER
 from pyrag.embedded.goals import goals_of

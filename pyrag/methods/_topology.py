@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain, count
 
-from pyrag.agents.parsing_topology import REFERENCE, in_code
+from pyrag.agents.node_references import REFERENCE
+from pyrag.agents.parsing_topology import in_code
 from pyrag.agents.passages import given
 from pyrag.agents.source import braced, interpolated, literal
 from pyrag.methods._writing import attempted

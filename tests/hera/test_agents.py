@@ -293,6 +293,7 @@ async def test_an_orchestrator_hears_what_is_wrong_and_falls_back_to_one_search(
     fallen = await team_of(ScriptedChat(lambda _: cyclic)).orchestrator.orchestrate("Who?", ())
     assert [node.agent for node in fallen.topology.nodes] == ["retriever", "answer_generator"]
     assert "the question was not orchestrated" in fallen.note
+    assert fallen.fallback
 
 
 async def test_the_first_sample_of_a_group_is_greedy_and_the_others_are_drawn() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrag.agents.parsing_topology import MAX_NODES, checked, parse_topology, written_topology
+from pyrag.agents.parsing_team import parse_profile
+from pyrag.agents.parsing_topology import MAX_NODES, checked, parse_topology, read_topology, written_topology
 from pyrag.checks import check_plan
 from pyrag.embedded.orchestrator import STYLES, Style, advice, hinted, style_of, topology_of
 from pyrag.embedded.planner import read_question
@@ -27,6 +29,9 @@ from pyrag_sandbox import Call, Sandbox, Text
 from pyrag_sandbox.helpers import HELPERS
 from tests.hera.conftest import agent, topology
 
+# Topologies as models of 3 to 8 billion parameters write them. Each line has a reply, and for every agent its id, what
+# it is, on whom it depends and what it is asked.
+WRITTEN = [json.loads(line) for line in Path(__file__).with_name("topologies.jsonl").read_text("utf-8").splitlines()]
 DOCS = agent("docs", "retriever", "Who directed Alpha?")
 SAID = agent("said", "answer_generator", "Who directed Alpha?", "docs")
 
@@ -60,36 +65,72 @@ def test_a_topology_in_which_everybody_waits_for_everybody_takes_no_more_steps_t
         ([], "the list of agents is empty"),
         ([agent("a", "librarian")], "a is of no known agent 'librarian'"),
         ([agent("a", "retreiver"), SAID], "did you mean 'retriever'"),
-        ([DOCS, DOCS, SAID], "two agents with the id docs"),
+        ([DOCS, {**SAID, "id": "docs"}], "two agents with the id docs"),
         ([DOCS, agent("said", "answer_generator", "", "dogs")], "said depends on dogs, which does not exist: did you"),
         ([agent("a", "retriever", "", "b"), agent("b", "retriever", "", "a")], "there is a cycle: "),
-        ([DOCS], "docs comes last, but gives no single answer"),
-        ([DOCS, SAID, agent("more", "retriever", "more")], "said and more both come last"),
-        ([agent("said", "answer_generator", "Who?")], "said has nothing to answer from"),
+        ([agent("q", "query_rewriter", "Who?")], "q comes last, but gives no single answer"),
         ([agent("a", "evidence_selector"), agent("b", "conclude", "", "a")], "a has no passages"),
         ([DOCS, agent("r", "reflect", "", "docs"), agent("b", "conclude", "", "r", "docs")], "r must depend on the"),
         ([DOCS, agent("said", "answer_generator", "When was {who} born?", "docs")], "said refers to {who}, on which"),
-        ([DOCS, agent("said", "answer_generator", "What of {docs}?", "docs")], "{docs}, which is no text"),
-        ([DOCS, SAID, agent("d", "retriever", "born", "said"), agent("e", "conclude", "", "d")], "d depends on said"),
-        (
-            [agent("q", "query_rewriter", "x"), agent("d", "retriever", "y", "q"), agent("e", "conclude", "", "d")],
-            "d depends on q but has an input of its own",
-        ),
-        ([DOCS, SAID, agent("e", "conclude", "", "said", compute="{said")], '"compute" of e is no Python expression'),
-        ([DOCS, {**SAID, "compute": "1"}], "said computes, which only conclude does"),
-        ([{**DOCS, "topk": 500}, SAID], '"topk" of docs must be'),
-        (
-            [DOCS, SAID, agent("r", "reflect", "", "said"), agent("again", "answer_generator", "", "r")],
-            "again follows a review but reads nothing new",
-        ),
-        ([agent("p", "query_decomposer"), agent("d", "retriever", "", "p"), agent("e", "answer_generator", "", "d")],
-         "e comes last, but gives no single answer"),
     ],
-)  # fmt: skip
-def test_what_is_refused(agents: list[dict[str, Any]], said: str) -> None:
+)
+def test_what_cannot_run_is_refused(agents: list[dict[str, Any]], said: str) -> None:
     with pytest.raises(BadOutputError) as refused:
         parse_topology(topology("single", *agents))
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("written", [one for one in WRITTEN if "refused" in one], ids=lambda one: one["name"])
+def test_a_reply_without_a_topology_that_can_run_is_refused(written: dict[str, Any]) -> None:
+    with pytest.raises(BadOutputError) as refused:
+        read_topology(written["reply"], written["question"])
+    assert written["refused"] in str(refused.value)
+
+
+@pytest.mark.parametrize("written", [one for one in WRITTEN if "agents" in one], ids=lambda one: one["name"])
+def test_topologies_of_small_models_are_read_as_they_are_meant(written: dict[str, Any]) -> None:
+    read = read_topology(written["reply"], written["question"]).topology
+    assert [f"{one.id} {one.agent}({', '.join(one.depends_on)}): {one.input}" for one in read.nodes] == written[
+        "agents"
+    ]
+    assert read.profile.type == written.get("type", read.profile.type)
+    assert read.profile.difficulty == written.get("difficulty", read.profile.difficulty)
+    ast.parse(compile_topology(read, written["question"]))
+
+
+@pytest.mark.parametrize(
+    ("agents", "warning"),
+    [
+        ([DOCS], "conclusion is added: it draws on docs, which came last"),
+        ([DOCS, SAID, agent("also", "answer_generator", "Who?", "docs")], "it draws on said, also, which came last"),
+        ([DOCS, SAID, agent("more", "retriever", "more")], "more is left out: nobody uses what it gives"),
+        ([agent("said", "answer_generator", "Who?")], "docs_for_said searches for what it is asked"),
+        (
+            [agent("q", "query_rewriter", "x"), agent("d", "retriever", "y", "q"), agent("e", "conclude", "", "d")],
+            "the input of d is left out: it works on what q gives",
+        ),
+        ([DOCS, SAID, agent("e", "conclude", "", "said", compute="{said")], "is no Python expression"),
+        ([DOCS, SAID, agent("e", "conclude", "", "said", compute="worth({said})")], "uses the unknown name worth"),
+        ([DOCS, {**SAID, "compute": "1"}], 'the "compute" of said is left out: only conclude computes'),
+        ([{**DOCS, "topk": 500}, SAID], 'the "topk" of docs is left out'),
+        (
+            [DOCS, SAID, agent("r", "reflect", "", "said"), agent("again", "answer_generator", "", "r")],
+            "again follows a review but reads nothing new: it is taken for a conclude",
+        ),
+        (
+            [agent("p", "query_decomposer"), agent("d", "retriever", "", "p"), agent("e", "answer_generator", "", "d")],
+            "conclusion is added: it draws on e, which came last",
+        ),
+    ],
+)
+def test_what_is_left_out_added_or_assumed_is_a_warning(agents: list[dict[str, Any]], warning: str) -> None:
+    read = read_topology(topology("single", *agents), "Who directed Alpha?")
+    assert [warning in one for one in read.warnings] == [True]
+    ast.parse(compile_topology(read.topology, "Who directed Alpha?"))
+
+
+def test_a_topology_in_form_has_no_warnings() -> None:
+    assert read_topology(topology("single", DOCS, SAID), "Who?").warnings == ()
 
 
 BORN = [
@@ -136,9 +177,21 @@ def test_what_is_held_against_a_question(question: str, written: str, said: str)
     assert bool(found) == bool(said)
 
 
-def test_the_types_are_the_papers() -> None:
+def test_a_word_that_is_no_type_or_difficulty_is_a_warning() -> None:
+    read = read_topology(topology("philosophical", DOCS, SAID, difficulty="grim"))
+    assert (read.topology.profile.type, read.topology.profile.difficulty) == ("single", "medium")
+    assert [one.partition(" is none of ")[0] for one in read.warnings] == [
+        "the question type 'philosophical'",
+        "the difficulty 'grim'",
+    ]
+
+
+def test_a_characterisation_needs_a_type_that_means_one_of_the_papers() -> None:
+    assert parse_profile('{"type": "Multi-hop", "difficulty": "tough", "asks": "city"}') == Characterisation(
+        "bridge", "medium", "city"
+    )
     with pytest.raises(BadOutputError, match='"type" must be one of bridge, intersection, comparison'):
-        parse_topology(topology("philosophical", DOCS, SAID))
+        parse_profile('{"type": "philosophical", "difficulty": "easy"}')
     with pytest.raises(BadOutputError, match='no JSON object with a list of "agents"'):
         parse_topology("I would search first.")
 
