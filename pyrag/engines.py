@@ -15,6 +15,7 @@ from pyrag.errors import ConfigError, PyRAGError
 from pyrag.experience.library import Library
 from pyrag.guesses import Foresight
 from pyrag.llm.meter import Meter, MeteredChat
+from pyrag.llm.pace import PacedChat
 from pyrag.llm.protocol import CHAT_TEMPLATE, ChatModel, Sampling
 from pyrag.request_options import RequestOptions, options_of
 from pyrag.retrieval.protocol import Retriever
@@ -54,6 +55,11 @@ class Engines:
     _closers: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)
     _prompted: Callable[[Prompts], Agents] | None = None
     _starters: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)
+    _paced: list[PacedChat] = field(default_factory=list)
+
+    def pace(self) -> str:
+        """The measured speed of each model as a clause; empty where nothing is known."""
+        return "; ".join(filter(None, (model.said() for model in self._paced)))
 
     async def start(self) -> None:
         """Waits until models of this machine are loaded, which may take minutes and is no question's time. What fails
@@ -96,6 +102,7 @@ def open_engines(settings: Settings, retriever: Retriever | None = None, *, mete
         _closers=models.closers,
         _prompted=lambda prompts: _open_agents(settings, models, prompts),
         _starters=models.starters,
+        _paced=models.paced,
     )
 
 
@@ -124,6 +131,7 @@ class _Models:
     def __init__(self, settings: Settings, meter: Meter | None) -> None:
         self._settings, self._meter = settings, meter
         self._opened: dict[str, ChatModel] = {}
+        self.paced: list[PacedChat] = []
         self.closers: list[Callable[[], Awaitable[Any]]] = []
         self.starters: list[Callable[[], Awaitable[Any]]] = []
 
@@ -138,7 +146,9 @@ class _Models:
         from pyrag.llm.spec import open_chat_model
 
         settings = self._settings
-        model = open_chat_model(spec, model_options(settings))
+        paced = PacedChat(open_chat_model(spec, model_options(settings)))
+        self.paced.append(paced)
+        model: ChatModel = paced
         if not settings.structured:
             from pyrag.llm.unconstrained import UnconstrainedChat
 

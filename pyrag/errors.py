@@ -52,11 +52,14 @@ class ServiceError(PyRAGError):
 
 
 class RetryableServiceError(ServiceError):
-    """`retry_after` is what the server asked for, in seconds."""
+    """`retry_after` is what the server asked for, in seconds; `timed_out`: it did not reply in the time it had."""
 
-    def __init__(self, message: str, *, service: str = "", retry_after: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, service: str = "", retry_after: float | None = None, timed_out: bool = False
+    ) -> None:
         super().__init__(message, service=service)
         self.retry_after = retry_after
+        self.timed_out = timed_out
 
 
 class PermanentServiceError(ServiceError):

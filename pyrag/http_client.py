@@ -126,7 +126,8 @@ class _Request:
 class HttpService:
     """One service at one base URL; see the module's docstring for what its calls promise.
 
-    `name` is the word for it in messages ("retriever"), `cure` what to do when it cannot be reached. A user and
+    `name` is the word for it in messages ("retriever"), `cure` what to do when it cannot be reached, `patience` what
+    gives it more time. A user and
     password in the URL are sent as basic authentication and appear nowhere else.
     """
 
@@ -140,6 +141,7 @@ class HttpService:
         retries: int = 2,
         headers: Mapping[str, str] | None = None,
         cure: str = "start it or give another URL",
+        patience: str = "",
         cures: Mapping[int, str] = _NO_CURES,
         gate: Gate | None = None,
         limit: BodyLimit = _DEFAULT_LIMIT,
@@ -154,6 +156,7 @@ class HttpService:
         self._retries = retries
         self._cure = cure
         self._cures = cures
+        self._patience = patience
         self.gate = gate
         self._limit = limit
         self._sessions = LoopSessions(self._headers)
@@ -281,10 +284,13 @@ class HttpService:
         return content
 
     def _timeout_fault(self, clock: _Clock) -> FaultError:
-        cure = "look whether it is overloaded or stuck, or allow it more time"
+        more_time = f"allow it more time with {self._patience}" if self._patience else "allow it more time"
+        cure = f"look whether it is overloaded or stuck, or {more_time}"
         if not clock.streamed:
             return FaultError(f"did not reply within {clock.seconds:.3g} s", cure, True, kind="timeout")
-        what = f"sent nothing for {self._timeout:.3g} s after {clock.streamed:.3g} s of a reply"
+        if clock.streamed >= _MAX_STREAM_SECONDS - self._timeout:
+            return FaultError(f"had not ended a reply after {_MAX_STREAM_SECONDS:g} s", cure, kind="timeout")
+        what = f"paused for {self._timeout:.3g} s in the middle of a reply"
         return FaultError(what, cure, True, kind="timeout")
 
     def _status_fault(self, status: int, headers: Mapping[str, str], content: bytes) -> FaultError:
@@ -307,7 +313,8 @@ class HttpService:
         tries = f" in {attempts} attempts" if attempts > 1 else ""
         message = f"{service} {fault.what}{tries}: {fault.cure}"
         if fault.retryable:
-            return RetryableServiceError(message, service=service, retry_after=fault.retry_after)
+            late = fault.kind == "timeout"
+            return RetryableServiceError(message, service=service, retry_after=fault.retry_after, timed_out=late)
         return PermanentServiceError(message, service=service, status=fault.status, detail=fault.detail)
 
     def _decoded(self, content: bytes, path: str, decode: Callable[[bytes], T]) -> T:

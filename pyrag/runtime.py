@@ -93,7 +93,8 @@ async def answer_question(
                 check_writer(settings.method, can_write=episode.can_write)
                 result = await method(episode, settings)
     except TimeoutError:  # services raise their own errors: this is the deadline
-        error = TraceError("deadline", f"the deadline of {settings.deadline:g} s passed{_waiting_for(episode)}", 1)
+        passed = f"the deadline of {settings.deadline:g} s passed{_waiting_for(episode)}"
+        error = TraceError("deadline", "; ".join(filter(None, (passed, engines.pace()))), 1)
     except (PyRAGError, SandboxError) as failure:
         error = _as_trace_error(failure)
     finally:

@@ -168,6 +168,11 @@ class LocalChat:
         return known_window(self.spec)
 
     @property
+    def counts_pieces(self) -> bool:
+        """Whether showing a reply while it is written costs next to nothing."""
+        return self.spec.engine == "transformers"
+
+    @property
     def tokenizer(self) -> str | None:
         """The model's own tokenizer.json, if it is on this machine."""
         file = file_of(self.spec, "tokenizer.json")
@@ -228,9 +233,10 @@ class LocalChat:
                 return await runner.generate(prompt, sampling, self.spec.adapter, say)
         except TimeoutError as error:
             raise RetryableServiceError(
-                f"{self.name} did not reply within {self._timeout:.3g} s: allow it more time (call_timeout), "
-                "or use a smaller model",
+                f"{self.name} did not reply within {self._timeout:.3g} s: allow it more time with --call-timeout or a "
+                "longer --deadline, or use a smaller model",
                 service=self.name,
+                timed_out=True,
             ) from error
         except PyRAGError:
             raise

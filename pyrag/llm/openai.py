@@ -109,6 +109,7 @@ class OpenAIChat:
             headers={"Authorization": f"Bearer {api_key}"} if api_key else None,
             cure=_CURE,
             cures=_CURES,
+            patience="--call-timeout or a longer --deadline",
             limit=limit,
             transport=transport,
         )

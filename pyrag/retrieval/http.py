@@ -20,6 +20,7 @@ from pyrag.retrieval.contents import split_contents
 from pyrag.trace import Passage
 
 _PATH = "/retrieve"
+_PATIENCE = "the setting retrieve_timeout"
 _DEFAULT_TRANSPORT = Transport()
 _MAX_TEXT = 16 << 20  # bytes of one document; a larger one is refused before it becomes text
 _MAX_CHARACTERS = 1 << 20  # of a document; nobody reads on
@@ -75,7 +76,14 @@ class HttpRetriever:
         base, _, query = url.strip().partition("?")
         base = base.rstrip("/").removesuffix(_PATH) + (f"?{query}" if query else "")
         self._service = HttpService(
-            base, name="retriever", timeout=timeout, total=total, cure=_CURE, limit=limit, transport=transport
+            base,
+            name="retriever",
+            timeout=timeout,
+            total=total,
+            cure=_CURE,
+            patience=_PATIENCE,
+            limit=limit,
+            transport=transport,
         )
 
     @property

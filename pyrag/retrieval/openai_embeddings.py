@@ -67,6 +67,7 @@ class OpenAIBackend:
             headers={"Authorization": f"Bearer {key}"} if key else None,
             cure=_CURE,
             cures=_CURES,
+            patience="the setting retrieve_timeout",
             limit=EMBEDDER_LIMIT,
             transport=transport,
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from pyrag import PyRAG
 from tests.server.conftest import ModelServer, role_in
 
@@ -43,3 +45,18 @@ async def test_nothing_else_asks_again_after_a_400(server: ModelServer) -> None:
         trace = await rag.aask(QUESTION)
     assert trace.error
     assert server.roles == ["decompose", "plan", "answer"]
+
+
+async def test_a_passed_deadline_says_how_fast_the_model_writes(server: ModelServer) -> None:
+    def refuse(body):
+        if role_in(body) == "plan":
+            time.sleep(3.5)  # in the server's thread
+        return
+
+    server.refuse = refuse
+    async with PyRAG(f"openai:tiny@{server.url}", deadline=3.0, stream=False) as rag:
+        trace = await rag.aask(QUESTION)
+    assert trace.error
+    assert trace.error.kind == "deadline"
+    assert "raise --deadline or look at that service; openai:tiny@http" in trace.error.message
+    assert "tokens a second" in trace.error.message

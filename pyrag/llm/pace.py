@@ -1,0 +1,163 @@
+"""How fast models write, measured on their replies, so that a message about a slow one can say it.
+
+`PacedChat` wraps a chat model and measures each call: tokens of a reply by the seconds it took; of a stream that was
+cut off, the characters that came. Left out: the limits themselves, which are the clients' and the question's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pyrag.errors import RetryableServiceError
+from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling, StreamingChatModel
+
+DEFAULT_SAMPLING = Sampling()
+_MIN_SECONDS = 0.001
+_SLOW = 20.0  # tokens a second; below it, shorter replies help
+_CHARACTERS_A_TOKEN = 4
+
+
+@dataclass(slots=True)
+class Pace:
+    """Replies of one model so far. `unanswered` is the longest that a call waited in vain, in seconds."""
+
+    tokens: int = 0
+    token_seconds: float = 0.0
+    characters: int = 0
+    character_seconds: float = 0.0
+    unanswered: float = 0.0
+    max_tokens: int = 0  # of the last request
+
+    def add_reply(self, tokens: int, seconds: float) -> None:
+        if tokens > 0:
+            self.tokens += tokens
+            self.token_seconds += seconds
+
+    def add_pieces(self, characters: int, seconds: float) -> None:
+        """Counts what came of a reply that was not finished."""
+        self.characters += characters
+        self.character_seconds += seconds
+
+    @property
+    def tokens_a_second(self) -> float | None:
+        """As measured, or as estimated from characters; None before anything came."""
+        if self.tokens:
+            return self.tokens / max(self.token_seconds, _MIN_SECONDS)
+        if self.characters:
+            return self.characters / _CHARACTERS_A_TOKEN / max(self.character_seconds, _MIN_SECONDS)
+        return None
+
+    def said(self, name: str) -> str:
+        """The measured speed as a clause, with what helps a slow model; empty where nothing is known."""
+        speed = self.tokens_a_second
+        if speed is None:
+            waited = f"a call to {name} had no reply after {self.unanswered:.3g} s"
+            return waited if self.unanswered >= 1 else ""
+        unit = "tokens a second" if self.tokens else "characters a second"
+        shown = speed if self.tokens else speed * _CHARACTERS_A_TOKEN
+        measured = f"{name} writes {shown:.2g} {unit}" if shown < 100 else f"{name} writes {shown:.0f} {unit}"
+        if speed >= _SLOW:
+            return measured
+        return (
+            f"{measured}, so that a reply of {self.max_tokens:,} tokens takes {self.max_tokens / speed:,.0f} s: "
+            "ask for shorter ones with --request max_tokens=N"
+        )
+
+
+class PacedChat:
+    """A chat model whose calls are measured. An error about a call that took too long says the speed."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self.model = model
+        self.pace = Pace()
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
+        if getattr(self.model, "counts_pieces", False):
+            return await self._stream(messages, sampling, _ignore)
+        call = _Call(self.pace, sampling)
+        try:
+            reply = await self.model.complete(messages, sampling)
+            call.answered(reply)
+        except RetryableServiceError as error:
+            raise call.explained(error, self.name) from error.__cause__
+        finally:
+            call.end()
+        return reply
+
+    def said(self) -> str:
+        """The measured speed as a clause; empty where nothing is known."""
+        return self.pace.said(self.name)
+
+    async def aclose(self) -> None:
+        await self.model.aclose()
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else that the model can do: `models`, `context_tokens`, and `stream`, where it has that."""
+        found = getattr(self.model, name)
+        return self._stream if name == "stream" else found
+
+    async def _stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
+        call = _Call(self.pace, sampling)
+
+        def show(text: str) -> None:
+            call.add(text)
+            on_text(text)
+
+        try:
+            reply: Reply = await cast(StreamingChatModel, self.model).stream(messages, sampling, show)
+            call.answered(reply)
+        except RetryableServiceError as error:
+            raise call.explained(error, self.name) from error.__cause__
+        finally:
+            call.end()
+        return reply
+
+
+def _ignore(text: str) -> None:
+    pass
+
+
+class _Call:
+    """One call under way."""
+
+    def __init__(self, pace: Pace, sampling: Sampling) -> None:
+        self._pace = pace
+        self._started = time.perf_counter()
+        self._characters = 0
+        self._answered = False
+        pace.max_tokens = sampling.max_tokens
+
+    def add(self, text: str) -> None:
+        self._characters += len(text)
+
+    def answered(self, reply: Reply) -> None:
+        self._answered = True
+        self._pace.add_reply(reply.completion_tokens, time.perf_counter() - self._started)
+
+    def end(self) -> None:
+        """Counts a call that was cancelled or failed by what came of it."""
+        if self._answered:
+            return
+        seconds = time.perf_counter() - self._started
+        if self._characters:
+            self._pace.add_pieces(self._characters, seconds)
+            self._characters = 0
+        else:
+            self._pace.unanswered = max(self._pace.unanswered, seconds)
+
+    def explained(self, error: RetryableServiceError, name: str) -> RetryableServiceError:
+        """The error, with the speed where the time was too short."""
+        self.end()
+        said = self._pace.said(name) if error.timed_out and self._pace.tokens_a_second is not None else ""
+        if not said:
+            return error
+        return RetryableServiceError(
+            f"{error}; {said}", service=error.service, retry_after=error.retry_after, timed_out=True
+        )
