@@ -95,7 +95,7 @@ class LLMPlanner:
         plan = await self._program(talk, question)
         for reply in plan.raw:  # a reply to a syntax error holds the program alone
             try:
-                return Plan(plan.source, plan.usage, parse_sub_queries(reply), plan.raw)
+                return Plan(plan.source, plan.usage, parse_sub_queries(_without_program(reply)), plan.raw)
             except BadOutputError:
                 continue
         return Plan(plan.source, plan.usage, (), plan.raw, "the planner wrote a program but no list of sub-queries")
@@ -116,6 +116,13 @@ class LLMPlanner:
                 f"({' '.join(str(error).split())[:200]}): try another model for the plan (--plan-llm)",
                 talk.usage,
             ) from error
+
+
+def _without_program(reply: str) -> str:
+    """A reply without its code blocks, whose lists and f-strings are not what the question was broken into."""
+    return "```".join(
+        "" if place % 2 and "retrieve(" in part else part for place, part in enumerate(reply.split("```"))
+    )
 
 
 def _reading_drafts(on_draft: OnDraft) -> Callable[[str], None]:

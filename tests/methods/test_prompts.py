@@ -13,8 +13,13 @@ from pathlib import Path
 import pytest
 
 import pyrag_prompts
+from pyrag.agents.llm import make_llm_agents
+from pyrag.agents.parsing_answer import parse_answer
 from pyrag.agents.prompts import load_prompts
-from pyrag.errors import ConfigError
+from pyrag.agents.schemas import TAGGED_ANSWER
+from pyrag.errors import BadOutputError, ConfigError
+from pyrag.llm.scripted import ScriptedChat
+from pyrag.methods import adaptive, ircot, self_ask
 from tests.methods.conftest import SCRIPTS, Chat, World
 
 PACKAGE = Path(pyrag_prompts.__file__).parent
@@ -91,3 +96,51 @@ def test_placeholders_are_those_that_the_method_fills(folder: Path, text: str, s
 def test_values_are_not_looked_at_again() -> None:
     _, user = load_prompts().render_method("direct", {"question": "{{question}} {x} $y"})
     assert user == "Question: {{question}} {x} $y"
+
+
+def _text(name: str) -> str:
+    return (PACKAGE / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def test_answer_example_has_its_form() -> None:
+    example = re.findall(r"^<redacted_thinking>.*\n<answer>.*", _text("answer.evidence.system"), re.MULTILINE)[0]
+    read = parse_answer(example, 1, "In which town was Mara Lindqvist born?")
+    assert (read.text, read.citations) == ("Brennick", (0,))
+    assert re.fullmatch(TAGGED_ANSWER, example)
+
+
+@pytest.mark.parametrize(
+    "name", ["answer.evidence.system", "answer.aggregation.system", "answer.retry", "methods/direct.system",
+             "methods/cot.system", "methods/plan_only.system"],
+)  # fmt: skip
+def test_answer_forms_fit_the_pattern_and_are_no_answer(name: str) -> None:
+    form = re.split(r"\n\n|form\W*\n", _text(name).strip())[-1]
+    assert re.search(rf"{TAGGED_ANSWER}\Z", form)
+    with pytest.raises(BadOutputError):
+        parse_answer(form)
+
+
+async def test_joint_example_holds_sub_queries_and_a_program() -> None:
+    _, _, shown = load_prompts().render("joint.user", question="Who?").partition("Example")
+    model = ScriptedChat([shown.partition("Now write")[0]])
+    plan = await make_llm_agents(model).planner.plan("The Glass Orchard, Winter Quay?", None)
+    assert len(plan.sub_queries) == 4
+    assert all(query.endswith("?") for query in plan.sub_queries)
+    assert "final_answer = answer(" in plan.source
+
+
+def test_ircot_example_ends_with_the_answer() -> None:
+    said = re.findall(r"^The next sentence: (.*)", _text("methods/ircot.system"), re.MULTILINE)
+    assert [ircot.first_sentence(sentence) for sentence in said] == said
+    assert [bool(re.search("answer is", sentence)) for sentence in said] == [False, True]
+
+
+def test_self_ask_example_ends_with_the_answer() -> None:
+    lines = re.findall(r"^(?:Follow up|So the final).*", _text("methods/self_ask.user"), re.MULTILINE)
+    answers = [self_ask.final_answer(line) for line in lines[:5]]
+    assert [answer and answer.text for answer in answers] == [None, None, None, None, "Mara Lindqvist"]
+
+
+def test_adaptive_examples_name_each_route() -> None:
+    said = re.findall(r"\? ([ABC])$", _text("methods/adaptive.system"), re.MULTILINE)
+    assert [adaptive.parse_route(letter) for letter in said] == list(adaptive.Route)
