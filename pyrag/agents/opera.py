@@ -14,7 +14,7 @@ from typing import Any
 from pyrag.agents.asking import PromptedAgent
 from pyrag.agents.conversation import Conversation
 from pyrag.agents.parsing_goals import read_goals
-from pyrag.agents.parsing_judged import Judged, parse_judged, parse_rewrite
+from pyrag.agents.parsing_judged import Judged, parse_judged, parse_rewrite, salvage_judged
 from pyrag.agents.passages import fenced_passages, numbered
 from pyrag.agents.protocol import Answerer, GoalPlan, Reading, Rewritten
 from pyrag.agents.schemas import GOALS, JUDGEMENT, REWRITE
@@ -82,9 +82,11 @@ class LLMAnalyst(PromptedAgent):
         talk = self._opened(query, passages)
         count = len(passages or ())
         try:
-            said = await self.asked(talk, lambda reply: parse_judged(reply, count), self.retry, RETRIES)
+            said = await self.asked(talk, lambda reply: parse_judged(reply, count, query), self.retry, RETRIES)
         except BadOutputError as error:
-            said = Judged(UNKNOWN, False, (), None, f"the model's replies had no usable judgement: {error}", "")
+            fault = f"the model's replies had no usable judgement: {error}"
+            salvaged = (salvage_judged(reply, count, query) for reply in reversed(talk.raw))
+            said = next(filter(None, salvaged), None) or Judged(UNKNOWN, False, (), None, fault, "")
         return Reading(
             said.text,
             said.known,
@@ -94,6 +96,7 @@ class LLMAnalyst(PromptedAgent):
             talk.usage,
             talk.raw,
             said.missing,
+            said.note,
         )
 
     def _opened(self, query: str, passages: Sequence[Passage] | None) -> Conversation:

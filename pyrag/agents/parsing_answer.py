@@ -74,13 +74,27 @@ def parse_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer
     thinking, rest = split_thinking(text, _PAYLOAD)
     found = UNKNOWN if _refuses(rest) else extracted(rest, query)
     parsed = _made(_untagged(rest) if found is None else found, thinking, rest, documents, query)
-    if parsed.known and is_form(parsed.text):
-        raise BadOutputError("it repeats the form, and has no answer in it")
-    if parsed.known and is_evasive(query, parsed.text):
-        raise BadOutputError("the question does not ask whether something is so, but the answer is yes or no")
-    if parsed.known and query and is_wordy(query, parsed.text):
-        raise BadOutputError("the answer is a sentence: write only the name, date, number or few words asked for")
+    if parsed.known:
+        checked_span(parsed.text, query)
     return parsed
+
+
+def checked_span(answer: str, query: str) -> None:
+    """Raises `BadOutputError` where an answer is not of the form that the query asks for."""
+    if is_form(answer):
+        raise BadOutputError("it repeats the form, and has no answer in it")
+    if is_evasive(query, answer):
+        raise BadOutputError("the question does not ask whether something is so, but the answer is yes or no")
+    if query and is_wordy(query, answer):
+        raise BadOutputError("the answer is a sentence: write only the name, date, number or few words asked for")
+
+
+def cleaned(answer: str, documents: int = 0, query: str = "") -> str:
+    """An answer from a field of its own, without labels, emphasis, citations and explanations around it.
+
+    The arguments are those of `parse_answer`.
+    """
+    return _made(answer, "", "", documents, query).text
 
 
 def salvage_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer | None:

@@ -5,20 +5,31 @@ Both are one JSON object. A server that enforces a schema makes these checks idl
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
-from pyrag.agents.fields import decision_of, line_of, object_with, positions_of
-from pyrag.agents.parsing_answer import MAX_ANSWER, find_citations, is_unknown, strip_citations
+from pyrag.agents.fields import decision_of, loose_line_of, object_with, positions_of, share_of, texts_of
+from pyrag.agents.parsing import split_thinking
+from pyrag.agents.parsing_answer import checked_span, cleaned, salvage_answer
+from pyrag.agents.parsing_citations import find_citations
+from pyrag.agents.parsing_extract import extracted, is_form
+from pyrag.agents.parsing_span import shortened
 from pyrag.errors import BadOutputError
 from pyrag.trace import UNKNOWN
+from pyrag_sandbox.unknown import is_unknown
 
 _MAX_QUERY = 500  # characters
+_QUOTED = re.compile(r"\A[`\"“'](.{1,500})[`\"”']\Z")
+_LABEL = re.compile(
+    r"\A[\s*_#>-]{0,8}(?:(?:re-?written|new|search|refined)\s)?query[*_]{0,2}\s?[:：]\s?[*_]{0,2}", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """`citations` count from 0; `missing` is empty where the documents suffice."""
+    """`citations` count from 0; `missing` is empty where the documents suffice; `note` names fields that were "
+    "ignored."""
 
     text: str
     known: bool
@@ -26,43 +37,110 @@ class Judged:
     confidence: float | None
     analysis: str
     missing: str
+    note: str = ""
 
 
-def parse_judged(text: str, documents: int) -> Judged:
-    """Raises `BadOutputError` where the reply is not in form, or decides one thing and says another."""
-    value = object_with(text, "decision")
-    known = decision_of(value["decision"])
-    answer = strip_citations(line_of(value, "answer"))[:MAX_ANSWER]
-    analysis = line_of(value, "analysis")
-    if known and is_unknown(answer):
+def parse_judged(text: str, documents: int, query: str = "") -> Judged:
+    """Read a judgement.
+
+    Args:
+        text: The reply.
+        documents: How many documents it may cite.
+        query: What was asked. Yes or no to a question for something else, and a sentence for a span, are out of form.
+
+    Raises:
+        BadOutputError: the reply is not in form, or decides one thing and says another.
+    """
+    value = _judgement(text)
+    answer = cleaned(loose_line_of(value, "answer"), documents, query)
+    said = is_unknown(answer)
+    known = decision_of(value["decision"]) if "decision" in value else not said
+    if known and (said or is_form(answer)):
         raise BadOutputError('the decision is YES, but there is no answer in "answer"')
+    if known and query:
+        checked_span(answer, query)
+    return _judged(value, answer, documents, known=known)
+
+
+def salvage_judged(text: str, documents: int, query: str) -> Judged | None:
+    """What can be made of a judgement when asking again did not help; None if nothing.
+
+    The arguments are those of `parse_judged`.
+    """
+    try:
+        judged = parse_judged(text, documents)
+    except BadOutputError:
+        rest = split_thinking(text, r"(?i)<answer>")[1]
+        found = salvage_answer(text, documents, query) if extracted(rest, query) is not None else None
+        return Judged(found.text, found.known, found.citations, None, found.rationale, "") if found else None
+    short = shortened(query, judged.text) if judged.known else judged.text
+    return Judged(
+        short, judged.known, judged.citations, judged.confidence, judged.analysis, judged.missing, judged.note
+    )
+
+
+def _judgement(text: str) -> dict[str, Any]:
+    """The object with the decision; one with an answer decides by it."""
+    try:
+        return object_with(text, "decision")
+    except BadOutputError:
+        try:
+            return object_with(text, "answer")
+        except BadOutputError:
+            pass
+        raise
+
+
+def _judged(value: dict[str, Any], answer: str, documents: int, *, known: bool) -> Judged:
+    analysis, confidence = loose_line_of(value, "analysis"), share_of(value.get("confidence"))
+    unread = value.get("confidence") not in (None, "") and confidence is None
+    cited = positions_of(value.get("documents"), documents) or find_citations(analysis, documents)
     return Judged(
         answer if known else UNKNOWN,
         known,
-        positions_of(value.get("documents"), documents) or find_citations(analysis, documents) if known else (),
-        _confidence(value.get("confidence")),
+        cited if known else (),
+        confidence,
         analysis,
-        "" if known else line_of(value, "missing"),
+        "" if known else loose_line_of(value, "missing"),
+        f"ignored a confidence that cannot be read: {repr(value.get('confidence'))[:80]}" if unread else "",
     )
 
 
 def parse_rewrite(text: str) -> tuple[str, tuple[str, ...], str]:
     """The query, its keywords and the strategy of a reply. Raises `BadOutputError`."""
-    value = object_with(text, "query")
-    query = line_of(value, "query")
+    try:
+        value = object_with(text, "query")
+    except BadOutputError:
+        value = {"query": _bare_query(text)}
+        if not value["query"]:
+            raise
+    query = _query_of(value["query"])
     if not query:
         raise BadOutputError('"query" is empty')
     if len(query) > _MAX_QUERY:
         raise BadOutputError(f"the query has {len(query)} characters; {_MAX_QUERY} are the most allowed")
-    keywords = value.get("keywords") or []
-    if not isinstance(keywords, list) or not all(isinstance(word, str) for word in keywords):
-        raise BadOutputError('"keywords" must be a list of strings')
-    return query, tuple(keywords), line_of(value, "strategy")
+    if is_form(query):
+        raise BadOutputError("it repeats the form, and has no query in it")
+    return query, tuple(texts_of(value.get("keywords"))), loose_line_of(value, "strategy")
 
 
-def _confidence(said: Any) -> float | None:
-    if said is None:
-        return None
-    if isinstance(said, bool) or not isinstance(said, int | float) or not 0 <= said <= 1:
-        raise BadOutputError(f'"confidence" must be a number from 0 to 1, not {repr(said)[:80]}')
-    return float(said)
+def _query_of(said: Any) -> str:
+    """One query: the first of several."""
+    if isinstance(said, list):
+        said = next((one for one in said if one), "")
+    if isinstance(said, dict):
+        said = next((said[key] for key in ("query", "text", "q") if key in said), next(iter(said.values()), ""))
+    return " ".join(said.split()) if isinstance(said, str) else ""
+
+
+def _bare_query(text: str) -> str:
+    """A reply that is a query alone, in quotes or behind a label; empty where it may be anything else."""
+    lines = [
+        line.strip()
+        for line in split_thinking(text, r"(?i)\bquery\s?[:：]")[1].strip("`\n ").splitlines()
+        if line.strip()
+    ]
+    labelled = [line[found.end() :] for line in lines if (found := _LABEL.match(line))]
+    line = labelled[-1] if labelled else lines[0] if len(lines) == 1 else ""
+    quoted = _QUOTED.match(line.strip("* "))
+    return quoted[1] if quoted else line.strip("*` ") if labelled else ""

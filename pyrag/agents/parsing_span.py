@@ -74,7 +74,7 @@ def is_evasive(query: str, answer: str) -> bool:
 def verdict_of(query: str, answer: str) -> str:
     """The yes or no that an answer to such a question begins with, its explanation left out; else an empty text."""
     asked = _asked(query)
-    if not _YES_NO_QUESTION.match(asked) or _EITHER.search(asked[:300]):
+    if len(answer.split()) < _MIN_WORDS or not _YES_NO_QUESTION.match(asked) or _EITHER.search(asked[:300]):
         return ""
     found = _VERDICT.match(answer)
     return found[1] if found else ""

@@ -9,27 +9,41 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyrag.agents.agent_names import difficulty, question_type, text_of
-from pyrag.agents.fields import decision_of, line_of, object_with, positions_of
+from pyrag.agents.fields import decision_of, loose_line_of, object_with, positions_of
+from pyrag.agents.parsing import parse_json
 from pyrag.errors import BadOutputError
 from pyrag.topology import DIFFICULTIES, QUESTION_TYPES, Characterisation, QuestionType
 
 
 def parse_selection(text: str, documents: int) -> tuple[tuple[int, ...], str]:
     """Positions of the passages to keep, counted from 0, and why. Raises `BadOutputError`."""
-    value = object_with(text, "documents")
-    if not isinstance(value["documents"], list):
-        raise BadOutputError(f'"documents" must be a list of numbers, not {repr(value["documents"])[:80]}')
-    return positions_of(value["documents"], documents), line_of(value, "analysis")
+    value = _selection(text)
+    said = value["documents"]
+    positions = positions_of(said, documents)
+    if not positions and not isinstance(said, list):
+        raise BadOutputError(f'"documents" must be a list of numbers, not {repr(said)[:80]}')
+    return positions, loose_line_of(value, "analysis")
+
+
+def _selection(text: str) -> dict[str, Any]:
+    """The object with the documents, or the list of them alone."""
+    try:
+        return object_with(text, "documents")
+    except BadOutputError:
+        for value in parse_json(text, "["):
+            if isinstance(value, list) and positions_of(value, len(text)):
+                return {"documents": value}
+        raise
 
 
 def parse_verdict(text: str, reason: str) -> tuple[bool, str, str]:
     """The decision, the analysis, and with a NO what the key `reason` says. Raises `BadOutputError`."""
     value = object_with(text, "decision")
     good = decision_of(value["decision"])
-    why = "" if good else line_of(value, reason)
+    why = "" if good else loose_line_of(value, reason) or loose_line_of(value, "analysis")
     if not good and not why:
         raise BadOutputError(f'the decision is NO, but "{reason}" does not say why')
-    return good, line_of(value, "analysis"), why
+    return good, loose_line_of(value, "analysis"), why
 
 
 def parse_profile(text: str) -> Characterisation:
