@@ -29,7 +29,7 @@ def learn(
     questions = split(train, validation, limit=limit, seed=seed)
     with Progress(len(questions.train) * config.epochs) as progress:
         summary = evolve(out, questions, settings, config, limits, progress.add)
-    _print(summary, out, as_json=as_json)
+    _print(summary, out, config, as_json=as_json)
 
 
 class Progress:
@@ -59,11 +59,14 @@ class Progress:
         self._bar.stop()
 
 
-def _print(summary: Summary, out: Path, *, as_json: bool) -> None:
+def _print(summary: Summary, out: Path, config: EvolveConfig, *, as_json: bool) -> None:
     if as_json:
         print_json(summary)
         return
-    print(f"{summary.steps} of {summary.of} questions learned from, {summary.calls} calls, {summary.tokens} tokens")
+    cost = f"{summary.calls} calls, {summary.tokens} tokens" if summary.calls else "no model was asked"
+    print(f"{summary.steps} of {summary.of} questions learned from, {cost}")
+    if config.topologies:
+        print("learned which topologies suit which questions; the prompts stay as they are")
     if summary.stopped:
         print(f"stopped early: {summary.stopped}; the same command goes on from here")
     if summary.before is not None and summary.after is not None:

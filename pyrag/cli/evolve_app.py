@@ -27,6 +27,9 @@ def evolve(
     seed: Annotated[int, typer.Option(help="Of the samples.")] = 0,
     group: Annotated[int, typer.Option(help="Topologies sampled a question.", min=2, max=64)] = 4,
     epochs: Annotated[int, typer.Option(help="Times that the questions are gone through.", min=1)] = 1,
+    topologies: Annotated[
+        bool, typer.Option("--topologies", help="Learn which topologies suit which questions; leave prompts alone.")
+    ] = False,
     max_calls: Annotated[int | None, typer.Option(help="Model calls of the whole run.", min=1)] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Tokens of the whole run.", min=1)] = None,
     llm: options.Llm = None,
@@ -63,7 +66,7 @@ def evolve(
         out,
         val,
         load_settings(flags, config=config),
-        EvolveConfig(group=group, epochs=epochs),
+        EvolveConfig(group=group, epochs=epochs, topologies=topologies),
         Limits(calls=max_calls, tokens=max_tokens),
         limit=limit,
         seed=seed,

@@ -20,3 +20,4 @@ class EvolveConfig:
     axes: tuple[Axis, ...] = AXES  # those of algorithm 5 and the two that §3.4.1 adds
     guidance: int = 1500  # characters an agent's rules and principles may have together (C in §3.4.2)
     epochs: int = 1  # times that the training questions are gone through
+    topologies: bool = False  # learn which topologies suit which questions, and leave all prompts as they are

@@ -90,7 +90,7 @@ class Learner:
         step = _Step(question, await self._players.characterise(question), self._players)
         await self._sample(step)
         coach = self._players.coach
-        if coach and step.group[0].f1 < self._config.success:
+        if coach and not self._config.topologies and step.group[0].f1 < self._config.success:
             await self._mend(step, coach)
         if coach and insights.is_mixed(step.group, self._config.success):
             await self._reflect(step, coach)

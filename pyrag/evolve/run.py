@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from pyrag.config import Settings, public
-from pyrag.engines import open_engines
-from pyrag.errors import BudgetExceededError, ServiceError, UsageError
+from pyrag.engines import about_embedded, open_engines
+from pyrag.errors import BudgetExceededError, ConfigError, ServiceError, UsageError
 from pyrag.evaluation import provenance
 from pyrag.evaluation.runs import SUMMARY, locked, open_folder, write_json, write_whole
 from pyrag.evolve.config import EvolveConfig
@@ -81,8 +81,10 @@ def evolve(
 ) -> Summary:
     """Learns in a folder, or goes on with what is there; `seen` is called with each step that was made.
 
-    Raises `UsageError` where the folder holds something else or is in use, and what `Players` raises.
+    Raises `UsageError` where the folder holds something else or is in use, `ConfigError` where the engine has no
+    language model whose prompts could be learned, and what `Players` raises.
     """
+    check_model(settings, config)
     settings = replace(settings, method="hera", cache=str(folder / REPLIES))
     identity = {**questions.identity, **_identity(settings, config)}
     with open_folder(folder, identity, provenance.session(), LIBRARY):
@@ -98,6 +100,15 @@ def evolve(
             write_json(folder / SUMMARY, summary)
             _write_report(folder, versions, library)
     return summary
+
+
+def check_model(settings: Settings, config: EvolveConfig) -> None:
+    """Raises `ConfigError` for an engine without a language model, unless topologies are all that is to be learned."""
+    if about_embedded(settings.llm) and not config.topologies:
+        raise ConfigError(
+            "pyrag evolve needs a language model: pass --llm openai:MODEL@http://host:port/v1; the embedded engine can "
+            "only learn which topology suits which kind of question: pass --topologies for that"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +184,10 @@ def _meter(folder: Path, limits: Limits, records: Sequence[StepRecord]) -> Meter
 
 def _identity(settings: Settings, config: EvolveConfig) -> dict[str, Any]:
     chosen = {key: value for key, value in public(settings).items() if key not in _INCIDENTAL}
-    return {"settings": chosen, "config": asdict(config)}
+    values = asdict(config)
+    if not config.topologies:  # runs from before there was this choice go on
+        del values["topologies"]
+    return {"settings": chosen, "config": values}
 
 
 def _state(record: StepRecord) -> StepRecord:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from pyrag.agents.coaching import Seen
 from pyrag.embedded.coach import EmbeddedCoach
 from pyrag.embedded.orchestrator import STYLES, EmbeddedOrchestrator, style_of
 from pyrag.experience.entry import Experience
 from pyrag.topology import Characterisation, Topology
+from tests.cli.conftest import Run, pyrag
+from tests.evolve.town import write
+
+__all__ = ["pyrag"]
 
 QUESTION = "Who was born first, the director of Alpha or the director of Beta?"
 SINGLE = "Who directed Alpha?"
@@ -44,3 +52,34 @@ async def test_the_same_advice_is_kept_once_and_nobody_is_taught() -> None:
     assert (await coach.settle(advice, [Experience(1, PROFILE, advice)])).operation == "KEEP"
     assert (await coach.settle("Another.", [Experience(1, PROFILE, advice)])).operation == "ADD"
     assert await coach.blame("failed", ["answer_generator"]) == ()
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    asked = [
+        {"id": str(number), "question": f"Who is the mayor of Town {number}?", "answers": [f"Holm {number}"]}
+        for number in range(4)
+    ]
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for number in range(4):
+        (notes / f"town{number}.txt").write_text(f"The mayor of Town {number} is Holm {number}.")
+    return write(tmp_path / "train.jsonl", *asked)
+
+
+def test_learning_without_a_language_model_is_refused_before_anything_is_made(
+    pyrag: Run, questions: Path, tmp_path: Path
+) -> None:
+    run = pyrag("evolve", "--train", str(questions), "--out", "run", "--index", "index")
+    assert run.returncode == 2
+    assert "pyrag evolve needs a language model: pass --llm openai:MODEL@" in run.stderr
+    assert "pass --topologies for that" in run.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_topologies_alone_are_learned_without_a_language_model(pyrag: Run, questions: Path) -> None:
+    assert pyrag("index", "notes", "--out", "index").returncode == 0
+    run = pyrag("evolve", "--train", str(questions), "--out", "run", "--index", "index", "--topologies")
+    assert run.returncode == 0, run.stderr
+    assert "3 of 3 questions learned from, no model was asked" in run.stdout
+    assert "learned which topologies suit which questions; the prompts stay as they are" in run.stdout
