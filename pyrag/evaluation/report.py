@@ -17,7 +17,6 @@ from pyrag.evaluation.runs import TRACES, Run, make_folder, write_whole
 from pyrag.evaluation.scoring import Row
 from pyrag.evaluation.summary import Summary, summarise
 from pyrag.evaluation.tables import (
-    NONE,
     Table,
     course_table,
     failure_table,
@@ -107,8 +106,8 @@ def _sections(
         ),
         Section(
             f"Beside the papers: {LABEL}",
-            "Exact match. The first figure is this report's; the columns that begin with “reported” are copied from "
-            f"the papers, and not comparable as they stand. {NOTES}",
+            "Exact match. The first figure is this report's; the second is copied from a paper, and not comparable as "
+            f"it stands. {NOTES}",
             _papers_table(summary, methods),
         ),
         Section("Differences", "Paired bootstrap on the questions that both answered.", pair_table(summary.pairs)),
@@ -196,25 +195,13 @@ def _engine(settings: dict[str, object]) -> str:
 
 
 def _papers_table(summary: Summary, methods: dict[str, str]) -> Table:
-    """EM here, then one column a source."""
-    found = {(one.set, one.method): reported(methods[one.method], one.set) for one in summary.sets}
-    sources = list(dict.fromkeys(source for figures in found.values() for source in figures))
+    """EM here, then what a paper reports of the method on the set: a line for each row of a paper's table."""
     rows = [
-        [
-            one.set,
-            one.method,
-            interval(one.all.em),
-            *(_figure(found[one.set, one.method].get(source)) for source in sources),
-        ]
+        [one.set, one.method, f"reported: {source}", interval(one.all.em), f"{figure:.1f}"]
         for one in summary.sets
+        for source, figure in reported(methods[one.method], one.set).items()
     ]
-    return Table(
-        ("set", "method", "EM here", *(f"reported: {source}" for source in sources)), rows if sources else [], left=2
-    )
-
-
-def _figure(value: float | None) -> str:
-    return NONE if value is None else f"{value:.1f}"
+    return Table(("set", "method", "where", "EM here", "reported EM"), rows, left=3)
 
 
 def _opera(rows: Iterable[Row]) -> str:
