@@ -92,6 +92,8 @@ class Settings:
     retriever_body_mb: int = 256  # the same of a retriever
     concurrency: int = 8  # questions at once
     max_in_flight: int = 256  # most model calls at once to an endpoint; fewer where the server refuses or times out
+    proxy: str = "auto"  # URL of a proxy for model and retriever; auto: as the environment says; none: without
+    ca_bundle: str | None = None  # a file or folder of certificates to trust besides the system's
     cache: str | bool = False  # a file of replies that were paid for; true: the user's cache folder
     cache_mb: int = 1024  # most that it holds, in MiB
     context_tokens: int | None = None  # the answer model's window; None: as its server tells
@@ -150,7 +152,7 @@ def public(settings: Settings) -> dict[str, Any]:
     """The settings for traces and reports: addresses without user, password and query."""
     values = {name: getattr(settings, name) for name in Settings.__slots__}
     urls = {key: without_secrets(value) for key, value in values.items() if isinstance(value, str) and "://" in value}
-    return values | urls | {"request": _shown(settings.request)}
+    return values | urls | {"proxy": settings.proxy.rpartition("@")[2], "request": _shown(settings.request)}
 
 
 def _shown(value: Any, key: str = "") -> Any:
@@ -232,7 +234,7 @@ def _from_file(path: Path | None) -> dict[str, Any]:
     for key in values:
         if key not in _types():
             raise ConfigError(f"{path}: unknown setting {key!r}{nearest(key, _types())}")
-    for key in ("index", "prompts", "cache", "tokenizer", "experience"):
+    for key in ("index", "prompts", "cache", "tokenizer", "experience", "ca_bundle"):
         if isinstance(values.get(key), str):
             values[key] = str(path.parent / Path(values[key]).expanduser())
     return values

@@ -122,7 +122,7 @@ def model_options(settings: Settings) -> ModelOptions:
 def _transport(settings: Settings) -> Transport:
     from pyrag.http_options import Transport
 
-    return Transport()
+    return Transport(proxy=settings.proxy, ca_bundle=settings.ca_bundle)
 
 
 class _Models:

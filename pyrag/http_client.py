@@ -25,7 +25,7 @@
 
 Import it where a client is made and no earlier: aiohttp takes longer than the rest of a start.
 
-Left out: redirects (an error that says where to), proxies from the environment, cookies.
+Proxies and certificates are `pyrag.http_routes`. Left out: redirects (an error that says where to), cookies.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ from pyrag.http_faults import (
     status_cure,
 )
 from pyrag.http_options import BodyLimit, Transport
+from pyrag.http_routes import route_to
 from pyrag.http_sessions import CONNECT_SECONDS, LoopSessions
 
 T = TypeVar("T")
@@ -150,7 +151,6 @@ class HttpService:
         self.name = name
         self._base, self._query, self._display, login = _split(url, name)
         self._headers = {"Content-Type": "application/json", **login, **_checked(headers or {}, name)}
-        self._secrets = _secrets(self._headers)
         self._timeout = timeout
         self._total = 2 * timeout if total is None else total
         self._retries = retries
@@ -159,7 +159,9 @@ class HttpService:
         self._patience = patience
         self.gate = gate
         self._limit = limit
-        self._sessions = LoopSessions(self._headers)
+        self._route = route_to(self._base, transport)
+        self._secrets = [*_secrets(self._headers), *self._route.secrets]
+        self._sessions = LoopSessions(self._headers, self._route)
 
     @property
     def url(self) -> str:
@@ -268,7 +270,7 @@ class HttpService:
         except TimeoutError as error:
             raise self._timeout_fault(clock) from error
         except (aiohttp.ClientError, OSError) as error:
-            raise connection_fault(error, self._cure) from error
+            raise connection_fault(error, self._cure, self._route.shown_proxy) from error
         except ReportedError as error:
             raise self._status_fault(error.status, {}, error.content) from error
         raise self._status_fault(response.status, response.headers, content)

@@ -9,10 +9,16 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import aiohttp
 
 Fault = Literal["busy", "timeout", "unreachable", "other"]
 
+_AWAY: Fault = "unreachable"
+_NO_PROXY = "check the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY or the setting proxy), or name the host in NO_PROXY"
+_PROXY_CURES = {407: "write the proxy's user and password into its URL, http://USER:PASSWORD@HOST:PORT"}
 _QUOTED = 300  # characters of a server's own words that an error repeats
 _TEMPLATE = re.compile(rb"raise_exception|Jinja|[Tt]emplate ?[Ee]rror|must alternate|strictly positive")
 _QUOTA = re.compile(rb'"insufficient_quota"|"billing_')  # OpenAI says 429 where no waiting helps
@@ -48,30 +54,49 @@ def is_passing(status: int, content: bytes) -> bool:
     return status >= 500 or (status in (408, 429) and not _QUOTA.search(content))
 
 
-def connection_fault(error: Exception, cure: str) -> FaultError:
-    import errno
-
+def connection_fault(error: Exception, cure: str, proxy: str = "") -> FaultError:
+    """What a failed connection means; `proxy` is the one that was asked, if any."""
     import aiohttp
 
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        return FaultError(f"could not be reached, as the proxy {proxy} {_refusal(error)}", _NO_PROXY, True, kind=_AWAY)
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        what = f"could not be reached, as the proxy {proxy} replied HTTP {error.status}"
+        return FaultError(what, _PROXY_CURES.get(error.status, _NO_PROXY), error.status >= 500, kind=_AWAY)
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
-        return FaultError(
-            "has a TLS certificate or setting that cannot be trusted", "check https:// and its certificate"
-        )
+        return _tls_fault(error)
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         what = "has a host name that cannot be resolved"
-        return FaultError(what, "check the URL and the network", True, kind="unreachable")
+        return FaultError(what, "check the URL and the network", True, kind=_AWAY)
     if isinstance(error, aiohttp.ClientConnectorError):
-        if error.os_error.errno == errno.ECONNREFUSED:
-            return FaultError("refused the connection", cure, True, kind="unreachable")
-        what = f"could not be reached ({error.os_error.strerror or error.os_error})"
-        return FaultError(what, cure, True, kind="unreachable")
+        return FaultError(_refusal(error), cure, True, kind=_AWAY)
     if isinstance(error, aiohttp.ClientConnectionError | aiohttp.ClientPayloadError | OSError):
         what = "closed the connection before the reply was complete"
-        return FaultError(what, "look into its log", True, kind="unreachable")
+        return FaultError(what, "look into its log", True, kind=_AWAY)
     return FaultError(f"did not speak proper HTTP ({type(error).__name__})", "check that the URL and port are right")
 
 
+def _refusal(error: aiohttp.ClientConnectorError) -> str:
+    import errno
+
+    if error.os_error.errno == errno.ECONNREFUSED:
+        return "refused the connection"
+    return f"could not be reached ({error.os_error.strerror or error.os_error})"
+
+
+def _tls_fault(error: Exception) -> FaultError:
+    import aiohttp
+
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        reason = getattr(error.certificate_error, "verify_message", "") or "it does not fit the host"
+        cure = "name the certificate of its authority with the setting ca_bundle, or in SSL_CERT_FILE"
+        return FaultError(f"has a TLS certificate that cannot be trusted ({reason})", cure)
+    return FaultError("does not speak TLS that can be trusted", "check that its address begins with https:// rightly")
+
+
 def status_cure(status: int, headers: Mapping[str, str]) -> str:
+    if status in _PROXY_CURES:
+        return _PROXY_CURES[status]
     if status in (401, 403):
         return "check the API key or password"
     if status in (404, 405):
@@ -122,5 +147,8 @@ def shortened(text: str, limit: int) -> str:
 
 
 def shown_url(url: str) -> str:
-    """A bad URL without what may be credentials: all before the last @, all after the first ?."""
-    return url.split("?")[0].rpartition("@")[2]
+    """A URL without what may be credentials: all before the last @ of its first part, all after the first ? or #."""
+    start = re.split(r"[?#]", url, maxsplit=1)[0]
+    if "@" not in start and "@" in url:  # a password with a question mark, or a query with an @: nobody knows
+        return start.partition("://")[0] + "://…"
+    return start.rpartition("@")[2]

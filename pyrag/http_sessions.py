@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import aiohttp
 
+from pyrag.http_routes import Route
+
 CONNECT_SECONDS = 5.0  # a host that swallows packets must not cost a model's whole timeout
 
 
@@ -24,8 +26,9 @@ class _Held(NamedTuple):
 class LoopSessions:
     """Sessions by loop; safe to use from loops of several threads."""
 
-    def __init__(self, headers: Mapping[str, str]) -> None:
+    def __init__(self, headers: Mapping[str, str], route: Route) -> None:
         self._headers = headers
+        self._route = route
         self._held: dict[asyncio.AbstractEventLoop, _Held] = {}
 
     async def here(self) -> aiohttp.ClientSession:
@@ -34,7 +37,7 @@ class LoopSessions:
         held = self._held.get(loop)
         if held is None or held.session.closed:
             self._forget_closed_loops()
-            keeper = _kept_open(self._headers)
+            keeper = _kept_open(self._headers, self._route)
             held = self._held[loop] = _Held(await anext(keeper), keeper)
         return held.session
 
@@ -52,10 +55,11 @@ class LoopSessions:
             self._held.pop(loop, None)
 
 
-async def _kept_open(headers: Mapping[str, str]) -> AsyncGenerator[aiohttp.ClientSession, None]:
+async def _kept_open(headers: Mapping[str, str], route: Route) -> AsyncGenerator[aiohttp.ClientSession, None]:
     session = aiohttp.ClientSession(
         headers=headers,
-        connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),
+        connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60, ssl=route.tls),
+        proxy=route.proxy or None,
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
     )

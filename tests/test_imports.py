@@ -33,6 +33,7 @@ LAYERS = [
         "http_client",
         "http_faults",
         "http_options",
+        "http_routes",
         "http_sessions",
         "hub",
         "onnx_network",

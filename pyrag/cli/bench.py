@@ -38,6 +38,8 @@ _OUTSIDE = (
     "cache_mb",
     "llm_body_mb",
     "retriever_body_mb",
+    "proxy",
+    "ca_bundle",
     "method",
     "index",
     "retriever",

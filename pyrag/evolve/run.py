@@ -45,6 +45,8 @@ _INCIDENTAL = (
     "retrieve_timeout",
     "llm_body_mb",
     "retriever_body_mb",
+    "proxy",
+    "ca_bundle",
     "max_calls",
 )
 Seen = Callable[[StepRecord], None]
