@@ -6,7 +6,9 @@ comes last overwrites files of the other, so this module lies outside the packag
 
 from __future__ import annotations
 
+import re
 import sys
+import warnings
 from importlib import metadata, util
 from pathlib import Path
 
@@ -50,6 +52,9 @@ def main() -> None:
         what = namesake() or f"the import name {_PACKAGE} leads to another project's files: see pip show -f {_PACKAGE}"
         print(f"pyrag: {what}", file=sys.stderr)  # noqa: T201
         sys.exit(1)
+    if what := namesake():
+        warnings.filterwarnings("ignore", re.escape(what), RuntimeWarning)
+        print(f"pyrag: warning: {what}", file=sys.stderr)  # noqa: T201
     from pyrag.cli import main as run
 
     run()

@@ -83,6 +83,8 @@ def test_doctor_names_a_namesake(tmp_path: Path) -> None:
     described(tmp_path, THEIRS)
     done = run(tmp_path, "sys.argv = ['pyrag', 'doctor']; import pyrag_runtime; pyrag_runtime.main()")
     assert done.returncode == 1
+    assert done.stderr.startswith("pyrag: warning: another project's distribution pyrag 0.0.4")
+    assert done.stderr.count("\n") == 1
     assert "FAIL packages: another project's distribution pyrag 0.0.4 is installed here" in done.stdout
     assert "run pip uninstall pyrag, then pip install --force-reinstall --no-deps pyrag-runtime" in done.stdout
 
