@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyrag.retrieval.indexing.update import Progress
 
 _SHOWN = 20  # files that were left out
+_NAMED = 5  # files of one remark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +52,14 @@ def build(
     vectors: Vectors,
     rebuild: bool,
     check_contents: bool,
+    follow_links: bool,
     as_json: bool,
 ) -> None:
     with _parts(vectors, out) as parts:
-        build_parts(paths, out, parts, as_json=as_json, columns=columns, rebuild=rebuild, check_contents=check_contents)
+        build_parts(
+            paths, out, parts, as_json=as_json, columns=columns, rebuild=rebuild, check_contents=check_contents,
+            follow_links=follow_links,
+        )  # fmt: skip
 
 
 def build_parts(paths: list[Path], out: Path, parts: tuple[Part, ...], *, as_json: bool, **options: Any) -> None:
@@ -73,6 +78,7 @@ def build_parts(paths: list[Path], out: Path, parts: tuple[Part, ...], *, as_jso
         print_json(_as_object(built, out, seconds))
         return
     _print_left_out(built.problems, built.info.left_out)
+    _print_remarks(built.remarks)
     _print_shortfall(out, built)
     changes = f"{built.added} added, {built.changed} changed, {built.removed} removed; {seconds:.1f} s"
     print(f'{built.info.passages} passages in {out} ({changes}). Ask with: pyrag ask --index {out} "…"')
@@ -134,6 +140,7 @@ def _as_object(built: Built, out: Path, seconds: float) -> dict[str, Any]:
         "removed": built.removed,
         "files_read": built.files_read,
         "left_out": [{"file": name, "reason": reason} for name, reason in built.problems],
+        "remarks": [{"file": name, "remark": remark} for name, remark in built.remarks],
         "generation": built.info.generation,
         "seconds": seconds,
     }
@@ -147,6 +154,16 @@ def _print_left_out(problems: tuple[tuple[str, str], ...] | list[tuple[str, str]
         print(f"  {reason}", file=sys.stderr)
     if count > _SHOWN:
         print(f"  and {count - _SHOWN} more, see pyrag index info --json", file=sys.stderr)
+
+
+def _print_remarks(remarks: tuple[tuple[str, str], ...]) -> None:
+    """One line for each remark, with the files that it is about."""
+    by_remark: dict[str, list[str]] = {}
+    for name, remark in remarks:
+        by_remark.setdefault(remark, []).append(name)
+    for remark, names in by_remark.items():
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        print(printable(f"{remark}: {', '.join(names[:_NAMED])}{more}"), file=sys.stderr)
 
 
 def _print_shortfall(out: Path, built: Built) -> None:

@@ -74,21 +74,38 @@ def build(
     ] = False,
     id_column: Annotated[str, typer.Option(help="Of CSV and TSV files.")] = "id",
     title_column: Annotated[str, typer.Option(help="Of CSV and TSV files.")] = "title",
-    text_column: Annotated[str, typer.Option(help="Of CSV and TSV files.")] = "text",
+    text_column: Annotated[str, typer.Option(help="Of CSV and TSV files; * takes rows whole.")] = "text",
+    encoding: Annotated[
+        str,
+        typer.Option(help="Of text files that are not UTF-8, such as windows-1252; auto detects it.", metavar="NAME"),
+    ] = "",
+    follow_links: Annotated[
+        bool, typer.Option("--follow-links", help="Follow symbolic links that lead out of the folders.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Build an index over documents, or bring it up to date. Files that did not change are not read again."""
     from pyrag.cli.index import Vectors, build
     from pyrag.errors import UsageError
+    from pyrag.retrieval.documents.encodings import checked_encoding
     from pyrag.retrieval.documents.model import Columns
     from pyrag.retrieval.embedding import BUNDLED
 
     if dense and embedder not in (None, BUNDLED):
         raise UsageError(f"--dense means --embedder {BUNDLED}, not {embedder}: keep one of the two")
     embedder = BUNDLED if dense else embedder
-    columns = Columns(id_column, title_column, text_column)
+    columns = Columns(id_column, title_column, text_column, checked_encoding(encoding) if encoding else "")
     vectors = Vectors(embedder=embedder, type=vector_type, target=recall, shards=shards, ray=ray, workers=workers)
-    build(paths, out, columns=columns, vectors=vectors, rebuild=rebuild, check_contents=verify, as_json=json)
+    build(
+        paths,
+        out,
+        columns=columns,
+        vectors=vectors,
+        rebuild=rebuild,
+        check_contents=verify,
+        follow_links=follow_links,
+        as_json=json,
+    )
 
 
 @index_app.command()

@@ -63,7 +63,8 @@ class IndexInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Built(msgspec.Struct, frozen=True, kw_only=True):
-    """What a build came to. `problems` are names and reasons of what was left out, at most 1000."""
+    """What a build came to. `problems` are names and reasons of what was left out, at most 1000; `remarks` are names of
+    files that were read otherwise than usual, and how."""
 
     info: IndexInfo
     added: int = 0
@@ -71,6 +72,7 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     removed: int = 0
     files_read: int = 0
     problems: tuple[tuple[str, str], ...] = ()
+    remarks: tuple[tuple[str, str], ...] = ()
 
 
 def _ignore(*_: object) -> None:
@@ -86,13 +88,15 @@ def update_index(
     columns: Columns | None = None,
     rebuild: bool = False,
     check_contents: bool = False,
+    follow_links: bool = False,
     checkpoint: float = 30.0,
     on_wait: Callable[[], None] = _ignore,
 ) -> Built:
     """Brings the index in the folder `out` in line with the files and folders; builds it where there is none.
 
     An index of other settings or another version, or with a file that is gone or cut off, is built anew, as any is with
-    `rebuild`. `check_contents` compares the contents of files whose size and time did not change. Every `checkpoint`
+    `rebuild`. `check_contents` compares the contents of files whose size and time did not change. With `follow_links`,
+    symbolic links that lead out of the folders given are followed. Every `checkpoint`
     seconds what was done is kept for the next build, should this one be killed. `on_wait` is called before waiting for
     another build of the same folder.
 
@@ -107,7 +111,7 @@ def update_index(
         raise nothing_given()
     options = Options(
         parts=parts or (Bm25Part(),), columns=columns or Columns(), rebuild=rebuild, check_contents=check_contents,
-        checkpoint=checkpoint,
+        follow_links=follow_links, checkpoint=checkpoint,
     )  # fmt: skip
     target = Path(os.path.realpath(out))
     _check_target(target, Path(out))
@@ -233,7 +237,7 @@ def _built(info: IndexInfo, outcome: Outcome) -> Built:
     changes = outcome.changes
     return Built(
         info=info, added=changes.added, changed=changes.changed, removed=changes.removed,
-        files_read=changes.files_read, problems=tuple(outcome.problems),
+        files_read=changes.files_read, problems=tuple(outcome.problems), remarks=tuple(outcome.remarks),
     )  # fmt: skip
 
 

@@ -197,3 +197,31 @@ def test_progress_on_a_terminal(notes: Path, tmp_path: Path) -> None:
 )
 def test_rate_and_time_left(progress: Progress, words: str) -> None:
     assert line(progress) == words
+
+
+def test_encodings_and_whole_rows_are_said(pyrag: Run, tmp_path: Path) -> None:
+    notes = tmp_path / "n"
+    notes.mkdir()
+    (notes / "a.txt").write_bytes("Jürgen Möller baute die Mühle.".encode("cp1252"))
+    (notes / "staff.csv").write_text("name,town\nAnn Lee,Ystad\n")
+    done = pyrag("index", "n", "--out", "ix")
+    assert "n/a.txt line 1: not UTF-8" in done.stderr
+    assert "no column 'text', so every row was taken whole: n/staff.csv" in done.stderr
+    done = pyrag("index", "n", "--out", "ix", "--encoding", "auto")
+    assert (done.returncode, "read as windows-1252: n/a.txt" in done.stderr) == (0, True)
+    assert "Jürgen Möller" in pyrag("index", "search", "ix", "Mühle").stdout
+    told = json.loads(pyrag("index", "n", "--out", "ix", "--encoding", "latin-1", "--json").stdout)
+    assert {"file": "n/a.txt", "remark": "read as iso8859-1"} in told["remarks"]
+    done = pyrag("index", "n", "--out", "ix", "--encoding", "klingon")
+    assert (done.returncode, "there is no encoding 'klingon'" in done.stderr) == (2, True)
+
+
+def test_links_out_are_left_out_unless_told(pyrag: Run, notes: Path, tmp_path: Path) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "p.txt").write_text("A secret cellar.")
+    (notes / "etc").symlink_to(tmp_path / "private")
+    done = pyrag("index", "notes", "--out", "ix")
+    assert "notes/etc leads out of the folder" in done.stderr
+    assert "cellar" not in pyrag("index", "search", "ix", "cellar").stdout
+    assert pyrag("index", "notes", "--out", "ix", "--follow-links").stderr == ""
+    assert "cellar" in pyrag("index", "search", "ix", "cellar").stdout

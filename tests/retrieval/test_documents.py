@@ -150,7 +150,11 @@ def test_symbolic_links_are_followed_once(tmp_path: Path) -> None:
     (tmp_path / "in/again.txt").symlink_to("a.txt")
     write(tmp_path / "other/b.txt", "two")
     (tmp_path / "in/other").symlink_to(tmp_path / "other")
-    assert [passage.text for passage in read(tmp_path / "in", tmp_path / "in/a.txt")] == ["one", "two"]
+    with pytest.warns(UserWarning, match=r"in/other leads out of the folder, to .*/other: .* add --follow-links"):
+        assert [passage.text for passage in read(tmp_path / "in", tmp_path / "in/a.txt")] == ["one"]
+    followed = read_passages([tmp_path / "in", tmp_path / "in/a.txt"], follow_links=True)
+    assert [passage.text for passage in followed] == ["one", "two"]
+    assert [passage.text for passage in read(tmp_path / "in", tmp_path / "other")] == ["one", "two"]
 
 
 def test_ids_of_running_text_depend_on_place_and_content_only(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from pyrag.trace import Passage
 
 __all__ = ["LONGEST_LINE", "MARK", "Columns", "Document", "Placed", "find_documents", "read_opened", "read_passages"]
 
-VERSION = 1  # of what is made of a file: another one has files that did not change read again
+VERSION = 2  # of what is made of a file: another one has files that did not change read again
 _READERS = {
     ".jsonl": records.json_lines,
     ".json": records.json_file,
@@ -41,19 +41,33 @@ def read_opened(file: Opened, columns: Columns) -> Iterator[Placed]:
     return reader(file) if reader else records.table(file, columns)
 
 
-def read_passages(paths: Iterable[str | Path], columns: Columns = Columns()) -> Iterator[Passage]:  # noqa: B008
-    """All passages of the files and folders, in order, each id once. Raises `DataError`."""
+def read_passages(
+    paths: Iterable[str | Path],
+    columns: Columns = Columns(),  # noqa: B008
+    *,
+    follow_links: bool = False,
+) -> Iterator[Passage]:
+    """All passages of the files and folders, in order, each id once.
+
+    Args:
+        paths: Files, folders and globs.
+        columns: The columns of tables, and the encoding of text files that are not UTF-8.
+        follow_links: Whether symbolic links that lead out of a folder are followed.
+
+    Raises:
+        DataError: A file cannot be read, or an id is used twice.
+    """
     given = [Path(path) for path in paths]
     if not given:
         raise nothing_given()
     seen: set[int] = set()
     count = 0
-    for placed in _read_all(given, columns):
+    for placed in _read_all(given, columns, follow_links):
         key = hash(placed.passage.id)  # 64 bits: twenty million ids cost one gigabyte less than their texts would
         if key in seen:
             if not placed.own_id:
                 continue  # the same text under the same name again
-            _refuse_second(placed, given, columns)
+            _refuse_second(placed, _read_all(given, columns, follow_links))
         seen.add(key)
         count += 1
         yield placed.passage
@@ -77,18 +91,18 @@ def used_twice(key: str, first: str, second: str) -> DataError:
     return DataError(f"the id {key!r} is used twice, at {first} and at {second}: give each passage an id of its own")
 
 
-def _read_all(paths: list[Path], columns: Columns) -> Iterator[Placed]:
+def _read_all(paths: list[Path], columns: Columns, follow_links: bool) -> Iterator[Placed]:
     found = False
-    for document in find_documents(paths):
+    for document in find_documents(paths, follow_links=follow_links):
         found = True
-        with opened(document) as file:
+        with opened(document, columns.encoding) as file:
             yield from read_opened(file, columns)
     if not found:
         raise no_documents(paths)
 
 
-def _refuse_second(placed: Placed, paths: list[Path], columns: Columns) -> None:
+def _refuse_second(placed: Placed, again: Iterable[Placed]) -> None:
     """Finds the first place of an id by reading again, as memory is for the good case. None: the hashes just met."""
-    first = next(earlier for earlier in _read_all(paths, columns) if earlier.passage.id == placed.passage.id)
+    first = next(earlier for earlier in again if earlier.passage.id == placed.passage.id)
     if first.place != placed.place:
         raise used_twice(placed.passage.id, first.place, placed.place)

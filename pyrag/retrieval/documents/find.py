@@ -1,17 +1,21 @@
 """The documents behind what a user names: files, folders, globs and the members of archives.
 
 A folder is walked in sorted order; hidden files, files of other kinds and pyrag's own index folders are passed over,
-each folder is visited once whatever its symbolic links say. What cannot be looked into is reported to `on_bad` where
-it was found in a folder, and raised as `DataError` where it was named.
+each folder is visited once whatever its symbolic links say. A link that leads out of all that was named is followed
+only where that was asked for. What cannot be looked into, such links included, is reported to `on_bad` where it was
+found in a folder, and raised as `DataError` where it was named.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 import stat
+import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pyrag.errors import DataError
@@ -25,11 +29,44 @@ def raise_it(name: str, error: DataError) -> None:
     raise error
 
 
-def find_documents(paths: Iterable[str | Path], on_bad: OnBad = raise_it) -> Iterator[Document]:
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What to do with what is in the way. Links may lead into the folders `inside`, or anywhere where it is None."""
+
+    on_bad: OnBad
+    inside: tuple[str, ...] | None
+
+    def may_follow(self, path: Path) -> bool:
+        """False for what lies elsewhere, once all symbolic links are resolved."""
+        if self.inside is None:
+            return True
+        real = os.path.realpath(path)
+        return any(real == folder or real.startswith(folder.rstrip(os.sep) + os.sep) for folder in self.inside)
+
+    def passes_by(self, path: Path) -> bool:
+        """True for a link that leads outside, which is then reported, if something readable is behind it."""
+        if self.may_follow(path):
+            return False
+        if path.is_dir() or (path.is_file() and _is_read(path.name)):
+            name, end = utf8(str(path)), utf8(os.path.realpath(path))
+            message = f"{name} leads out of the folder, to {end}: name that too, or add --follow-links"
+            if self.on_bad is raise_it:
+                warnings.warn(f"left out: {message}", stacklevel=2)
+            else:
+                self.on_bad(name, DataError(message))
+        return True
+
+
+def find_documents(
+    paths: Iterable[str | Path], on_bad: OnBad = raise_it, *, follow_links: bool = False
+) -> Iterator[Document]:
     """Each document once. Raises `DataError` for a named path that is nothing we read."""
     seen: set[int] = set()
-    for path in map(Path, paths):
-        for document in _behind(path, on_bad):
+    named = list(map(Path, paths))
+    inside = None if follow_links else tuple({os.path.realpath(_fixed(path)) for path in named})
+    search = _Search(on_bad, inside)
+    for path in named:
+        for document in _behind(path, search):
             real = hash((os.path.realpath(document.path), document.member))  # 64 bits, for millions of files
             if real not in seen:
                 seen.add(real)
@@ -40,13 +77,24 @@ def unreadable(name: str | Path, error: OSError) -> DataError:
     return DataError(f"{utf8(str(name))} cannot be read ({error.strerror or error}): check its permissions")
 
 
-def _behind(path: Path, on_bad: OnBad) -> Iterator[Document]:
+def _behind(path: Path, search: _Search) -> Iterator[Document]:
     if path.is_dir():
-        yield from _walk(path, path, set(), on_bad, named=True)
-    elif not _exists(path) and glob.has_magic(str(path)):
-        yield from _matches(path, on_bad)
+        yield from _walk(path, path, set(), search, named=True)
+    elif _is_pattern(path):
+        yield from _matches(path, search)
     else:
         yield from _single(path)
+
+
+def _is_pattern(path: Path) -> bool:
+    return glob.has_magic(str(path)) and not _exists(path)
+
+
+def _fixed(path: Path) -> Path:
+    """The path itself, or of a pattern the last folder before the first wildcard."""
+    if not _is_pattern(path):
+        return path
+    return Path(*path.parts[: next(at for at, part in enumerate(path.parts) if glob.has_magic(part))])
 
 
 def _exists(path: Path) -> bool:
@@ -74,46 +122,85 @@ def _single(path: Path) -> Iterator[Document]:
         raise DataError(f"{path} is of a kind that pyrag does not read: convert it to {KNOWN}")
 
 
-def _matches(pattern: Path, on_bad: OnBad) -> Iterator[Document]:
+def _matches(pattern: Path, search: _Search) -> Iterator[Document]:
     """Keys count from the last folder before the first wildcard, as if that folder had been named."""
-    parts = pattern.parts
-    fixed = next(at for at, part in enumerate(parts) if glob.has_magic(part))
-    root = Path(*parts[:fixed])
-    found = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207 (Path.glob takes no absolute one)
+    root = _fixed(pattern)
+    if "**" in pattern.parts:
+        yield from _matches_below(pattern, root, search)
+        return
+    found = sorted(map(Path, glob.glob(str(pattern))))  # noqa: PTH207 (Path.glob takes no absolute one)
     if not found:
-        raise DataError(f"nothing matches {pattern}: check the pattern")
+        raise _nothing_matches(pattern)
     for path in found:
+        if search.passes_by(path):
+            continue
         if path.is_dir():
-            if "**" not in parts:
-                yield from _walk(path, root, set(), on_bad)
+            yield from _walk(path, root, set(), search)
         else:
-            yield from _entry(path, root, on_bad)
+            yield from _entry(path, root, search)
+
+
+def _matches_below(pattern: Path, root: Path, search: _Search) -> Iterator[Document]:
+    """Files that a pattern with `**` means. `glob` would follow links in circles, for ever where there are two."""
+    wanted = pattern.parts[len(root.parts) :]
+    empty = True
+    for document in _walk(root, root, set(), search):
+        if _fits(document.path.parts[len(root.parts) :], wanted):
+            empty = False
+            yield document
+    if empty:
+        raise _nothing_matches(pattern)
+
+
+def _fits(parts: Sequence[str], wanted: Sequence[str]) -> bool:
+    """True if the parts of a file's path match those of a pattern, where `**` stands for any folders, or none."""
+    reached = _skipped({0}, wanted)  # places in the pattern up to which the parts so far match
+    for part in parts:
+        stay = {place for place in reached if wanted[place : place + 1] == ("**",)}
+        step = {place + 1 for place in reached if place < len(wanted) and fnmatch.fnmatchcase(part, wanted[place])}
+        reached = _skipped(stay | step, wanted)
+    return len(wanted) in reached
+
+
+def _skipped(reached: set[int], wanted: Sequence[str]) -> set[int]:
+    """With the places behind each `**` that stands for nothing."""
+    for place, part in enumerate(wanted):
+        if part == "**" and place in reached:
+            reached.add(place + 1)
+    return reached
+
+
+def _nothing_matches(pattern: Path) -> DataError:
+    return DataError(f"nothing matches {pattern}: check the pattern")
 
 
 def _walk(
-    folder: Path, root: Path, above: set[tuple[int, int]], on_bad: OnBad, *, named: bool = False
+    folder: Path, root: Path, above: set[tuple[int, int]], search: _Search, *, named: bool = False
 ) -> Iterator[Document]:
     try:
         status = folder.stat()
         entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
     except OSError as error:
-        (raise_it if named else on_bad)(utf8(str(folder)), unreadable(folder, error))
+        (raise_it if named else search.on_bad)(utf8(str(folder)), unreadable(folder, error))
         return
     here = (status.st_dev, status.st_ino)
     if here in above or (folder / MARK).exists():
         return
     for entry in entries:
-        if entry.name.startswith("."):
+        if entry.name.startswith(".") or (entry.is_symlink() and search.passes_by(entry)):
             continue
         if entry.is_dir():
-            yield from _walk(entry, root, above | {here}, on_bad)
+            yield from _walk(entry, root, above | {here}, search)
         else:
-            yield from _entry(entry, root, on_bad)
+            yield from _entry(entry, root, search)
 
 
-def _entry(path: Path, root: Path, on_bad: OnBad) -> Iterator[Document]:
-    archive = path.suffix.lower() == ARCHIVE
-    if not archive and kind(path.name) not in SUFFIXES:
+def _is_read(name: str) -> bool:
+    return kind(name) in SUFFIXES or Path(name).suffix.lower() == ARCHIVE
+
+
+def _entry(path: Path, root: Path, search: _Search) -> Iterator[Document]:
+    if not _is_read(path.name):
         return
     try:
         status = path.stat()
@@ -121,13 +208,13 @@ def _entry(path: Path, root: Path, on_bad: OnBad) -> Iterator[Document]:
         return  # a link to nothing, or gone since
     except OSError as error:
         if not path.is_symlink():  # a link to itself is nothing
-            on_bad(utf8(str(path)), unreadable(path, error))
+            search.on_bad(utf8(str(path)), unreadable(path, error))
         return
     if not stat.S_ISREG(status.st_mode):
         return
     key = utf8(path.relative_to(root).as_posix())
-    if archive:
-        yield from _members(path, key, on_bad)
+    if path.suffix.lower() == ARCHIVE:
+        yield from _members(path, key, search.on_bad)
     else:
         yield Document(path, key, _stamp(status), given=False)
 

@@ -21,11 +21,21 @@ KNOWN = ".jsonl, .json, .csv, .tsv, .txt, .md, .html, .pdf or .docx, also .gz, .
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of CSV and TSV files that hold a passage; only that of the text must be there."""
+    """The columns of CSV and TSV files that hold a passage, and the encoding of text files that are not UTF-8.
+
+    Only the column of the text must be there. Without one, a table that was found in a folder is taken row by row, and
+    so is every table where `text` is `*`; but not where the user has named other columns. `encoding` is one that
+    `checked_encoding` knows, or empty.
+    """
 
     id: str = "id"
     title: str = "title"
     text: str = "text"
+    encoding: str = ""
+
+    @property
+    def are_default(self) -> bool:
+        return (self.id, self.title, self.text) == ("id", "title", "text")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,15 @@ import msgspec
 from pyrag.errors import DataError
 from pyrag.retrieval.contents import split_contents
 from pyrag.retrieval.documents.model import LONGEST_LINE, Columns, Document, Placed, at, digest
+from pyrag.retrieval.documents.rows import row_text, row_title
 from pyrag.retrieval.documents.unpack import Opened
 from pyrag.trace import Passage
 
+WHOLE = "*"  # as the column of the text: all columns
 _DELIMITERS = {".csv": ",;\t|", ".tsv": "\t"}
+
+
+ENCODING_CURE = ", or add --encoding with its name, or --encoding auto"
 
 
 class _Record(msgspec.Struct):
@@ -80,12 +85,22 @@ def table(file: Opened, columns: Columns) -> Iterator[Placed]:
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))
     rows = _Rows(file)
     header = rows.header(_DELIMITERS[document.kind], columns)
+    if rows.whole:
+        file.remarks.append("no column 'text', so every row was taken whole")
+        yield from _whole_rows(document, rows, header)
+        return
     places = {name: header.index(column.lower()) for name, column in _named(columns) if column.lower() in header}
     for number, row, span in rows:
         if not any(row):
             continue
         fields = {name: row[place] for name, place in places.items() if place < len(row)}
         yield _placed(_Record(**fields), document, number, span)
+
+
+def _whole_rows(document: Document, rows: _Rows, header: list[str]) -> Iterator[Placed]:
+    for number, row, span in rows:
+        if text := row_text(header, row):
+            yield _placed(_Record(title=row_title(document.title, header, row), text=text), document, number, span)
 
 
 class _Rows:
@@ -96,20 +111,26 @@ class _Rows:
         self._source = _lines(file)
         self._number = self._at = self._end = 0
         self._delimiter = ","
+        self.whole = False  # no column is that of the text
         self._size = 0  # characters of the row so far
 
     def header(self, delimiters: str, columns: Columns) -> list[str]:
-        """The names of the columns, in lower case; settles the delimiter."""
+        """The names of the columns, in lower case unless rows are taken whole; settles the delimiter."""
         first = "".join(self._some(1)).strip()
-        names: list[str] = []
-        for self._delimiter in delimiters:
-            names = [name.strip().lower() for name in next(csv.reader([first], delimiter=self._delimiter), [])]
+        found = {mark: next(csv.reader([first], delimiter=mark), []) for mark in delimiters}
+        for self._delimiter, header in found.items():
+            names = [name.strip().lower() for name in header]
             if columns.text.lower() in names:
                 return names
+        if first and (columns.text == WHOLE or (columns.are_default and not self._document.given)):
+            self.whole = True
+            self._delimiter = max(found, key=lambda mark: len(found[mark]))
+            return found[self._delimiter]
         has = first[:200] or "nothing"
         raise DataError(
             f"{self._document.name} has no column {columns.text!r} (its first line is {has!r}): "
-            "name the columns with --text-column, --title-column and --id-column"
+            "name the columns with --text-column, --title-column and --id-column, or take rows whole with "
+            f"--text-column '{WHOLE}'"
         )
 
     def __iter__(self) -> Iterator[tuple[int, list[str], tuple[int, int]]]:
@@ -130,7 +151,7 @@ class _Rows:
             try:
                 text = line.decode()
             except UnicodeDecodeError as error:
-                raise not_utf8(at(self._document, self._number), line, error) from error
+                raise not_utf8(at(self._document, self._number), line, error, cure=ENCODING_CURE) from error
             self._at = start + len(text)
             self._end = start + len(text.rstrip())
             self._size += len(text)
@@ -197,7 +218,7 @@ def _bad_line(place: str, line: bytes, error: Exception) -> DataError:
     return DataError(f"{place}: not JSON ({error}): fix or remove the line")
 
 
-def not_utf8(place: str, line: bytes, error: UnicodeDecodeError) -> DataError:
+def not_utf8(place: str, line: bytes, error: UnicodeDecodeError, cure: str = "") -> DataError:
     guess = ", it looks like UTF-16" if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else ""
     bad = f"byte 0x{error.object[error.start]:02x} at column {error.start + 1}"
-    return DataError(f"{place}: not UTF-8 ({bad}{guess}): save the file as UTF-8")
+    return DataError(f"{place}: not UTF-8 ({bad}{guess}): save the file as UTF-8{cure}")

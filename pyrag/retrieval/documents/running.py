@@ -14,7 +14,7 @@ from itertools import chain
 from pyrag.errors import DataError
 from pyrag.retrieval.chunking import Chunk, chunks
 from pyrag.retrieval.documents.model import Document, Placed, at, digest
-from pyrag.retrieval.documents.records import not_utf8
+from pyrag.retrieval.documents.records import ENCODING_CURE, not_utf8
 from pyrag.retrieval.documents.unpack import Opened
 from pyrag.trace import Passage
 
@@ -83,7 +83,7 @@ def _lines(file: Opened) -> Iterator[str]:
         try:
             yield decoder.decode(line)
         except UnicodeDecodeError as error:
-            raise not_utf8(at(file.document, number), line, error) from error
+            raise not_utf8(at(file.document, number), line, error, cure=ENCODING_CURE) from error
         if b"\0" in line:
             raise DataError(f"{at(file.document, number)}: not text (a zero byte): save the file as UTF-8 text")
         number += line.endswith(b"\n")

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from pyrag.errors import DataError
+from pyrag.retrieval.documents.encodings import KINDS, Recoded
 from pyrag.retrieval.documents.find import unreadable
 from pyrag.retrieval.documents.model import LARGEST_WHOLE, Document
 
@@ -85,16 +86,29 @@ class Unpacked(io.RawIOBase):
 
 
 class Opened:
-    """An open document: its bytes in `stream`, how many of its packed bytes were read, and their digest."""
+    """An open document: its bytes in `stream`, how many of its packed bytes were read, and their digest.
 
-    def __init__(self, document: Document, tap: Tap, stream: IO[bytes]) -> None:
+    `remarks` say how it was read, where that is not a matter of course.
+    """
+
+    def __init__(self, document: Document, tap: Tap, stream: IO[bytes], encoding: str = "") -> None:
         self.document = document
         self.stream = stream
+        self.remarks: list[str] = []
         self._tap = tap
+        self._recoded: Recoded | None = None
+        if encoding and document.kind in KINDS:
+            self._recoded = Recoded(stream, document.name, encoding)
+            self.stream = io.BufferedReader(self._recoded, _BUFFER)
 
     @property
     def position(self) -> int:
         return self._tap.count
+
+    @property
+    def encoding(self) -> str:
+        """The encoding of its text as far as it was read; empty for UTF-8."""
+        return self._recoded.encoding if self._recoded else ""
 
     def digest(self) -> str:
         return self._tap.digest()
@@ -111,12 +125,15 @@ class Opened:
 
 
 @contextmanager
-def opened(document: Document) -> Iterator[Opened]:
-    """Raises `DataError` for everything that is wrong with the file, also what comes up while it is read."""
+def opened(document: Document, encoding: str = "") -> Iterator[Opened]:
+    """The file as a stream, of UTF-8 where an `encoding` is given for what is not.
+
+    Raises `DataError` for everything that is wrong with the file, also what comes up while it is read.
+    """
     try:
         with _file(document) as file:
             tap = Tap(file)
-            yield Opened(document, tap, _unpacking(document, tap))
+            yield Opened(document, tap, _unpacking(document, tap), encoding)
     except _BROKEN as error:
         raise _broken(document, str(error)) from error
     except (RuntimeError, NotImplementedError) as error:

@@ -31,11 +31,13 @@ class Options:
     columns: Columns = Columns()
     rebuild: bool = False
     check_contents: bool = False
+    follow_links: bool = False
     checkpoint: float = 30.0
 
     def settings(self) -> bytes:
         """What must be the same for an index to be updated."""
-        columns = (self.columns.id, self.columns.title, self.columns.text)
+        columns = [self.columns.id, self.columns.title, self.columns.text]
+        columns += [self.columns.encoding] if self.columns.encoding else []
         parts = {part.kind: dict(part.settings) for part in self.parts}
         return msgspec.json.encode({"reading": VERSION, "columns": columns, "parts": parts}, order="sorted")
 
@@ -50,6 +52,7 @@ class Outcome:
     left_out: int
     new: bool
     problems: list[tuple[str, str]] = field(default_factory=list)
+    remarks: list[tuple[str, str]] = field(default_factory=list)
 
 
 class Build:
@@ -121,13 +124,14 @@ class Build:
             self._writers,
             columns=self._options.columns,
             check_contents=self._options.check_contents,
+            follow_links=self._options.follow_links,
             tick=self._tick,
         )
         update.run(paths)
         self._save()
         problems = records.problems(1000)
         counts = (records.count("passages"), records.count("files"), records.count_problems())
-        return Outcome(update.changes, *counts, records.changed, problems)
+        return Outcome(update.changes, *counts, records.changed, problems, update.remarks)
 
     def _tick(self, progress: Progress) -> None:
         self._progress(progress)

@@ -26,6 +26,7 @@ RACY = 2_000_000_000
 """A file that changed less than this many nanoseconds ago may change again without a change of its time."""
 
 _BATCH = 1000  # passages
+_MAX_REMARKS = 1000
 _BATCH_SIZE = 8 << 20  # characters
 
 
@@ -79,18 +80,21 @@ class Update:
         *,
         columns: Columns,
         check_contents: bool,
+        follow_links: bool = False,
         tick: Callable[[Progress], None],
     ) -> None:
         self._records = records
         self._writers = [(writers[part.kind], part.keeps_places) for part in parts]
         self._columns = columns
         self._check_contents = check_contents
+        self._follow_links = follow_links
         self._tick = tick
         self._started = time.monotonic()
         self._passages = self._done = self._total = 0
         self._source: Opened | None = None
         self._digest = ""
         self.changes = Changes()
+        self.remarks: list[tuple[str, str]] = []  # names and remarks of files that were read otherwise than usual
 
     def run(self, paths: Sequence[Path]) -> None:
         """Raises `DataError` for what is wrong with the files, and what the parts raise."""
@@ -109,7 +113,9 @@ class Update:
     def _walk(self, paths: Sequence[Path]) -> None:
         problems: list[tuple[str, str]] = []
         self._records.begin_walk()
-        documents = find_documents(paths, lambda name, error: problems.append((name, str(error))))
+        documents = find_documents(
+            paths, lambda name, error: problems.append((name, str(error))), follow_links=self._follow_links
+        )
         found = False
         while some := list(islice(documents, _BATCH)):
             found = True
@@ -178,7 +184,7 @@ class Update:
 
     def _batches(self, document: Document, skip: int) -> Iterator[list[Placed]]:
         """A generator of its own, so that failures to write are not taken for failures to read."""
-        with opened(document) as self._source:
+        with opened(document, self._columns.encoding) as self._source:
             batch: list[Placed] = []
             size = 0
             for placed in islice(read_opened(self._source, self._columns), skip, None):
@@ -190,6 +196,13 @@ class Update:
             if batch:
                 yield batch
             self._digest = self._source.digest()
+            self._remark(self._source)
+
+    def _remark(self, file: Opened) -> None:
+        """Keeps what is said of a file, up to a number of files that somebody may read."""
+        said = [*file.remarks, *([f"read as {file.encoding}"] if file.encoding else [])]
+        if len(self.remarks) < _MAX_REMARKS:
+            self.remarks += [(file.document.name, remark) for remark in said]
 
     def _leave_out(self, document: Document, file: File, error: DataError) -> None:
         """Problems that lie in the content come back only with another content; all others are tried again."""
@@ -252,7 +265,7 @@ class Update:
         first = name
         document = self._records.document(name)
         if document is not None:
-            with opened(document) as file:
+            with opened(document, self._columns.encoding) as file:
                 found = (one for one in read_opened(file, self._columns) if one.passage.id == placed.passage.id)
                 first = next((one.place for one in found), name)
         return ClaimedTwiceError(str(used_twice(placed.passage.id, first, placed.place)))

@@ -1,0 +1,129 @@
+"""Text files in other encodings than UTF-8, turned into UTF-8 while they are read.
+
+Without a name, files must be UTF-8. With one, a file that is no UTF-8 is read in that encoding; `auto` stands for
+UTF-16 where the bytes show it, and otherwise for Windows-1252 where the text then looks like text. A byte order mark
+decides whatever the name. Nothing is read twice: up to its first byte above 127 a file is the same in all of these.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from typing import IO, Any
+
+from pyrag.errors import DataError, UsageError
+
+AUTO = "auto"
+WINDOWS = "windows-1252"
+KINDS = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".md")
+_CHUNK = 1 << 16
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before that of UTF-16, with which it begins
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_ASCII = bytes(range(128))
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f\x81\x8d\x8f\x90\x9d]|[\xc3-\xf4][\x80-\xbf]")
+
+
+def checked_encoding(name: str) -> str:
+    """The name of a text encoding as Python calls it, or `auto`. Raises `UsageError` for any other."""
+    if name.lower() == AUTO:
+        return AUTO
+    try:
+        "".encode(name)  # also refuses what is no encoding of text, such as zip
+        return codecs.lookup(name).name
+    except (LookupError, ValueError):
+        raise UsageError(f"there is no encoding {name!r}: name one such as windows-1252, utf-16 or auto") from None
+
+
+class Recoded(io.RawIOBase):
+    """The bytes of `stream` as UTF-8. `encoding` is empty as long as they are UTF-8 already."""
+
+    def __init__(self, stream: IO[bytes], name: str, encoding: str) -> None:
+        self.encoding = ""
+        self._stream = stream
+        self._name = name
+        self._wanted = encoding
+        self._decoder: codecs.IncrementalDecoder | None = None
+        self._begun = self._settled = False
+        self._held = b""  # the beginning of a character that may be UTF-8
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            chunk = self._stream.read(_CHUNK)
+            self._ready = self._recoded(self._held + chunk, final=not chunk)
+            if not chunk:
+                break
+        size = min(len(buffer), len(self._ready))
+        buffer[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+    def _recoded(self, chunk: bytes, *, final: bool) -> bytes:
+        self._held = b""
+        if not self._begun:
+            self._begun = True
+            self._begin(chunk)
+        if not self._settled and not chunk.isascii():
+            chunk = self._settle(chunk, final)
+        return self._decoded(chunk, final) if self._decoder else chunk
+
+    def _begin(self, head: bytes) -> None:
+        """Decides for an encoding of two or four bytes a character, which shows at the beginning."""
+        marked = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "")
+        if marked:
+            self._choose(marked)
+        elif self._wanted == AUTO:
+            if wide := _wide(head):
+                self._choose(wide)
+        elif not _extends_ascii(self._wanted) and (b"\0" in head or not self._wanted.startswith(("utf-16", "utf-32"))):
+            self._choose(self._wanted)
+
+    def _settle(self, chunk: bytes, final: bool) -> bytes:
+        """Decides at the first bytes above 127; gives the part of the chunk that is decided on."""
+        try:
+            whole = codecs.utf_8_decode(chunk, "strict", final)[1]
+        except UnicodeDecodeError:
+            self._choose(WINDOWS if self._wanted == AUTO else self._wanted, chunk)
+            return chunk
+        if chunk[:whole].isascii() and whole < len(chunk):
+            self._held = chunk[whole:]
+            return chunk[:whole]
+        self._settled = True
+        return chunk
+
+    def _choose(self, encoding: str, chunk: bytes = b"") -> None:
+        self._settled = True
+        if self._wanted == AUTO and encoding == WINDOWS and _NO_TEXT.search(chunk):
+            return  # what reads on says what is wrong with it as UTF-8
+        self.encoding = encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+
+    def _decoded(self, chunk: bytes, final: bool) -> bytes:
+        assert self._decoder is not None
+        try:
+            return self._decoder.decode(chunk, final).encode("utf-8", "replace")
+        except UnicodeError as error:
+            raise DataError(f"{self._name}: not {self.encoding} ({error}): name another --encoding") from error
+
+
+def _wide(head: bytes) -> str:
+    """UTF-16 without a mark shows in zeros at every other place."""
+    first, second = head[::2].count(0), head[1::2].count(0)
+    if 5 * second > len(head) and not first:
+        return "utf-16-le"
+    return "utf-16-be" if 5 * first > len(head) and not second else ""
+
+
+def _extends_ascii(encoding: str) -> bool:
+    try:
+        return _ASCII.decode(encoding) == _ASCII.decode("ascii")
+    except UnicodeError:
+        return False
