@@ -151,6 +151,10 @@ def open_generation(path: str | Path, opener: Callable[[Path], T]) -> T:
             break
         # Replaced since it was read: even what could be opened may lack files that tantivy thinks dispensable.
     if failure is not None or opened is None:
+        if (shut := _unreadable(folder / info.generation)) is not None:
+            raise DataError(
+                f"{shut} cannot be read (Permission denied): check the permissions of the index"
+            ) from failure
         cure = "build it again with pyrag index and --rebuild"
         raise DataError(f"the index {folder} is damaged ({_short(failure)}): {cure}") from failure
     return opened
@@ -163,6 +167,12 @@ def _tried(opener: Callable[[Path], T], folder: Path) -> tuple[T | None, Excepti
         return opener(folder), None
     except (ValueError, OSError, DataError, sqlite3.Error) as error:
         return None, error
+
+
+def _unreadable(folder: Path) -> Path | None:
+    """A file or folder of the index that this user may not read."""
+    needs = ((path, os.R_OK | os.X_OK if path.is_dir() else os.R_OK) for path in (folder, *folder.rglob("*")))
+    return next((path for path, mode in needs if path.exists() and not os.access(path, mode)), None)
 
 
 def read_info(path: str | Path) -> IndexInfo:

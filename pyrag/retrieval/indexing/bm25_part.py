@@ -11,7 +11,9 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +32,8 @@ MOST_GHOSTS = 0.05
 SMALL = 10_000  # passages that are written anew in half a second
 _HAD_DELETIONS = "had-deletions"
 _HEAP = 128_000_000  # bytes that tantivy may use before it writes a segment
+_LOCK = ".tantivy-meta.lock"  # taken by readers too, while they find out which segments there are
+_MEMORY = "/dev/shm"  # noqa: S108 (a folder of random name is made in it)
 _FULL = 1 << 20  # bytes left on a disk that we call full
 
 
@@ -116,10 +120,49 @@ class Bm25Writer:
 
 
 def open_bm25(folder: Path) -> Bm25Index:
-    """Raises `ValueError` or `OSError` where the folder is damaged."""
+    """Opens it even where nothing may be written. Raises `ValueError` or `OSError` where the folder is damaged."""
     import tantivy
 
-    return Bm25Index(tantivy.Index.open(str(folder)))
+    try:
+        return Bm25Index(tantivy.Index.open(str(folder)))
+    except ValueError:
+        if _may_lock(folder):
+            raise
+    with _linked(folder) as copy:
+        index = tantivy.Index.open(str(copy))
+        index.config_reader(reload_policy="manual")  # nothing looks after the copy
+        return Bm25Index(index)
+
+
+def _may_lock(folder: Path) -> bool:
+    """True if tantivy can take the lock that it takes before it reads."""
+    lock = folder / _LOCK
+    return os.access(lock if lock.exists() else folder, os.W_OK)
+
+
+@contextmanager
+def _linked(folder: Path) -> Iterator[Path]:
+    """A folder for the lock elsewhere, with links to the files. It may go once they are open."""
+    copy = Path(tempfile.mkdtemp(prefix="pyrag-index-", dir=_scratch()))
+    try:
+        for path in folder.iterdir():
+            if not path.name.endswith(".lock"):
+                (copy / path.name).symlink_to(path.absolute())
+        yield copy
+    finally:
+        for _ in range(10):  # a thread of tantivy's may just be taking the lock again
+            shutil.rmtree(copy, ignore_errors=True)
+            if not copy.exists():
+                break
+
+
+def _scratch() -> str | None:
+    """A place that can be written to; None is Python's own choice, which a read-only container may not have."""
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        return _MEMORY
+    return None
 
 
 def _ghosts(folder: Path) -> tuple[int, int]:

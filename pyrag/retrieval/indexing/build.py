@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import stat
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -82,6 +84,7 @@ class Build:
             anew = base is None or not self._fits(base) or not self._is_whole(base) or self._options.rebuild
             for part in self._options.parts:
                 part.finish(live / part.kind, anew=anew, keep=self._work.checkpoint)
+            _open_to_readers(live)
             write_checksums(live)
             _sync_all(live)
             outcome.new = True
@@ -179,6 +182,15 @@ def write_info(info: Any, folder: Path) -> None:
         file.write(msgspec.json.format(msgspec.json.encode(info)) + b"\n")
         file.flush()
         os.fsync(file.fileno())
+
+
+def _open_to_readers(folder: Path) -> None:
+    """Gives all files the permissions of new ones by the user's umask: tantivy makes some for its user alone."""
+    mode = stat.S_IMODE((folder / SETTINGS).stat().st_mode)
+    for path in folder.rglob("*"):
+        if path.is_file() and stat.S_IMODE(path.stat().st_mode) != mode:
+            with contextlib.suppress(PermissionError):  # of another user, who made the index before
+                path.chmod(mode)
 
 
 def _sync_all(folder: Path) -> None:
