@@ -23,7 +23,7 @@ Watch = Callable[[], Callable[[str], None]]
 _SHOWN = 8_000  # characters of a bad reply that its author sees again
 _MOST_TOKENS = 8_192
 _LEFT_OUT = "(a reply too long to show)"
-COPIED = "it copies the example of the prompt: write a reply of your own, about what you are asked"
+COPIED = "it copies the example or the form of the prompt: write a reply of your own, about what you are asked"
 CUT_OFF = "it was cut off at the limit of {tokens} tokens: be shorter"
 
 
@@ -78,7 +78,7 @@ class Conversation:
         raise BadOutputError(problem, self.usage)
 
     def own(self, value: T) -> T:
-        """A value read from a reply. Raises `BadOutputError` where it copies the prompt's example."""
+        """A value read from a reply. Raises `BadOutputError` where it copies the prompt's example or form."""
         if self._request is not None and copies_example(value, self._request):
             raise BadOutputError(COPIED)
         return value

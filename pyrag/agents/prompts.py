@@ -172,14 +172,14 @@ def is_placeholder(text: str) -> bool:
 
 
 def copies_example(value: object, request: str) -> bool:
-    """Whether a value read from a reply names what only the prompts' examples are about.
+    """Whether a value read from a reply names what only the prompts' examples and forms name.
 
     Args:
         value: What a parser made of the reply, in any type whose `repr` shows its texts.
         request: What the agent was asked and shown, without the prompt's own text.
     """
     said = repr(value)
-    return any(name in said and name not in request for name in EXAMPLE_NAMES)
+    return any(name in said and name not in request for name in (*EXAMPLE_NAMES, *_form_names()))
 
 
 @functools.cache
@@ -188,11 +188,16 @@ def placeholders() -> frozenset[str]:
 
     The empty one stands for "…" and the like.
     """
+    return frozenset(map(_plain, (*_form_names(), *_FORMER_PLACEHOLDERS, "…")))
+
+
+@functools.cache
+def _form_names() -> frozenset[str]:
+    """The placeholders in forms of the package's prompts, as they are written there."""
     folder = files("pyrag_prompts")
     paths = (*folder.iterdir(), *(folder / "methods").iterdir())
     texts = [path.read_text(encoding="utf-8") for path in paths if path.name.endswith(".txt")]
-    found = [name for text in texts for name in _FORM_PLACEHOLDER.findall(text)]
-    return frozenset(map(_plain, (*found, *_FORMER_PLACEHOLDERS, "…")))
+    return frozenset(name for text in texts for name in _FORM_PLACEHOLDER.findall(text))
 
 
 def _plain(text: str) -> str:

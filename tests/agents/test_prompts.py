@@ -251,6 +251,7 @@ def test_an_example_is_copied_where_nobody_asked_for_it() -> None:
     assert copies_example(copied, "Who wrote Dracula?")
     assert not copies_example(copied, "When was the author of The Glass Orchard born?")
     assert not copies_example(("Who wrote Dracula?",), "Who wrote Dracula?")
+    assert copies_example(("FIRST_SUB_QUERY", "SECOND_SUB_QUERY"), "Who wrote Dracula?")
 
 
 @pytest.mark.parametrize("older", [False, True])
