@@ -22,6 +22,7 @@ _NO = frozenset((
     "no", "false", "n", "insufficient", "rejected", "reject", "unanswerable", "not sufficient", "not enough",
     "not accepted", "not answerable", "0", "否",
 ))  # fmt: skip
+_WORD = re.compile(r"\w")
 _DECIDED = re.compile(
     r"[\W_]*(not (?:sufficient|enough|accepted|answerable)|\w+)\b(?![ /]*(?:or|/)[ /]*no\b)", re.IGNORECASE
 )
@@ -139,12 +140,17 @@ def line_of(value: dict[str, Any], key: str) -> str:
         return str(text)
     if not isinstance(text, str):
         raise BadOutputError(f'"{key}" must be a string, not {repr(text)[:80]}')
-    return " ".join(text.split())
+    return worded(" ".join(text.split()))
 
 
 def loose_line_of(value: dict[str, Any], key: str) -> str:
     """A text on one line, whatever the model made of it: lists with commas, yes or no, nothing for null."""
-    return " ".join(text_of(value.get(key)).split())
+    return worded(" ".join(text_of(value.get(key)).split()))
+
+
+def worded(text: str) -> str:
+    """A text that has a letter or digit in it; empty for others, such as the "..." of a form."""
+    return text if _WORD.search(text) else ""
 
 
 def texts_of(said: Any) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pyrag.agents.fields import worded
 from pyrag.agents.parsing_steps import LABEL, LABEL_KEYS, TEXT_KEYS, as_step, number_said, without_dependencies
 from pyrag.errors import BadOutputError
 
@@ -48,7 +49,7 @@ def written_goal_of(value: Any, place: int) -> WrittenGoal | None:
     if not any(step.values()) and not any(key in step for key in TEXT_KEYS):
         return None
     found, behind = without_dependencies(_text(step))
-    if not found:
+    if not worded(found):
         raise BadOutputError(f'goal {place} has no text in "goal"')
     goal = WrittenGoal(found, _number(step), _name(step))
     goal.type = _type(_first(step, _TYPE_KEYS), goal.faults)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyrag.agents.agent_names import agent_named
 from pyrag.agents.coaching import OPERATIONS, Guidance, Settlement
-from pyrag.agents.fields import line_of, object_with
+from pyrag.agents.fields import line_of, object_with, worded
 from pyrag.errors import BadOutputError
 from pyrag.experience.entry import LONGEST_INSIGHT, one_line
 from pyrag.topology import Agent
@@ -66,7 +66,7 @@ def _lines(value: dict[str, Any], key: str, longest: int) -> tuple[str, ...]:
     lines = [one_line(text).lstrip("-•* ") for text in _texts(value, key)]
     if too_long := [line for line in lines if len(line) > longest]:
         raise BadOutputError(f'"{key}" has a text of {len(too_long[0])} characters; {longest} are the most allowed')
-    return tuple(dict.fromkeys(line for line in lines if line))
+    return tuple(dict.fromkeys(line for line in lines if worded(line)))
 
 
 def _texts(value: dict[str, Any], key: str) -> list[str]:

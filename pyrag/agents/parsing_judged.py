@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from pyrag.agents.fields import decision_of, loose_line_of, object_with, positions_of, share_of, texts_of
+from pyrag.agents.fields import decision_of, loose_line_of, object_with, positions_of, share_of, texts_of, worded
 from pyrag.agents.parsing import split_thinking
 from pyrag.agents.parsing_answer import checked_span, cleaned, salvage_answer
 from pyrag.agents.parsing_citations import find_citations
@@ -114,7 +114,7 @@ def parse_rewrite(text: str) -> tuple[str, tuple[str, ...], str]:
         value = {"query": _bare_query(text)}
         if not value["query"]:
             raise
-    query = _query_of(value["query"])
+    query = worded(_query_of(value["query"]))
     if not query:
         raise BadOutputError('"query" is empty')
     if len(query) > _MAX_QUERY:

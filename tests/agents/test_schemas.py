@@ -14,6 +14,7 @@ from pyrag.agents.parsing_goals import parse_goals
 from pyrag.agents.parsing_judged import parse_judged, parse_rewrite
 from pyrag.agents.prompts import load_prompts
 from pyrag.agents.schemas import GOALS, JUDGEMENT, REWRITE, Schema
+from pyrag.errors import BadOutputError
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.llm.schema import fits
 from pyrag.trace import Passage
@@ -150,3 +151,31 @@ def test_schemas_keep_to_what_openai_takes(schema: Schema) -> None:
 def _objects_of(schema: Schema) -> list[Schema]:
     inner = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
     return [*([schema] if schema["type"] == "object" else []), *(one for each in inner for one in _objects_of(each))]
+
+
+def _copied(value: Schema) -> Any:
+    """A value of a schema as a model writes it that copies a form's "..."."""
+    match value:
+        case {"type": "object", "properties": properties}:
+            return {key: _copied(inner) for key, inner in properties.items()}
+        case {"type": "array", "items": items}:
+            return [_copied(items)]
+        case {"enum": [*_, last]}:
+            return last
+        case {"type": "string"}:
+            return "..."
+        case {"type": "boolean"}:
+            return True
+    return 1
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in FORMS if FORMS[name].schema["title"] not in ("profile", "settlement", "sub_queries")]
+)
+def test_a_copied_form_says_nothing(name: str) -> None:
+    form = FORMS[name]
+    try:
+        said = form.parse(json.dumps(_copied(form.schema)))
+    except BadOutputError:
+        return
+    assert "..." not in repr(said)
