@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import msgspec
 
 from pyrag.errors import BadOutputError, BudgetExceededError, DataError, ReplayError
-from pyrag.trace import Exchange, Usage
+from pyrag.trace import Exchange, RoleUsage, Usage
 
 if TYPE_CHECKING:
     from pyrag.guesses import Guesses
@@ -122,6 +122,7 @@ class Ledger:
         self.keep = keep or recording is not None
         self.started = time.perf_counter() - (journal.spent if journal else 0.0)
         self.usage = Usage()
+        self.roles: dict[str, RoleUsage] = {}
         self.guesses: Guesses | None = None  # what was asked ahead
         self.exchanges: list[Exchange] = []
         self._calls_under_way = 0
@@ -181,12 +182,14 @@ class Ledger:
             self.usage += replace(error.usage, seconds=0.0)
             raise
         finally:
+            seconds = time.perf_counter() - started
+            self.roles[role] = self.roles.get(role, RoleUsage()) + RoleUsage(1, seconds)
             self._calls_under_way -= cost.model_calls
             self._retrievals_under_way -= cost.retrievals
             self._settled.set()
             self._settled = asyncio.Event()
         if self.keep or self.journal:
-            self._record(role, request, reply, time.perf_counter() - started, new=recalled is None)
+            self._record(role, request, reply, seconds, new=recalled is None)
         return reply
 
     def has_room_for(self, cost: Usage) -> bool:

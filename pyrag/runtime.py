@@ -175,6 +175,7 @@ def _trace(episode: Episode, result: Result, error: TraceError | None, engines: 
         config=public(settings),
         goals=episode.goals,
         topology=episode.topology,
+        roles=dict(ledger.roles),
         fallbacks=tuple(episode.fallbacks),
     )
 

@@ -70,6 +70,17 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class RoleUsage:
+    """Requests of one role (an agent's, or `retrieve`) and the seconds spent waiting for them, side by side or not."""
+
+    requests: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: RoleUsage) -> RoleUsage:
+        return RoleUsage(self.requests + other.requests, self.seconds + other.seconds)
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What `answer` returns. `known` is False where the evidence did not suffice; `text` then is "unknown".
 
@@ -209,6 +220,7 @@ class Trace:
     version: int = TRACE_VERSION
     goals: tuple[Goal, ...] = ()  # of the program that ran last, from methods that plan by goals
     topology: Topology | None = None  # of the program that ran last, from methods that orchestrate agents
+    roles: dict[str, RoleUsage] = field(default_factory=dict)
     fallbacks: tuple[str, ...] = ()  # roles whose plan was the fallback: "decompose", "goals", "topology"
 
     @property

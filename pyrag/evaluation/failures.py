@@ -1,7 +1,7 @@
 """Why an answer is wrong, decided from the trace and the gold passages; no model is asked.
 
-The classes are those of the PyRAG paper's failure analysis (section 3.4) and OPERA's table 11. Each wrong answer gets
-the first class that applies, upstream causes before their consequences:
+The classes are those of the PyRAG paper's failure analysis (section 3.4). Each wrong answer gets the first class that
+applies, upstream causes before their consequences:
 
     service_error         a model, retriever or sandbox failed, or the runner itself
     budget                the question's calls, tokens or seconds were spent
@@ -23,12 +23,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from pyrag.errors import BadOutputError, BudgetExceededError, ProgramFailedError
 from pyrag.evaluation.datasets import Question
 from pyrag.evaluation.gold import Hop, is_retrieval, retrievals
 from pyrag.evaluation.metrics import contains_gold, normalise
+from pyrag.evaluation.opera_errors import opera_error
 from pyrag.trace import Answer, Step, Trace, TraceError
 
 KINDS = {
@@ -42,15 +43,6 @@ KINDS = {
     "budget": "budget spent",
     "service_error": "service error",
 }
-# OPERA's three sources of errors (its table 11); the rest has no counterpart there.
-OPERA = {
-    "under_decomposition": "planning",
-    "program_error": "planning",
-    "retrieval_missing": "retrieval",
-    "intermediate_error": "reasoning",
-    "misreading": "reasoning",
-    "final_refusal": "reasoning",
-}
 _BUDGETS = (BudgetExceededError.kind, "deadline")
 _ENDS = {"refused": "refused", "check": "plan check", "no_answer": "no final answer"}
 _PARENTHESES = re.compile(r"\s*\([^)]*\)\s*$")
@@ -59,14 +51,21 @@ _CLOSED = frozenset({"yes", "no", "noanswer", "supported", "notsupported"})
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """`detail` says more in a few words: the exception's type, the gold passages that are missing."""
+    """`detail` says more in a few words: the exception's type, the gold passages that are missing. `opera` is the line
+    of OPERA's table 11 that it counts for (`pyrag.evaluation.opera_errors`); empty where there is none."""
 
     kind: str
     detail: str = ""
+    opera: str = field(default="", compare=False)
 
 
 def failure_of(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> Failure:
     """The class of a wrong answer. `titles` of gold passages, where known."""
+    failure = _failure(question, trace, hops, titles)
+    return replace(failure, opera=opera_error(failure.kind, question, trace, hops, titles))
+
+
+def _failure(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> Failure:
     if trace.error is not None:
         return _of_error(trace.error)
     if not any(is_retrieval(step) for step in trace.steps) and planned_retrievals(trace) == 0:

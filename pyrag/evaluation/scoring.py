@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyrag.evaluation.datasets import Question
 from pyrag.evaluation.failures import Failure, failure_of
 from pyrag.evaluation.gold import Hop, hops_of
 from pyrag.evaluation.metrics import LABELS, is_claim, score_text, script_of
-from pyrag.trace import Step, Trace, TraceError
+from pyrag.trace import RoleUsage, Step, Trace, TraceError
 
 # Failures that say nothing about the method: asking again is fair, and what a second run of the command does.
 PASSING = frozenset({"service", "sandbox", "deadline", "crash"})
@@ -57,6 +57,7 @@ class Row:
     critical_path: float = 0.0
     session: int = 0
     trace: tuple[int, int] = (0, 0)
+    roles: dict[str, RoleUsage] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -104,6 +105,7 @@ def score(set_name: str, method: str, question: Question, trace: Trace, titles: 
         error=trace.error,
         seconds=trace.usage.seconds,
         critical_path=critical_path(trace.steps),
+        roles=trace.roles,
     )
 
 

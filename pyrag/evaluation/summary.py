@@ -8,24 +8,31 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, median
 
 from pyrag.evaluation.gold import recall_at
 from pyrag.evaluation.intervals import Difference, Estimate, difference, estimate
 from pyrag.evaluation.scoring import Row
+from pyrag.trace import RoleUsage
 
 CUTS = (5, 10)  # the k of recall@k: the paper's top-k and what an unknown step is tried again with
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds a question: wall time (mean, median, 95th percentile) and the steps' critical path (mean)."""
+    """Seconds a question: wall time (mean, median, 95th percentile) and the steps' critical path (mean).
+
+    `roles` has what one request of a role takes (mean over all requests), and `shares` what a question waits for all
+    requests of a role together (mean over questions), by the groups of `ROLES`.
+    """
 
     seconds: float
     median: float
     p95: float
     critical_path: float
+    roles: dict[str, float] = field(default_factory=dict)
+    shares: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,8 @@ class Stats:
     failures: dict[str, int]
     timing: Timing
     unplanned: float = 0.0
+    errors: dict[str, int] = field(default_factory=dict)  # wrong answers by line of OPERA's table 11
+    requests: dict[str, float] = field(default_factory=dict)  # a question, by the groups of `ROLES`
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +189,28 @@ def stats_of(rows: Sequence[Row]) -> Stats:
         failures=failure_counts(rows),
         timing=_timing(rows),
         unplanned=fmean(row.fallbacks > 0 for row in rows),
+        errors=dict(sorted(Counter(row.failure.opera for row in rows if row.failure and row.failure.opera).items())),
+        requests={group: sum(used.requests for used in uses) / len(rows) for group, uses in _by_group(rows).items()},
     )
+
+
+# Roles of requests as OPERA's paper groups them (its figures 6 and 8), with the reviewers that HERA adds.
+ROLES = {
+    "plan": ("decompose", "plan", "repair", "goals", "revise", "orchestrate", "reorchestrate", "characterise"),
+    "analysis": ("answer", "conclude", "write"),
+    "review": ("select", "validate", "reflect"),
+    "rewrite": ("rewrite",),
+    "retrieval": ("retrieve",),
+}
+
+
+def _by_group(rows: Sequence[Row]) -> dict[str, list[RoleUsage]]:
+    """What questions used of each group of roles; groups that none used are left out."""
+    found = {
+        group: [row.roles[role] for row in rows for role in roles if role in row.roles]
+        for group, roles in ROLES.items()
+    }
+    return {group: uses for group, uses in found.items() if uses}
 
 
 def failure_counts(rows: Iterable[Row]) -> dict[str, int]:
@@ -216,7 +246,16 @@ def _by_retrieval(rows: Sequence[Row]) -> tuple[float, ...]:
 def _timing(rows: Sequence[Row]) -> Timing:
     seconds = sorted(row.seconds for row in rows)
     late = seconds[min(len(seconds) - 1, int(0.95 * len(seconds)))]
-    return Timing(fmean(seconds), median(seconds), late, fmean(row.critical_path for row in rows))
+    waited = {group: sum(used.seconds for used in uses) for group, uses in _by_group(rows).items()}
+    requests = {group: sum(used.requests for used in uses) for group, uses in _by_group(rows).items()}
+    return Timing(
+        fmean(seconds),
+        median(seconds),
+        late,
+        fmean(row.critical_path for row in rows),
+        roles={group: waited[group] / max(requests[group], 1) for group in waited},
+        shares={group: total / len(rows) for group, total in waited.items()},
+    )
 
 
 def _average(method: str, stats: Sequence[SetStats]) -> Average:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyrag.evaluation.failures import KINDS
 from pyrag.evaluation.intervals import Difference, Estimate
+from pyrag.evaluation.opera_errors import SOURCES
 from pyrag.evaluation.summary import Average, Pair, SetStats, Stats, Summary
 
 NONE = "–"
@@ -152,6 +153,39 @@ def course_table(sets: Iterable[SetStats]) -> Table:
         for one in sets
     ]  # fmt: skip
     return Table(header, rows, left=2)
+
+
+def role_table(sets: Iterable[SetStats]) -> Table:
+    """What each group of agents costs in time: requests a question, seconds a request, seconds a question."""
+    header = ("set", "method", "role", "requests", "s/request", "s/question")
+    rows = [
+        [
+            one.set,
+            one.method,
+            group,
+            f"{one.all.requests[group]:.2f}",
+            f"{one.all.timing.roles[group]:.2f}",
+            f"{one.all.timing.shares[group]:.2f}",
+        ]
+        for one in sets
+        for group in one.all.requests
+    ]
+    return Table(header, rows, left=3)
+
+
+def opera_table(sets: Sequence[SetStats]) -> Table:
+    """OPERA's table 11: wrong answers by source and by what went wrong, in per cent of those that it knows."""
+    counted = [one for one in sets if one.all.errors]
+    header = ["error", *(f"{one.set} · {one.method}" for one in counted)]
+    rows = [["wrong answers", *(str(sum(one.all.errors.values())) for one in counted)]]
+    for source, lines in SOURCES.items():
+        rows.append([f"{source} errors", *(_error_share(one, lines) for one in counted)])
+    rows += [[line, *(_error_share(one, (line,)) for one in counted)] for lines in SOURCES.values() for line in lines]
+    return Table(header, rows if counted else [])
+
+
+def _error_share(one: SetStats, lines: Sequence[str]) -> str:
+    return percent(sum(one.all.errors.get(line, 0) for line in lines) / sum(one.all.errors.values()))
 
 
 def failure_name(kind: str) -> str:

@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from pyrag.evaluation.datasets import Question, SubQuestion
-from pyrag.evaluation.failures import KINDS, OPERA, Failure
+from pyrag.evaluation.failures import Failure
 from pyrag.evaluation.gold import hops_of, recall_at
 from pyrag.evaluation.scoring import critical_path, score, two_way
-from pyrag.trace import Answer, Attempt, Passage, Program, Step, Trace, TraceError
+from pyrag.evaluation.summary import set_stats
+from pyrag.evaluation.tables import opera_table, role_table
+from pyrag.trace import Answer, Attempt, Passage, Program, RoleUsage, Step, Trace, TraceError
 
 # Who directed Alpha? Ada Bell (passage film). Where was Ada Bell born? Rome (passage person).
 QUESTION = Question(
@@ -126,8 +128,57 @@ def test_evidence_without_a_gold_spelling_is_said_so() -> None:
     assert kind(chain("Ada Bell", "person"), odd) == Failure("misreading", "no gold spelling in any passage")
 
 
-def test_opera_classes_are_of_known_kinds() -> None:
-    assert set(OPERA) <= set(KINDS)
+def rewritten(given: Trace) -> Trace:
+    """The same with a rewritten query at its last step."""
+    last = given.steps[-1]
+    attempts = (Attempt("first", last.query), Attempt("rewrite", "Rome, Ada Bell", 10, ("noise",)))
+    return replace(given, steps=(*given.steps[:-1], replace(last, attempts=attempts)))
+
+
+INDEPENDENT = trace(found(0, "Who directed Alpha?", "film"), found(1, "Where was the director born?", "noise"))
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (trace(found(0, "Alpha", "film"), read(1, "Rom", "film", after=(0,)), source=ONE), "incorrect decomposition"),
+        (failed("program", "ValueError"), "incorrect decomposition"),
+        (INDEPENDENT, "missing dependencies"),
+        (chain("Ada Bell", "noise", query="Ada Bell born"), "retrieval without rewrite"),
+        (rewritten(chain("Ada Bell", "noise", query="Ada Bell born")), "retrieval despite rewrite"),
+        (chain("Bob", "person", "noise"), "misextraction from context"),
+        (chain("Ada Bell", "person"), "misextraction from context"),
+        (chain("Bob", "noise"), "incorrect YES decision"),
+        (chain("unknown", "noise", said="unknown"), "incorrect NO decision"),
+        (chain("Ada Bell", "person", said="unknown"), "incorrect NO decision"),
+        (failed("service"), ""),
+        (failed("budget"), ""),
+    ],
+)
+def test_the_lines_of_operas_table_11(given: Trace, line: str) -> None:
+    assert kind(given).opera == line
+
+
+def test_operas_lines_sum_up_to_their_sources() -> None:
+    given = [INDEPENDENT, chain("Ada Bell", "person"), chain("Bob", "noise"), chain("Bob", "person")]
+    rows = [replace(score("musique", "pyrag", QUESTION, one, TITLES), id=str(n)) for n, one in enumerate(given)]
+    shown = {row[0]: row[1] for row in opera_table([set_stats("musique", "pyrag", rows)]).rows}
+    assert (shown["wrong answers"], shown["planning errors"], shown["reasoning errors"]) == ("4", "25.0", "75.0")
+    assert (shown["missing dependencies"], shown["misextraction from context"]) == ("25.0", "50.0")
+
+
+def test_time_by_role_is_grouped() -> None:
+    roles = {
+        "decompose": RoleUsage(1, 1.0),
+        "plan": RoleUsage(2, 3.0),
+        "retrieve": RoleUsage(2, 0.5),
+        "odd": RoleUsage(9, 9.0),
+    }
+    row = score("musique", "pyrag", QUESTION, replace(INDEPENDENT, roles=roles), TITLES)
+    assert role_table([set_stats("musique", "pyrag", [row, replace(row, id="2", roles={})])]).rows == [
+        ["musique", "pyrag", "plan", "1.50", "1.33", "2.00"],
+        ["musique", "pyrag", "retrieval", "1.00", "0.25", "0.25"],
+    ]
 
 
 def test_hops_say_which_retrieval_found_which_passage() -> None:

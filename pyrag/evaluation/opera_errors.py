@@ -1,0 +1,101 @@
+"""Wrong answers as OPERA's paper counts them (its table 11): three sources of errors, and what went wrong in each.
+
+    planning    incorrect decomposition    too few searches for the hops, or no program that runs
+                missing dependencies       no search waits for an answer, though a page is missing that is not named
+    retrieval   despite rewrite            gold passages were asked for, with a rewritten query too, and not found
+                without rewrite            the same, where no query was rewritten
+    reasoning   incorrect YES decision     an answer was given from passages without the evidence
+                misextraction              the evidence was there, and another answer was read from it
+                incorrect NO decision      the evidence was there, and no answer was given (not in the paper's table)
+
+The paper says how often, not by which rules; these are ours. They need gold passages for all but the first line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pyrag.evaluation.datasets import Question
+from pyrag.evaluation.gold import Hop, accepted_of, is_retrieval
+from pyrag.evaluation.metrics import contains_gold, normalise
+from pyrag.trace import Step, Trace
+
+DECOMPOSITION, DEPENDENCIES = "incorrect decomposition", "missing dependencies"
+DESPITE_REWRITE, WITHOUT_REWRITE = "retrieval despite rewrite", "retrieval without rewrite"
+YES, MISEXTRACTION, NO = "incorrect YES decision", "misextraction from context", "incorrect NO decision"
+SOURCES = {
+    "planning": (DECOMPOSITION, DEPENDENCIES),
+    "retrieval": (DESPITE_REWRITE, WITHOUT_REWRITE),
+    "reasoning": (YES, MISEXTRACTION, NO),
+}
+SOURCE_OF = {line: source for source, lines in SOURCES.items() for line in lines}
+
+
+def opera_error(kind: str, question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> str:
+    """The line of the table that a wrong answer counts for; empty where it has none (services, budgets).
+
+    Args:
+        kind: Its class by `pyrag.evaluation.failures`.
+        question: What was asked.
+        trace: How it was answered.
+        hops: Its gold passages, and which were found.
+        titles: Titles of gold passages, where known.
+    """
+    match kind:
+        case "under_decomposition" | "retrieval_missing" if _lacks_dependencies(question, trace, hops, titles):
+            return DEPENDENCIES
+        case "under_decomposition" | "program_error":
+            return DECOMPOSITION
+        case "retrieval_missing":
+            return DESPITE_REWRITE if _rewritten(trace) else WITHOUT_REWRITE
+        case "intermediate_error" | "misreading":
+            return _misread(question, trace)
+        case "final_refusal":
+            return NO
+    return ""
+
+
+def _lacks_dependencies(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> bool:
+    """Whether several searches were made, none of them with an earlier answer, and a page is missing that the question
+    does not name."""
+    searches = [step for step in _last_round(trace) if is_retrieval(step)]
+    answered = {step.id for step in trace.steps if step.answer is not None}
+    if len(searches) < 2 or any(not answered.isdisjoint(step.depends_on) for step in searches):
+        return False
+    asked = f" {normalise(question.question)} "
+    missing = [normalise(titles[hop.gold]) for hop in hops if not hop.found and titles.get(hop.gold)]
+    return any(title and f" {title} " not in asked for title in missing)
+
+
+def _rewritten(trace: Trace) -> bool:
+    return any(tried.policy == "rewrite" for step in trace.steps for tried in step.attempts)
+
+
+def _misread(question: Question, trace: Trace) -> str:
+    """By the first step that may be to blame: one that answered without evidence, else one that did not answer."""
+    read = [(step, step.answer) for step in _last_round(trace) if step.answer is not None and step.mode == "evidence"]
+    if any(answer.known and not _has_evidence(step, question, trace) for step, answer in read):
+        return YES
+    if trace.answer.known or all(answer.known for _, answer in read):
+        return MISEXTRACTION
+    return NO
+
+
+def _has_evidence(step: Step, question: Question, trace: Trace) -> bool:
+    """Whether the step read a gold passage; where none are known, whether its passages hold an answer of some hop."""
+    gold = set[str]().union(*(ids for _, ids in accepted_of(question, trace)))
+    if gold:
+        return not gold.isdisjoint(step.passages)
+    found = [trace.passages[one] for one in step.passages if one in trace.passages]
+    spellings = [*question.answers, *_hop_answers(question)]
+    return not spellings or any(contains_gold(f"{one.title} {one.text}", spellings) for one in found)
+
+
+def _hop_answers(question: Question) -> Iterable[str]:
+    for one in question.decomposition:
+        yield from (one.answer,) if isinstance(one.answer, str) else one.answer
+
+
+def _last_round(trace: Trace) -> list[Step]:
+    last = max((step.round for step in trace.steps), default=0)
+    return [step for step in trace.steps if step.round == last]
