@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from pyrag.api import PyRAG
-from pyrag.cli.output import Sink, as_object, print_json, printable
+from pyrag.cli.output import Sink, as_object, print_json
+from pyrag.cli.terminal import one_line
 from pyrag.config import Settings
 from pyrag.errors import UsageError
 from pyrag.trace import Trace
@@ -77,6 +78,6 @@ def _print(trace: Trace, *, as_json: bool) -> None:
     if as_json:
         print_json(as_object(trace))
         return
-    print(printable(" ".join(trace.answer.text.split())), flush=True)
+    print(one_line(trace.answer.text), flush=True)
     if trace.error:
-        print(f"pyrag: {printable(trace.error.message)}", file=sys.stderr)
+        print(f"pyrag: {one_line(trace.error.message)}", file=sys.stderr)

@@ -21,16 +21,18 @@ class Progress:
     """A bar on stderr, on a terminal only: how far, EM so far, calls a question, time left."""
 
     def __init__(self, done: Iterable[Row], todo: int) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
 
-        console = Console(stderr=True)
+        from pyrag.cli.render import SafeConsole
+
+        console = SafeConsole(stderr=True)
         rows = [row for row in done if not row.passing]
         self._count, self._em, self._calls = len(rows), sum(row.em for row in rows), sum(row.calls for row in rows)
         self._bar = Bar(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[scores]}"),
-            TimeRemainingColumn(), console=console, disable=not console.is_terminal, transient=True,
+            TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+            TextColumn("{task.fields[scores]}"), TimeRemainingColumn(),
+            console=console, disable=not console.is_terminal, transient=True,
         )  # fmt: skip
         self._task = self._bar.add_task("", total=self._count + todo, completed=self._count, scores="")
 

@@ -36,11 +36,12 @@ class Progress:
     """A bar on stderr, on a terminal only: steps, validation F1, updates, calls."""
 
     def __init__(self, steps: int) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
 
-        console = Console(stderr=True)
+        from pyrag.cli.render import SafeConsole
+
+        console = SafeConsole(stderr=True)
         self._bar = Bar(
             TextColumn("learning"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[state]}"),
             TimeRemainingColumn(), console=console, disable=not console.is_terminal, transient=True,

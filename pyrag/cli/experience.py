@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pyrag.cli.output import print_json
+from pyrag.cli.terminal import json_line, one_line
 
 if TYPE_CHECKING:
     from pyrag.experience.entry import Experience
@@ -67,7 +68,7 @@ def export(
     with Library.open(library) as opened:
         content = b"".join(exported(opened.entries()))
     if out is None:
-        sys.stdout.buffer.write(content)
+        print(json_line(content.decode()), end="")
     else:
         out.write_bytes(content)
 
@@ -95,7 +96,7 @@ def import_(
 
 
 def _line(entry: Experience) -> str:
-    return f"{entry.id:>4}  {entry.utility}/{entry.uses}  {entry.profile.type:<12}  {entry.insight}"
+    return f"{entry.id:>4}  {entry.utility}/{entry.uses}  {entry.profile.type:<12}  {one_line(entry.insight)}"
 
 
 def _print_all(entry: Experience) -> None:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyrag.cli.output import print_json, printable
+from pyrag.cli.output import print_json
+from pyrag.cli.terminal import printable, raw_stream
 
 if TYPE_CHECKING:
     from pyrag.retrieval.documents.model import Columns
@@ -282,11 +283,11 @@ class _Progress:
         now = time.perf_counter()
         if self._on and now - self._shown > 0.1:
             self._shown = now
-            print(f"\r\033[K{line(progress)} ", end="", file=sys.stderr, flush=True)
+            print(f"\r\033[K{line(progress)} ", end="", file=raw_stream(sys.stderr), flush=True)
 
     def end(self) -> None:
         if self._on:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            print("\r\033[K", end="", file=raw_stream(sys.stderr), flush=True)
 
 
 def line(progress: Progress) -> str:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any, Self
 
+from pyrag.cli.terminal import json_line
 from pyrag.trace import Trace, to_json
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but the tabulator and the line's end
 
 
 def as_object(trace: Trace) -> dict[str, Any]:
@@ -47,16 +45,12 @@ def as_object(trace: Trace) -> dict[str, Any]:
     }
 
 
-def printable(text: str) -> str:
-    """A text that cannot act on a terminal: passages, models and servers may send it anything."""
-    return _CONTROL.sub("", text)
-
-
 def print_json(value: Any) -> None:
     """What every `--json` prints: a line of JSON."""
     import msgspec
 
-    print(msgspec.json.encode(value, enc_hook=str).decode(), flush=True)  # paths are the only objects of no JSON type
+    encoded = msgspec.json.encode(value, enc_hook=str).decode()  # paths are the only objects of no JSON type
+    print(json_line(encoded), flush=True)
 
 
 class Sink:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Self
+from typing import IO, Self
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.live import Live
@@ -12,7 +12,7 @@ from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.text import Text
 
-from pyrag.cli.output import printable
+from pyrag.cli.terminal import ReaderGone, printable, raw_stream
 from pyrag.engines import about_embedded
 from pyrag.events import (
     Answered,
@@ -32,6 +32,18 @@ ORIGINS = {"plan": "Program", "check": "Program, revised after a check", "repair
 
 class SafeConsole(Console):
     """A console with colours of its own and no others: text that is shown moves no cursor and sets no title."""
+
+    @property
+    def file(self) -> IO[str]:
+        """Where colours pass: behind the streams that let none through."""
+        return raw_stream(super().file)
+
+    @file.setter
+    def file(self, new_file: IO[str]) -> None:
+        self._file = new_file
+
+    def on_broken_pipe(self) -> None:
+        raise ReaderGone
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):

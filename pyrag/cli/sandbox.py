@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 
+from pyrag.cli.output import print_json
 from pyrag.config import nearest
 from pyrag.errors import ConfigError, DataError, ServiceError
 from pyrag_sandbox import SandboxError
@@ -52,7 +52,7 @@ def _samples(file: Path) -> list[Sample]:
 
 def _print(judgement: Judgement, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(judgement.as_dict()), flush=True)
+        print_json(judgement.as_dict())
         return
     mark = "" if judgement.agrees is not False else f"  (expected {judgement.expect})"
     where = f" line {judgement.line}:" if judgement.line else ""

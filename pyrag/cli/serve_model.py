@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from pyrag.cli.output import print_json
 from pyrag.errors import UsageError
 from pyrag.llm.local_spec import model_folder
 from pyrag.llm.openai import key_from_environment
@@ -20,7 +21,7 @@ def serve(serving: Serving, *, dry_run: bool, as_json: bool) -> None:
     serving = replace(serving, model=str(model_folder(serving.model) or serving.model))
     line = serve_line(serving)
     if dry_run:
-        print(_as_json(serving, line) if as_json else shown(line))
+        print_json({"line": line, "llm": _specs(serving)}) if as_json else print(shown(line))
         return
     program = shutil.which(line[0], path=str(Path(sys.executable).parent)) or shutil.which(line[0])
     if program is None:
@@ -51,9 +52,3 @@ def _specs(serving: Serving) -> list[str]:
     host = f"[{serving.host}]" if ":" in serving.host else serving.host
     names = [serving.served_name or serving.model, *(adapter.name for adapter in serving.adapters)]
     return [f"openai:{name}@http://{host}:{serving.port}/v1" for name in names]
-
-
-def _as_json(serving: Serving, line: list[str]) -> str:
-    import json
-
-    return json.dumps({"line": line, "llm": _specs(serving)})

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pyrag.cli.output import print_json, printable
+from pyrag.cli.output import print_json
+from pyrag.cli.terminal import one_line
 from pyrag.config import make_settings
 from pyrag.engines import REPLAY, Engines, open_engines
 from pyrag.errors import DataError
@@ -35,9 +36,9 @@ def replay(file: Path, *, as_json: bool) -> None:
         if as_json:
             print_json({"question": trace.question, "differences": found})
         else:
-            print(f"{printable(trace.question)}: " + ("replayed, equal in every step" if not found else "differs"))
+            print(f"{one_line(trace.question)}: " + ("replayed, equal in every step" if not found else "differs"))
             for difference in found:
-                print(f"  {printable(difference)}")
+                print(f"  {one_line(difference)}")
     if differs:
         sys.exit(1)
 

@@ -92,9 +92,9 @@ def _numbers(text: str) -> tuple[int, ...]:
 @contextmanager
 def _progress(line: Callable[[Any], str]) -> Iterator[Callable[[Any], None]]:
     """A line on stderr about what is told, on a terminal only."""
-    from rich.console import Console
+    from pyrag.cli.render import SafeConsole
 
-    console = Console(stderr=True)
+    console = SafeConsole(stderr=True)
     if not console.is_terminal:
         yield lambda _: None
         return

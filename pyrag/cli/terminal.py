@@ -1,0 +1,135 @@
+"""What stands between texts of strangers and a terminal: names, passages, models and servers may hold anything.
+
+All that a command prints goes through `printable`: plain output by `SafeStream`, which takes the place of stdout and
+stderr, and the views of rich by `SafeConsole`, whose own colours and cursor movements are the only ones that pass.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+# Control characters but for the tabulator and the line's end, what turns the direction of writing, and the line ends
+# that only some programs see.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_ESCAPED = "pyrag.escaped"
+
+
+class ReaderGone(SystemExit):
+    """Whoever read our output has gone. Ends the command quietly, with exit code 0."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+
+def printable(text: str) -> str:
+    """A text that cannot act on a terminal."""
+    return _UNSAFE.sub("", text)
+
+
+def one_line(text: str) -> str:
+    """A printable text on one line, so that no part of it can pass for a message of its own."""
+    return printable(" ".join(text.split()))
+
+
+def json_line(encoded: str) -> str:
+    """JSON with everything escaped that `printable` takes away."""
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded)
+
+
+class SafeStream:
+    """An output stream that prints what is `printable`. Its bytes cannot be reached, so that nothing goes around it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.raw = stream
+
+    def write(self, text: str) -> int:
+        safe = printable(text)
+        try:
+            self.raw.write(safe)
+        except BrokenPipeError:
+            raise ReaderGone from None
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        try:
+            self.raw.flush()
+        except BrokenPipeError:
+            raise ReaderGone from None
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("buffer", "detach"):
+            raise AttributeError(name)
+        return getattr(self.raw, name)
+
+
+def raw_stream(stream: Any) -> IO[str]:
+    """The stream behind those that print safely, for cursor movements of our own."""
+    while True:
+        inner = getattr(stream, "raw" if isinstance(stream, SafeStream) else "rich_proxied_file", None)
+        if inner is None:
+            found: IO[str] = stream
+            return found
+        stream = inner
+
+
+@contextmanager
+def safe_streams() -> Iterator[None]:
+    """Inside, stdout and stderr print safely; no closed stream, no locale and no reader that goes ends a command.
+
+    What the locale cannot show is written as JSON writes it, so that `--json` stays JSON. Where Python takes what it
+    reads as it comes (the C locale), it is read as UTF-8.
+    """
+    codecs.register_error(_ESCAPED, _as_json_would)
+    _open_closed_streams()
+    before = sys.stdout, sys.stderr
+    for stream in before:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=_ESCAPED)
+    if hasattr(sys.stdin, "reconfigure") and sys.stdin.errors == "surrogateescape":
+        sys.stdin.reconfigure(encoding="utf-8", errors="strict")
+    sys.stdout, sys.stderr = (stream if isinstance(stream, SafeStream) else SafeStream(stream) for stream in before)  # type: ignore[assignment]
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except ReaderGone:
+        _write_nowhere(before)
+        raise
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def _open_closed_streams() -> None:
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by the caller
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
+
+
+def _write_nowhere(streams: Iterable[IO[str]]) -> None:
+    """The interpreter writes what is left in buffers when it ends, and would complain."""
+    for stream in streams:
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _as_json_would(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{high:02x}{low:02x}" for high, low in zip(units[::2], units[1::2], strict=True)), error.end
