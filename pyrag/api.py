@@ -171,7 +171,8 @@ class PyRAG:
                 except Exception as error:
                     cure = "a mistake of pyrag's own; asked alone, the question shows its traceback"
                     failure = TraceError("crash", f"{type(error).__name__}: {error} ({cure})")
-                return Trace(str(question), Answer(UNKNOWN, known=False), error=failure)
+                shown = str(question).encode("utf-8", "backslashreplace").decode()
+                return Trace(shown, Answer(UNKNOWN, known=False), error=failure)
 
         # A slow question must not leave slots idle: those behind it start, up to a bounded distance.
         async with aclosing(_in_order(_each(questions), one, most=4 * limit)) as traces:

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from pyrag.arguments import MAX_QUERY_BYTES
 from pyrag.config import Settings, public
-from pyrag.engines import Engines
+from pyrag.embedded.language import is_english
+from pyrag.engines import Engines, about_embedded
 from pyrag.episode import Episode
 from pyrag.errors import (
     BudgetExceededError,
@@ -27,6 +28,10 @@ from pyrag.topology import Topology
 from pyrag.trace import UNKNOWN, Answer, Citation, Exchange, Passage, Step, Trace, TraceError
 from pyrag_sandbox import SandboxError
 
+ENGLISH_ONLY = (
+    "the embedded engine reads English only, which this question does not seem to be: ask in English, "
+    "or name a language model with --llm"
+)
 MAX_QUESTION_BYTES = MAX_QUERY_BYTES * 3 // 4  # programs search for it, and put facts that they found before it
 
 
@@ -84,6 +89,7 @@ async def answer_question(
         topology=topology,
         experience=engines.experience,
     )
+    _warn_of_language(episode, settings)
     result, error = Result(Answer(UNKNOWN, known=False)), None
     try:
         # A journal's seconds are spent already.
@@ -115,13 +121,19 @@ def _checked(question: str) -> str:
     try:
         size = len(question.encode())
     except UnicodeEncodeError as error:  # bytes of the command line that its encoding cannot read
-        raise UsageError("the question holds bytes that are no text: write it in the terminal's encoding") from error
+        raise UsageError("the question holds bytes that are no text in UTF-8: convert it to UTF-8") from error
     if size > MAX_QUESTION_BYTES:
         raise UsageError(
             f"the question is too long: it has {size:,} bytes, and at most {MAX_QUESTION_BYTES:,} are possible; "
             "ask in fewer words, and index long texts instead"
         )
     return question
+
+
+def _warn_of_language(episode: Episode, settings: Settings) -> None:
+    engines = (settings.llm, settings.answer_llm or settings.llm)
+    if any(map(about_embedded, engines)) and not is_english(episode.question):
+        episode.warn(ENGLISH_ONLY)
 
 
 def _as_trace_error(failure: PyRAGError | SandboxError) -> TraceError:

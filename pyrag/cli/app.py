@@ -20,6 +20,7 @@ app = typer.Typer(
     name="pyrag",
     help="Answer multi-hop questions: a question becomes a Python program over retrieve() and answer().",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -78,16 +79,19 @@ def ask(
     concurrency: options.Concurrency = None,
     cache: options.Cache = None,
     max_cost: options.MaxCost = None,
+    embedder: options.Embedder = None,
+    rerank: options.Rerank = None,
+    least_evidence: options.LeastEvidence = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a question.")] = False,
     trace: Annotated[Path | None, typer.Option(help="Save the trace here (JSON, one a line).")] = None,
     record: Annotated[
         Path | None, typer.Option(help="Add all requests and replies here, for --llm replay:FILE.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer only.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer only, and no remark on it.")] = False,
     config: options.Config = None,
 ) -> None:
     """Answer a question."""
-    from pyrag.cli.ask import run
+    from pyrag.cli.ask import Form, run
     from pyrag.config import load_settings
 
     flags = {
@@ -97,8 +101,10 @@ def ask(
         "joint": joint, "stream": stream, "max_calls": max_calls,
         "sandbox": sandbox, "prompts": prompts,
         "experience": experience, "concurrency": concurrency, "cache": cache, "max_cost": max_cost,
+        "embedder": embedder, "rerank": rerank, "least_evidence": least_evidence,
     }  # fmt: skip
-    run(question, load_settings(flags, config=config), as_json=json, quiet=quiet, trace_file=trace, record_file=record)
+    form = Form(as_json=json, quiet=quiet)
+    run(question, load_settings(flags, config=config), form, trace_file=trace, record_file=record)
 
 
 @app.command("serve-retriever")
@@ -106,8 +112,8 @@ def serve_retriever(
     spec: Annotated[str, typer.Argument(help="An index folder, or qdrant:COLLECTION@PLACE.")],
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of the machine's.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for a free one.", min=0, max=65535)] = 8008,
-    embedder: Annotated[str | None, typer.Option(help="Another engine for the model that the index names.")] = None,
-    rerank: Annotated[str | None, typer.Option(help="reader, or a cross-encoder: onnx:DIR or st:NAME.")] = None,
+    embedder: options.Embedder = None,
+    rerank: options.Rerank = None,
 ) -> None:
     """Share an index among processes and machines. It answers POST /retrieve, for --retriever URL."""
     from pyrag.cli.serve_retriever import serve

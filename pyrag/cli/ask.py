@@ -4,40 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyrag.api import PyRAG
 from pyrag.cli.output import Sink, as_object, print_json
+from pyrag.cli.stdin import question_lines
 from pyrag.cli.terminal import one_line
+from pyrag.cli.verdict import counted, remark
 from pyrag.config import Settings
-from pyrag.errors import UsageError
 from pyrag.trace import Trace
 
 
-def run(
-    question: str,
-    settings: Settings,
-    *,
-    as_json: bool,
-    quiet: bool,
-    trace_file: Path | None,
-    record_file: Path | None,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How answers are printed."""
+
+    as_json: bool = False
+    quiet: bool = False
+
+
+def run(question: str, settings: Settings, form: Form, *, trace_file: Path | None, record_file: Path | None) -> None:
     """Answers and prints. Leaves with the exit code of the (last) failure, if any."""
     with Sink(trace_file, record_file) as sink:
-        live = question != "-" and not as_json and not quiet and sys.stdout.isatty()
-        if question == "-":
-            code = asyncio.run(_many(settings, sink, as_json))
-        else:
-            code = asyncio.run(_one(question, settings, sink, as_json=as_json, live=live))
+        work = _many(settings, sink, form) if question == "-" else _one(question, settings, sink, form)
+        code = asyncio.run(work)
     if code:
         sys.exit(code)
 
 
-async def _one(question: str, settings: Settings, sink: Sink, *, as_json: bool, live: bool) -> int:
+async def _one(question: str, settings: Settings, sink: Sink, form: Form) -> int:
     async with PyRAG.from_settings(settings) as rag:
-        if live:
+        if sys.stdout.isatty() and not (form.as_json or form.quiet):
             from pyrag.cli.render import LiveView
 
             with LiveView(rag.engines.agents.name, rag.engines.retriever.name) as view:
@@ -45,39 +45,72 @@ async def _one(question: str, settings: Settings, sink: Sink, *, as_json: bool, 
             view.finish(trace)
         else:
             trace = await rag.aask(question, keep=sink.wanted)
-            _print(trace, as_json=as_json)
+            _print(trace, form)
         sink.write(trace)
     return trace.error.exit_code if trace.error else 0
 
 
-async def _many(settings: Settings, sink: Sink, as_json: bool) -> int:
-    code = 0
+@dataclass(slots=True)
+class _Batch:
+    """The questions of stdin: the lines of those that are under way, and how those before them fared."""
+
+    lines: deque[int] = field(default_factory=deque)
+    answered: int = 0
+    failed: list[int] = field(default_factory=list)
+    code: int = 0
+
+    async def questions(self) -> AsyncIterator[str]:
+        async for line in question_lines(sys.stdin):
+            self.lines.append(line.number)
+            yield line.text
+
+    def add(self, trace: Trace) -> int:
+        """The line that the trace belongs to: traces come in the order of the questions."""
+        number = self.lines.popleft()
+        self.answered += 1
+        if trace.error:
+            self.failed.append(number)
+            self.code = trace.error.exit_code
+        return number
+
+
+async def _many(settings: Settings, sink: Sink, form: Form) -> int:
+    if sys.stdin.isatty():
+        _tell("reading questions from the terminal, one a line; end with Ctrl-D")
+    batch = _Batch()
     async with PyRAG.from_settings(settings) as rag:
-        traces: AsyncIterator[Trace] = rag.aask_many(_questions(), keep=sink.wanted)
-        async for trace in traces:
-            _print(trace, as_json=as_json)
+        async for trace in rag.aask_many(batch.questions(), keep=sink.wanted):
+            _print(trace, form, batch.add(trace))
             sink.write(trace)
-            code = trace.error.exit_code if trace.error else code
-    return code
+    if not batch.answered:
+        _tell("stdin holds no question: write one on each line")
+    elif batch.failed and (form.as_json or batch.answered > 1):
+        asked = counted(batch.answered, "question")
+        _tell(f"{len(batch.failed)} of {asked} failed, the first of them in line {batch.failed[0]}")
+    return batch.code
 
 
-def _questions() -> Iterator[str]:
-    """Questions from stdin, one a line; blank lines are skipped."""
-    if sys.stdin is None or sys.stdin.isatty():
-        print("pyrag: reading questions from the terminal, one a line; end with Ctrl-D", file=sys.stderr)
-    try:
-        for line in sys.stdin:
-            if line.strip():
-                yield line.strip()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"the questions on stdin are not UTF-8 text ({error.reason}): convert them first") from error
+def _print(trace: Trace, form: Form, line: int | None = None) -> None:
+    """The answer, or the object, on stdout; on stderr what went wrong, and what to think of a weak answer.
 
-
-def _print(trace: Trace, *, as_json: bool) -> None:
-    """The answer, or the object, on stdout; what went wrong on stderr."""
-    if as_json:
-        print_json(as_object(trace))
+    A known answer that is not weak leaves stderr empty.
+    """
+    if form.as_json:
+        print_json(as_object(trace) if line is None else {"line": line, **as_object(trace)})
         return
     print(one_line(trace.answer.text), flush=True)
-    if trace.error:
-        print(f"pyrag: {one_line(trace.error.message)}", file=sys.stderr)
+    said = [trace.error.message] if trace.error else []
+    if not form.quiet:
+        said += [*_about_language(trace), *filter(None, [remark(trace)])]
+    for one in said:
+        _tell(one if line is None else f"line {line}: {one}")
+
+
+def _about_language(trace: Trace) -> list[str]:
+    from pyrag.runtime import ENGLISH_ONLY
+
+    return [ENGLISH_ONLY] if ENGLISH_ONLY in trace.warnings else []
+
+
+def _tell(message: str) -> None:
+    print(f"pyrag: {one_line(message)}", file=sys.stderr, flush=True)

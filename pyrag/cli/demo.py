@@ -9,7 +9,8 @@ from importlib.resources import files
 from rich.text import Text
 
 from pyrag.api import PyRAG
-from pyrag.cli.render import LiveView, SafeConsole, shorten
+from pyrag.cli.render import LiveView, SafeConsole
+from pyrag.cli.verdict import counted, shorten
 
 
 async def demo() -> None:
@@ -26,7 +27,7 @@ async def demo() -> None:
             hops = sum(step.primitive == "retrieve" for step in trace.steps)
             console.print(Text(f"  {trace.question}"))
             answer = Text.assemble("    → ", (shorten(trace.answer.text), "bold green"))
-            console.print(answer + Text(f"  ({hops} retrievals, {trace.usage.seconds:.2f} s)", style="dim"))
+            console.print(answer + Text(f"  ({counted(hops, 'retrieval')}, {trace.usage.seconds:.2f} s)", style="dim"))
     console.print("\nAsk your own: .venv/bin/pyrag index NOTES --out my-index, then ", end="")
     console.print('.venv/bin/pyrag ask "…" --index my-index')
 

@@ -26,7 +26,7 @@ Shards = Annotated[
 
 class _BuildByDefault(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] != "--help" and args[0] not in self.commands:
+        if args and args[0] not in ("-h", "--help") and args[0] not in self.commands:
             args = ["build", *args]
         return super().parse_args(ctx, args)
 

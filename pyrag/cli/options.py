@@ -53,4 +53,12 @@ Request = Annotated[
         show_default=False,
     ),
 ]
+Embedder = Annotated[str | None, typer.Option(help="Another engine for the model that the index names.")]
+Rerank = Annotated[str | None, typer.Option(help="reader, or a cross-encoder: onnx:DIR or st:NAME.")]
+LeastEvidence = Annotated[
+    float | None,
+    typer.Option(
+        help="Evidence (0 to 1) below which an answer counts as unknown; 0 checks nothing.", show_default=False
+    ),
+]
 Config = Annotated[Path | None, typer.Option(help="Settings file (./pyrag.toml if there is one).")]

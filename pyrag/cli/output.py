@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from pyrag.cli.terminal import json_line
+from pyrag.cli.verdict import confidence, is_weak, remark
 from pyrag.trace import Trace, to_json
 
 
@@ -17,7 +18,9 @@ def as_object(trace: Trace) -> dict[str, Any]:
         "question": trace.question,
         "answer": trace.answer.text,
         "known": trace.answer.known,
-        "confidence": trace.answer.confidence,
+        "confidence": confidence(trace),
+        "weak": is_weak(trace),
+        "remark": remark(trace),
         "citations": [
             {
                 "number": citation.number,

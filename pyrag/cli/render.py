@@ -13,6 +13,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from pyrag.cli.terminal import ReaderGone, printable, raw_stream
+from pyrag.cli.verdict import confidence, counted, is_weak, remark, shorten
 from pyrag.engines import about_embedded
 from pyrag.events import (
     Answered,
@@ -162,12 +163,12 @@ def step_view(step: Step, passages: dict[str, Passage] | None = None) -> Text:
     if step.error:
         return line + Text(f"→ {shorten(step.error, 120)}", style="red")
     if step.answer:
-        tried = f", {len(step.attempts)} attempts" if step.attempts else ""
+        tried = f", {counted(len(step.attempts), 'attempt')}" if step.attempts else ""
         return line + Text.assemble("→ ", (shorten(step.answer.text), "bold"), (f"  ({took}{tried})", "dim"))
     if step.output:
         return line + Text.assemble(f"→ {shorten(step.output)}", (f"  ({took})", "dim"))
     titles = ", ".join(dict.fromkeys(passages[one].title for one in step.passages)) if passages else ""
-    found = f"→ {len(step.passages)} passages" + (f": {shorten(titles, 90)}" if titles else "")
+    found = f"→ {counted(len(step.passages), 'passage')}" + (f": {shorten(titles, 90)}" if titles else "")
     return line + Text.assemble(found, (f"  ({took})", "dim"))
 
 
@@ -182,9 +183,14 @@ def answer_view(trace: Trace) -> Group:
         lines.append(Text(f"✗ {trace.error.message}", style="bold red"))
     if not trace.error or trace.answer.known or trace.citations:
         numbers = "".join(f" [{citation.number}]" for citation in trace.citations)
-        style = "bold green" if trace.answer.known else "bold yellow"
+        style = "bold green" if trace.answer.known and not is_weak(trace) else "bold yellow"
         label = "Answer: " if not trace.error else "Partial answer: "
-        lines.append(Text.assemble(("\n" + label, "bold"), (trace.answer.text, style), (numbers, "cyan")))
+        sure = confidence(trace) if trace.answer.known else None
+        shown = "" if sure is None else f"  confidence {sure:.2f}"
+        answer = (trace.answer.text, style), (numbers, "cyan"), (shown, "dim")
+        lines.append(Text.assemble(("\n" + label, "bold"), *answer))
+    if said := remark(trace):
+        lines.append(Text(f"! {said}", style="yellow"))
     for citation in trace.citations:
         passage = trace.passages[citation.passage]
         where = f"  ({passage.place})" if passage.place else ""
@@ -197,9 +203,13 @@ def answer_view(trace: Trace) -> Group:
 def cost_line(trace: Trace) -> Text:
     usage = trace.usage
     tokens = usage.prompt_tokens + usage.completion_tokens
-    parts = [f"{usage.model_calls} model calls", f"{usage.retrievals} retrievals", f"{tokens} tokens"]
+    parts = [
+        counted(usage.model_calls, "model call"),
+        counted(usage.retrievals, "retrieval"),
+        counted(tokens, "token"),
+    ]
     if trace.repairs:
-        parts.append(f"{trace.repairs} repairs")
+        parts.append(counted(trace.repairs, "repair"))
     if usage.unused_calls or usage.unused_retrievals:
         parts.append(f"{usage.unused_calls + usage.unused_retrievals} of them begun ahead in vain")
     if usage.cached_calls:
@@ -207,8 +217,3 @@ def cost_line(trace: Trace) -> Text:
     if usage.cost is not None:
         parts.append(f"cost {usage.cost:.4g}")
     return Text(" · ".join([*parts, f"{usage.seconds:.2f} s"]), style="dim")
-
-
-def shorten(text: str, width: int = 100) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= width else text[: width - 1] + "…"

@@ -100,7 +100,7 @@ def safe_streams() -> Iterator[None]:
             stream.reconfigure(errors=_ESCAPED)
     if hasattr(sys.stdin, "reconfigure") and sys.stdin.errors == "surrogateescape":
         sys.stdin.reconfigure(encoding="utf-8", errors="strict")
-    sys.stdout, sys.stderr = (stream if isinstance(stream, SafeStream) else SafeStream(stream) for stream in before)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = (stream if isinstance(stream, SafeStream) else SafeStream(stream) for stream in before)
     try:
         try:
             yield

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pyrag.cli.output import print_json
 from pyrag.cli.terminal import one_line
+from pyrag.cli.verdict import counted
 from pyrag.config import make_settings
 from pyrag.engines import REPLAY, Engines, open_engines
 from pyrag.errors import DataError
@@ -93,5 +94,5 @@ def timeless(step: Step) -> Step:
 
 
 def brief(step: Step) -> str:
-    result = step.answer.text if step.answer else f"{len(step.passages)} passages"
+    result = step.answer.text if step.answer else counted(len(step.passages), "passage")
     return f"{step.primitive}({step.query!r}) → {result}"

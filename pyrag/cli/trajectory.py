@@ -9,6 +9,7 @@ from rich.console import Group
 from rich.padding import Padding
 from rich.text import Text
 
+from pyrag.cli.verdict import shorten
 from pyrag.trace import Passage, Trace
 from pyrag.trajectory import Action, Role, actions
 
@@ -75,6 +76,4 @@ def _said(name: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _shown(passage: Passage | None) -> str:
-    from pyrag.cli.render import shorten
-
     return "" if passage is None else shorten(f"{passage.title}: {passage.text}" if passage.title else passage.text)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pty
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -24,6 +29,34 @@ def environment(**more: str) -> dict[str, str]:
 @pytest.fixture
 def pyrag(tmp_path: Path) -> Run:
     return pyrag_in(tmp_path)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a terminal was sent, stdout and stderr together."""
+
+    text: str
+    code: int
+
+
+def in_terminal(folder: Path, *arguments: str, columns: int = 80, **env: str) -> Shown:
+    """The command line on a pseudo-terminal of so many columns."""
+    parent, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    variables = {"TERM": "xterm", **environment(), **env}
+    del variables["COLUMNS"]
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stdin=child, stdout=child, stderr=child, cwd=folder, env=variables
+    )
+    os.close(child)
+    sent = b""
+    try:
+        while chunk := os.read(parent, 65536):
+            sent += chunk
+    except OSError:
+        pass  # a pseudo-terminal whose process has ended
+    os.close(parent)
+    return Shown(sent.decode(), process.wait(timeout=60))
 
 
 def pyrag_in(folder: Path) -> Run:

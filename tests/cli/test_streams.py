@@ -28,7 +28,7 @@ def test_what_the_locale_cannot_show_is_escaped(pyrag: Run, locale: dict[str, st
     ("line", "code", "shown", "told"),
     [
         ("Who directed “Gravity”?".encode(), 0, b'"question":"Who directed \\u201cGravity\\u201d?"', b""),
-        (b"\xff", 2, b"", b"pyrag: the questions on stdin are not UTF-8 text"),
+        (b"\xff", 2, b"", b"pyrag: 1 of 1 question failed, the first of them in line 1"),
     ],
 )
 def test_questions_are_read_as_utf8_in_the_c_locale(
