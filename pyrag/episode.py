@@ -14,6 +14,7 @@ from operator import add
 from typing import Any, Literal, TypeVar
 
 from pyrag.agents.protocol import Agents, Decomposition, FindFault, GoalPlan, Orchestration, Reading, Rewritten, Written
+from pyrag.agents.reply_room import written_answer
 from pyrag.arguments import bind, check_query, check_topk, kind_of
 from pyrag.climb import Climb, attempt, ids_of, merge
 from pyrag.errors import PyRAGError
@@ -267,10 +268,12 @@ class Round:
         step = self.start(call, query, **fields)
         written: Written
         written, memo = await self.watched(step, work)
-        answer = read(written.text)
+        answer = written_answer(written, read)
         if answer is not None:
             self._answers[call.id] = answer
         self.finish(step, output=written.text, answer=answer, memo=memo, usage=written.usage)
+        if written.cut_off and answer is not None and not answer.known:
+            self.episode.warn("a reply was cut off, so its answer is unknown (see the request option max_tokens)")
         return written
 
     async def _recover(

@@ -13,6 +13,7 @@ from operator import add
 from typing import TypeVar
 
 from pyrag.agents.prompts import copies_example
+from pyrag.agents.reply_room import asked_with_room, closes_answer, read_whole
 from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 from pyrag.trace import Usage
@@ -25,6 +26,7 @@ _MOST_TOKENS = 8_192
 _LEFT_OUT = "(a reply too long to show)"
 COPIED = "it copies the example or the form of the prompt: write a reply of your own, about what you are asked"
 CUT_OFF = "it was cut off at the limit of {tokens} tokens: be shorter"
+FILTERED = "it was cut off by a content filter"
 
 
 class Conversation:
@@ -70,12 +72,38 @@ class Conversation:
         reply = await self.ask()
         for retries_left in reversed(range(retries + 1)):
             try:
-                return self.own(parse(reply))
+                return self.read(parse)
             except BadOutputError as error:
                 problem = self.blame(str(error))
             if retries_left:
                 reply = await self.retry(again(reply, problem))
         raise BadOutputError(problem, self.usage)
+
+    @property
+    def whole(self) -> tuple[str, ...]:
+        """The replies that were not cut off."""
+        return tuple(reply.text for reply in self._replies if not reply.cut_off)
+
+    @property
+    def hanging(self) -> str:
+        """What is wrong with a last reply whose answer may lack its end; else an empty text."""
+        last = self._replies[-1]
+        return "its answer is not whole" if last.cut_off and not closes_answer(last.text) else ""
+
+    @property
+    def cut_off(self) -> str:
+        """A warning where the last reply was cut off; else an empty text."""
+        if not self._replies or not self._replies[-1].cut_off:
+            return ""
+        return f"a reply of {self._model.name} was not taken: {self._cut()} (see the request option max_tokens)"
+
+    def read(self, parse: Callable[[str], T], essence: Callable[[T], object] = lambda one: one) -> T:
+        """A value read from the last reply, of which `essence` must not hang on what a cut off reply lacks.
+
+        Raises `BadOutputError` where it does, where it is no value, and where it copies the prompt's example.
+        """
+        last = self._replies[-1]
+        return self.own(read_whole(last, last.text, parse, essence))
 
     def own(self, value: T) -> T:
         """A value read from a reply. Raises `BadOutputError` where it copies the prompt's example or form."""
@@ -101,18 +129,22 @@ class Conversation:
 
     def blame(self, problem: str) -> str:
         """What was wrong with the last reply; that it was cut off explains the rest."""
-        if self._replies[-1].finish_reason != "length":
-            return problem
-        return f"{problem}; {CUT_OFF.format(tokens=self._sampling.max_tokens)}"
+        return f"{problem}; {self._cut()}" if self._replies[-1].cut_off else problem
+
+    def _cut(self) -> str:
+        filtered = self._replies[-1].finish_reason == "content_filter"
+        return FILTERED if filtered else CUT_OFF.format(tokens=self._sampling.max_tokens)
 
     async def _complete(self, messages: tuple[Message, ...]) -> str:
-        stream = getattr(self._model, "stream", None) if getattr(self._model, "streaming", True) else None
-        if self._watch is not None and stream is not None:
-            reply: Reply = await stream(messages, self._sampling, self._watch())
-        else:
-            reply = await self._model.complete(messages, self._sampling)
-        self._replies.append(reply)
-        return reply.text
+        async def ask(sampling: Sampling) -> Reply:
+            stream = getattr(self._model, "stream", None) if getattr(self._model, "streaming", True) else None
+            if self._watch is not None and stream is not None:
+                reply: Reply = await stream(messages, sampling, self._watch())
+                return reply
+            return await self._model.complete(messages, sampling)
+
+        self._sampling = await asked_with_room(self._model, self._sampling, ask, self._replies)
+        return self._replies[-1].text
 
 
 def usage_of(reply: Reply) -> Usage:

@@ -165,21 +165,21 @@ class LLMAnswerer:
             return Reading(UNKNOWN, known=False, rationale="no passages were given")  # not worth a call
         talk = self._talk(query, passages)
         count = len(passages or ())
-        reply = await talk.ask()
+        await talk.ask()
         try:
-            return _reading(talk.own(parse_answer(reply, count, query)), talk)
+            return _reading(talk.read(lambda text: parse_answer(text, count, query), _essence), talk)
         except BadOutputError as error:
             problem = talk.blame(str(error))
-        first = _salvaged(talk, reply, count, query)
+        first = _salvaged(talk, count, query)
         try:
-            reply = await talk.retry(self.prompts.render("answer.retry", reason=problem, query=query))
+            await talk.retry(self.prompts.render("answer.retry", reason=problem, query=query))
         except BadOutputError:
             if first is None or is_evasive(query, first.text):
                 raise
             return _reading(first, talk)
         note = f"the model's replies had no usable answer: {problem}"
-        last = _salvaged(talk, reply, count, query) or first
-        return _reading(last or ParsedAnswer(UNKNOWN, False, note=note), talk)
+        last = _salvaged(talk, count, query) or first
+        return _reading(last or ParsedAnswer(UNKNOWN, False, note=note), talk, "" if last else talk.cut_off)
 
     def _talk(self, query: str, passages: Sequence[Passage] | None) -> Conversation:
         render = self.prompts.render
@@ -198,18 +198,21 @@ def _tagged(sampling: Sampling) -> Sampling:
     return replace(sampling, pattern=TAGGED_ANSWER)
 
 
-def _salvaged(talk: Conversation, reply: str, documents: int, query: str) -> ParsedAnswer | None:
-    """What can be made of a reply, unless that is the prompt's example."""
-    found = salvage_answer(reply, documents, query)
+def _salvaged(talk: Conversation, documents: int, query: str) -> ParsedAnswer | None:
+    """What can be made of the last reply, unless that is the prompt's example or was cut off."""
     try:
-        return talk.own(found)
+        return talk.read(lambda text: salvage_answer(text, documents, query), _essence)
     except BadOutputError:
         return None
 
 
-def _reading(parsed: ParsedAnswer, talk: Conversation) -> Reading:
+def _essence(parsed: ParsedAnswer | None) -> object:
+    return parsed and (parsed.text, parsed.known)
+
+
+def _reading(parsed: ParsedAnswer, talk: Conversation, note: str = "") -> Reading:
     rationale = f"{parsed.rationale}\n[{parsed.note}]".strip() if parsed.note else parsed.rationale
-    return Reading(parsed.text, parsed.known, parsed.citations, rationale, usage=talk.usage, raw=talk.raw)
+    return Reading(parsed.text, parsed.known, parsed.citations, rationale, usage=talk.usage, raw=talk.raw, note=note)
 
 
 def make_llm_agents(

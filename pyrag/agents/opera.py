@@ -80,13 +80,14 @@ class LLMAnalyst(PromptedAgent):
         if passages is not None and not passages:
             return Reading(UNKNOWN, known=False, rationale="no passages were given")  # not worth a call
         talk = self._opened(query, passages)
-        count = len(passages or ())
+        count, note = len(passages or ()), ""
         try:
             said = await self.asked(talk, lambda reply: parse_judged(reply, count, query), self.retry, RETRIES)
         except BadOutputError as error:
             fault = f"the model's replies had no usable judgement: {error}"
-            salvaged = (salvage_judged(reply, count, query) for reply in reversed(talk.raw))
+            salvaged = (salvage_judged(reply, count, query) for reply in reversed(talk.whole))
             said = next(filter(None, salvaged), None) or Judged(UNKNOWN, False, (), None, fault, "")
+            note = "" if said.known else talk.cut_off
         return Reading(
             said.text,
             said.known,
@@ -96,7 +97,7 @@ class LLMAnalyst(PromptedAgent):
             talk.usage,
             talk.raw,
             said.missing,
-            said.note,
+            "; ".join(filter(None, (said.note, note))),
         )
 
     def _opened(self, query: str, passages: Sequence[Passage] | None) -> Conversation:

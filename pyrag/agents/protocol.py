@@ -87,11 +87,13 @@ class Rewritten:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Free text. What it means is for the method that asked."""
+    """Free text. What it means is for the method that asked; `cut_off` says that it may lack its end."""
 
     text: str
     usage: Usage = Usage()
     raw: tuple[str, ...] = ()
+    note: str = ""
+    cut_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,21 @@
 """The writer over a chat model: free text from a method's prompt template, for methods that are no programs.
 
-A text that its reader finds a fault with is asked for once more. Left out: what the text means.
+A text that its reader finds a fault with, and one that was cut off in thought or inside its answer, is asked for once
+more. Left out: what the text means.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 
 from pyrag.agents.conversation import Conversation, usage_of
 from pyrag.agents.prompts import Prompts
 from pyrag.agents.protocol import FindFault, Written
-from pyrag.llm.protocol import ChatModel, Message, Sampling
+from pyrag.agents.reply_room import asked_with_room, with_twice_the_room
+from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +41,20 @@ class LLMWriter:
             return await self._checked(talk, template, fault)
         said = (Message("system", system), Message("user", user), Message("assistant", prefix))
         messages = [message for message in said if message.content]
-        reply = await self.model.complete(messages, replace(self.sampling, stop=stop))
-        return Written(reply.text, usage_of(reply), (reply.text,))
+
+        async def ask(sampling: Sampling) -> Reply:
+            return await self.model.complete(messages, sampling)
+
+        replies: list[Reply] = []
+        sampling = await asked_with_room(self.model, replace(self.sampling, stop=stop), ask, replies)
+        await with_twice_the_room(sampling, ask, replies)
+        last = replies[-1]
+        usage = reduce(add, map(usage_of, replies))
+        note = "; ".join(reply.note for reply in replies if reply.note)
+        return Written(last.text, usage, tuple(reply.text for reply in replies), note, last.cut_off)
 
     async def _checked(self, talk: Conversation, template: str, fault: FindFault) -> Written:
         text = await talk.ask()
-        if problem := fault(text):
+        if problem := fault(text) or talk.hanging:
             text = await talk.retry(self.prompts.retry(template, talk.blame(problem))) or text
-        return Written(text, talk.usage, talk.raw)
+        return Written(text, talk.usage, talk.raw, talk.note, cut_off=text not in talk.whole)

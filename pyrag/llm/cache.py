@@ -4,9 +4,9 @@
 comes back with `Reply.cached` set. `ReplyStore` is one SQLite file that any number of processes may use at once; the
 replies that were used longest ago go when it outgrows its limit (the size of the replies; the file is a little larger).
 
-Sampling at a temperature is kept too: the same request gets the same sample again. A request that is under way is
-waited for by its equals in the process. Left out: its equals in other processes, which are made, and keys and addresses
-with passwords, which are in no model's name.
+A reply that was cut off is neither written nor read. Sampling at a temperature is kept: the same request gets the same
+sample again. A request that is under way is waited for by its equals in the process. Left out: its equals in other
+processes, which are made, and keys and addresses with passwords, which are in no model's name.
 """
 
 from __future__ import annotations
@@ -92,14 +92,21 @@ class ReplyStore:
             row = db.execute("SELECT reply, used FROM replies WHERE key = ?", (key,)).fetchone()
             if row is None:
                 return None
+            reply = _reply(row[0])
+            if reply.cut_off:  # an older version kept those
+                db.execute("DELETE FROM replies WHERE key = ?", (key,))
+                return None
             now = int(time.time())
             if now - row[1] >= _TOUCH_SECONDS:
                 db.execute("UPDATE replies SET used = ? WHERE key = ?", (now, key))
-            return _reply(row[0])
+            return reply
 
         return self._tried(read, None)
 
     def put(self, key: bytes, reply: Reply) -> None:
+        """Keeps a reply, unless it was cut off."""
+        if reply.cut_off:
+            return
         text = json.dumps(asdict(reply))
         size = len(text) + _OVERHEAD
 
@@ -299,7 +306,8 @@ class CachedChat:
             if kept is not None:
                 return kept
             reply = await ask()
-            await asyncio.to_thread(self.store.put, key, replace(reply, note=""))
+            if not reply.cut_off:
+                await asyncio.to_thread(self.store.put, key, replace(reply, note=""))
         return reply
 
     async def aclose(self) -> None:

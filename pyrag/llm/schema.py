@@ -20,6 +20,7 @@ from pyrag.llm.protocol import Reply, Sampling
 from pyrag.llm.refusals import read_refusal
 
 _REFUSES = (400, 404, 415, 422, 501)
+_SPECIAL = ".^$*+?{}[]\\|()"
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (dict,),
     "array": (list,),
@@ -91,7 +92,7 @@ def constraint_of(sampling: Sampling) -> Constraint | None:
             "patterns",
             "structured_outputs",
             {"regex": pattern},
-            lambda text: re.search(pattern, text) is not None,
+            lambda text: matches(text, pattern),
             named=True,
         )
     return None
@@ -109,6 +110,23 @@ def fits(text: str, schema: Mapping[str, Any]) -> bool:
         return _fits(json.loads(text), schema)
     except (ValueError, RecursionError):
         return False
+
+
+def matches(text: str, pattern: str) -> bool:
+    """True for a text with the marks of a pattern in their order; a pattern with more to it counts as kept.
+
+    Replies are texts of strangers, so nothing of them is given to a regular expression that may go back.
+    """
+    places = re.split(r"\[\\s\\S\]([*+])", pattern)
+    marks, least = places[::2], [0, *(gap == "+" for gap in places[1::2])]
+    if any(set(mark) & set(_SPECIAL) for mark in marks):
+        return True
+    position = 0
+    for mark, gap in zip(marks, least, strict=True):
+        position = text.find(mark, position + gap) + len(mark)
+        if position < len(mark):
+            return False
+    return True
 
 
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:

@@ -31,7 +31,7 @@ def read_usage(usage: Any) -> tuple[TokenCounts, str]:
     given = [_given(usage, _PROMPT), _given(usage, _COMPLETION)]
     counts = [None if one is None else _count(one) for one in given]
     wrong = [one for one, count in zip(given, counts, strict=True) if count is None and one is not None]
-    note = f"counts {_shown(wrong[0])} tokens" if wrong else _UNCOUNTED if None in counts else ""
+    note = f"counts {_shown(wrong[0])} tokens" if wrong else "" if counts[0] and counts[1] is not None else _UNCOUNTED
     return TokenCounts(*(one or 0 for one in counts)), note
 
 

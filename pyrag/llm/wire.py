@@ -219,7 +219,7 @@ def _value(content: bytes) -> Any:
         raise ValueError("it holds too many values")
     try:
         return msgspec.json.decode(content)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         if len(content) > _MAX_LENIENT:
             raise
         try:  # NaN, raw line breaks in strings, half of a surrogate pair

@@ -17,6 +17,7 @@ from pyrag.agents.conversation import COPIED
 from pyrag.agents.parsing_answer import parse_answer, read_answer, strip_citations
 from pyrag.agents.prompts import copies_example
 from pyrag.agents.protocol import FindFault
+from pyrag.agents.reply_room import written_answer
 from pyrag.arguments import MAX_QUERY_BYTES
 from pyrag.climb import ids_of
 from pyrag.episode import Episode, ReadAnswer, Round, record
@@ -110,7 +111,7 @@ class Driver:
         call = self._call("write", (), uses)
         work = self.episode.write(template, values, stop, prefix, fault)
         written = await self._round.write(call, query, work, read, mode=template, passages=ids_of(passages))
-        return Said(written.text, call.id, read(written.text))
+        return Said(written.text, call.id, written_answer(written, read))
 
     async def together(self, work: Iterable[Callable[[], Awaitable[T]]]) -> list[T]:
         """Independent calls side by side, or one after the other where the episode says so. The results in order."""

@@ -27,12 +27,12 @@ def store(tmp_path: Path) -> ReplyStore:
 
 
 async def test_the_same_request_is_made_once(store: ReplyStore) -> None:
-    model = ScriptedChat(lambda messages: Reply("hé\ud800", 7, 2, "length"))
+    model = ScriptedChat(lambda messages: Reply("hé\ud800", 7, 2, "tool_calls"))
     chat = CachedChat(model, store)
     first, second = await chat.complete(ASKED), await chat.complete(ASKED)
     assert len(model.calls) == 1
     assert (first.cached, second.cached) == (False, True)
-    assert (second.text, second.prompt_tokens, second.finish_reason) == ("hé\ufffd", 7, "length")
+    assert (second.text, second.prompt_tokens, second.finish_reason) == ("hé\ufffd", 7, "tool_calls")
     assert chat.name == "scripted"
     assert store.tokens() == 9
     await chat.aclose()
@@ -209,3 +209,19 @@ class SlowChat:
 
     async def aclose(self) -> None:
         return
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+async def test_a_reply_that_was_cut_off_is_not_kept(store: ReplyStore, reason: str) -> None:
+    model = ScriptedChat(lambda messages: Reply("<answer>Ysta", 7, 2, reason))
+    chat = CachedChat(model, store)
+    assert [(await chat.complete(ASKED)).cached for _ in range(2)] == [False, False]
+    assert store.info().replies == 0
+
+
+def test_a_cut_off_reply_of_an_older_version_is_dropped(store: ReplyStore) -> None:
+    store.put(b"key", Reply("<answer>Ysta", 7, 2))
+    with contextlib.closing(sqlite3.connect(store.path)) as db, db:
+        db.execute("UPDATE replies SET reply = replace(reply, '\"stop\"', '\"length\"')")
+    assert store.get(b"key") is None
+    assert store.info().replies == 0

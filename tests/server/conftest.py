@@ -38,6 +38,7 @@ class ModelServer:
 
     replies: dict[str, str] = field(default_factory=lambda: dict(REPLIES))
     refuse: Callable[[dict[str, Any]], tuple[int, Any] | None] = lambda body: None
+    usage: Any = field(default_factory=lambda: {"prompt_tokens": 100, "completion_tokens": 10})
     models: list[dict[str, Any]] = field(default_factory=lambda: [{"id": "tiny", "object": "model"}])
     url: str = ""
     bodies: list[dict[str, Any]] = field(default_factory=list)
@@ -58,8 +59,7 @@ class ModelServer:
         if refused:
             return web.json_response(refused[1], status=refused[0])
         message = {"role": "assistant", "content": self.reply(body)}
-        usage = {"prompt_tokens": 100, "completion_tokens": 10}
-        return web.json_response({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
+        return web.json_response({"choices": [{"message": message, "finish_reason": "stop"}], "usage": self.usage})
 
     def reply(self, body: dict[str, Any]) -> str:
         return self.replies[role_in(body)]

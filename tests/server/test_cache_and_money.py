@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,6 +71,18 @@ async def test_max_cost_stops_with_what_is_done(server: ModelServer) -> None:
     assert trace.answer.text == "an executive"  # partial
     assert not trace.answer.known
     assert server.roles == ["decompose", "plan", "answer"]
+
+
+@pytest.mark.parametrize("tokens", [-1_000_000, float("nan"), 0.5, "a lot", 10**15, None])
+async def test_limits_and_costs_hold_whatever_is_counted(server: ModelServer, tokens: Any) -> None:
+    server.usage = {"prompt_tokens": tokens, "completion_tokens": tokens}
+    async with PyRAG(f"openai:tiny@{server.url}", price_in=1.0, price_out=1.0, max_tokens=500) as rag:
+        trace = await rag.aask(QUESTION)
+    assert trace.error
+    assert trace.error.kind == "budget"
+    assert trace.usage.cost is not None
+    assert 0 < trace.usage.cost < 0.1
+    assert sum("tokens" in warning for warning in trace.warnings) == 1
 
 
 def test_max_cost_needs_prices() -> None:

@@ -1,0 +1,187 @@
+"""Room for replies: a token limit that grows where a model was cut off while it thought, and stays grown.
+
+How long a model thinks is the model's, not the prompt's, so the limit is remembered for the client and holds for every
+agent that asks it. A limit is no cost: a model that needs less writes less. Left out: replies that were cut off after
+the thinking, which their agents ask for again in words (`pyrag.agents.conversation`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from pyrag.agents.parsing import split_thinking
+from pyrag.agents.protocol import Written
+from pyrag.errors import BadOutputError, ContextLengthError
+from pyrag.llm.protocol import Reply, Sampling
+from pyrag.trace import UNKNOWN, Answer
+
+T = TypeVar("T")
+
+ROOMS = (8_192, 16_384)
+"""Tokens of a reply that is cut off in thought, at the second and the third try."""
+
+_NOTHING = r"(?!)"
+_FORMS = ("<answer", "```", '["', '{"', "final_answer", "</think")
+_BEGINNINGS = (
+    *(
+        "okay",
+        "ok,",
+        "ok so",
+        "alright",
+        "hmm",
+        "let me",
+        "let's",
+        "let us",
+        "we need",
+        "we are",
+        "we have",
+        "so,",
+        "so ",
+    ),
+    *("the user", "the question", "first,", "first i", "i need", "i should", "i have to", "i'll", "to answer", "wait"),
+    *("好的", "嗯", "首先", "我需要", "用户"),
+)  # of thinking whose opening mark the chat template wrote
+_LOOPED = 200  # characters at the end that stand elsewhere, too, in a reply that goes round in circles
+_MAX_LOOPS = 3
+_MORE = "zq"  # the beginning of an unwritten rest: it changes whatever was still open
+
+_needed: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+
+
+def roomy(model: object, sampling: Sampling) -> Sampling:
+    """The sampling with the room that this model's thinking was seen to need."""
+    try:
+        needed = _needed.get(model, 0)
+    except TypeError:  # neither hashable nor weakly referenced: a caller's own
+        return sampling
+    return replace(sampling, max_tokens=needed) if needed > sampling.max_tokens else sampling
+
+
+async def asked_with_room(
+    model: object, sampling: Sampling, ask: Callable[[Sampling], Awaitable[Reply]], replies: list[Reply]
+) -> Sampling:
+    """Ask until a reply is not cut off in thought, or there is no more room.
+
+    Args:
+        model: The client whose need is remembered.
+        sampling: What the agent asks for.
+        ask: Makes the request.
+        replies: Gets every reply, since each was paid for; the last one counts.
+
+    Returns:
+        The sampling of the last reply.
+    """
+    sampling, before = await _first(roomy(model, sampling), sampling, ask, replies), sampling
+    for room in ROOMS:
+        if room <= sampling.max_tokens or not _is_worth_more(model, replies[-1], room):
+            continue
+        try:
+            replies.append(await ask(replace(sampling, max_tokens=room)))
+        except ContextLengthError:
+            break
+        sampling = replace(sampling, max_tokens=room)
+    if sampling.max_tokens > before.max_tokens and not is_cut_in_thought(replies[-1]):
+        _remember(model, sampling.max_tokens)
+    return sampling
+
+
+async def with_twice_the_room(
+    sampling: Sampling, ask: Callable[[Sampling], Awaitable[Reply]], replies: list[Reply]
+) -> None:
+    """Ask once more where the last of `replies` was cut off inside its answer."""
+    if replies[-1].finish_reason == "length" and _is_open(replies[-1].text):
+        with contextlib.suppress(ContextLengthError):
+            replies.append(await ask(replace(sampling, max_tokens=2 * sampling.max_tokens)))
+
+
+async def _first(
+    roomy: Sampling, given: Sampling, ask: Callable[[Sampling], Awaitable[Reply]], replies: list[Reply]
+) -> Sampling:
+    try:
+        replies.append(await ask(roomy))
+    except ContextLengthError:
+        if roomy is given:
+            raise
+        replies.append(await ask(given))
+        return given
+    return roomy
+
+
+def _is_worth_more(model: object, reply: Reply, room: int) -> bool:
+    window = getattr(model, "window", None)
+    fits = not isinstance(window, int) or room < window
+    return fits and reply.finish_reason == "length" and is_cut_in_thought(reply) and not _goes_round(reply.text)
+
+
+def _goes_round(text: str) -> bool:
+    return len(text) > _MAX_LOOPS * _LOOPED and text.count(text[-_LOOPED:]) >= _MAX_LOOPS
+
+
+def _remember(model: object, tokens: int) -> None:
+    with contextlib.suppress(TypeError):
+        _needed[model] = max(_needed.get(model, 0), tokens)
+
+
+def is_cut_in_thought(reply: Reply) -> bool:
+    """True for a reply that was cut off before it came to what its agent asked for."""
+    if not reply.cut_off:
+        return False
+    rest = split_thinking(reply.text, _NOTHING)[1]
+    if not rest:
+        return not any(form in reply.text for form in ("</answer>", "```"))
+    begun = rest[:40].lower()
+    return begun.startswith(_BEGINNINGS) and not any(form in rest for form in _FORMS)
+
+
+def _is_open(text: str) -> bool:
+    """True where the last answer that begins does not end."""
+    return text.rfind("<answer>") > text.rfind("</answer>")
+
+
+def closes_answer(text: str) -> bool:
+    """True where an answer ends, and no other one begins after it."""
+    return "</answer>" in text and not _is_open(text)
+
+
+def read_whole(
+    reply: Reply, text: str, read: Callable[[str], T], essence: Callable[[T], object] = lambda one: one
+) -> T:
+    """A value read from a reply, if it does not hang on what a reply that was cut off lacks.
+
+    Args:
+        reply: The reply, which says whether it was cut off.
+        text: Its text, as `read` takes it.
+        read: The parser.
+        essence: What of its value must not hang on the missing rest.
+
+    Raises:
+        BadOutputError: `read` refused it, or the value would be another one if the reply went on.
+    """
+    value = read(text)
+    if not reply.cut_off:
+        return value
+    if _is_open(text):
+        raise BadOutputError("it was cut off inside its answer")
+    try:
+        same = essence(read(text + _MORE)) == essence(value)
+    except BadOutputError:
+        same = False
+    if not same:
+        raise BadOutputError("it was cut off before its end")
+    return value
+
+
+def written_answer(written: Written, read: Callable[[str], Answer | None]) -> Answer | None:
+    """The answer in free text; unknown where it would be another one if a text that was cut off went on."""
+    answer = read(written.text)
+    if answer is None or not written.cut_off:
+        return answer
+    longer = read(written.text + _MORE)
+    same = (
+        not _is_open(written.text) and longer is not None and (longer.text, longer.known) == (answer.text, answer.known)
+    )
+    return answer if same else Answer(UNKNOWN, known=False)
