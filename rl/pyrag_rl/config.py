@@ -11,7 +11,7 @@ what only verl needs to know, and whether this machine can run it (`pyrag_rl.pre
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -78,7 +78,7 @@ class TrainConfig:
     # High-score sample selection (MAPGRPO, eq. 11).
     prescored: str | None = None  # the file of pre-scored candidates; None: none is injected
     least_score: float = 0.7  # of a pre-scored candidate; a question whose best has less gets none
-    injected: Literal["no_gradient", "gradient"] = "no_gradient"  # whether an injected sample is learnt from itself
+    injected: Literal["no_gradient", "gradient"] = "gradient"  # whether an injected sample is learnt from itself
 
     # The runtime that rewards are made by: any of `pyrag.Settings`, for the frozen agents, retriever and limits.
     runtime: dict[str, Any] = field(default_factory=dict)
@@ -152,7 +152,16 @@ def load_config(agent: str, algorithm: str = "grpo", *, file: Path | None = None
     for layer in (read_yaml(source), own, flags):
         runtime = layered(values.get("runtime", {}), runtime_of(layer))
         values = {**values, **layer, "runtime": runtime}
-    return make_config({**values, "agent": agent, "algorithm": algorithm})
+    values = {**values, "agent": agent, "algorithm": algorithm}
+    return make_config(with_smaller_updates(values, {**own, **flags}))
+
+
+def with_smaller_updates(values: dict[str, Any], given: Collection[str]) -> dict[str, Any]:
+    """Values whose updates are no larger than a batch that was made smaller without saying anything of updates."""
+    batch, update = values.get("batch_size"), values.get("mini_batch_size")
+    if "mini_batch_size" in given or not isinstance(batch, int) or not isinstance(update, int):
+        return values
+    return {**values, "mini_batch_size": min(batch, update)}
 
 
 def runtime_of(values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -195,7 +204,7 @@ def with_settings(config: TrainConfig, pairs: list[str]) -> TrainConfig:
             values["runtime"] = layered(runtime_of(values), {key.removeprefix("runtime."): value})
         else:
             values[key] = value
-    return make_config(values)
+    return make_config(with_smaller_updates(values, {pair.partition("=")[0] for pair in pairs}))
 
 
 def as_values(config: TrainConfig) -> dict[str, Any]:

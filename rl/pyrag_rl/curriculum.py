@@ -33,6 +33,7 @@ from pyrag_rl.config import (
     make_config,
     read_yaml,
     runtime_of,
+    with_smaller_updates,
 )
 
 NOTES = "curriculum.json"
@@ -290,7 +291,7 @@ class _Run:
         layers = (values["runtime"], self.curriculum.runtime, runtime_of(stage.settings), frozen, given)
         runtime: Mapping[str, Any] = functools.reduce(layered, layers)
         fixed = {"adapter": start or None, "data": rows, "out": str(self.out / stage.name), "runtime": runtime}
-        return make_config({**values, **stage.settings, **fixed})
+        return make_config(with_smaller_updates({**values, **stage.settings, **fixed}, stage.settings))
 
     def _note(self) -> None:
         write_json(self.out / NOTES, _Notes(_identity(self.curriculum), self.done))

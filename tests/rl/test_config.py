@@ -28,6 +28,23 @@ def test_the_answer_agent_has_the_paper_s_values() -> None:
     assert (config.batch_size, config.group_size, config.epochs) == (32, 8, 1)
 
 
+def test_cosine_end_and_update_size_are_the_release_s() -> None:
+    assert [load_config(agent).min_learning_rate for agent in ("answer", "plan", "decompose")] == [0.1, 0.0, 0.0]
+    assert {load_config(agent).mini_batch_size for agent in ("answer", "plan", "decompose")} == {32}
+
+
+def test_a_smaller_batch_takes_its_updates_with_it() -> None:
+    assert load_config("plan", batch_size=8).mini_batch_size == 8
+    assert with_settings(load_config("plan"), ["batch_size=16"]).mini_batch_size == 16
+    assert load_config("plan", batch_size=128).mini_batch_size == 32
+    with pytest.raises(ConfigError, match="larger than batch_size"):
+        load_config("plan", batch_size=8, mini_batch_size=9)
+
+
+def test_a_pre_scored_candidate_is_learnt_from_by_default() -> None:
+    assert load_config("plan", "mapgrpo").injected == "gradient"
+
+
 @pytest.mark.parametrize("agent", ["plan", "decompose"])
 def test_the_other_agents_have_the_paper_s_values(agent: str) -> None:
     config = load_config(agent)

@@ -218,6 +218,15 @@ def test_what_is_no_curriculum_is_said(change: Mapping[str, Any], said: str, tmp
         load_curriculum(file, str(tmp_path))
 
 
+def test_opera_s_grpo_is_mapgrpo_without_candidates_and_runs(tmp_path: Path) -> None:
+    grpo, mapgrpo = (load_curriculum(CONFIGS / f"{name}.yaml", str(tmp_path)) for name in ("opera-grpo", "mapgrpo"))
+    assert [(one.agent, one.algorithm, bool(one.data)) for one in grpo.stages] == [
+        (one.agent, one.algorithm, True) for one in mapgrpo.stages
+    ]
+    assert not any("prescored" in one.settings for one in grpo.stages)
+    assert (grpo.evaluation, grpo.practice) == (mapgrpo.evaluation, None)
+
+
 @pytest.mark.parametrize("settings", [{"lora_rank": 0}, {"model": "embedded"}])
 def test_a_stage_that_makes_no_adapter_is_refused_at_the_start(settings: dict[str, Any], tmp_path: Path) -> None:
     scripted, plans = ScriptedHands([]), curriculum("curriculum", tmp_path)

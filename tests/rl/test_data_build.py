@@ -298,6 +298,18 @@ class TestSets:
         assert len(row.documents) == 2
         assert row.documents[0].text in row.messages[1].content
 
+    def test_the_answer_agents_rows_are_the_sets_with_the_syntheses_of_runs(
+        self, data: Path, program: Ran, tmp_path: Path, given: Given
+    ) -> None:
+        out = tmp_path / "answer.parquet"
+        tasks, runs = ["answer", "synthesis"], [program[0]]
+        build(Request(tasks=tasks, data=data, sets=["toy"], runs=runs, leave_out=True, given=given, out=out))
+        assert [(row.query, row.documents is None) for row in read_rows(out)] == [
+            ("", False),  # the question of the set on its passages; the run's own steps with documents are left out
+            (read_rows(out)[1].query, True),
+        ]
+        assert read_rows(out)[1].query.startswith("Given: the buyer is Meta")
+
     def test_shares_do_not_overlap_and_are_the_same_again(self, data: Path, tmp_path: Path) -> None:
         questions = [{"id": str(n), "question": f"Who wrote book {n % 60}?", "answers": ["x"]} for n in range(100)]
         lines(data / "toy" / "train_questions.jsonl", questions)

@@ -41,7 +41,7 @@ def config(tmp_path: Path, **changes: object) -> TrainConfig:
     if not data.exists():
         write_rows(data, rows(40))
     made = load_config("answer", model="Qwen/x", data=str(data), out=str(tmp_path / "run"))
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(made, mini_batch_size=None, **changes)  # type: ignore[arg-type]
 
 
 def test_the_steps_of_a_run_are_known_beforehand(tmp_path: Path) -> None:

@@ -136,6 +136,8 @@ def test_completions_that_cannot_be_read_are_named(line: bytes, tmp_path: Path) 
 def test_weights_of_equation_14_are_weighed() -> None:
     weights = PrescoreWeights()
     assert weights.logic + weights.execution + weights.answer + weights.efficiency + weights.placeholders == 1.0
+    assert (weights.logic, weights.execution, weights.answer) == (0.25, 0.25, 0.3)
+    assert (weights.efficiency, weights.placeholders) == (0.1, 0.1)
 
 
 def test_a_plan_beyond_the_hops_is_less_efficient(row: TrainRow) -> None:

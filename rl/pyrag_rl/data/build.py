@@ -47,7 +47,8 @@ _DECISIVE = ("llm", "decompose_llm", "topk", "embedder", "dense_weight", "rerank
 class Request:
     """`held_out` are further places of questions to keep out; those that stand beside the training files are always.
 
-    `eval_share` of the questions go to `eval_out` instead. With `sft`, prompts and replies to learn are written.
+    `eval_share` of the questions go to `eval_out` instead. With `sft`, prompts and replies to learn are written. Where
+    both are named, a task's rows come from data sets if these have any, else from runs.
     """
 
     tasks: Sequence[str]
@@ -114,8 +115,9 @@ def _check_sources(request: Request) -> None:
         raise UsageError("name where questions come from: --data FOLDER with --sets, or --from-run RUN")
     if request.data is not None and not request.sets:
         raise UsageError("name the sets of the folder with --sets")
-    if request.data is not None and (missing := [one for one in request.tasks if one not in sets.EXAMPLES]):
-        raise UsageError(f"rows for {missing[0]} come from runs only: pass --from-run RUN instead of --data")
+    missing = [one for one in request.tasks if one not in sets.EXAMPLES]
+    if request.data is not None and missing and not request.runs:
+        raise UsageError(f"rows for {missing[0]} come from runs only: pass --from-run RUN")
     if request.sft and request.data is not None:
         raise UsageError("replies to learn come from runs: pass --from-run RUN instead of --data")
 
@@ -148,6 +150,16 @@ class _Builder:
                 raise DataError(f"no row came of {self.built.questions} questions: {self._why()}")
         return self.built
 
+    @property
+    def _from_sets(self) -> list[str]:
+        """The tasks whose rows come from data sets: all that these have rows for."""
+        return [task for task in self.request.tasks if task in sets.EXAMPLES] if self.request.data else []
+
+    @property
+    def _from_runs(self) -> list[str]:
+        """The tasks whose rows come from runs: those that no data set has rows for, where data sets are named."""
+        return [task for task in self.request.tasks if task not in self._from_sets]
+
     def _why(self) -> str:
         said = ", ".join(f"{count} {why}" for why, count in self.built.dropped.most_common())
         return said or "the sets or runs do not hold what this task needs (see pyrag train data --help)"
@@ -168,11 +180,11 @@ class _Builder:
                     unfinished.keep(group)
                 for row in chain.from_iterable(map(self._of, group)):
                     yield row, ""
-        for run in self.request.runs:
+        for run in self.request.runs if self._from_runs else ():
             methods = self.request.methods
             asked_there = [row for row in read_run(run).rows if not methods or row.method in methods]
             self.built.questions += len({(row.set, row.id) for row in asked_there})
-            for task in self.request.tasks:
+            for task in self._from_runs:
                 for example in traces.read_examples(run, task, self.request.methods):
                     yield await prompted(example, self.request.settings.prompts), example.reply
 
@@ -196,9 +208,7 @@ class _Builder:
             await engines.aclose()
 
     async def _ask(self, question: Question, set_name: str, desk: sets.Desk) -> Asked:
-        made = [
-            example for task in self.request.tasks for example in await sets.EXAMPLES[task](question, set_name, desk)
-        ]
+        made = [example for task in self._from_sets for example in await sets.EXAMPLES[task](question, set_name, desk)]
         rows = [await prompted(one, self.request.settings.prompts) for one in made]
         return Asked(set_name, question.id, tuple(rows))
 

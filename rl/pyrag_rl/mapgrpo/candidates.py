@@ -5,7 +5,7 @@ components of equation 14, and freed of near-duplicates by the cosine of their e
 is kept at once; the next session runs the others, with what their author had written (`kept_replies`). Left out: gold
 plans written by hand.
 
-The components' weights are ours: the paper's text as we have it names the components only.
+The components' weights are those of the authors' release; the paper's text as we have it names the components only.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ NEAR = 0.85  # cosine from which two candidates are near-duplicates (paper)
 
 @dataclass(frozen=True, slots=True)
 class PrescoreWeights:
-    """Of equation 14; they sum up to 1."""
+    """Of equation 14, as released; they sum up to 1."""
 
-    logic: float = 0.2
-    execution: float = 0.2
-    answer: float = 0.4
+    logic: float = 0.25
+    execution: float = 0.25
+    answer: float = 0.3
     efficiency: float = 0.1
     placeholders: float = 0.1
 
