@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pyrag.checks import RESULT
 from pyrag.episode import Episode, Round
 from pyrag.methods._values import NoAnswerError, answer_of, holds_unknown
 from pyrag.trace import UNKNOWN, Answer, Program
 from pyrag.unknowns import UNKNOWN_ERROR
-from pyrag_sandbox import Outcome, ProgramError
+from pyrag_sandbox import Outcome, ProgramError, Text
+
+_NAME = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +72,15 @@ def failure_of(outcome: Outcome, *, lacking: bool) -> Failure:
             return Failure(f"{said}: write a shorter one without long loops", said, cause=outcome.reason)
     assert error is not None
     summary = f"{error.type}: {error.message}" + (f" (line {error.line})" if error.line else "")
-    unknown = error.type == UNKNOWN_ERROR or (lacking and _comes_of_unknown(error))
+    unknown = error.type == UNKNOWN_ERROR or (lacking and _comes_of_unknown(error, outcome.variables))
     return Failure(error.traceback or summary, summary, unknown=unknown, cause=error.type)
 
 
-def _comes_of_unknown(error: ProgramError) -> bool:
-    """Whether an error is due to an unknown answer: no branch set the result, or something could not read the word."""
-    return error.type == "MissingResult" or holds_unknown(error.message)
+def _comes_of_unknown(error: ProgramError, variables: Mapping[str, Any]) -> bool:
+    """Whether an error, where some answer is unknown, is due to that: no branch set the result, the program gave up by
+    itself, or the line that failed read the answer or shows the word."""
+    line = error.source_line.strip()
+    if error.type == "MissingResult" or line.startswith(("raise ", "assert ")) or holds_unknown(error.message):
+        return True
+    read = [variables.get(name) for name in _NAME.findall(line)]
+    return any(isinstance(value, Text) and value.absent is not None for value in read)
