@@ -12,11 +12,14 @@ import ast
 import warnings
 from collections.abc import Callable
 
+from pyrag.agents.parsing import MAX_REPLY
 from pyrag.agents.parsing_code import parse_draft
 
 OnDraft = Callable[[str], None]
 
 _PRIMITIVES = frozenset({"retrieve", "answer"})
+_READS = 200  # of a long text in the time that it doubles
+_SHORT = 20  # characters that any text may grow by less than, and is read at each line
 _LONGEST = 100  # lines of one statement; what is longer is waited for
 
 
@@ -26,6 +29,7 @@ class DraftReader:
     def __init__(self, on_draft: OnDraft) -> None:
         self._on_draft = on_draft
         self._text = ""
+        self._seen = 0  # characters of it when it was read last
         self._begin()
 
     def _begin(self) -> None:
@@ -34,8 +38,13 @@ class DraftReader:
         self._working = set(_PRIMITIVES)  # names whose calls are work
 
     def feed(self, piece: str) -> None:
+        if len(self._text) > MAX_REPLY:
+            return
         self._text += piece
-        if "\n" in piece:
+        # All of it is read again: of a long text, not for each line, so that many short lines cost no more than few.
+        unread = len(self._text) - self._seen
+        if "\n" in piece and unread > len(self._text) // _READS - _SHORT:
+            self._seen = len(self._text)
             self._read(parse_draft(self._text[: self._text.rfind("\n") + 1]))
 
     def _read(self, draft: str) -> None:

@@ -49,6 +49,7 @@ _NAMES = {
     "insights": "insight lessons", "rules": "rule operationalrules", "principles": "principle",
     "agents": "agent blamed atfault", "operation": "op action", "entries": "entry ids entryids",
 }  # fmt: skip
+_MAX_OBJECTS = 50
 _LABELLED = re.compile(r"[\s>*_#\-•]{0,12}(?P<key>[^\W\d_][\w /'-]{0,40}?)[\s*_`\"]{0,6}[:：](?P<said>.*)")
 _ENCLOSED = re.compile(r"<(?P<key>[A-Za-z_]{2,40})>(?P<said>[^<>]{0,2000})</(?P=key)>")
 _NUMBER = re.compile(r"\d{1,6}")
@@ -76,7 +77,7 @@ def object_with(text: str, key: str) -> dict[str, Any]:
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     values = parse_json(text, "{")
-    found = [value for value in values if isinstance(value, dict)]
+    found = [value for value in values if isinstance(value, dict)][:_MAX_OBJECTS]
     yield from found
     for value in found:
         yield from (one for one in value.values() if isinstance(one, dict))

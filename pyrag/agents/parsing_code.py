@@ -5,11 +5,13 @@ Text only: whether a program is *allowed* is the sandbox's to say, whether it is
 
 from __future__ import annotations
 
+import bisect
+import functools
 import re
 import textwrap
 import warnings
 
-from pyrag.agents.parsing import split_thinking
+from pyrag.agents.parsing import MAX_REPLY, clipped, split_thinking
 from pyrag.errors import BadOutputError
 
 MAX_SOURCE = 64 * 1024  # bytes, as in the sandbox's own limit
@@ -25,7 +27,7 @@ _PAYLOAD = r"(?:```|~~~)\s*(?:python|py)\b"
 _PRIMITIVE = re.compile(r"\b(?:retrieve|answer)\s*\(")
 _RESULT = re.compile(r"^[ \t]*+final_answer\b[^=\n]*=", re.MULTILINE)
 _CODE_LINE = re.compile(
-    r"\s*+(?:[^\W\d]\w*(?:\s*:[^=\n]+|[\[.,][^=\n]*)?\s*[-+*/|&]?=(?!=)|import |from [\w.]+ import |#|@|print\("
+    r"\s*+(?:[^\W\d]\w*+(?:\s*+:[^=\n]++|[\[.,][^=\n]*+|\s*+[-+*/|&]?)=(?!=)|import |from [\w.]+ import |#|@|print\("
     r"|retrieve\(|answer\(|try:|(?:def|for|if|while|with|class) .*:\s*(?:#.*)?$)"
 )
 _DOUBLE = "“”„‟"
@@ -47,6 +49,8 @@ def parse_draft(text: str) -> str:
 
     Thinking that is not closed yet is no program, and prose without a fence is waited for.
     """
+    if len(text) > MAX_REPLY:
+        return ""
     if not _FENCE.search(text) and not _CODE_LINE.match(text.lstrip()):
         return ""
     source = _source_in(text, _NOTHING)
@@ -54,7 +58,7 @@ def parse_draft(text: str) -> str:
 
 
 def _source_in(text: str, payload: str) -> str:
-    rest = split_thinking(text.replace("\r\n", "\n"), payload)[1]
+    rest = split_thinking(clipped(text).replace("\r\n", "\n"), payload)[1]
     blocks = [(found[2].lower(), found[3]) for found in _FENCE.finditer(rest)]
     source = (_best(blocks) if blocks else _bare(rest)).strip("\n")
     return (textwrap.dedent(source).strip("\n") if source[:1].isspace() else source).rstrip()
@@ -128,6 +132,7 @@ def repaired_quotes(source: str) -> str:
 
 def _plain_quotes(source: str) -> str:
     out: list[str] = []
+    closing = {kind: [found.start() for found in _closing(kind).finditer(source)] for kind in (_DOUBLE, _SINGLE)}
     position = 0
     while position < len(source):
         char = source[position]
@@ -136,7 +141,7 @@ def _plain_quotes(source: str) -> str:
         elif char in "'\"":
             end = _literal_end(source, position)
         elif char in _DOUBLE + _SINGLE:
-            end = _typographic_end(source, position)
+            end = _typographic_end(source, position, closing[_DOUBLE if char in _DOUBLE else _SINGLE])
             out.append(_as_literal(source[position:end]))
             position = end
             continue
@@ -168,12 +173,18 @@ def _literal_end(source: str, start: int) -> int:
     return len(source)
 
 
-def _typographic_end(source: str, start: int) -> int:
-    """Where a literal in typographic quotes ends: at the last quote of its kind before code goes on, or at once."""
-    kind = _DOUBLE if source[start] in _DOUBLE else _SINGLE
-    line = source[start + 1 : _line_end(source, start)]
-    ends = [found.start() for found in re.finditer(rf"[{kind}](?=\s*(?:[,)\]}}:+#]|$))", line)]
-    return start + 2 + ends[0] if ends else start + 1
+@functools.cache
+def _closing(kind: str) -> re.Pattern[str]:
+    """Quotes of a kind behind which code goes on, or the line ends."""
+    return re.compile(rf"[{kind}](?=[^\S\n]*+(?:[,)\]}}:+#]|$))", re.MULTILINE)
+
+
+def _typographic_end(source: str, start: int, closing: list[int]) -> int:
+    """Where a literal in typographic quotes ends: at the first quote of its kind before code goes on, or at once."""
+    following = bisect.bisect_right(closing, start)
+    if following == len(closing) or source.find("\n", start, closing[following]) >= 0:
+        return start + 1
+    return closing[following] + 1
 
 
 def _as_literal(quoted: str) -> str:
