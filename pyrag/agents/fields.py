@@ -70,7 +70,7 @@ def object_with(text: str, key: str) -> dict[str, Any]:
     """The likeliest object of a reply that has this key, its fields under their proper names."""
     for value in _objects(text):
         named = _named(value)
-        if key in named:
+        if key in named and not (key == "decision" and isinstance(named[key], dict)):
             return named
     raise BadOutputError(f'it holds no JSON object with the key "{key}"')
 
@@ -125,7 +125,7 @@ def decision_of(said: Any) -> bool:
     """Whether a decision is YES, however it goes on ("YES - the documents suffice")."""
     if isinstance(said, list) and len(said) == 1:
         said = said[0]
-    found = _DECIDED.match(str(said)[:200])
+    found = None if isinstance(said, list | dict) else _DECIDED.match(str(said)[:200])
     word = found[1].casefold() if found else ""
     if word in _YES or word in _NO:
         return word in _YES

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from pyrag.agents.parsing import split_thinking
 from pyrag.agents.parsing_citations import find_citations, strip_citations
-from pyrag.agents.parsing_extract import extracted, is_form
+from pyrag.agents.parsing_extract import extracted, is_form, without_label
 from pyrag.agents.parsing_span import is_evasive, is_wordy, shortened, verdict_of
 from pyrag.errors import BadOutputError
 from pyrag.trace import UNKNOWN
@@ -33,9 +33,14 @@ __all__ = [
 MAX_ANSWER = 2000
 _SHORT = 200  # characters that an answer without tags may have
 
+_FORM = "it repeats the form, and has no answer in it"
 _PAYLOAD = r"(?i)<\s?(?:final[ _-]?)?answer\s?>"
 _MARKUP = re.compile(r"</?[A-Za-z_][\w:-]{0,60}>|```|<\|")
-_FENCED = re.compile(r"\A```[\w ]{0,20}\n?([^`]{1,2000}?)\n?```\Z")
+_FENCED = re.compile(r"\A```(?:[\w+-]{0,20}\n)?([^`]{1,2000}?)\n?```\Z")
+_MAX_LAST_WORDS = 10  # of a last line that is taken for the answer
+_STOPPED = re.compile(
+    r"([^.,;:!?]*\b(?!(?:Inc|Ltd|Corp|Bros|Jun|Sen|Esq|etc|vol)\.)(?:[^\W\d_]{3,}|\d+))\.", re.IGNORECASE
+)
 _EXPLAINED = re.compile(
     r"(?:\n\s*|(?<=[.)\]])\s+)[*_(]{0,3}(?:explanation|reason(?:ing)?|because|note|sources?|evidence|justification"
     r"|rationale"
@@ -73,7 +78,9 @@ def parse_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer
     """
     thinking, rest = split_thinking(text, _PAYLOAD)
     found = UNKNOWN if _refuses(rest) else extracted(rest, query)
-    parsed = _made(_untagged(rest) if found is None else found, thinking, rest, documents, query)
+    if found is not None and is_form(found):
+        raise BadOutputError(_FORM)
+    parsed = _made(_untagged(rest, documents) if found is None else found, thinking, rest, documents, query)
     if parsed.known:
         checked_span(parsed.text, query)
     return parsed
@@ -82,7 +89,7 @@ def parse_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer
 def checked_span(answer: str, query: str) -> None:
     """Raises `BadOutputError` where an answer is not of the form that the query asks for."""
     if is_form(answer):
-        raise BadOutputError("it repeats the form, and has no answer in it")
+        raise BadOutputError(_FORM)
     if is_evasive(query, answer):
         raise BadOutputError("the question does not ask whether something is so, but the answer is yes or no")
     if query and is_wordy(query, answer):
@@ -133,6 +140,7 @@ def _made(answer: str, thinking: str, rest: str, documents: int, query: str) -> 
         note = f"the answer was cut from {len(answer)} to {MAX_ANSWER} characters"
         answer = answer[:MAX_ANSWER]
     answer = _tidy(strip_citations(answer, documents))
+    answer = stopped[1] if (stopped := _STOPPED.fullmatch(answer)) else answer  # a name or a number is no sentence
     if is_unknown(answer):
         return ParsedAnswer(UNKNOWN, False, (), thinking, note)
     return ParsedAnswer(verdict_of(query, answer) or answer, True, citations, thinking, note)
@@ -149,12 +157,15 @@ def _refuses(rest: str) -> bool:
     )
 
 
-def _untagged(text: str) -> str:
+def _untagged(text: str, documents: int) -> str:
     """A short clean text is an answer all the same."""
     text = text.strip()
+    text = strip_citations(text, documents) if len(text) <= 2 * _SHORT else text
     if not text:
         raise BadOutputError("it is empty")
-    if len(text) > _SHORT or "\n" in text or _MARKUP.search(text):
+    if is_form(without_label(text)):
+        raise BadOutputError(_FORM)
+    if len(text) > _SHORT or "\n" in text or text.startswith(("{", '["')) or _MARKUP.search(text):
         raise BadOutputError("it has no <answer>…</answer>")
     return text
 
@@ -165,17 +176,20 @@ def _last_words(rest: str) -> str | None:
     whole = " ".join(lines)
     if whole and is_unknown(whole):
         return UNKNOWN
+    if whole.startswith(("{", '["')) or is_form(without_label(whole)):
+        return None
     if 0 < len(whole) <= _SHORT:
         return whole
     last = lines[-1] if len(lines) > 1 else ""
-    return last if 0 < len(last) <= _SHORT and not last.endswith((":", "?")) else None
+    return last if 0 < len(last.split()) <= _MAX_LAST_WORDS and not last.endswith((":", "?")) else None
 
 
 def _unwrapped(answer: str, query: str) -> str:
     """An answer without what models put around it inside the tags: fences, labels, lists, an explanation below."""
     answer = answer.strip()
     if fenced := _FENCED.match(answer):
-        answer = fenced[1].strip()
+        answer = fenced[1]
+    answer = answer.strip().removesuffix("```").strip()
     if explained := _EXPLAINED.search(answer):
         answer = answer[: explained.start()] or answer
     lines = [line for line in answer.splitlines() if line.strip()]

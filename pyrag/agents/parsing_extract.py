@@ -20,6 +20,7 @@ def _words(text: str) -> frozenset[str]:
 
 _SHORT = 200  # characters of an answer that stands for itself
 _MAX_BOXES = 20
+_MAX_LINE = 2_000  # characters of a line
 _MAX_LINES = 300  # from the end, in which a label is looked for
 
 _NAMES = r"(?:final|short|best|my|the)?[ _-]?(?:answer|ans)(?:[ _-]?(?:text|span|final))?"
@@ -113,7 +114,7 @@ def extracted(rest: str, query: str = "") -> str | None:
 
 def is_form(text: str) -> bool:
     """Whether a value is only what a form shows in its place, as "your answer here"."""
-    words = re.findall(r"\w+", text.casefold())
+    words = re.findall(r"[^\W_]+", text.casefold())
     if not words:
         return False
     return is_placeholder(text) or (
@@ -122,6 +123,12 @@ def is_form(text: str) -> bool:
         and set(words) <= _FORM_WORDS
         and (bool(_FORM_SIGNS & set(words)) or words in (["final", "answer"], ["short", "answer"]))
     )
+
+
+def without_label(text: str) -> str:
+    """A line without the label that it begins with."""
+    text = re.sub(rf"\A{_EDGE}", "", text[:_MAX_LINE])
+    return text[found.end() :] if (found := _LABEL.match(text)) else text
 
 
 def _plain_marks(text: str) -> str:
@@ -192,6 +199,8 @@ def _from_json(text: str) -> str | None:
     if "{" not in text and not text.lstrip("` \njson").startswith("["):
         return None
     for value in reversed(list(values_in(text, "{["))):
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
         if isinstance(value, dict) and (found := answer_of(value)) is not None and not is_form(found):
             return found
     stripped = text.strip().removeprefix("```json").strip("`\n ")
@@ -258,7 +267,8 @@ def unlatexed(text: str) -> str:
         text = _LATEX.sub(r"\1", text)
     if found := _BOX.match(text.strip()):
         text = text.strip()[found.end() :].removesuffix("}")
-    return _LATEX_CHAR.sub(r"\1", _LATEX_SPACE.sub(" ", text)).strip().strip("$").strip()
+    text = _LATEX_CHAR.sub(r"\1", _LATEX_SPACE.sub(" ", text)).strip(" $")
+    return text[1:-1].strip() if text.startswith("{") and text.endswith("}") else text
 
 
 def _labelled(text: str) -> str | None:
@@ -272,7 +282,7 @@ def _labelled(text: str) -> str | None:
 
 
 def _values_of(lines: list[str], number: int) -> Iterator[str]:
-    line = lines[number][:2_000].strip()
+    line = lines[number][:_MAX_LINE].strip()
     stripped = re.sub(rf"\A{_EDGE}", "", line)
     label = _LABEL.match(stripped)
     if label is not None:

@@ -59,7 +59,8 @@ def parse_judged(text: str, documents: int, query: str = "") -> Judged:
         raise BadOutputError('the decision is YES, but there is no answer in "answer"')
     if known and query:
         checked_span(answer, query)
-    return _judged(value, answer, documents, known=known)
+    rest = "" if "{" in text else text  # labelled lines, whose citations may stand anywhere
+    return _judged(value, answer, documents, rest, known=known)
 
 
 def salvage_judged(text: str, documents: int, query: str) -> Judged | None:
@@ -91,10 +92,10 @@ def _judgement(text: str) -> dict[str, Any]:
         raise
 
 
-def _judged(value: dict[str, Any], answer: str, documents: int, *, known: bool) -> Judged:
+def _judged(value: dict[str, Any], answer: str, documents: int, rest: str, *, known: bool) -> Judged:
     analysis, confidence = loose_line_of(value, "analysis"), share_of(value.get("confidence"))
     unread = value.get("confidence") not in (None, "") and confidence is None
-    cited = positions_of(value.get("documents"), documents) or find_citations(analysis, documents)
+    cited = positions_of(value.get("documents"), documents) or find_citations(analysis or rest, documents)
     return Judged(
         answer if known else UNKNOWN,
         known,
@@ -135,11 +136,7 @@ def _query_of(said: Any) -> str:
 
 def _bare_query(text: str) -> str:
     """A reply that is a query alone, in quotes or behind a label; empty where it may be anything else."""
-    lines = [
-        line.strip()
-        for line in split_thinking(text, r"(?i)\bquery\s?[:：]")[1].strip("`\n ").splitlines()
-        if line.strip()
-    ]
+    lines = [line.strip() for line in split_thinking(text, r"(?i)\bquery\s?[:：]")[1].splitlines() if line.strip()]
     labelled = [line[found.end() :] for line in lines if (found := _LABEL.match(line))]
     line = labelled[-1] if labelled else lines[0] if len(lines) == 1 else ""
     quoted = _QUOTED.match(line.strip("* "))

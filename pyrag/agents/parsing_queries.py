@@ -45,7 +45,8 @@ _LABEL = (
     r"|then|finally)[ _-]?\d{0,2}"
 )
 _MARKER = re.compile(
-    rf"[ \t]{{0,40}}(?:#{{1,6}}[ \t]+)?(?P<bullet>{_BULLET}[ \t]+|{_BULLET}(?=[^\W\d]|[*_\"“]))?[ \t]*"
+    rf"[ \t]{{0,40}}(?:#{{1,6}}[ \t]+)?(?:[*_]{{1,3}}(?=\(?\d{{1,2}}[.)]))?"
+    rf"(?P<bullet>{_BULLET}[ \t]+|{_BULLET}(?=[^\W\d]|[*_\"“]))?[ \t]*"
     rf"[*_`\"“]{{0,3}}(?P<label>{_LABEL}[*_`]{{0,3}}\s?[:：.)—–-]+|\[?{_LABEL}\]?[ \t]?[:：])?[*_`]{{0,3}}[ \t]*",
     re.IGNORECASE,
 )
@@ -96,6 +97,9 @@ def _named_lists(value: Mapping[str, Any]) -> Iterator[list[Any]]:
     numbered = [inner for key, inner in value.items() if _NUMBERED.fullmatch(_bare_key(key)) and inner]
     if numbered and all(isinstance(one, str | dict) for one in numbered):
         yield numbered
+    for inner in value.values():
+        if isinstance(inner, dict) and any(_NAMED.fullmatch(_bare_key(key)) for key in inner):
+            yield from _named_lists(inner)
     for key, inner in value.items():
         if _NAMED.fullmatch(_bare_key(key)) and isinstance(inner, str) and _bare_key(key) not in ("question", "query"):
             yield _listed_items(inner) or [inner]

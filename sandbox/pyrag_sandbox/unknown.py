@@ -51,7 +51,7 @@ _REFUSALS = (
     f"{_SOURCES}A*[Svab].*(?:c.{{0,4}}[nzox]|W[vSi]).*",
     f"{_ADJ}[iq](?:[rR].{{1,6}}?)?A*(?:[ad]n[vVSqb]|k).*|f[ad]nS.*",
     # Nothing in the documents says so; none of the passages; no document mentions it; no information was found.
-    f"(?:f[bav]+)?[xo][rR]{_ADJ}i?s.*|o{_ADJ}s.*|(?:fb)?xA*(?:R.{{1,5}}?)?b?A*[pPGK]{_END}"
+    f"(?:f[bav]+)?[xo][rR]{_ADJ}i?s.*|o{_ADJ}s.*|o[rR].?S.*|(?:fb)?xA*(?:R.{{1,5}}?)?b?A*[pPGK]{_END}"
     f"|(?:fb)?xA*(?:R.{{1,4}}?)?{_IN_SOURCES}",
     "(?:f[bav]+A*|m?[adZvP]*|)(?:z|nA*D?e|A*l|nD)[DAGNPeT]*(?:[siq]{1,2}(?:|[rRwtGpPbadAfKuNvSV].*)|[Sv](?:|[rRw].*))",
     "(?:f[bav]+)?z.{1,6}?b?A*p.*|z.{1,6}?b?A*[PG]A*r.*s.*|z[OE]{1,4}G|z[DAN]*E.{0,4}?b?A*[pPG]|fbzOtA*[vSVZ].*",
