@@ -280,6 +280,7 @@ def _open_retriever(settings: Settings, own: Retriever | None) -> Retriever:
     from pyrag.http_options import RETRIEVER_LIMIT
     from pyrag.retrieval import Options, open_retriever
     from pyrag.retrieval.bundled import BundledRetriever
+    from pyrag.retrieval.own import OwnRetriever
 
     named = settings.retriever or (Path(settings.index) if settings.index is not None else None)
 
@@ -291,4 +292,6 @@ def _open_retriever(settings: Settings, own: Retriever | None) -> Retriever:
         limit=replace(RETRIEVER_LIMIT, megabytes=settings.retriever_body_mb),
         transport=_transport(settings),
     )
-    return open_retriever(own or named or BundledRetriever(), options=options)
+    if own is not None:
+        return open_retriever(OwnRetriever(own), options=options)
+    return open_retriever(named or BundledRetriever(), options=options)

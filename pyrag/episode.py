@@ -23,6 +23,7 @@ from pyrag.experience.library import Library
 from pyrag.guesses import Foresight
 from pyrag.ledger import Ledger
 from pyrag.recovery import Boost, Ladder
+from pyrag.retrieval.checked import content_id
 from pyrag.retrieval.protocol import Retriever, passages_of
 from pyrag.topology import Topology
 from pyrag.trace import UNKNOWN, Answer, Attempt, Goal, Passage, Program, Step
@@ -122,11 +123,20 @@ class Episode:
     async def fetch(self, query: str, topk: int) -> tuple[list[Passage], bool]:
         request = {"query": query, "topk": topk}
         found, memo = await self.ask(
-            "retrieve", request, lambda: passages_of(self.retriever, query, topk), list[Passage]
+            "retrieve", request, lambda: passages_of(self.retriever, query, topk, self.warn), list[Passage]
         )
+        found = [self._distinct(passage) for passage in found]
         for passage in found:
             self.passages.setdefault(passage.id, passage)
         return found, memo
+
+    def _distinct(self, passage: Passage) -> Passage:
+        """Under an id of its own, where another retrieval gave another text under its id."""
+        known = self.passages.get(passage.id, passage)
+        if (known.title, known.text) == (passage.title, passage.text):
+            return passage
+        self.warn(f"the retriever {self.retriever.name}: other texts under the same id {passage.id!r}")
+        return replace(passage, id=f"{passage.id}#{content_id(passage.title, passage.text)}")
 
     async def read(self, query: str, passages: Sequence[Passage] | None, role: str = "answer") -> tuple[Reading, bool]:
         """What the Answer or the Conclude agent says: evidence mode, or aggregation mode with `passages=None`."""

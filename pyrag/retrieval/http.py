@@ -4,58 +4,54 @@
     -> {"result": [[{"document": {"id", "contents"}, "score"}, ...]]}
 
 Documents may also come without the wrapper and score, and with `title` and `text` instead of `contents`. One without
-an id gets one from its text. Our own server (`server`) adds the place in the source and the scores of the parts.
-Transport, retries and most errors are `pyrag.http_client`.
+an id gets one from its text; one that is odd is mended or left out, which `checked` says. Our own server (`server`)
+adds the place in the source and the scores of the parts. Transport, retries and most errors are `pyrag.http_client`.
 """
 
 from __future__ import annotations
 
-import hashlib
+import json
+from typing import Any
 
 import msgspec
 
 from pyrag.http_client import HttpService
 from pyrag.http_options import RETRIEVER_LIMIT, BodyLimit, Transport
-from pyrag.retrieval.contents import split_contents
-from pyrag.trace import Passage
+from pyrag.retrieval.checked import Passages, checked
 
 _PATH = "/retrieve"
 _PATIENCE = "the setting retrieve_timeout"
 _DEFAULT_TRANSPORT = Transport()
-_MAX_TEXT = 16 << 20  # bytes of one document; a larger one is refused before it becomes text
+_MAX_TEXT = 16 << 20  # bytes of one document; a larger one is left out before it becomes text
 _MAX_CHARACTERS = 1 << 20  # of a document; nobody reads on
-_MAX_PARTS = 4096  # bytes
+_MAX_SHORT = 1 << 16  # bytes of a field that is no text
+_MAX_LENIENT = 32 << 20  # bytes of a reply that is read by a slower parser where it is no JSON
 _CURE = "start it, or name another with --retriever or an index folder with --index"
-
-
-_ABSENT = msgspec.Raw(b"null")
 
 
 class _Document(msgspec.Struct):
     """Fields stay as they came until a passage is wanted: text takes up to four times its bytes."""
 
-    id: str | int | None = None
-    title: msgspec.Raw = _ABSENT
-    text: msgspec.Raw = _ABSENT
-    contents: msgspec.Raw = _ABSENT
-    source: str = ""
-    start: int | None = None
-    end: int | None = None
-    parts: msgspec.Raw = _ABSENT
-
-
-class _Hit(_Document):
-    document: _Document | None = None
-    score: float | None = None
+    id: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    title: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    text: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    contents: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    source: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    start: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    end: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    parts: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    score: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    document: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Reply(msgspec.Struct):
-    result: list[list[_Hit]]
+    result: list[list[msgspec.Raw]]
 
 
 _replies = msgspec.json.Decoder(_Reply)
-_texts = msgspec.json.Decoder(str | None)
-_parts = msgspec.json.Decoder(dict[str, float] | None)
+_documents = msgspec.json.Decoder(_Document)
+_LONG = ("title", "text", "contents")
+_SHORT = ("id", "source", "start", "end", "parts", "score")
 
 
 class HttpRetriever:
@@ -90,9 +86,9 @@ class HttpRetriever:
     def name(self) -> str:
         return self._service.url
 
-    async def retrieve(self, query: str, topk: int) -> list[Passage]:
+    async def retrieve(self, query: str, topk: int) -> Passages:
         if not query.strip() or topk < 1:
-            return []
+            return Passages()
         body = {"queries": [query.encode("utf-8", "replace").decode()], "topk": topk, "return_scores": True}
         return await self._service.post_json(_PATH, body, lambda content: _passages(content, topk, self.name))
 
@@ -100,33 +96,69 @@ class HttpRetriever:
         await self._service.aclose()
 
 
-def _passages(content: bytes, topk: int, source: str) -> list[Passage]:
-    """The first `topk` passages for the only query.
+def _passages(content: bytes, topk: int, source: str) -> Passages:
+    """The first `topk` passages for the only query, without documents that are none.
 
     Raises `ValueError`, which the client reports as a malformed reply.
     """
-    result = _replies.decode(content).result
+    result = _reply(content).result
     if len(result) != 1:
         raise ValueError(f"{len(result)} lists of documents for one query")
-    return [_passage(hit.document or hit, hit.score, source) for hit in result[0][:topk]]
+    given = [_fields(raw, source) for raw in result[0][:topk]]
+    found = checked(given, topk)
+    if given and not found:
+        raise ValueError("a document without contents or text")
+    return found
 
 
-def _passage(found: _Document, score: float | None, source: str) -> Passage:
-    title, text = _text(found.title) or "", _text(found.text)
-    if text is None:
-        contents = _text(found.contents)
-        if contents is None:
-            raise ValueError("a document without contents or text")
-        title, text = split_contents(contents, title)
-    key = found.id if found.id is not None else hashlib.blake2b(f"{title}\0{text}".encode(), digest_size=8).hexdigest()
-    parts = _parts.decode(found.parts) if len(memoryview(found.parts)) <= _MAX_PARTS else None
-    return Passage(
-        str(key), title, text, score or 0.0, found.source or source, parts or {}, start=found.start, end=found.end
-    )
+def _reply(content: bytes) -> _Reply:
+    """The lists of documents, also where a number is NaN or a character is half of one."""
+    try:
+        return _replies.decode(content)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError as error:
+        if len(content) > _MAX_LENIENT:
+            raise
+        try:
+            value = json.loads(content.decode("utf-8", "replace"), parse_constant=lambda _: None)
+        except (ValueError, RecursionError):
+            raise error from None
+    return _replies.decode(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
 
-def _text(raw: msgspec.Raw) -> str | None:
-    if len(memoryview(raw)) > _MAX_TEXT:
-        raise ValueError(f"a document of more than {_MAX_TEXT >> 20} MB")
-    text = _texts.decode(raw)
-    return text if text is None else text[:_MAX_CHARACTERS]
+def _fields(raw: msgspec.Raw, source: str) -> object:
+    """A document as a mapping of those of its fields that can be read; what is no document as it is."""
+    try:
+        hit = _documents.decode(raw)
+        found = (
+            hit if hit.document is msgspec.UNSET or bytes(hit.document) == b"null" else _documents.decode(hit.document)
+        )
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _value(raw, _MAX_SHORT)
+    values = {name: _value(getattr(found, name), _MAX_SHORT) for name in _SHORT}
+    values |= {name: _value(getattr(found, name), _MAX_TEXT) for name in _LONG}
+    values |= {"score": _value(hit.score, _MAX_SHORT), "source": values["source"] or source}
+    return {name: value[:_MAX_CHARACTERS] if isinstance(value, str) else value for name, value in values.items()}
+
+
+def _value(raw: msgspec.Raw | msgspec.UnsetType, most: int) -> Any:
+    """What a field holds; None where that takes more than `most` bytes or cannot be read."""
+    if raw is msgspec.UNSET or len(memoryview(raw)) > most:
+        return None
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    try:
+        return json.loads(_text(bytes(raw)))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _text(data: bytes) -> str:
+    """Bytes as text: halves of characters as they are, for `checked` to see, and anything worse replaced."""
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace")

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
+from itertools import islice
+from typing import Any, Protocol
 
 from pyrag.errors import MalformedReplyError, PyRAGError, ServiceError
+from pyrag.retrieval.checked import Passages, checked, shown
 from pyrag.trace import Passage
+
+_MAX_SAID = 300  # characters of a stranger's message
 
 
 class Retriever(Protocol):
@@ -21,19 +28,83 @@ class Retriever(Protocol):
     async def aclose(self) -> None: ...
 
 
-async def passages_of(retriever: Retriever, query: str, topk: int) -> list[Passage]:
-    """What a retriever finds, held to the protocol: a user's own one may raise and return anything.
+def _ignore(_: str) -> None:
+    pass
 
-    Raises `ServiceError`, in which what it raised stands.
+
+async def passages_of(retriever: Retriever, query: str, topk: int, warn: Callable[[str], None] = _ignore) -> Passages:
+    """Asks a retriever and holds it to the protocol: a user's own one may raise and return anything.
+
+    Args:
+        retriever: any object with `retrieve`, asynchronous or not.
+        query: what to search for.
+        topk: passages wanted; what comes beyond them is left out.
+        warn: called with each sentence on what was mended or left out.
+
+    Raises:
+        ServiceError: the retriever raised; what it raised is in the message.
+        MalformedReplyError: it returned something else than passages, or nothing of it can be used.
     """
+    name = name_of(retriever)
     try:
-        found = await retriever.retrieve(query, topk)
+        given = await _asked(retriever, query, topk)
     except PyRAGError:
         raise
-    except Exception as error:
-        message = f"the retriever {retriever.name} failed ({type(error).__name__}: {error}): look into its code"
-        raise ServiceError(message, service=retriever.name) from error
-    if not isinstance(found, list) or not all(isinstance(one, Passage) for one in found):
-        message = f"the retriever {retriever.name} returned {found!r:.80}: it must return a list of pyrag.Passage"
-        raise MalformedReplyError(message, service=retriever.name)
+    except asyncio.CancelledError:
+        if (task := asyncio.current_task()) is None or task.cancelling():
+            raise
+        raise _failed(name, "it cancelled itself") from None
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise _failed(name, described(error)) from error
+    if not isinstance(given, list):
+        raise _returned(name, given)
+    found = checked(given, topk)
+    if given and topk > 0 and not found:
+        raise _returned(name, given)
+    for note in found.notes:
+        warn(f"the retriever {name}: {note}")
     return found
+
+
+def name_of(retriever: object) -> str:
+    """The name of a retriever; that of its class, where it has none that can be shown."""
+    try:
+        name = retriever.name  # type: ignore[attr-defined]
+    except Exception:
+        name = None
+    return name if isinstance(name, str) and name else type(retriever).__name__
+
+
+def described(error: BaseException) -> str:
+    """An error of a stranger's code, whose text may fail too."""
+    try:
+        said = " ".join(str(error).split())
+    except Exception:
+        said = ""
+    return f"{type(error).__name__}: {said[:_MAX_SAID]}"
+
+
+async def _asked(retriever: Any, query: str, topk: int) -> object:
+    """What it returns, iterators read as far as they are needed."""
+    given = retriever.retrieve(query, topk)
+    if inspect.isawaitable(given):
+        given = await given
+    if isinstance(given, AsyncIterator):
+        found: list[object] = []
+        async for one in given:
+            if len(found) >= topk:
+                break
+            found.append(one)
+        return found
+    return list(islice(given, max(topk, 0))) if isinstance(given, tuple | Iterator) else given
+
+
+def _failed(name: str, said: str) -> ServiceError:
+    return ServiceError(f"the retriever {name} failed ({said}): look into its code", service=name)
+
+
+def _returned(name: str, given: object) -> MalformedReplyError:
+    message = f"the retriever {name} returned {shown(given)}: it must return a list of pyrag.Passage"
+    return MalformedReplyError(message, service=name)

@@ -19,9 +19,10 @@ from typing import Any
 
 from pyrag.errors import ConfigError, DataError, PyRAGError, ServiceError
 from pyrag.hub import away
+from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.embedding import passage_text
 from pyrag.retrieval.onnx import clean, open_session, open_tokenizer
-from pyrag.retrieval.protocol import Retriever
+from pyrag.retrieval.protocol import Retriever, name_of, passages_of
 from pyrag.retrieval.threads import cores, in_thread
 from pyrag.trace import Passage
 
@@ -49,12 +50,12 @@ class RerankingRetriever:
 
     @property
     def name(self) -> str:
-        return f"{self._name}({self._inner.name})"
+        return f"{self._name}({name_of(self._inner)})"
 
     async def retrieve(self, query: str, topk: int) -> list[Passage]:
         if topk < 1:
             return []
-        passages = await self._inner.retrieve(query, max(self._depth, topk))
+        passages = await passages_of(self._inner, query, max(self._depth, topk))
         if not passages:
             return []
         scores = await self._scores(query, passages)
@@ -64,7 +65,8 @@ class RerankingRetriever:
             )
             for passage, score in zip(passages, scores, strict=True)
         ]
-        return sorted(scored, key=lambda passage: -passage.score)[:topk]  # stable: ties as the inner one had them
+        best = sorted(scored, key=lambda passage: -passage.score)[:topk]  # stable: ties as the inner one had them
+        return Passages(best, passages.notes)
 
     async def _scores(self, query: str, passages: Sequence[Passage]) -> Sequence[float]:
         try:

@@ -1,0 +1,200 @@
+"""Passages as a retriever gave them, made fit for use: no retriever's mistake may cost the question.
+
+What can be mended is mended (half a character, a score that is no number, a text that is too long), what cannot is left
+out, and `Passages.notes` says both. The limits are those of what may cross into a sandbox.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pyrag.retrieval.contents import split_contents
+from pyrag.trace import Passage
+
+MAX_TEXT = 1_000_000  # bytes of one passage
+MAX_TEXTS = 7_000_000  # bytes of all passages of one retrieval
+_MAX_NAME = 4_096  # characters of an id, a title or a source
+_MAX_PARTS = 100
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # a byte of these takes six on its way into a sandbox
+_SHOWN = 60
+
+
+class Passages(list[Passage]):
+    """A list of passages. `notes` say in words what was mended or left out."""
+
+    def __init__(self, passages: Iterable[Passage] = (), notes: Iterable[str] = ()) -> None:
+        super().__init__(passages)
+        self.notes = tuple(notes)
+
+
+def checked(found: Iterable[object], topk: int) -> Passages:
+    """The first `topk` of them, as far as they are passages or objects with a text."""
+    check = _Check()
+    kept: list[Passage] = []
+    for one in list(found)[: max(topk, 0)]:
+        passage = check.passage(one)
+        if passage is not None:
+            kept.append(passage)
+    own = tuple(getattr(found, "notes", ()))
+    return Passages(check.distinct(kept), (*own, *check.notes()))
+
+
+def content_id(title: str, text: str) -> str:
+    """The id of a passage that has none."""
+    return hashlib.blake2b(f"{title}\0{text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+class _Check:
+    """One list of passages on its way through."""
+
+    def __init__(self) -> None:
+        self._left = MAX_TEXTS
+        self._mended: Counter[str] = Counter()
+
+    def passage(self, given: object) -> Passage | None:
+        try:
+            return self._read(given)
+        except Exception as error:  # of any kind: a stranger's object may fail wherever it is touched
+            self._mended[f"left out: an object that fails ({type(error).__name__})"] += 1
+            return None
+
+    def _read(self, given: object) -> Passage | None:
+        passage = _from_mapping(given) if isinstance(given, Mapping) else given
+        if not isinstance(passage, Passage) or not isinstance(passage.text, str):
+            what = "a document without a text" if isinstance(given, Mapping) else f"no pyrag.Passage ({shown(given)})"
+            self._mended[f"left out: {what}"] += 1
+            return None
+        if not _is_sound(passage):
+            passage = self._sound(passage)
+        return self._fitting(passage)
+
+    def distinct(self, passages: Sequence[Passage]) -> list[Passage]:
+        """Every passage under an id of its own, those that are the same once."""
+        counts = Counter(passage.id for passage in passages)
+        kept: dict[str, Passage] = {}
+        for passage in passages:
+            if counts[passage.id] > 1:
+                passage = replace(passage, id=f"{passage.id}#{content_id(passage.title, passage.text)}")
+            kept.setdefault(passage.id, passage)
+        for key, count in counts.items():
+            if count > 1:
+                self._mended[f"{count} passages have the same id {shown(key)}: their texts tell them apart now"] = 1
+        return list(kept.values())
+
+    def notes(self) -> list[str]:
+        return [note if count == 1 else f"{note}; {count} times" for note, count in self._mended.items()]
+
+    def _sound(self, given: Passage) -> Passage:
+        text, title = self._text(given.text), self._text(_name(given.title))
+        source, start, end = self._text(_name(given.source)), _place(given.start), _place(given.end)
+        key = self._text(_name(given.id))
+        if not 0 < len(key) < _MAX_NAME:
+            key = content_id(title, text)
+        score, parts = self._score(given.score), self._parts(given.parts)
+        return Passage(key, title, text, score, source, parts, None if end is None else start, end)
+
+    def _text(self, text: str) -> str:
+        text = str(text)  # a subclass may be anything
+        if _has_halves(text):
+            self._mended["half a character was replaced"] += 1
+            text = text.encode("utf-8", "replace").decode()
+        return _CONTROLS.sub(" ", text)
+
+    def _score(self, score: object) -> float:
+        try:
+            number = float(score)  # type: ignore[arg-type]
+        except Exception:  # of any kind, as above
+            number = math.nan
+        if math.isfinite(number):
+            return number
+        self._mended["a score that is no finite number counts as 0"] += 1
+        return 0.0
+
+    def _parts(self, parts: object) -> dict[str, float]:
+        if not isinstance(parts, Mapping):
+            return {}
+        some = list(parts.items())[:_MAX_PARTS]
+        return {_name(key): self._score(value) for key, value in some}
+
+    def _fitting(self, passage: Passage) -> Passage | None:
+        size = len(passage.text) if passage.text.isascii() else len(passage.text.encode())
+        room = min(MAX_TEXT, self._left)
+        self._left -= min(size, room)
+        if size <= room:
+            return passage
+        if not room:
+            self._mended[f"left out: more than {MAX_TEXTS // 1_000_000} MB of text at once"] += 1
+            return None
+        self._mended[f"a passage of {size / 1e6:.1f} MB was cut to {room / 1e6:.1f} MB"] += 1
+        return replace(passage, text=passage.text.encode()[:room].decode("utf-8", "ignore"), start=None, end=None)
+
+
+def _is_sound(passage: Passage) -> bool:
+    """True for nearly all, at a cost of microseconds."""
+    names = (passage.id, passage.title, passage.source)
+    return (
+        all(type(one) is str and len(one) <= _MAX_NAME for one in names)
+        and type(passage.score) is float
+        and math.isfinite(passage.score)
+        and passage.id != ""
+        and type(passage.parts) is dict
+        and all(type(one) is float and math.isfinite(one) for one in passage.parts.values())
+        and all(one is None or type(one) is int for one in (passage.start, passage.end))
+        and not any(map(_needs_mending, (*names, passage.text)))
+    )
+
+
+def _needs_mending(text: str) -> bool:
+    return type(text) is not str or _CONTROLS.search(text) is not None or _has_halves(text)
+
+
+def _has_halves(text: str) -> bool:
+    if text.isascii():
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _from_mapping(given: Mapping[Any, Any]) -> Passage | None:
+    """A passage of an object of JSON, as servers send them."""
+    text, title = given.get("text"), given.get("title")
+    if text is None and isinstance(given.get("contents"), str):
+        title, text = split_contents(given["contents"], _name(title))
+    if not isinstance(text, str):
+        return None
+    key = given.get("id")
+    place = {"start": given.get("start"), "end": given.get("end")}
+    score, parts = given.get("score"), given.get("parts")
+    return Passage(
+        "" if key is None else key, _name(title), text, 0.0 if score is None else score, _name(given.get("source")),
+        parts if isinstance(parts, dict) else {}, **place,
+    )  # fmt: skip
+
+
+def _name(value: object) -> str:
+    """Text of a field that is shown; of other types than text and whole numbers there is nothing to show."""
+    if isinstance(value, str):
+        return value[:_MAX_NAME]
+    return str(value) if type(value) is int else ""
+
+
+def _place(value: object) -> int | None:
+    return value if type(value) is int and value >= 0 else None
+
+
+def shown(value: object) -> str:
+    """The beginning of an object in words, whatever the object is."""
+    try:
+        shown = repr(value)
+    except Exception:  # of any kind: it is a stranger's object
+        return type(value).__name__
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
