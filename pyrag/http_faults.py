@@ -49,7 +49,7 @@ class ReportedError(Exception):
 
 def is_passing(status: int, content: bytes) -> bool:
     """Whether a request that got this reply may be answered when it is tried again."""
-    if status == 500 and _TEMPLATE.search(content):  # llama.cpp's word for messages that its template does not take
+    if status == 501 or (status == 500 and _TEMPLATE.search(content)):  # llama.cpp: its template takes no such messages
         return False
     return status >= 500 or (status in (408, 429) and not _QUOTA.search(content))
 

@@ -13,7 +13,7 @@ from operator import add
 from typing import TypeVar
 
 from pyrag.agents.prompts import copies_example
-from pyrag.agents.reply_room import asked_with_room, closes_answer, read_whole
+from pyrag.agents.reply_room import ROOMS, asked_with_room, closes_answer, read_whole
 from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 from pyrag.trace import Usage
@@ -22,7 +22,6 @@ T = TypeVar("T")
 Watch = Callable[[], Callable[[str], None]]
 
 _SHOWN = 8_000  # characters of a bad reply that its author sees again
-_MOST_TOKENS = 8_192
 _LEFT_OUT = "(a reply too long to show)"
 COPIED = "it copies the example or the form of the prompt: write a reply of your own, about what you are asked"
 CUT_OFF = "it was cut off at the limit of {tokens} tokens: be shorter"
@@ -118,7 +117,7 @@ class Conversation:
         """Shows the model its last reply and `user`. Earlier bad replies are left out: they only mislead."""
         last, before = self._replies[-1], self._sampling
         if last.finish_reason == "length":
-            more = min(2 * before.max_tokens, max(_MOST_TOKENS, before.max_tokens))
+            more = min(2 * before.max_tokens, max(ROOMS[-1], before.max_tokens))
             self._sampling = replace(before, max_tokens=more)
         shown = last.text[:_SHOWN] if last.text.strip() else "(an empty reply)"
         try:

@@ -127,12 +127,14 @@ def _remember(model: object, tokens: int) -> None:
 
 
 def is_cut_in_thought(reply: Reply) -> bool:
-    """True for a reply that was cut off before it came to what its agent asked for."""
+    """True for a reply that was cut off before it came to what its agent asked for, or because it had thought long."""
     if not reply.cut_off:
         return False
-    rest = split_thinking(reply.text, _NOTHING)[1]
+    thinking, rest = split_thinking(reply.text, _NOTHING)
     if not rest:
         return not any(form in reply.text for form in ("</answer>", "```"))
+    if len(thinking) > len(rest):
+        return not closes_answer(rest)
     begun = rest[:40].lower()
     return begun.startswith(_BEGINNINGS) and not any(form in rest for form in _FORMS)
 

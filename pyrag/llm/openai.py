@@ -35,7 +35,7 @@ KEY_FILE_VARIABLE = "PYRAG_API_KEY_FILE"
 DEFAULT_SAMPLING = Sampling()
 DEFAULT_TRANSPORT = Transport()
 _SERVICE = "model server"
-_NO_STREAM = (400, 404, 405, 415, 422)  # how servers refuse what they cannot do
+_NO_STREAM = (400, 404, 405, 415, 422, 501)  # how servers refuse what they cannot do
 _CURE = "start it, or name another with --llm openai:MODEL@http://host:port/v1"
 _CURES: Mapping[int, str] = {
     400: "correct what it complains about (a prompt that is too long: lower --topk, or serve a larger window)",
@@ -223,6 +223,8 @@ class OpenAIChat:
 
     def _kept(self, rules: RequestRules, body: dict[str, Any], reply: Reply) -> Reply:
         """Remembers rules that a reply has proven. The reply says once what is odd about the server."""
+        if "stop" in rules.dropped:
+            reply = _stopped(reply, body.get("stop", ()))
         lost = rules.lost(self._rules, body)
         self._rules = self._rules.joined(rules)
         said = f"refuses {', '.join(lost)}: requests are sent without from now on" if lost else ""
@@ -306,6 +308,13 @@ class _Shown:
 
     def _ignore(self, text: str) -> None:
         pass
+
+
+def _stopped(reply: Reply, stops: Sequence[str]) -> Reply:
+    """A reply as if its server had stopped writing where it should: at the first of the texts behind its thinking."""
+    begin = max(reply.text.rfind("</think>"), 0)
+    places = [place for stop in stops if (place := reply.text.find(stop, begin)) >= 0]
+    return replace(reply, text=reply.text[: min(places)], finish_reason="stop") if places else reply
 
 
 def _estimated(reply: Reply, body: Mapping[str, Any]) -> Reply:

@@ -19,7 +19,7 @@ from pyrag.errors import PermanentServiceError
 
 RoleRule = Literal["developer", "system", "alternate", "prefix", "last", "trailing"]
 
-_STATUSES = (400, 404, 413, 415, 422, 500)
+_STATUSES = (400, 404, 413, 415, 422, 500, 501)
 _ECHOES = frozenset({"input", "body", "request", "ctx", "url", "traceback", "stack"})  # where servers repeat requests
 _PLACES = frozenset({"param", "parameter", "field", "loc"})
 _MAX_DEPTH = 8
@@ -219,6 +219,7 @@ _TOO_LARGE = re.compile(
     r"too (?:large|big|high|many)|exceed|less than|lower than|smaller|range|at most|maximum|greater than|larger than"
     r"|between|<=|>|\bup to\b|\blimit\b|取值|范围"
 )
+_OR_COMPLETION = re.compile(r"(?:messages|prompt|input)[^.]{0,20} or (?:the )?(?:completion|output)")
 _IS_CONTEXT = re.compile(
     r"context|`?inputs`? tokens|prompt|input (?:length|tokens)|sequence length|model[ _]len|model length"
     r"|total tokens?|too many tokens|tokens? (?:count|overall)|tokens in the messages|in the messages"
@@ -242,7 +243,7 @@ MIN_REPLY_TOKENS = 64  # a reply that must be shorter is not worth asking for
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Limits that a refusal speaks of, in tokens: `reply` a longer reply must not have, `window` of prompt and reply,
-    `prompt` as the server counts it (None where it gives no exact figure)."""
+    `prompt` as the server counts it. None stands for a figure that it does not give."""
 
     reply: int | None = None
     window: int | None = None
@@ -253,11 +254,13 @@ def read_limits(refusal: Refusal, asked: int) -> Limits | None:
     """The limits of a refusal that has to do with the `asked` tokens of a reply; None where it has another reason."""
     words = re.sub(r"(?<=\d)[,_ ](?=\d{3}\b)", "", refusal.words)
     if not (_NAMES_LIMIT.search(words) or _names(words, asked)) or not _TOO_LARGE.search(words):
-        return None
+        return Limits() if _OR_COMPLETION.search(words) else None
     window = _first(_SUM, words) or _first(_WINDOW, words)
     if _IS_CONTEXT.search(words) and window:
         prompt = None if _ROUGH_FIGURES.search(words) else _first(_PROMPT, words) or _total(words, window, asked)
         return Limits(window=window, prompt=prompt)
+    if _OR_COMPLETION.search(words):
+        return Limits()
     smaller = [one for one in map(int, re.findall(_INTEGER, words)) if MIN_REPLY_TOKENS <= one < asked]
     if not smaller:
         return None

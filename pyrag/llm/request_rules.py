@@ -99,7 +99,10 @@ class RequestRules:
         limits = read_limits(refusal, asked) if asked else None
         if limits is None or asked is None:
             return []
-        return [replace(self, max_reply=limits.reply)] if limits.reply else self._within(limits, asked, sent)
+        if limits.window:
+            return self._within(limits, asked, sent)
+        reply = limits.reply or asked // 4  # without figures, one guess or two
+        return [replace(self, max_reply=reply)] if reply >= MIN_REPLY_TOKENS else []
 
     def _within(self, limits: Limits, asked: int, sent: Body) -> list[RequestRules]:
         window, guess = limits.window or 0, self._prompt_tokens(sent)
@@ -117,6 +120,8 @@ class RequestRules:
             return [replace(self, raised_temperature=True)]
         if "temperature" in named and refusal.fields({"top_p"} & sent.keys()):
             named = ("top_p",)  # "cannot both be specified"
+        if not named and self.dropped & {*LIMITS} and refusal.fields(LIMITS):
+            named = LIMITS  # the other name is refused in the words of the first
         if not named and refusal.unnamed:
             named = tuple(sent.keys() - _KNOWN_EVERYWHERE)
         dropped = {*named} - _ESSENTIAL

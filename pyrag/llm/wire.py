@@ -30,6 +30,7 @@ _FAILED = ("errors", "detail", "message", "msg", "errorMsg", "error_msg")
 _MAX_DEPTH = 8
 _MAX_LENIENT = 8 << 20  # bytes that Python's own parser is tried on
 _MAX_COMMAS = 1_000_000  # numbers are small in JSON and large in memory
+_EVENTS = (b"data:", b"event:", b": ")
 _BOM = b"\xef\xbb\xbf"
 
 # finish_reason as OpenAI words it, by what other servers call it.
@@ -72,7 +73,10 @@ _STATUSES: Mapping[str, int] = {
 
 
 def decode_reply(content: bytes) -> Reply:
-    """Raises `msgspec.DecodeError` or `ValueError` where this is no chat completion."""
+    """Raises `msgspec.DecodeError` or `ValueError` where this is no chat completion, and no stream of one that a server
+    sent under another content type."""
+    if content.lstrip().startswith(_EVENTS):
+        return _streamed(content)
     whole = _object(content)
     choice = _first(whole.get("choices")) or _of_another_api(whole)
     if choice is None:
@@ -89,6 +93,14 @@ def decode_reply(content: bytes) -> Reply:
         finish_reason=_finish(choice) or "stop",
         note=note,
     )
+
+
+def _streamed(content: bytes) -> Reply:
+    written = _Written(lambda text: None)
+    for line in content.splitlines():
+        if line.startswith(b"data:") and not written.done:
+            written.take_event(line[5:])
+    return written.reply()
 
 
 def _of_another_api(whole: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -121,10 +133,11 @@ async def read_stream(events: AsyncIterator[bytes], on_text: Callable[[str], Non
     """
     written = _Written(on_text)
     async for data in events:
-        if data.strip() == b"[DONE]":
+        written.take_event(data)
+        if written.done:
             break
-        if data.strip():
-            written.take(_object(data), data)
+    if not written.done and not written.finish:
+        raise ConnectionError("the stream ended before the reply did")
     return written.reply()
 
 
@@ -134,10 +147,17 @@ class _Written:
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self._on_text = on_text
         self._texts, self._reasoning = _Pieces(), _Pieces()
-        self._finish = ""
+        self.finish = ""
+        self.done = False
         self._usage: Any = None
 
-    def take(self, chunk: Mapping[str, Any], data: bytes) -> None:
+    def take_event(self, data: bytes) -> None:
+        data = data.strip()
+        self.done = data == b"[DONE]"
+        if data and not self.done:
+            self._take(_object(data), data)
+
+    def _take(self, chunk: Mapping[str, Any], data: bytes) -> None:
         choices = chunk.get("choices")
         if (failure := _failure(chunk)) is not None:
             raise ReportedError(_status(failure), data)
@@ -149,7 +169,7 @@ class _Written:
         delta = choice.get("delta", choice.get("message"))
         said = delta if isinstance(delta, dict) else {"content": delta or choice.get("text")}
         self._reasoning.add(_reasoned(said))
-        self._finish = _finish(choice) or self._finish
+        self.finish = _finish(choice) or self.finish
         self._show(_said(said))
 
     def _show(self, text: str) -> None:
@@ -157,13 +177,11 @@ class _Written:
             self._on_text(kept)
 
     def reply(self) -> Reply:
-        if not self._finish:
-            raise ConnectionError("the stream ended before the reply did")
         reasoning = self._reasoning.whole()
         if not self._texts.whole().strip() and reasoning:
             self._show(f"<think>{reasoning}")
         usage, note = read_usage(self._usage)
-        finish = "length" if self._texts.full else self._finish
+        finish = "length" if self._texts.full else self.finish or "stop"
         return Reply(self._texts.whole(), usage.prompt_tokens, usage.completion_tokens, finish_reason=finish, note=note)
 
 

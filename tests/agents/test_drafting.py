@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrag.agents.drafting import DraftReader
+from pyrag.agents.parsing import MAX_REPLY
 from pyrag.agents.parsing_code import parse_program
 
 PROGRAM = '''docs = retrieve(
@@ -40,6 +41,14 @@ def drafts(reply: str, cuts: list[int]) -> list[str]:
     for start, end in zip([0, *cuts], [*cuts, len(reply)], strict=True):
         reader.feed(reply[start:end])
     return found
+
+
+def test_a_reply_too_long_for_a_program_is_not_drafted() -> None:
+    found: list[str] = []
+    reader = DraftReader(found.append)
+    reader.feed("```python\n" + "# so\n" * (MAX_REPLY // 5))
+    reader.feed('name = answer("Who?", [])\nfinal_answer = name\n')
+    assert found == []
 
 
 def test_a_draft_for_each_statement_that_works() -> None:

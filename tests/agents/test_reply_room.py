@@ -135,9 +135,15 @@ class Cut(Thinker):
 
 
 async def test_an_answer_cut_short_is_asked_for_with_more_room() -> None:
-    model = Cut("<think>" + "x" * 1000 + "</think><answer>Ystad" + "</answer>")
-    assert await answered(model) == "Ystad"
+    model = Cut("Doc [1] says where. " * 50 + "<answer>Ystad, which is in Skane</answer>")
+    assert await answered(model) == "Ystad, which is in Skane"
     assert model.limits == [1024, 2048]
+
+
+async def test_long_thinking_before_a_cut_answer_counts_too() -> None:
+    model = Cut("<think>" + "x" * 1000 + "</think><answer>Ystad" + "</answer>")
+    assert [await answered(model) for _ in range(2)] == ["Ystad"] * 2
+    assert model.limits == [1024, ROOMS[0], ROOMS[0]]
 
 
 @pytest.mark.parametrize("reason", ["length", "content_filter"])

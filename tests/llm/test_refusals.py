@@ -197,6 +197,13 @@ async def test_what_is_given_up_is_told_once(server, chat) -> None:
     assert notes == [f"model server {server.url} refuses stop: requests are sent without from now on", ""]
 
 
+async def test_a_stop_that_is_refused_is_kept_here(server, chat) -> None:
+    said = "<think>x\nQ: y</think>one\nQ: two\nQ: three"
+    server.say((400, error("Unsupported parameter: 'stop'", "stop")), *[(200, completion(said))] * 2)
+    for _ in range(2):
+        assert (await chat.complete(ASKED, FULL)).text == "<think>x\nQ: y</think>one"
+
+
 async def test_of_two_samplers_the_second_goes(server, chat) -> None:
     chat._body = lambda messages, sampling: {**OpenAIChat._body(chat, messages, sampling), "top_p": 0.9}
     both = lambda body: "temperature" in body and "top_p" in body  # noqa: E731

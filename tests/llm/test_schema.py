@@ -11,7 +11,7 @@ from pyrag.agents.schemas import TAGGED_ANSWER
 from pyrag.errors import ContextLengthError, PermanentServiceError
 from pyrag.llm.openai import OpenAIChat
 from pyrag.llm.protocol import Message, Sampling
-from pyrag.llm.schema import constraint_of, fits, response_format
+from pyrag.llm.schema import constraint_of, fits, matches, response_format
 from tests.llm.conftest import completion
 
 ASKED = (Message("user", "?"),)
@@ -192,3 +192,13 @@ def test_the_pattern_of_answers(text: str, kept: bool) -> None:
     constraint = constraint_of(TAGGED)
     assert constraint
     assert constraint.kept(text) is kept
+
+
+@pytest.mark.parametrize("text", ["<answer>" * 100_000, "</answer>" * 100_000, "<answer></answer>x" * 50_000])
+def test_repeated_marks_are_judged_at_once(text: str) -> None:
+    assert matches(text, TAGGED_ANSWER) is ("</answer>x" in text)
+
+
+def test_a_pattern_with_more_to_it_counts_as_kept() -> None:
+    assert matches("x", r"\d+")
+    assert matches("[1]", r"\[\d\]")

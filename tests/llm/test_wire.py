@@ -271,6 +271,23 @@ async def test_a_failure_in_one_piece_instead_of_a_stream(server, chat) -> None:
     assert chat.streaming
 
 
+async def test_a_stream_that_says_it_is_done_is(server, chat) -> None:
+    server.script = [sending([chunk({"content": "ab"}), COUNTED, "[DONE]"])]
+    assert (await streamed(chat))[0] == Reply("ab", 7, 3)
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/octet-stream", "application/json"])
+async def test_a_stream_under_another_content_type_is_read(server, chat, kind: str) -> None:
+    async def handler(_: web.Request) -> web.StreamResponse:
+        events = [chunk({"content": "a"}), chunk({"content": "b"}), END, COUNTED, "[DONE]"]
+        lines = [f"data: {one if isinstance(one, str) else json.dumps(one)}\n\n" for one in events]
+        return web.Response(text=": keep-alive\n\n" + "".join(lines), content_type=kind)
+
+    server.script = [handler, handler]
+    assert await streamed(chat) == (Reply("ab", 7, 3), "ab")
+    assert (await chat.complete(ASKED)).text == "ab"
+
+
 @pytest.mark.parametrize("events", [['{"choices": 3}'], ["[1, 2]"], ["{"], ['"text"']])
 async def test_what_is_no_piece_is_malformed(server, chat, events: list[str]) -> None:
     server.script = [sending(events)]
