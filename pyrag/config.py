@@ -17,19 +17,17 @@ import types
 import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from pyrag.errors import ConfigError
+from pyrag.redaction import without_secrets
 from pyrag.request_options import merged, read_requests
 
 CONFIG_NAME = "pyrag.toml"
 ENVIRONMENT_PREFIX = "PYRAG_"
 # Variables with our prefix that are no settings: a secret, and where the settings are.
 _OTHER_VARIABLES = {"PYRAG_API_KEY", "PYRAG_API_KEY_FILE", "PYRAG_CONFIG"}
-_LOGIN = re.compile(r"(https?://)[^/?#\s]*@")
-_QUERY = re.compile(r"(https?://[^?\s]*)\?\S*")
 _SECRET_NAME = re.compile(r"key|token|secret|password|credential|auth", re.IGNORECASE)
 _TRUTHS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
 
@@ -164,12 +162,6 @@ def _shown(value: Any, key: str = "") -> Any:
     if not isinstance(value, str):
         return value
     return "…" if _SECRET_NAME.search(key) else without_secrets(value)
-
-
-@lru_cache(maxsize=64)  # for every question the same
-def without_secrets(text: str) -> str:
-    """A text with its addresses, but without their users, passwords and queries."""
-    return _QUERY.sub(r"\1", _LOGIN.sub(r"\1", text))
 
 
 def load_settings(

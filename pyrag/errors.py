@@ -17,14 +17,19 @@ PyRAGError                    exit code 1
 
 from __future__ import annotations
 
+from pyrag.redaction import without_secrets
 from pyrag.trace import Usage
 
 
 class PyRAGError(Exception):
-    """Base of all errors of this package; `exit_code` is what a command ends with."""
+    """Base of all errors of this package; `exit_code` is what a command ends with. Addresses in a message lose their
+    users, passwords and queries."""
 
     exit_code = 1
     kind = "error"  # the word that traces and `--json` use
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(without_secrets(message))
 
 
 class UsageError(PyRAGError):

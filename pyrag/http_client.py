@@ -31,41 +31,40 @@ Proxies and certificates are `pyrag.http_routes`. Left out: redirects (an error 
 from __future__ import annotations
 
 import asyncio
-import base64
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
-from urllib.parse import unquote, urlsplit, urlunsplit
 
 import aiohttp
 import msgspec
 
 from pyrag.errors import (
-    ConfigError,
     MalformedReplyError,
     PermanentServiceError,
     RetryableServiceError,
     ServiceError,
 )
+from pyrag.http_address import checked_headers, read_address, secrets_of_headers
 from pyrag.http_bodies import check_values, chunks_of, events_of, read_body, read_start
 from pyrag.http_faults import (
     Fault,
     FaultError,
     ReportedError,
+    TransportError,
     connection_fault,
     is_passing,
     seconds_to_wait,
     server_words,
     shortened,
-    shown_url,
     status_cure,
 )
 from pyrag.http_options import BodyLimit, Transport
 from pyrag.http_routes import route_to
 from pyrag.http_sessions import CONNECT_SECONDS, LoopSessions
+from pyrag.redaction import Redactor, without_secrets
 
 T = TypeVar("T")
 
@@ -129,7 +128,8 @@ class HttpService:
 
     `name` is the word for it in messages ("retriever"), `cure` what to do when it cannot be reached, `patience` what
     gives it more time. A user and
-    password in the URL are sent as basic authentication and appear nowhere else.
+    password in the URL are sent as basic authentication and appear nowhere else: `redactor` strikes them out of what
+    the service says.
     """
 
     def __init__(
@@ -149,8 +149,8 @@ class HttpService:
         transport: Transport = _DEFAULT_TRANSPORT,
     ) -> None:
         self.name = name
-        self._base, self._query, self._display, login = _split(url, name)
-        self._headers = {"Content-Type": "application/json", **login, **_checked(headers or {}, name)}
+        self._address = address = read_address(url, name)
+        sent = {"Content-Type": "application/json", **address.login, **checked_headers(headers or {}, name)}
         self._timeout = timeout
         self._total = 2 * timeout if total is None else total
         self._retries = retries
@@ -159,14 +159,14 @@ class HttpService:
         self._patience = patience
         self.gate = gate
         self._limit = limit
-        self._route = route_to(self._base, transport)
-        self._secrets = [*_secrets(self._headers), *self._route.secrets]
-        self._sessions = LoopSessions(self._headers, self._route)
+        self._route = route_to(address.base, transport)
+        self.redactor = Redactor([*secrets_of_headers(sent), *address.secrets, *self._route.secrets])
+        self._sessions = LoopSessions(sent, self._route)
 
     @property
     def url(self) -> str:
         """The base URL without credentials and query."""
-        return self._display
+        return self._address.base
 
     async def post_json(self, path: str, body: Any, decode: Callable[[bytes], T], check: Check = _unchecked) -> T:
         """POST `body` as JSON to base URL + `path`; `decode` turns the reply's bytes into a value.
@@ -229,7 +229,7 @@ class HttpService:
                 faults.append(fault.kind)
                 no_time = time.monotonic() + pause >= deadline
                 if not fault.retryable or self._exhausted(faults) or no_time:
-                    raise self._error(fault, request.path, len(faults)) from fault.__cause__
+                    raise self._error(fault, request.path, len(faults)) from self._shown_cause(fault.__cause__)
                 await asyncio.sleep(pause)
 
     def _exhausted(self, faults: list[Fault]) -> bool:
@@ -256,7 +256,7 @@ class HttpService:
                 clock.timeout,
                 (await self._sessions.here()).request(
                     request.method,
-                    self._base + request.path + self._query,
+                    self._address.base + request.path + self._address.query,
                     data=_payload(request.body),
                     allow_redirects=False,
                 ) as response,
@@ -296,22 +296,23 @@ class HttpService:
         return FaultError(what, cure, True, kind="timeout")
 
     def _status_fault(self, status: int, headers: Mapping[str, str], content: bytes) -> FaultError:
-        words = self._redacted(server_words(content))
+        redacted = self.redactor.message
+        words = server_words(redacted(content.decode("utf-8", "replace")), redacted)
         what = f"replied HTTP {status}" + (f" ({words})" if words else "")
         retryable = is_passing(status, content)
         cure = self._cures.get(status) or status_cure(status, headers)
         return FaultError(
             what,
-            self._redacted(cure),
+            redacted(cure),
             retryable,
             seconds_to_wait(headers) if retryable else None,
             kind="busy" if status in (429, 503) else "other",
             status=status,
-            detail=self._redacted(content[:_DETAIL].decode("utf-8", "replace")),
+            detail=redacted(content.decode("utf-8", "replace"))[:_DETAIL],
         )
 
     def _error(self, fault: FaultError, path: str, attempts: int) -> ServiceError:
-        service = f"{self.name} {self._display}{path}"
+        service = f"{self.name} {self._address.base}{path}"
         tries = f" in {attempts} attempts" if attempts > 1 else ""
         message = f"{service} {fault.what}{tries}: {fault.cure}"
         if fault.retryable:
@@ -319,58 +320,29 @@ class HttpService:
             return RetryableServiceError(message, service=service, retry_after=fault.retry_after, timed_out=late)
         return PermanentServiceError(message, service=service, status=fault.status, detail=fault.detail)
 
+    def _shown_cause(self, error: BaseException | None) -> Exception | None:
+        """What a traceback may show of the library's own error, which names the whole URL."""
+        if error is None:
+            return None
+        said = self.redactor.message(without_secrets(str(error)))
+        return TransportError(f"{type(error).__name__}: {said}").with_traceback(error.__traceback__)
+
     def _decoded(self, content: bytes, path: str, decode: Callable[[bytes], T]) -> T:
         try:
             check_values(content)
-            return decode(content)
+            return decode(self.redactor.body(content))
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise self._malformed(path, error, content) from error
 
     def _malformed(self, path: str, error: Exception, content: bytes) -> MalformedReplyError:
-        service = f"{self.name} {self._display}{path}"
-        start = self._redacted(shortened(content[:_DETAIL].decode("utf-8", "replace"), 80))
+        service = f"{self.name} {self._address.base}{path}"
+        start = shortened(self.redactor.message(content[:_DETAIL].decode("utf-8", "replace")), 80)
+        reason = shortened(self.redactor.message(str(error)), 200)
         return MalformedReplyError(
-            f"{service} sent a reply of the wrong form ({error}; it starts {start!r}): "
+            f"{service} sent a reply of the wrong form ({reason}; it starts {start!r}): "
             f"check that the URL is that of a {self.name}",
             service=service,
         )
-
-    def _redacted(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "…")
-        return text
-
-
-def _split(url: str, name: str) -> tuple[str, str, str, dict[str, str]]:
-    """Base URL to call, query to append, form to show, and the header for a user and password in the URL."""
-    try:
-        parts = urlsplit(url.strip())
-        port = "" if parts.port is None else f":{parts.port}"
-    except ValueError:
-        parts, port = urlsplit(""), ""
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"{shown_url(url)!r} is no URL of a {name}: write it like http://127.0.0.1:8000")
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    base = urlunsplit((parts.scheme, host + port, parts.path.rstrip("/"), "", ""))
-    login = {}
-    if parts.username is not None:
-        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        login["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
-    return base, f"?{parts.query}" if parts.query else "", base, login
-
-
-def _checked(headers: Mapping[str, str], name: str) -> Mapping[str, str]:
-    for key, value in headers.items():
-        if any(ord(char) < 32 or ord(char) > 126 for char in value):
-            raise ConfigError(f"the {key} header for the {name} holds a line break or an odd character: check the key")
-    return headers
-
-
-def _secrets(headers: Mapping[str, str]) -> list[str]:
-    """What must not be repeated: header values but for the content type, and the token behind `Bearer`."""
-    values = [value for key, value in headers.items() if key != "Content-Type"]
-    words = [word for value in values for word in (value, value.partition(" ")[2])]
-    return [word for word in words if len(word) >= 4]
 
 
 def _payload(body: bytes | None) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -45,6 +45,10 @@ class ReportedError(Exception):
         super().__init__(status)
         self.status = status
         self.content = content
+
+
+class TransportError(Exception):
+    """What the HTTP library said of a failed attempt, without secrets: the cause of an error of ours."""
 
 
 def is_passing(status: int, content: bytes) -> bool:
@@ -127,18 +131,20 @@ def _seconds_until(date: str) -> float | None:
         return None
 
 
-def server_words(content: bytes) -> str:
-    """The message in an error body: `{"error": {"message"}}`, `{"error"}`, `{"detail"}`, `{"message"}`, or its text."""
+def server_words(text: str, redacted: Callable[[str], str] = str) -> str:
+    """The message in an error body: `{"error": {"message"}}`, `{"error"}`, `{"detail"}`, `{"message"}`, or its text.
+
+    `redacted` takes secrets out of it, before it is cut.
+    """
     import msgspec
 
     try:
-        value = msgspec.json.decode(content)
-    except (msgspec.DecodeError, ValueError):
-        text = content.decode("utf-8", "replace")
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return "" if text.lstrip().startswith("<") else shortened(text, _QUOTED)
     while isinstance(value, dict):
         value = next((value[key] for key in ("error", "message", "detail") if key in value), "")
-    return shortened(str(value), _QUOTED)
+    return shortened(redacted(str(value)), _QUOTED)
 
 
 def shortened(text: str, limit: int) -> str:

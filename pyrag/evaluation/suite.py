@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from pyrag.config import nearest, without_secrets
+from pyrag.config import nearest
 from pyrag.errors import DataError, UsageError
 from pyrag.evaluation.datasets import Question, find_file, read_questions
+from pyrag.redaction import without_secrets
 
 FIVE = ("popqa", "hotpotqa", "2wikimultihopqa", "musique", "bamboogle")
 BUNDLED = Path(str(files("pyrag"))) / "data" / "mini"

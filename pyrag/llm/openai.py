@@ -160,8 +160,14 @@ class OpenAIChat:
     async def _post_events(self, sent: dict[str, Any], shown: _Shown) -> Reply:
         from pyrag.llm.wire import read_stream
 
+        redactor = self._service.redactor
+
         async def read(events: AsyncIterator[bytes]) -> Reply:
-            return await read_stream(events, shown.attempt())
+            show = redactor.pieces(shown.attempt())
+            reply = await read_stream(events, show)
+            show.end()
+            text = redactor.content(reply.text)
+            return reply if text is reply.text else replace(reply, text=text)
 
         path = "/chat/completions"
         return await self._service.post_events(path, sent, read, _reply_decoder(), _failure_check())

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pyrag.errors import ConfigError
 from pyrag.http_options import Transport
+from pyrag.redaction import without_secrets
 from pyrag.retrieval.batching import Batcher
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def open_embedder(spec: str, *, timeout: float = 30.0, transport: Transport = _D
         return TextEmbedder(onnx.OnnxBackend(onnx.BUNDLED), BUNDLED)
     if kind not in ("onnx", "st", "openai") or not rest:
         raise ConfigError(f"{spec!r} names no embedder: write {_FORMS}")
-    return TextEmbedder(_backend(kind, rest, timeout, transport), spec.strip())
+    return TextEmbedder(_backend(kind, rest, timeout, transport), without_secrets(spec.strip()))
 
 
 def _backend(kind: str, rest: str, timeout: float, transport: Transport) -> Backend:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pyrag.errors import ConfigError, ServiceError
+from pyrag.redaction import without_secrets
 from pyrag.retrieval.batching import Batcher
 from pyrag.retrieval.dense import PART, Asked
 from pyrag.retrieval.embedding import Fingerprint, passage_text
@@ -45,7 +46,7 @@ class QdrantStore:
     """Add, delete and search passages by id in one collection. Raises `ServiceError`, `ConfigError`."""
 
     def __init__(self, spec: str, *, timeout: float = 10.0) -> None:
-        self._spec = spec
+        self._spec = without_secrets(spec)
         collection, _, place = spec.removeprefix("qdrant:").partition("@")
         if not collection or not place:
             raise ConfigError(f"{spec!r} names no collection: write qdrant:COLLECTION@http://host:6333 or a folder")

@@ -20,9 +20,10 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from pyrag.config import layered, nearest, without_secrets
+from pyrag.config import layered, nearest
 from pyrag.errors import ConfigError, PyRAGError
 from pyrag.evaluation.runs import locked, make_folder, write_json
+from pyrag.redaction import without_secrets
 from pyrag_rl.config import (
     EMBEDDED,
     Agent,

@@ -1,0 +1,217 @@
+"""Secrets that must not be repeated: keys, passwords, and what stands in addresses before an @ or behind a ?.
+
+`without_secrets` strips addresses in a text. A `Redactor` knows the secrets of one service and strikes them out of what
+that service says, in the forms that servers repeat them: as they are, URL-encoded, in base64, escaped, or a part of
+them. It has two measures: `message` for errors, where a word too many does no harm, and `content` for replies and
+passages, where only what looks like a secret is struck out. Left out: secrets that a server has changed otherwise.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, lru_cache
+from urllib.parse import quote, quote_plus, unquote, unquote_plus
+
+STRUCK = "…"
+_LOGIN = re.compile(r"(\w\w+://?)[^/?#\s]*@")
+_ODD_LOGIN = re.compile(
+    r"(\w\w+://?)(?![^/?#\s:]*:\d+(?:[/?#\s]|$))[^/?#\s:]*:[^@\s]*@"
+)  # a password with a slash or question mark
+_QUERY = re.compile(r"(\w\w+://?[^?#\s]*)[?#]\S*?(?=[)'\":;,.]*(?:\s|$))")
+_PLAIN_VERSION = re.compile(r"v?[\d.\-]+")
+_MIN_ANYWHERE = 3  # characters; shorter ones are struck out as whole words
+_MIN_RUN, _MAX_RUN = 4, 8  # characters of a part that is struck out of a message
+_CONTENT_RUN = 12  # of a reply
+_STRIDE = _CONTENT_RUN // 2
+
+
+@lru_cache(maxsize=64)  # for every question the same
+def without_secrets(text: str) -> str:
+    """A text with its addresses, but without their users, passwords and queries."""
+    return _QUERY.sub(r"\1", _ODD_LOGIN.sub(r"\1", _LOGIN.sub(r"\1", text))) if ":/" in text else text
+
+
+def secrets_of_query(query: str) -> Iterator[str]:
+    """Values of a URL's query, as they stand there and decoded; names without a value may be secrets, too."""
+    for item in re.split("[&;]", query):
+        name, equals, value = item.partition("=")
+        given = value if equals else name
+        yield from {given, unquote(given), unquote_plus(given)}
+
+
+def looks_secret(value: str) -> bool:
+    """Whether a value is so odd that a text which holds it can only repeat it."""
+    if len(value) < 6 or _PLAIN_VERSION.fullmatch(value) or " " in value:
+        return False
+    has_digit, has_letter = any(map(str.isdigit, value)), any(map(str.isalpha, value))
+    return (has_digit and has_letter) or len(value) >= 16
+
+
+class Redactor:
+    """Strikes the secrets of one service out of what it says."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._secrets = tuple(dict.fromkeys(one for one in secrets if one))
+        self._strong = tuple(one for one in self._secrets if looks_secret(one))
+        self._needles = tuple(dict.fromkeys(_needles(self._strong)))
+        self._bytes = tuple(needle.encode() for needle in self._needles)
+
+    def message(self, text: str) -> str:
+        """An error's words without any secret, or a part of one."""
+        if not self._secrets or not text:
+            return text
+        text = self._short.sub(STRUCK, text) if self._short else text
+        for form in self._forms:
+            text = text.replace(form, STRUCK)
+        for run, grams in self._grams:
+            text = _without_runs(text, run, grams)
+        return text
+
+    def content(self, text: str) -> str:
+        """A reply's text without what looks like a secret."""
+        if self._needles and any(needle in text for needle in self._needles):
+            return self._struck(text)
+        return text
+
+    def body(self, content: bytes) -> bytes:
+        """The same for JSON as it came, where characters may be escaped."""
+        if not self._needles:
+            return content
+        if b"\\u00" in content or b"\\/" in content:
+            content = _ESCAPED_SLASH.sub(rb"\1/", _ESCAPED_LETTER.sub(_unescaped, content))
+        if any(needle in content for needle in self._bytes):
+            return self._struck(content.decode("utf-8", "replace")).encode()
+        return content
+
+    def pieces(self, show: Callable[[str], None]) -> Pieces:
+        """What passes on the pieces of a reply, without the secrets that they make up together."""
+        return Pieces(self, show, guarded=bool(self._strong))
+
+    def unfinished(self, text: str) -> int:
+        """The place from which on a text may be the beginning of a secret; its length where it is none."""
+        found = self._beginnings.search(text, max(0, len(text) - self._longest))
+        return found.start() if found else len(text)
+
+    def _struck(self, text: str) -> str:
+        for form in _all_forms(self._strong):
+            text = text.replace(form, STRUCK)
+        for secret in self._strong:
+            if len(secret) >= _CONTENT_RUN:
+                text = _without_runs(text, _CONTENT_RUN, _grams(secret, _CONTENT_RUN))
+        return text
+
+    @cached_property
+    def _forms(self) -> tuple[str, ...]:
+        return tuple(one for one in _all_forms(self._secrets) if len(one) >= _MIN_ANYWHERE)
+
+    @cached_property
+    def _short(self) -> re.Pattern[str] | None:
+        words = [re.escape(one) for one in self._secrets if len(one) < _MIN_ANYWHERE]
+        return re.compile(rf"(?<!\w)(?:{'|'.join(words)})(?!\w)") if words else None
+
+    @cached_property
+    def _grams(self) -> list[tuple[int, frozenset[str]]]:
+        """Parts of secrets that are struck out of messages, with their length."""
+        found = []
+        for secret in _all_forms(self._secrets):
+            run = min(max(-(-len(secret) // 2), _MIN_RUN), _MAX_RUN)
+            if len(secret) > run:
+                found.append((run, _grams(secret, run)))
+        return found
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(map(len, self._strong))
+
+    @cached_property
+    def _beginnings(self) -> re.Pattern[str]:
+        """The first characters of a secret at the end of a text."""
+        nested = []
+        for secret in self._strong:
+            rest = ""
+            for letter in reversed(secret[1:-1]):
+                rest = f"(?:{re.escape(letter)}{rest})?"
+            nested.append(re.escape(secret[0]) + rest)
+        return re.compile(rf"(?:{'|'.join(nested)})\Z")
+
+
+class Pieces:
+    """Shows a reply's pieces; those that may begin a secret are held back until it shows."""
+
+    def __init__(self, redactor: Redactor, show: Callable[[str], None], *, guarded: bool) -> None:
+        self._redactor = redactor
+        self._guarded = guarded
+        self._show = show
+        self._held = ""
+
+    def __call__(self, text: str) -> None:
+        if not self._guarded:
+            self._show(text)
+            return
+        text = self._held + text
+        cut = self._redactor.unfinished(text)
+        self._held = text[cut:]
+        if cut:
+            self._show(self._redactor.content(text[:cut]))
+
+    def end(self) -> None:
+        """Shows what is held back, which turned out to begin nothing."""
+        if self._held:
+            self._show(self._redactor.content(self._held))
+            self._held = ""
+
+
+_ESCAPED_LETTER = re.compile(rb"(?<!\\)((?:\\\\)*)\\u00([2-7][0-9a-fA-F])")
+_ESCAPED_SLASH = re.compile(rb"(?<!\\)((?:\\\\)*)\\/")
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    letter = bytes([int(found[2], 16)])
+    return found[0] if letter in b'"\\\x7f' else found[1] + letter
+
+
+def _needles(secrets: Iterable[str]) -> Iterator[str]:
+    """What a text must hold if it holds one of the secrets, or a long part of one."""
+    yield from _all_forms(secrets)
+    for secret in secrets:
+        if len(secret) >= 2 * _CONTENT_RUN:
+            yield from (secret[start : start + _STRIDE] for start in range(0, len(secret) - _STRIDE + 1, _STRIDE))
+
+
+def _all_forms(secrets: Iterable[str]) -> Iterator[str]:
+    for secret in secrets:
+        yield from _forms_of(secret)
+
+
+@lru_cache(maxsize=256)
+def _forms_of(secret: str) -> tuple[str, ...]:
+    """A secret as servers repeat it, longest first."""
+    encoded = {base64.b64encode(secret.encode()).decode(), base64.urlsafe_b64encode(secret.encode()).decode()}
+    url = {quote(secret), quote(secret, safe=""), quote_plus(secret)}
+    url |= {re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), one) for one in url}
+    escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], _html(secret)}
+    forms = {secret, *url, *escaped, *encoded, *(one.rstrip("=") for one in encoded)}
+    return tuple(sorted((one for one in forms if one), key=len, reverse=True))
+
+
+def _html(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+
+
+def _grams(secret: str, run: int) -> frozenset[str]:
+    return frozenset(secret[start : start + run] for start in range(len(secret) - run + 1))
+
+
+def _without_runs(text: str, run: int, grams: frozenset[str]) -> str:
+    """A text without the parts that are made of these."""
+    kept: list[str] = []
+    start = 0  # of what is kept next
+    for place in range(len(text) - run + 1):
+        if text[place : place + run] in grams:
+            if place > start or not kept:
+                kept += [text[start:place], STRUCK]
+            start = place + run
+    return "".join((*kept, text[start:])) if kept else text
