@@ -16,6 +16,7 @@ from pyrag.config import Settings, make_settings
 from pyrag.errors import UsageError
 from pyrag.events import Observer, ignore, of_question
 from pyrag.loop_thread import LoopThread, Report
+from pyrag.redaction import without_secrets
 from pyrag.retrieval.open import QDRANT
 from pyrag.retrieval.protocol import Retriever
 from pyrag.trace import UNKNOWN, Answer, Trace, TraceError
@@ -170,7 +171,7 @@ class PyRAG:
                     failure = TraceError(error.kind, str(error), error.exit_code)
                 except Exception as error:
                     cure = "a mistake of pyrag's own; asked alone, the question shows its traceback"
-                    failure = TraceError("crash", f"{type(error).__name__}: {error} ({cure})")
+                    failure = TraceError("crash", without_secrets(f"{type(error).__name__}: {error} ({cure})"))
                 shown = str(question).encode("utf-8", "backslashreplace").decode()
                 return Trace(shown, Answer(UNKNOWN, known=False), error=failure)
 

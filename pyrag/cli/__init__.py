@@ -31,6 +31,7 @@ def guarded(command: Callable[[], None]) -> None:
 
 def _guarded(command: Callable[[], None]) -> None:
     from pyrag.errors import PyRAGError
+    from pyrag.redaction import without_secrets
 
     debug = "--debug" in sys.argv
     if debug:
@@ -51,7 +52,7 @@ def _guarded(command: Callable[[], None]) -> None:
         where = f" {error.filename}:" if error.filename else ""
         _stop(f"the system refused:{where} {error.strerror or error}", 1, debug)
     except Exception as error:
-        what = one_line(f"{type(error).__name__}: {error}")[:300]
+        what = one_line(without_secrets(f"{type(error).__name__}: {error}"))[:300]
         _stop(f"a mistake of pyrag's own ({what}): please report it with what --debug shows", _OWN_MISTAKE, debug)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from pyrag.errors import ConfigError, PyRAGError
 from pyrag.evaluation.datasets import Question
+from pyrag.redaction import without_secrets
 from pyrag.trace import UNKNOWN, Answer, Trace, TraceError
 
 
@@ -60,7 +61,7 @@ async def ask_safely(job: Job, ask: Ask) -> Trace:
     except Exception as error:  # a bug in a method or agent must not end the batch of hours
         message = f"{type(error).__name__}: {error} (a bug; the command's log has its traceback)"
         _log(job)
-        return _failed(job, TraceError("crash", message))
+        return _failed(job, TraceError("crash", without_secrets(message)))
 
 
 def _failed(job: Job, error: TraceError) -> Trace:
