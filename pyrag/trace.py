@@ -247,7 +247,7 @@ def from_json(data: bytes | str) -> Trace:
 
     try:
         trace = msgspec.json.decode(data, type=Trace)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"not a pyrag trace: {error}") from error
     if trace.version != TRACE_VERSION:
         raise DataError(f"this trace has version {trace.version}; this pyrag reads version {TRACE_VERSION}")

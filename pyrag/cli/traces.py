@@ -18,6 +18,8 @@ from pyrag.ledger import Recording
 from pyrag.runtime import answer_question, exchanges_of
 from pyrag.trace import Step, Trace, from_json
 
+_ODD_REPLIES = (AttributeError, LookupError, TypeError, ValueError)  # what recorded replies of no sense lead to
+
 
 def show(files: Sequence[Path]) -> None:
     from pyrag.cli.render import SafeConsole, trace_view
@@ -53,9 +55,18 @@ def load_traces(file: Path) -> Iterator[Trace]:
         raise DataError(f"{file} is empty: it should hold what pyrag ask --trace {file} writes")
     for number, line in enumerate(lines, start=1):
         try:
-            yield from_json(line)
+            yield _whole(from_json(line))
         except DataError as error:
             raise DataError(f"{file} line {number}: {error}") from error
+
+
+def _whole(trace: Trace) -> Trace:
+    """Raises `DataError` where a passage that is cited or was read is not in the trace."""
+    named = {citation.passage for citation in trace.citations}
+    named |= {passage for step in trace.steps for passage in step.passages}
+    if missing := named - trace.passages.keys():
+        raise DataError(f"a damaged trace, which lacks the passage {min(missing)!r}: save it again with ask --trace")
+    return trace
 
 
 async def replay_trace(trace: Trace) -> list[str]:
@@ -66,6 +77,9 @@ async def replay_trace(trace: Trace) -> list[str]:
     engines: Engines = open_engines(settings)
     try:
         again = await answer_question(trace.question, engines, settings, recording=recording)
+    except _ODD_REPLIES as error:
+        what = f"{type(error).__name__}: {error}"
+        raise DataError(f"the recording in this trace is damaged ({what}): save the trace again") from error
     finally:
         await engines.aclose()
     return differences(trace, again)

@@ -10,6 +10,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
@@ -59,7 +60,10 @@ def find_file(folder: Path, stem: str) -> Path | None:
 
 
 def read_questions(path: Path) -> Iterator[Question]:
-    """Questions of a file. Raises `DataError` naming file, line and cure."""
+    """Questions of a file. A line needs no `id`, and may have one `answer` instead of `answers`.
+
+    Raises `DataError` naming file, line and cure.
+    """
     return read_questions_as(Question, path)
 
 
@@ -72,7 +76,7 @@ def read_questions_as(kind: type[Q], path: Path) -> Iterator[Q]:
     for number, line in numbered_lines(path):
         where = f"{path} line {number}"
         try:
-            question = decoder.decode(line)
+            question = _decoded(line, decoder, kind)
         except UnicodeDecodeError as error:
             raise not_utf8(where) from error
         except msgspec.DecodeError as error:
@@ -85,6 +89,26 @@ def read_questions_as(kind: type[Q], path: Path) -> Iterator[Q]:
             raise DataError(f"{where} repeats the id {question.id!r} of line {seen[question.id]}: remove one of them")
         seen[question.id] = number
         yield question
+
+
+def _decoded(line: bytes, decoder: Any, kind: type[Q]) -> Q:
+    """A question of a line; one without an id is named by its words, so that it keeps its name wherever it stands.
+
+    Raises `UnicodeDecodeError` or `msgspec.DecodeError`.
+    """
+    import msgspec
+
+    try:
+        question: Q = decoder.decode(line)
+        return question
+    except msgspec.ValidationError:
+        fields = msgspec.json.decode(line)
+        if not isinstance(fields, dict) or not isinstance(fields.get("question"), str):
+            raise
+        named = {"id": f"q-{sha256(fields['question'].encode()).hexdigest()[:12]}"}
+        answers = fields.get("answers", fields.get("answer"))
+        one = {"answers": [answers]} if isinstance(answers, str) else {}
+        return msgspec.convert({**named, **fields, **one}, kind)
 
 
 def question_of(where: str, fields: dict[str, Any]) -> Question:

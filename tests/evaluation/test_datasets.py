@@ -64,6 +64,20 @@ def test_a_byte_order_mark_and_blank_lines_are_fine(tmp_path: Path) -> None:
     assert [one.id for one in read_questions(path)] == ["1", "2"]
 
 
+def test_questions_of_ones_own_need_no_id(tmp_path: Path) -> None:
+    path, other = tmp_path / "questions.jsonl", tmp_path / "other.jsonl"
+    path.write_text(
+        '{"question": "Who wrote Dracula?", "answers": ["Bram Stoker"]}\n'
+        '{"id": "mine", "question": "Where?", "answer": "Whitby"}\n'
+        '{"question": "When?", "answers": "1897"}\n'
+    )
+    other.write_text('\n{"question": "Who wrote Dracula?", "answers": ["Stoker"]}\n')
+    first, second, third = read_questions(path)
+    assert (second.id, second.answers, third.answers) == ("mine", ("Whitby",), ("1897",))
+    assert first.id != third.id
+    assert [one.id for one in read_questions(other)] == [first.id]
+
+
 def test_an_endless_line_is_refused_without_reading_it_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets, "LONGEST_LINE", 2 << 20)
     path = tmp_path / "questions.jsonl"
