@@ -13,7 +13,8 @@ from pyrag.api import PyRAG
 from pyrag.cli.output import Sink, as_object, print_json
 from pyrag.cli.stdin import question_lines
 from pyrag.cli.terminal import one_line
-from pyrag.cli.verdict import counted, remark
+from pyrag.cli.verdict import remark
+from pyrag.cli.words import counted
 from pyrag.config import Settings
 from pyrag.trace import Trace
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrag.cli.bench_ask import LocalAsk, WorkersAsk
 from pyrag.cli.bench_view import Progress, print_summary
+from pyrag.cli.words import counted
 from pyrag.config import Settings, public
 from pyrag.engines import about_embedded
 from pyrag.errors import UsageError
@@ -193,7 +194,8 @@ def _tell_of_other_code(writer: RunWriter) -> None:
 def _leave(summary: Summary, writer: RunWriter) -> None:
     failed = [row.error for row in writer.rows.values() if row.passing and row.error]
     _say(
-        f"{summary.failed} of {summary.questions} questions failed, the last one with: {failed[-1].message}; "
+        f"{summary.failed} of {counted(summary.questions, 'question')} failed, "
+        f"the last one with: {failed[-1].message}; "
         f"run the same command with --out {writer.folder} to ask them again"
     )
     sys.exit(max(error.exit_code for error in failed))

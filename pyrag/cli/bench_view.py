@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from pyrag.cli.output import print_json
+from pyrag.cli.words import counted
 from pyrag.errors import UsageError
 from pyrag.evaluation.failures import KINDS
 from pyrag.evaluation.runs import Run, read_run
@@ -116,7 +117,7 @@ def _print_examples(run: Run, kind: str, rows: list[Row], limit: int, *, as_json
     from pyrag.cli.render import SafeConsole, trace_view
 
     console = SafeConsole()
-    console.print(Text(f"\n{KINDS[kind]}: {len(rows)} wrong answers", style="bold magenta"))
+    console.print(Text(f"\n{KINDS[kind]}: {counted(len(rows), 'wrong answer')}", style="bold magenta"))
     for row in rows[:limit]:
         detail = f" ({row.failure.detail})" if row.failure and row.failure.detail else ""
         console.print(Text(f"\n{row.set} · {row.method} · {row.id}{detail}", style="magenta"))

@@ -9,6 +9,7 @@ import typer
 
 from pyrag.cli import options
 from pyrag.cli.output import print_json
+from pyrag.cli.words import counted
 
 if TYPE_CHECKING:
     from pyrag.llm.cache import CacheInfo, ReplyStore
@@ -47,4 +48,4 @@ def _show(found: CacheInfo, *, as_json: bool, done: str) -> None:
     if as_json:
         print_json(found)
     else:
-        print(f"{done}{found.replies} replies, {found.bytes / 2**20:.1f} MiB: {found.path}")
+        print(f"{done}{counted(found.replies, 'reply')}, {found.bytes / 2**20:.1f} MiB: {found.path}")

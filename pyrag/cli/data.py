@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pyrag.cli.output import print_json
+from pyrag.cli.words import counted
 
 if TYPE_CHECKING:
     from pyrag.evaluation.imports import Imported
@@ -68,9 +69,9 @@ def check(
         print_json([_plain(one) for one in checked])
     else:
         for one in checked:
-            passages = "no corpus" if one.passages is None else f"{one.passages} passages"
-            verdict = f"{len(one.problems)} problems" if one.problems else "all gold answers score 1.0"
-            typer.echo(f"{one.path}: {one.questions} questions, {passages}, {verdict}")
+            passages = "no corpus" if one.passages is None else counted(one.passages, "passage")
+            verdict = counted(len(one.problems), "problem") if one.problems else "all gold answers score 1.0"
+            typer.echo(f"{one.path}: {counted(one.questions, 'question')}, {passages}, {verdict}")
             for problem in one.problems[:_SHOWN]:
                 typer.echo(f"  {problem}")
             if len(one.problems) > _SHOWN:
@@ -93,5 +94,5 @@ def _tell(imported: Imported, folder: Path, as_json: bool) -> None:
         fields = {"folder": str(folder), "questions": imported.questions, "passages": imported.passages}
         print_json(fields)
         return
-    corpus = f" and {imported.passages} passages" if imported.passages else ", no corpus"
-    typer.echo(f"{imported.questions} questions{corpus} in {folder}. Check with: pyrag data check {folder}")
+    corpus = f" and {counted(imported.passages, 'passage')}" if imported.passages else ", no corpus"
+    typer.echo(f"{counted(imported.questions, 'question')}{corpus} in {folder}. Check with: pyrag data check {folder}")

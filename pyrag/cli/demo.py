@@ -10,7 +10,7 @@ from rich.text import Text
 
 from pyrag.api import PyRAG
 from pyrag.cli.render import LiveView, SafeConsole
-from pyrag.cli.verdict import counted, shorten
+from pyrag.cli.words import counted, shorten
 
 
 async def demo() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from pyrag.cli.output import print_json
+from pyrag.cli.words import counted
 from pyrag.config import Settings
 from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.prompt_versions import PromptVersions
@@ -49,7 +50,7 @@ class Progress:
         self._task = self._bar.add_task("", total=steps, state="measuring the start")
 
     def add(self, record: StepRecord) -> None:
-        state = f"validation F1 {100 * record.score:.1f} · prompts {record.version} · {record.calls} calls"
+        state = f"validation F1 {100 * record.score:.1f} · prompts {record.version} · {counted(record.calls, 'call')}"
         self._bar.update(self._task, completed=record.step, state=state)
 
     def __enter__(self) -> Self:
@@ -64,16 +65,20 @@ def _print(summary: Summary, out: Path, config: EvolveConfig, *, as_json: bool) 
     if as_json:
         print_json(summary)
         return
-    cost = f"{summary.calls} calls, {summary.tokens} tokens" if summary.calls else "no model was asked"
-    print(f"{summary.steps} of {summary.of} questions learned from, {cost}")
+    cost = (
+        f"{counted(summary.calls, 'call')}, {counted(summary.tokens, 'token')}"
+        if summary.calls
+        else "no model was asked"
+    )
+    print(f"{summary.steps} of {counted(summary.of, 'question')} learned from, {cost}")
     if config.topologies:
         print("learned which topologies suit which questions; the prompts stay as they are")
     if summary.stopped:
         print(f"stopped early: {summary.stopped}; the same command goes on from here")
     if summary.before is not None and summary.after is not None:
         print(f"validation F1 {100 * summary.before:.1f} → {100 * summary.after:.1f}")
-    learned = f"{summary.entries} experiences, prompts version {summary.version}"
-    print(f"{summary.accepted} updates accepted, {summary.refused} refused; {learned}")
+    learned = f"{counted(summary.entries, 'experience')}, prompts version {summary.version}"
+    print(f"{counted(summary.accepted, 'update')} accepted, {summary.refused} refused; {learned}")
     print(
         f"{out}/report.html shows all; ask with --method hera --prompts {out}/prompts --experience {out}/experience.db"
     )

@@ -10,6 +10,7 @@ import typer
 
 from pyrag.cli.output import print_json
 from pyrag.cli.terminal import json_line, one_line
+from pyrag.cli.words import counted
 
 if TYPE_CHECKING:
     from pyrag.experience.entry import Experience
@@ -92,7 +93,7 @@ def import_(
     with Library.open(library, write=True) as opened:
         added = import_lines(opened, lines, str(file))
         total = len(opened.entries())
-    print(f'{{"added":{added},"entries":{total}}}' if json else f"{added} added, {total} entries: {library}")
+    print(f'{{"added":{added},"entries":{total}}}' if json else f"{added} added, {counted(total, 'entry')}: {library}")
 
 
 def _line(entry: Experience) -> str:
@@ -103,7 +104,7 @@ def _print_all(entry: Experience) -> None:
     profile = entry.profile
     asks = f", asking for: {profile.asks}" if profile.asks else ""
     print(f"Profile  {profile.type}, {profile.difficulty}{asks}\nInsight  {entry.insight}")
-    print(f"Utility  {entry.utility} of the {entry.uses} trajectories that were shown it succeeded")
+    print(f"Utility  {entry.utility} of the {counted(entry.uses, 'trajectory')} that had been shown it succeeded")
 
 
 def _print_json(entry: Experience) -> None:

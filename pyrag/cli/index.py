@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrag.cli.output import print_json
 from pyrag.cli.terminal import printable, raw_stream
+from pyrag.cli.words import counted
 
 if TYPE_CHECKING:
     from pyrag.retrieval.documents.model import Columns
@@ -82,7 +83,7 @@ def build_parts(paths: list[Path], out: Path, parts: tuple[Part, ...], *, as_jso
     _print_remarks(built.remarks)
     _print_shortfall(out, built)
     changes = f"{built.added} added, {built.changed} changed, {built.removed} removed; {seconds:.1f} s"
-    print(f'{built.info.passages} passages in {out} ({changes}). Ask with: pyrag ask --index {out} "…"')
+    print(f'{counted(built.info.passages, "passage")} in {out} ({changes}). Ask with: pyrag ask --index {out} "…"')
 
 
 @contextmanager
@@ -196,7 +197,8 @@ def info(folder: Path, *, as_json: bool) -> None:
         facts = {**msgspec.to_builtins(about), "vectors": msgspec.to_builtins(vectors)}
         print_json({"index": str(folder), **facts, "left_out": left_out, "bytes": _size(generation), "parts": sizes})
         return
-    print(f"{folder}: {about.kind}, {about.passages} passages of {about.files} files, built {about.created}")
+    passages, files = counted(about.passages, "passage"), counted(about.files, "file")
+    print(f"{folder}: {about.kind}, {passages} of {files}, built {about.created}")
     print(f"  from {', '.join(about.sources)}")
     parts = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in sizes.items())
     print(f"  {_size(generation) / 1e6:.1f} MB ({parts}) in {about.generation}")
@@ -258,7 +260,7 @@ def verify(folder: Path, *, as_json: bool) -> None:
             print(f"FAIL {problem}")
         print(f"build it again with pyrag index PATH... --out {folder} --rebuild", file=sys.stderr)
     else:
-        print(f"ok   {report.passages} passages, in the records and in {', '.join(report.parts)}")
+        print(f"ok   {counted(report.passages, 'passage')}, in the records and in {', '.join(report.parts)}")
     if report.problems:
         sys.exit(1)
 
@@ -293,7 +295,7 @@ class _Progress:
 def line(progress: Progress) -> str:
     """The state of a build in words."""
     seconds = max(progress.seconds, 1e-9)
-    words = f"{progress.passages} passages, {progress.passages / seconds:.0f}/s"
+    words = f"{counted(progress.passages, 'passage')}, {progress.passages / seconds:.0f}/s"
     if not progress.done:
         return words
     left = seconds * (progress.total - progress.done) / progress.done

@@ -13,7 +13,8 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from pyrag.cli.terminal import ReaderGone, printable, raw_stream
-from pyrag.cli.verdict import confidence, counted, is_weak, remark, shorten
+from pyrag.cli.verdict import confidence, is_weak, remark
+from pyrag.cli.words import counted, shorten
 from pyrag.engines import about_embedded
 from pyrag.events import (
     Answered,

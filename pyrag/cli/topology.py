@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from pyrag.cli.render import error_view, program_view, step_view
-from pyrag.cli.verdict import shorten
+from pyrag.cli.words import shorten
 from pyrag.topology import Node
 from pyrag.trace import Step, Trace
 from pyrag.trajectory import node_of

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyrag.cli.output import print_json
 from pyrag.cli.terminal import one_line
-from pyrag.cli.verdict import counted
+from pyrag.cli.words import counted
 from pyrag.config import make_settings
 from pyrag.engines import REPLAY, Engines, open_engines
 from pyrag.errors import DataError

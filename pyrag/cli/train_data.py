@@ -13,6 +13,7 @@ import typer
 from pyrag.cli import options
 from pyrag.cli.bench_app import names
 from pyrag.cli.output import print_json
+from pyrag.cli.words import counted
 
 if TYPE_CHECKING:
     from pyrag_rl.data.build import Built, Request
@@ -75,7 +76,7 @@ def data(
         given=Given(tuple(corpus or ()), Path(index) if index else None, retriever, index_dir),
         settings=load_settings(flags, config=config),
     )  # fmt: skip
-    with _progress(lambda built: f"{built.questions} questions · {built.by_source.total()} rows") as tell:
+    with _progress(lambda built: f"questions {built.questions} · rows {built.by_source.total()}") as tell:
         built = build(request, tell)
     _print(request, built, as_json=json)
 
@@ -109,7 +110,7 @@ def _print(request: Request, built: Built, *, as_json: bool) -> None:
         print_json({"out": str(request.out), **msgspec.to_builtins(built)})
         return
     aside = f", {built.eval_rows} in {request.eval_out}" if request.eval_out else ""
-    print(f"{built.rows} rows in {request.out}{aside}, from {built.questions} questions")
+    print(f"{counted(built.rows, 'row')} in {request.out}{aside}, from {counted(built.questions, 'question')}")
     print("by set: " + ", ".join(f"{name} {count}" for name, count in built.by_source.items()))
     if built.sufficient:
         print("documents: " + ", ".join(f"{name} {count}" for name, count in built.sufficient.items()))
@@ -183,7 +184,7 @@ def prescore(
             if isinstance(writer, Drawn):
                 await writer.model.aclose()
 
-    with _progress(lambda counts: f"{counts.questions} questions · {counts.kept} candidates") as tell:
+    with _progress(lambda counts: f"questions {counts.questions} · candidates {counts.kept}") as tell:
         counts = asyncio.run(work(tell))
     if not counts.without:
         replies.remove()
@@ -191,8 +192,8 @@ def prescore(
         print_json(counts)
         return
     high, middle = (sum(one >= least for one in counts.scores) for least in (0.8, 0.4))
-    print(f"{counts.kept} candidates of {counts.questions} questions in {out}")
+    print(f"{counted(counts.kept, 'candidate')} of {counted(counts.questions, 'question')} in {out}")
     print(f"scores: {high} from 0.8, {middle - high} from 0.4, {len(counts.scores) - middle} below")
-    print(f"left out: {counts.duplicates} near-duplicates, {counts.unscored} that could not be run")
+    print(f"left out: {counted(counts.duplicates, 'near-duplicate')}, {counts.unscored} that could not be run")
     if counts.without:
-        print(f"without a candidate: {counts.without} questions, whose plans the same command runs again")
+        print(f"without a candidate: {counted(counts.without, 'question')}, whose plans the same command runs again")

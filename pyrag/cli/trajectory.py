@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.padding import Padding
 from rich.text import Text
 
-from pyrag.cli.verdict import shorten
+from pyrag.cli.words import shorten
 from pyrag.trace import Passage, Trace
 from pyrag.trajectory import Action, Role, actions
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from pyrag.cli.words import counted, shorten
 from pyrag.trace import Step, Trace
 
 # Of the embedded engine's answers to the bundled mini sets, 16 of 24 below this are right, and 79 of 82 of the others.
@@ -32,17 +33,6 @@ def remark(trace: Trace) -> str:
     if is_weak(trace):
         return _about_weak(trace)
     return "" if trace.answer.known else _about_unknown(trace)
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 passage`, `2 passages`, `3 searches`."""
-    ending = "" if number == 1 else "es" if noun.endswith(("s", "x", "ch", "sh")) else "s"
-    return f"{number} {noun}{ending}"
-
-
-def shorten(text: str, width: int = 100) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _cited_steps(trace: Trace) -> Iterator[Step]:

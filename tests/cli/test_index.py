@@ -37,7 +37,7 @@ def test_build_update_and_rebuild(pyrag: Run, notes: Path) -> None:
     assert (told["passages"], told["added"], told["removed"], told["files"]) == (1, 0, 1, 1)
     assert [one["file"] for one in told["left_out"]] == ["notes/bad.txt"]
     done = pyrag("index", "build", "notes", "-o", "ix", "--rebuild")
-    assert done.stdout.startswith("1 passages in ix (1 added")
+    assert done.stdout.startswith("1 passage in ix (1 added")
     assert done.stderr.startswith("left out 1 file:\n  notes/bad.txt line 1: not UTF-8")
 
 
@@ -182,7 +182,7 @@ def test_progress_on_a_terminal(notes: Path, tmp_path: Path) -> None:
     os.close(terminal)
     shown = os.read(controller, 10_000).decode()
     os.close(controller)
-    assert " passages, " in shown
+    assert re.search(r"\d passages?, ", shown)
     assert shown.endswith("\r\x1b[K")
 
 

@@ -1,0 +1,18 @@
+"""Small forms of words that many messages share."""
+
+from __future__ import annotations
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 passage`, `2 passages`, `3 searches`, `4 replies`."""
+    if number == 1:
+        return f"{number} {noun}"
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{number} {noun[:-1]}ies"
+    return f"{number} {noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
+
+
+def shorten(text: str, width: int = 100) -> str:
+    """A text on one line, cut to a width."""
+    text = " ".join(text.split())
+    return text if len(text) <= width else text[: width - 1] + "…"
