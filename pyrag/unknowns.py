@@ -21,10 +21,12 @@ _WORD = re.compile(r"[a-z/']+")
 _NOTHING = frozenset(("none", "null", "nil", "nan", "na", "n.a.", "nothing", "missing", "empty", "undefined", "error"))
 # Words that refusals consist of: a program that looks for some of them in an answer looks for a refusal.
 _REFUSING = frozenset((
-    "unknown", "not", "cannot", "can't", "couldn't", "don't", "doesn't", "unable", "insufficient", "unclear",
-    "unspecified", "undetermined", "unavailable", "n/a", "none", "sorry", "know", "known", "enough", "found", "find",
-    "information", "evidence", "mentioned", "mention", "specified", "stated", "provided", "available", "given",
-    "determine", "determined", "answer", "answered",
+    "unknown", "not", "cannot", "can't", "couldn't", "don't", "doesn't", "isn't", "wasn't", "unable", "insufficient",
+    "unclear", "unspecified", "undetermined", "unavailable", "n/a", "none", "sorry", "enough", "know", "known", "find",
+    "found", "mention", "mentions", "mentioned", "specify", "specifies", "specified", "state", "states", "stated",
+    "provide", "provides", "provided", "contain", "contains", "contained", "say", "says", "indicate", "indicated",
+    "available", "give", "given", "determine", "determined", "answer", "answered", "answerable", "possible", "sure",
+    "information", "evidence", "info", "data", "context", "document", "documents", "passage", "passages", "text",
 ))  # fmt: skip
 _FILLING = frozenset((
     "i", "do", "does", "did", "was", "were", "is", "are", "be", "could", "the", "a", "an", "no", "any", "in", "to",
