@@ -35,8 +35,11 @@ _SHORT = 200  # characters that an answer without tags may have
 
 _FORM = "it repeats the form, and has no answer in it"
 _PAYLOAD = r"(?i)<\s?(?:final[ _-]?)?answer\s?>"
-_MARKUP = re.compile(r"</?[A-Za-z_][\w:-]{0,60}>|```|<\|")
+_MARKUP = re.compile(r"</?[A-Za-z_][\w:-]{0,60}>|```(?:[a-z]{1,20}(?=\n))?|<\|")
 _FENCED = re.compile(r"\A```(?:[\w+-]{0,20}\n)?([^`]{1,2000}?)\n?```\Z")
+_ELEMENT = re.compile(r"</?[a-z][\w-]{0,20}(?:\s[^<>]{0,60})?/?>", re.IGNORECASE)
+_CLOSING_QUOTES = tuple("\"'”’»")
+_MIN_REMARK_WORDS = 6
 _MAX_LAST_WORDS = 10  # of a last line that is taken for the answer
 _STOPPED = re.compile(
     r"([^.,;:!?]*\b(?!(?:Inc|Ltd|Corp|Bros|Jun|Sen|Esq|etc|vol)\.)(?:[^\W\d_]{3,}|\d+))\.", re.IGNORECASE
@@ -192,6 +195,7 @@ def _unwrapped(answer: str, query: str) -> str:
     answer = answer.strip().removesuffix("```").strip()
     if explained := _EXPLAINED.search(answer):
         answer = answer[: explained.start()] or answer
+    answer = _first_paragraph(_ELEMENT.sub("", answer).strip() or answer)
     lines = [line for line in answer.splitlines() if line.strip()]
     if lines and all(_BULLET.match(line) for line in lines) and (len(lines) > 1 or not lines[0].strip()[0].isdigit()):
         return ", ".join(_BULLET.sub("", line).strip() for line in lines)
@@ -199,9 +203,18 @@ def _unwrapped(answer: str, query: str) -> str:
     return inner if inner else answer
 
 
+def _first_paragraph(answer: str) -> str:
+    """An answer without the remarks that stand below it, a line between."""
+    first, _, rest = answer.partition("\n\n")
+    remark = rest.strip().startswith("(") or len(rest.split()) >= _MIN_REMARK_WORDS
+    return first if first.strip() and len(first) <= _SHORT and remark and not _BULLET.match(first) else answer
+
+
 def _tidy(text: str) -> str:
     """One line, without Markdown emphasis or quotes around the whole."""
     text = " ".join(text.split())
+    if text[-2:-1] in _CLOSING_QUOTES and text.endswith("."):
+        text = text[:-1]
     for opening, closing in _AROUND:
         if text.startswith(opening) and text.endswith(closing) and len(text) > 2 * len(opening):
             inner = text[len(opening) : -len(closing)]

@@ -47,7 +47,13 @@ _LED = re.compile(
     re.IGNORECASE,
 )
 _LED_ON = re.compile(r"\s{0,2}[,:，：]\s*")
-_BEFORE_END = re.compile(r"(?<=\S)[ ,;.:—–-]{1,3}\Z")
+_BEFORE_END = re.compile(
+    r"(?<=\S)[ ,;.:—–-]{1,3}(?:(?:see|according to|as (?:stated|mentioned|noted|said) in|as per|per|from|cf\."
+    r"|based on|sources?:?)"
+    r"\s(?:the )?)?\Z",
+    re.IGNORECASE,
+)
+_LED_BY_NOTHING = re.compile(r"\A(?:according to|based on|as (?:stated|noted) in|per|from|in) ?[,:]\s*", re.IGNORECASE)
 _END = re.compile(r"[\s.]*\Z")
 _REACH = 40  # characters looked at before a citation
 
@@ -84,7 +90,8 @@ def strip_citations(text: str, documents: int = 0) -> str:
     stripped = _without(text, spans)
     if documents:
         stripped = _without_raised(_BARE.sub(lambda found: _kept(found[0], documents), stripped), documents)
-        stripped = re.sub(r"(?<=\S) +(?=[.,;]|\Z)", "", stripped) if stripped != text else stripped
+        if stripped != text:
+            stripped = _LED_BY_NOTHING.sub("", re.sub(r"(?<=\S) {1,9}(?=[.,;]|\Z)", "", stripped))
     return stripped.lstrip(" ,;:").rstrip()
 
 

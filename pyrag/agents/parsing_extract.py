@@ -44,7 +44,8 @@ _ESCAPED = (
 )
 
 _KEYS = _words(
-    "answer finalanswer shortanswer answertext answerspan bestanswer theanswer final result response output span "
+    "answer answers finalanswer finalanswers shortanswer answertext answerspan bestanswer theanswer final result "
+    "response output span "
     "solution "
     "antwort réponse reponse respuesta risposta resposta ответ 答案 回答 最终答案 答え"
 )
@@ -69,8 +70,9 @@ _WORDS = rf"(?:(?:the|my|our|a)\s{{1,3}})?{_GOOD}(?:answer|ans|conclusion|respon
 _ABOUT = r"(?:\s{1,3}(?:to|for)\s{1,3}[^.:：\n]{1,150}?)?"
 _IS = r"(?:is|was|are|would be|must be|should be|will be|equals|ist|lautet|est|es|è|é|是|为|は|это)"
 _LABEL = re.compile(
-    rf"(?:{_WORDS}{_ABOUT}|{_FOREIGN}|(?-i:A))[\s*_`]{{0,6}}(?:\(.{{0,30}}?\)\s?)?[:：=→][\s*_`]{{0,6}}"
-    rf"|\#{{1,6}}\s?{_WORDS}\b",
+    rf"[\[(]?(?:{_WORDS}{_ABOUT}|{_FOREIGN}|(?-i:A))[\s*_`]{{0,6}}[\])]?(?:\(.{{0,30}}?\)\s?)?"
+    r"(?:[:：=→]|\s[—–-]\s)[\s*_`]{0,6}"
+    rf"|[\[(]{_WORDS}[\])]\s|\#{{1,6}}\s?{_WORDS}\b",
     re.IGNORECASE,
 )
 _SAID = re.compile(
@@ -83,7 +85,8 @@ _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*(?!\s{0,2}[:：])")
 _LIST_ITEM = re.compile(r"\s{0,8}(?:[-*•]|\d{1,2}[.)])\s{1,4}(.+)")
 
 _EMPHASIS = re.compile(r"\A[*_]{1,3}([^*_\n]{1,300})[*_]{1,3}(?!\w)")
-_END = re.compile(r"(?<![A-Z.])[*_`\"”]{0,3}\.[*_`\"”]{0,3}\Z")
+_OPEN_END = re.compile(r"[*_`]{1,3}(?=\.\Z)")
+_END = re.compile(r"(?<![A-Z.])\.(?=[*_`]{0,3}\Z)")
 _SENTENCE = re.compile(r"[.!。！](?=\s+[A-Z(\[“\"]|[^\x00-\x7f])\s*")
 _ABBREVIATED = _words(
     "st dr mr mrs ms jr sr prof rev gen col sgt capt lt no vol vs mt ft inc ltd co corp feat op ca etc approx"
@@ -94,7 +97,7 @@ _FORM_WORDS = _words(
     "result here "
     "goes insert put write give or unknown in few words value of question this place only actual entity name phrase to"
 )
-_FORM_SIGNS = _words("your here goes insert put write place or")
+_FORM_SIGNS = _words("your here goes insert put write place or shortest")
 
 
 def extracted(rest: str, query: str = "") -> str | None:
@@ -117,11 +120,12 @@ def is_form(text: str) -> bool:
     words = re.findall(r"[^\W_]+", text.casefold())
     if not words:
         return False
+    bracketed = text.strip()[0] + text.strip()[-1] in ("[]", "{}", "<>", "()")
     return is_placeholder(text) or (
         len(words) <= 12
         and bool({"answer", "response", "span", "result"} & set(words))
         and set(words) <= _FORM_WORDS
-        and (bool(_FORM_SIGNS & set(words)) or words in (["final", "answer"], ["short", "answer"]))
+        and (bracketed or bool(_FORM_SIGNS & set(words)) or words in (["final", "answer"], ["short", "answer"]))
     )
 
 
@@ -299,7 +303,7 @@ def _value(text: str) -> str:
     if not text.strip(" *_`.:："):
         return ""
     text = _EMPHASIS.sub(r"\1", text.strip())
-    return first_sentence(text.strip("*_` "))
+    return first_sentence(_OPEN_END.sub("", text.strip("*_` ")))
 
 
 def first_sentence(text: str) -> str:
@@ -313,7 +317,7 @@ def first_sentence(text: str) -> str:
 
 def _below(lines: list[str], number: int) -> str:
     """The first line below, or the items of a list there."""
-    below = lines[number + 1 : number + 12]
+    below = [line for line in lines[number + 1 : number + 12] if line.strip("-=_*# ")]
     items: list[str] = []
     for line in below:
         if (found := _LIST_ITEM.match(line)) is None:

@@ -20,6 +20,7 @@ _SPLIT = re.compile(r"[.!?…]+(?=[\s\"'”’*_)\]]|\Z)|[;:()\[\]|\n（）【�
 _CLAUSE = re.compile(r"[,，、]")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _NOT_SO = re.compile(r",\s(?:and\s)?not\s(?=the|about|her|his|its|their|where|who|when|what|a\b)", re.IGNORECASE)
+_EITHER = re.compile(r"(?<=[^\W\d_]{3})/(?=[^\W\d_]{3})")
 _EDGES = " \t\r\n.!?…\"'`*_()[]{}<>:;,-–—“”‘’«»„#=|~$。！？，、「」『』【】"
 _SHORT_FORMS = {
     "n't": ("n",), "'s": ("b",), "'m": ("b",), "'re": ("b",), "'ve": ("a",), "'ll": ("a",), "'d": ("a",),
@@ -39,31 +40,31 @@ _PRONOUNS = frozenset(("it", "there", "that", "what", "here"))
 
 _ADJ = "[DAGN]*"
 _SOURCES = f"(?:{_ADJ}i?s(?:[GA]|[rR]{_ADJ}i?s)*)"
-_IN_SOURCES = f"(?:A*[rRB]+{_ADJ}i?[sG].*)"
+_IN_SOURCES = f"(?:A*[rRB]+{_ADJ}(?:R{_ADJ})?i?[sG].*)"
 _END = f"(?:A*|{_IN_SOURCES}|A*[Rw].*|t[SvVq].*|[rD]*[DA]*A+)"
-_ANY_OBJECT = "(?:|[DAGEsiqfwtRrmo].*)"
+_ANY_OBJECT = "(?:|[DAGEsiqfwtRro].*)"
 _NOT = "(?:b|[ad]b?)?A*n[bA]*"
 
 _REFUSALS = (
     # The documents do not mention it; the passages only discuss X; they are about other things.
     f"(?:[xo][rR])?{_SOURCES}(?:[rR].{{1,6}}?)?A*"
-    "(?:[ad]n|n|M|k|[Svabd]A*[zxo]|j|bA*[nuKlyj]|b[rR][DA]*T|[avbS][DA]*l|bA*y|[vS][^w]{0,6}?j).*",
+    "(?:[ad]n|n|M|k|[Svabd]A*[zxo]|j|bA*[nuKlyj]|[bv][rR][DA]*T|[avbS][DA]*l|bA*y|[vS][^w]{0,6}?j).*",
     f"{_SOURCES}A*[Svab].*(?:c.{{0,4}}[nzox]|W[vSi]).*",
-    f"{_ADJ}[iq](?:[rR].{{1,6}}?)?A*(?:[ad]n[vVSqb]|k).*|f[ad]nS.*",
+    f"{_ADJ}[iq](?:[rR].{{1,6}}?)?A*(?:[ad]n[vVSqb]|k).*|f[ad]n(?:S|v.*s).*",
     # Nothing in the documents says so; none of the passages; no document mentions it; no information was found.
     f"(?:f[bav]+)?[xo][rR]{_ADJ}i?s.*|o{_ADJ}s.*|o[rR].?S.*|(?:fb)?xA*(?:R.{{1,5}}?)?b?A*[pPGK]{_END}"
     f"|(?:fb)?xA*(?:R.{{1,4}}?)?{_IN_SOURCES}",
-    "(?:f[bav]+A*|m?[adZvP]*|)(?:z|nA*D?e|A*l|nD)[DAGNPeT]*(?:[siq]{1,2}(?:|[rRwtGpPbadAfKuNvSV].*)|[Sv](?:|[rRw].*))",
+    "(?:f[bav]+A*|m?[adZvP]*|)(?:z|nA*D?e|A*l|nD)[DAGNPeT]*(?:[siq]{1,2}(?:|t[SvVqZb].*|[rRwGpPbadAfKuNvSV].*)|[Sv](?:|[rRw].*))",
     "(?:f[bav]+)?z.{1,6}?b?A*p.*|z.{1,6}?b?A*[PG]A*r.*s.*|z[OE]{1,4}G|z[DAN]*E.{0,4}?b?A*[pPG]|fbzOtA*[vSVZ].*",
     # Not mentioned; it is not stated in the documents; her birthplace is not given in the text.
     f"[DAf]*nA*[pPGuK]+{_END}|o[pGP]{_END}|ob[pG]{_END}|[DAfb]*MA*p{_END}",
     ".{1,25}?(?:b|[ad]b?)A*nb?A*p.*|.{1,25}?bA*Mb?A*p.*",
-    f"{_ADJ}(?:[siqf]|f|D)(?:R.{{1,5}}?)?{_NOT}[PG]+{_END}",
+    f"{_ADJ}(?:[siqf]|f|D)(?:[Rt].{{1,5}}?)?{_NOT}[PG]+{_END}",
     f"[DAGE]*E(?:[rR].{{1,6}}?)?{_NOT}[pPG]+{_END}",
     f".{{1,25}}?(?:b|[ad]b?)A*nb?A*[PG]{_IN_SOURCES}",
     f"(?:.{{0,25}}?b)?A*nA*r{_ADJ}i?s.*",
     # Unknown; the date remains unclear; missing from the documents.
-    f"(?:.{{1,25}}?b[DA]*|[DAE]*E|A*)u+(?:{_END}|t[DAm].*)",
+    f"(?:[^U].{{0,25}}?b[DA]*|[DAE]*E|A*)u+(?:{_END}|t[DAm].*|U.*[nzxkl].*)",
     f"(?:.{{0,25}}?b)?A*K(?:{_IN_SOURCES}|{_ADJ}i.*)",
     f"{_ADJ}[siq]G*(?:R.{{1,6}}?)?G*b?A*(?:[lKu]|nA*e).*",
     # I do not know; I have no information; I could not find it.
@@ -76,7 +77,7 @@ _REFUSALS = (
     # The answer is not there.
     f"D?q(?:b|ab?)n(?:P|G){_END}",
 )
-_INTRODUCED = re.compile(r"\A(?:mbHw?|f[bvS]w|H|c|A*w(?=o))")
+_INTRODUCED = re.compile(r"\A(?:mbHw?|f[bvS]w|H|c|A*w(?=[oi])|A*U(?=o|[DAGz]*[is])|f[bv](?=[DAG]*i?s))")
 _TALK = re.compile("c?A*(?:[vSnzxjmoHkKM]|[DAG]*[si]|f[adAjvSn]|D?q?b?u|A*c?[DAG]*i).*|[^L]*[nzxo].*s.*")
 _HEDGE = re.compile(
     "[HADGNEsirRmbqadvScwtfPpL]*|(?:r|R).{0,12}[si].{0,6}|m[advbpPA]*[DAGsiq]*|m.{0,4}|(?:[rR]D?|A*)H.*"
@@ -103,7 +104,7 @@ _KOREAN = re.compile(
 
 def is_unknown(text: str) -> bool:
     """Whether a text, taken as an answer, says that there is none. An empty one does."""
-    text = _NOT_SO.sub(" but not ", _cut(text.replace("’", "'").replace("ʼ", "'")))
+    text = _EITHER.sub("; ", _NOT_SO.sub(" but not ", _cut(text.replace("’", "'").replace("ʼ", "'"))))
     plain = " ".join(text.casefold().split()).strip(_EDGES)
     if not plain or plain in SENTINELS:
         return True
@@ -169,7 +170,7 @@ def _is_title(sentence: str, codes: str = "O") -> bool:
     """Whether the words are written as in a title, and some of them are no part of a refusal."""
     words = [word for word in _WORD.findall(sentence) if len(word) > 3]
     capital = len(words) >= 2 and all(word[0].isupper() for word in words) and not sentence.isupper()
-    return capital and (bool(set("OE") & set(codes)) or (bool(set("wt") & set(codes)) and not set("siq") & set(codes)))
+    return capital and (bool(set("OE") & set(codes)) or ("w" in codes and not set("siq") & set(codes)))
 
 
 def _matches(codes: str, language: str) -> bool:

@@ -4,7 +4,7 @@ Each class has a letter, over which `unknown` writes its grammar:
 n not · M never · z no · W without · x nothing · o none · k lacks · l insufficient · e enough · u unknown · K missing
 s sources · i information · q answer, question · E what is often asked for · m I, we · f it, there, they
 v verbs of telling and finding · S say · V determine · Z know · p participles of these · P weaker ones · G given
-a auxiliaries · d do · b is, are · h possible · y impossible · N needed · T other · L likely · H sorry
+U because · a auxiliaries · d do · b is, are · h possible · y impossible · N needed · T other · L likely · H sorry
 D articles · A words that change nothing · r in, from · R about, for · t to · B beyond · w who, whether · c but · j only
 A word of no class is O.
 """
@@ -24,7 +24,7 @@ ENGLISH = {
     "database corpus input prompt reference references results fact facts knowledge dataset statements",
     "i": "information info evidence data detail details indication record records clue clues basis specifics result "
     "match "
-    "matches trace explanation idea access",
+    "matches trace explanation idea access statement",
     "q": "answer answers question questions query response",
     "S": "mention mentions mentioning state states specify specifies say says indicate indicates disclose discloses "
     "tell "
@@ -45,7 +45,7 @@ ENGLISH = {
     "contained elaborated substantiated resolved answerable determinable discernible inferable deducible referred "
     "pinpointed",
     "P": "found known named listed shown recorded reported identified established confirmed located included said told "
-    "seen apparent evident clear certain sure obvious present there exist exists existed supported applicable "
+    "seen apparent evident clear certain sure obvious present there exist exists existed applicable "
     "explicit conclusive",
     "G": "given provided available supplied presented attached retrieved above below existing accessible obtainable",
     "u": "unknown unclear unspecified undetermined uncertain unavailable unanswerable indeterminate inconclusive "
@@ -85,6 +85,7 @@ ENGLISH = {
     "country nationality location age number title identity cause reason origin spouse wife husband father mother "
     "parents "
     "author director composer founder owner creator population height length",
+    "U": "because since due",
     "L": "likely probably possibly perhaps presumably guess maybe probable",
 }
 
