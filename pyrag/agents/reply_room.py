@@ -27,23 +27,8 @@ ROOMS = (8_192, 16_384)
 _NOTHING = r"(?!)"
 _FORMS = ("<answer", "```", '["', '{"', "final_answer", "</think")
 _BEGINNINGS = (
-    *(
-        "okay",
-        "ok,",
-        "ok so",
-        "alright",
-        "hmm",
-        "let me",
-        "let's",
-        "let us",
-        "we need",
-        "we are",
-        "we have",
-        "so,",
-        "so ",
-    ),
-    *("the user", "the question", "first,", "first i", "i need", "i should", "i have to", "i'll", "to answer", "wait"),
-    *("好的", "嗯", "首先", "我需要", "用户"),
+    *("okay", "ok,", "ok so", "alright", "hmm", "let me", "let's", "let us", "we need to", "we have to", "so,", "wait"),
+    *("the user", "first, i", "i need to", "i should", "i have to", "好的", "嗯", "首先", "我需要", "用户"),
 )  # of thinking whose opening mark the chat template wrote
 _LOOPED = 200  # characters at the end that stand elsewhere, too, in a reply that goes round in circles
 _MAX_LOOPS = 3
@@ -76,8 +61,9 @@ async def asked_with_room(
         The sampling of the last reply.
     """
     sampling, before = await _first(roomy(model, sampling), sampling, ask, replies), sampling
-    for room in ROOMS:
-        if room <= sampling.max_tokens or not _is_worth_more(model, replies[-1], room):
+    for most in ROOMS:
+        room = min(most, _window(model) or most)
+        if room < 2 * sampling.max_tokens or not _is_worth_more(replies[-1]):
             continue
         try:
             replies.append(await ask(replace(sampling, max_tokens=room)))
@@ -111,10 +97,14 @@ async def _first(
     return roomy
 
 
-def _is_worth_more(model: object, reply: Reply, room: int) -> bool:
+def _window(model: object) -> int | None:
+    """The window of a model of this machine, which clips limits to what its prompt leaves; servers say theirs."""
     window = getattr(model, "window", None)
-    fits = not isinstance(window, int) or room < window
-    return fits and reply.finish_reason == "length" and is_cut_in_thought(reply) and not _goes_round(reply.text)
+    return window if isinstance(window, int) else None
+
+
+def _is_worth_more(reply: Reply) -> bool:
+    return reply.finish_reason == "length" and is_cut_in_thought(reply) and not _goes_round(reply.text)
 
 
 def _goes_round(text: str) -> bool:
