@@ -16,6 +16,7 @@ from pyrag.agents.prompts import copies_example
 from pyrag.agents.reply_room import ROOMS, asked_with_room, closes_answer, read_whole
 from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
+from pyrag.llm.schema import PATTERNS
 from pyrag.trace import Usage
 
 T = TypeVar("T")
@@ -58,6 +59,15 @@ class Conversation:
     def note(self) -> str:
         """What the replies say about their server."""
         return "; ".join(reply.note for reply in self._replies if reply.note)
+
+    def noted(self, said: str) -> str:
+        """A note of the agent's own, with that of the server."""
+        return "; ".join(filter(None, (said, self.note)))
+
+    @property
+    def note_of_answers(self) -> str:
+        """The note without what it says of patterns: answers are read as well where a server knows none."""
+        return "; ".join(part for part in self.note.split("; ") if PATTERNS not in part)
 
     @property
     def raw(self) -> tuple[str, ...]:

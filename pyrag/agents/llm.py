@@ -56,7 +56,7 @@ class LLMDecomposer:
             return Decomposition(await talk.asked(parse_sub_queries, again, RETRIES), talk.usage, talk.raw, talk.note)
         except BadOutputError as error:
             note = f"the question was not decomposed: no usable list in {RETRIES + 1} replies ({error})"
-            return Decomposition((question,), talk.usage, talk.raw, note, fallback=True)
+            return Decomposition((question,), talk.usage, talk.raw, talk.noted(note), fallback=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class LLMPlanner:
             return self.prompts.render("plan.syntax_repair", source=_source(reply), error=problem, question=question)
 
         try:
-            return Plan(await talk.asked(_compiled, again, RETRIES), talk.usage, raw=talk.raw)
+            return Plan(await talk.asked(_compiled, again, RETRIES), talk.usage, raw=talk.raw, note=talk.note)
         except BadOutputError as error:
             raise BadOutputError(
                 f"{self.model.name} wrote no program that compiles in {RETRIES + 1} replies "
@@ -212,7 +212,8 @@ def _essence(parsed: ParsedAnswer | None) -> object:
 
 def _reading(parsed: ParsedAnswer, talk: Conversation, note: str = "") -> Reading:
     rationale = f"{parsed.rationale}\n[{parsed.note}]".strip() if parsed.note else parsed.rationale
-    return Reading(parsed.text, parsed.known, parsed.citations, rationale, usage=talk.usage, raw=talk.raw, note=note)
+    notes = "; ".join(filter(None, (note, talk.note_of_answers)))
+    return Reading(parsed.text, parsed.known, parsed.citations, rationale, usage=talk.usage, raw=talk.raw, note=notes)
 
 
 def make_llm_agents(

@@ -35,7 +35,8 @@ class LLMGoalPlanner(PromptedAgent):
             return await self._goals(talk, question)
         except BadOutputError as error:
             note = f"the question was not planned: no usable goals in {PLAN_RETRIES + 1} replies ({error})"
-            return GoalPlan((Goal(1, question, search=question),), "", talk.usage, talk.raw, note, fallback=True)
+            goal = Goal(1, question, search=question)
+            return GoalPlan((goal,), "", talk.usage, talk.raw, talk.noted(note), fallback=True)
 
     async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
         written = json.dumps([written_goal(goal) for goal in goals], ensure_ascii=False, indent=1)
@@ -44,7 +45,7 @@ class LLMGoalPlanner(PromptedAgent):
 
     async def _goals(self, talk: Conversation, question: str) -> GoalPlan:
         read = await self.asked(talk, lambda reply: read_goals(reply, question), "opera.plan.retry", PLAN_RETRIES)
-        return GoalPlan(read.goals, read.rationale, talk.usage, talk.raw, warnings=read.warnings)
+        return GoalPlan(read.goals, read.rationale, talk.usage, talk.raw, talk.note, read.warnings)
 
 
 def written_goal(goal: Goal) -> dict[str, Any]:

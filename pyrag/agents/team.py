@@ -49,11 +49,11 @@ class LLMOrchestrator(PromptedAgent):
     async def characterise(self, question: str) -> Characterised:
         talk = self.talk("hera.characterise", {"question": question}, PROFILE)
         try:
-            return Characterised(await self.asked(talk, parse_profile, _RETRY, RETRIES), talk.usage, talk.raw)
+            profile = await self.asked(talk, parse_profile, _RETRY, RETRIES)
+            return Characterised(profile, talk.usage, talk.raw, talk.note)
         except BadOutputError as error:
-            return Characterised(
-                Characterisation(), talk.usage, talk.raw, f"the question was not characterised: {error}"
-            )
+            note = talk.noted(f"the question was not characterised: {error}")
+            return Characterised(Characterisation(), talk.usage, talk.raw, note)
 
     async def orchestrate(self, question: str, experience: Sequence[Lesson], sample: int = 0) -> Orchestration:
         shown = numbered([one.insight for one in experience]) or "none yet"
@@ -63,11 +63,11 @@ class LLMOrchestrator(PromptedAgent):
         try:
             read = await agent.asked(talk, lambda reply: read_topology(reply, question), _RETRY, RETRIES)
             topology = replace(read.topology, experience=ids)
-            return Orchestration(topology, talk.usage, talk.raw, warnings=read.warnings)
+            return Orchestration(topology, talk.usage, talk.raw, talk.note, read.warnings)
         except BadOutputError as error:
             note = f"the question was not orchestrated: {error}"
             topology = replace(fallback(question), experience=ids)
-            return Orchestration(topology, talk.usage, talk.raw, note, fallback=True)
+            return Orchestration(topology, talk.usage, talk.raw, talk.noted(note), fallback=True)
 
     async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
         written = json.dumps(written_topology(topology), ensure_ascii=False, indent=1)

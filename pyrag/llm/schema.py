@@ -19,6 +19,7 @@ from pyrag.errors import PermanentServiceError
 from pyrag.llm.protocol import Reply, Sampling
 from pyrag.llm.refusals import read_refusal
 
+PATTERNS = "patterns"
 _REFUSES = (400, 404, 415, 422, 501)
 _SPECIAL = ".^$*+?{}[]\\|()"
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -89,7 +90,7 @@ def constraint_of(sampling: Sampling) -> Constraint | None:
     if pattern is not None:
         # As vLLM takes it since 0.12; others ignore the field or name it in their refusal.
         return Constraint(
-            "patterns",
+            PATTERNS,
             "structured_outputs",
             {"regex": pattern},
             lambda text: matches(text, pattern),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from pyrag import PyRAG
 from pyrag.errors import ConfigError
 from pyrag.llm.cache import default_path
-from tests.server.conftest import ModelServer, Run
+from tests.server.conftest import REPLIES, ModelServer, Run
 
 QUESTION = "Who is Jed Hoyer?"
 
@@ -71,6 +72,15 @@ async def test_max_cost_stops_with_what_is_done(server: ModelServer) -> None:
     assert trace.answer.text == "an executive"  # partial
     assert not trace.answer.known
     assert server.roles == ["decompose", "plan", "answer"]
+
+
+@pytest.mark.parametrize("method", ["pyrag", "vanilla", "cot", "opera", "hera"])
+async def test_every_method_warns_of_impossible_counts(server: ModelServer, method: str) -> None:
+    server.usage = {"prompt_tokens": -1, "completion_tokens": 3}
+    server.replies = defaultdict(lambda: "<answer>an executive</answer>", REPLIES)
+    async with PyRAG(f"openai:tiny@{server.url}", method=method) as rag:
+        trace = await rag.aask(QUESTION)
+    assert sum("estimated" in warning for warning in trace.warnings) == 1
 
 
 @pytest.mark.parametrize("tokens", [-1_000_000, float("nan"), 0.5, "a lot", 10**15, None])
