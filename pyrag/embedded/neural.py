@@ -25,6 +25,7 @@ from pyrag.embedded.reader import read as read_lexically
 from pyrag.embedded.reader_text import fold
 from pyrag.embedded.reader_types import Want, analyse
 from pyrag.embedded.reader_view import View, views
+from pyrag.embedded.support import objection
 from pyrag.trace import UNKNOWN, Passage
 
 COMPUTED = ("yesno", "choice")  # kinds of questions that the lexical reader decides by comparing
@@ -59,11 +60,12 @@ class NeuralAnswerer:
         pages = views(want, passages)
         if want.kind in COMPUTED:
             return read_views(want, pages, passages, self.eagerness)
-        if (sure := by_pattern(want, pages, self.eagerness)) is not None:
+        sure = by_pattern(want, pages, self.eagerness)
+        if sure is not None and not _objected(want, pages, sure):
             return sure
         model = self.model
         found = candidates(model, want, passages, pages, by_guess(want, pages))
-        return answer(found, model.calibration, passages, self.eagerness)
+        return answer(supported(found, want, pages), model.calibration, passages, self.eagerness)
 
     def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
         """How likely each passage answers the question, in [0, 1]; for gates and rerankers."""
@@ -108,6 +110,15 @@ def answer(
         return Reading(UNKNOWN, False, (), "no passage answers the question well enough", confidence)
     place = best.span.passage
     return Reading(best.text, True, (place,), _because(passages[place].text, best.span), confidence)
+
+
+def supported(found: Sequence[Candidate], want: Want, pages: Sequence[View]) -> list[Candidate]:
+    """Those whose sentence is not about another thing than the question (`pyrag.embedded.support`)."""
+    return [each for each in found if not objection(want, pages[each.span.passage], each.text)]
+
+
+def _objected(want: Want, pages: Sequence[View], said: Reading) -> bool:
+    return any(objection(want, pages[place], said.text) for place in said.citations)
 
 
 def ordered(found: Sequence[Candidate], calibration: Calibration) -> list[Candidate]:
