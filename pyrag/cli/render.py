@@ -75,10 +75,11 @@ class LiveView:
             case Decomposed(sub_queries):
                 self._live.console.print(sub_queries_view(sub_queries))
             case Planned(program):
+                self._refresh()
                 self._live.console.print(program_view(program))
             case Rejected(error):
-                self._live.console.print(error_view(error))
                 self._busy("repairing the program …")
+                self._live.console.print(error_view(error))
             case StepStarted(step, primitive, query):
                 self._running[step] = Text.assemble(("… ", "yellow"), (primitive, "bold"), f" {shorten(query)}")
                 self._refresh()
@@ -88,8 +89,8 @@ class LiveView:
                 self._refresh()
             case StepFinished(step):
                 self._running.pop(step.id, None)
+                self._refresh()  # first, since printing shows again what is under way
                 self._live.console.print(step_view(step))
-                self._refresh()
             case Warned(message):
                 self._live.console.print(Text(f"! {message}", style="yellow"))
             case Answered():
@@ -99,10 +100,10 @@ class LiveView:
         self.console.print(answer_view(trace))
 
     def _refresh(self) -> None:
-        self._live.update(Group(*self._running.values()))
+        self._live.update(Group(*self._running.values()), refresh=True)
 
     def _busy(self, what: str) -> None:
-        self._live.update(Text(what, style="dim"))
+        self._live.update(Text(what, style="dim"), refresh=True)
 
 
 def trace_view(trace: Trace) -> Group:
@@ -141,19 +142,21 @@ def engine_line(engine: str, retriever: str) -> Text:
 
 
 def sub_queries_view(sub_queries: tuple[str, ...]) -> Group:
-    lines = [Text(f"  {number}. {query}") for number, query in enumerate(sub_queries, start=1)]
+    lines = [_indented(Text(f"{number}. {query}")) for number, query in enumerate(sub_queries, start=1)]
     return Group(Text("Sub-queries", style="bold cyan"), *lines)
 
 
 def program_view(program: Program) -> Group:
     title = ORIGINS.get(program.origin, "Program")
-    code = Syntax(program.source.rstrip(), "python", theme="ansi_dark", background_color="default", word_wrap=True)
-    return Group(Text(title, style="bold cyan"), Padding(code, (0, 0, 0, 2)))
+    code = Syntax("", "python", theme="ansi_dark", background_color="default").highlight(program.source.rstrip())
+    code.rstrip()
+    code.no_wrap = False
+    return Group(Text(title, style="bold cyan"), _indented(code))
 
 
 def error_view(error: str) -> Group:
     lines = error.strip().splitlines()
-    return Group(Text("Rejected", style="bold red"), Padding(Text("\n".join(lines[-6:])), (0, 0, 0, 2)))
+    return Group(Text("Rejected", style="bold red"), _indented(Text("\n".join(lines[-6:]))))
 
 
 def step_view(step: Step, passages: dict[str, Passage] | None = None) -> Text:
@@ -179,7 +182,7 @@ def unknown(step: Step) -> bool:
 
 def answer_view(trace: Trace) -> Group:
     """The answer, its numbered citations, what it cost."""
-    lines = []
+    lines: list[RenderableType] = []
     if trace.error:
         lines.append(Text(f"✗ {trace.error.message}", style="bold red"))
     if not trace.error or trace.answer.known or trace.citations:
@@ -195,10 +198,14 @@ def answer_view(trace: Trace) -> Group:
     for citation in trace.citations:
         passage = trace.passages[citation.passage]
         where = f"  ({passage.place})" if passage.place else ""
-        head = f"  [{citation.number}] "
         body = f": {shorten(passage.text, 160)}{where}"
-        lines.append(Text.assemble((head, "cyan"), (passage.title or passage.id, "bold"), body))
+        head = (f"[{citation.number}] ", "cyan"), (passage.title or passage.id, "bold")
+        lines.append(_indented(Text.assemble(*head, body)))
     return Group(*lines, cost_line(trace))
+
+
+def _indented(text: Text) -> Padding:
+    return Padding(text, (0, 0, 0, 2), expand=False)
 
 
 def cost_line(trace: Trace) -> Text:
