@@ -77,10 +77,14 @@ def _titles(trace: Trace, ids: Iterable[str]) -> str:
 
 
 def _cures(trace: Trace) -> str:
+    from pyrag.embedded.evidence import NOT_BELIEVED
     from pyrag.engines import about_embedded
 
-    topk = trace.config.get("topk", 5)
-    wider = f", --topk {min(2 * topk, _MAX_TOPK)}" if isinstance(topk, int) and topk < _MAX_TOPK else ""
+    topk = max((step.topk or 0 for step in trace.steps), default=0)
+    topk = max([topk, *(attempt.topk or 0 for step in trace.steps for attempt in step.attempts)])
+    wider = f", --topk {min(2 * topk, _MAX_TOPK)}" if 0 < topk < _MAX_TOPK else ""
+    if any(step.rationale.startswith(NOT_BELIEVED) for step in trace.steps):
+        wider += f", a lower --least-evidence than {trace.config.get('least_evidence', 0.0):g}"
     if about_embedded(trace.engine):
         return f"other words{wider}, or a language model (--llm)"
     return f"other words{wider}, or --recovery boost+rewrite"

@@ -16,6 +16,8 @@ from pyrag.embedded.neural import COMPUTED, NeuralAnswerer
 from pyrag.embedded.reader_types import analyse
 from pyrag.trace import UNKNOWN, Passage
 
+NOT_BELIEVED = "not believed"  # how the rationale of an answer without evidence begins
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedAnswerer:
@@ -32,6 +34,6 @@ class CheckedAnswerer:
         found = max(await asyncio.to_thread(self.reader.evidence, query, passages))
         if found >= self.least:
             return reading
-        why = f"not believed: {reading.text!r}; the passages' evidence is {found:.2f}, below {self.least:g}"
+        why = f"{NOT_BELIEVED}: {reading.text!r}; the passages' evidence is {found:.2f}, below {self.least:g}"
         why = f"{why} ({reading.rationale})" if reading.rationale else why
         return replace(reading, text=UNKNOWN, known=False, citations=(), rationale=why, confidence=round(found, 4))

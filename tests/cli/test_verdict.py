@@ -19,13 +19,16 @@ SURE = "Who directed Gravity?"
 NOWHERE = "What is the colour of the moon called Fooqux?"
 GERMAN = "Wer hat den Film Gravity gedreht?"
 PASSAGES = {key: Passage(key, f"Page {key}", "text") for key in "abcde"}
-RETRIEVED = Step(0, "retrieve", "the moon of Foo", passages=tuple(PASSAGES))
+RETRIEVED = Step(0, "retrieve", "the moon of Foo", topk=5, passages=tuple(PASSAGES))
 TRACE = Trace("Who?", Answer("Ada"), engine="embedded", retriever="bm25:x", passages=PASSAGES, config={"topk": 5})
 
 
 def answered(step: int, query: str, text: str, confidence: float | None) -> Step:
     known = text != "unknown"
     return Step(step, "answer", query, answer=Answer(text, known, ("a",) if known else (), confidence))
+
+
+DOUBTED = answered(1, "its colour?", "unknown", 0.125)
 
 
 def test_confidence_is_that_of_the_weakest_step_it_rests_on() -> None:
@@ -54,14 +57,22 @@ def test_an_answer_is_weak_below_half(confidence: float | None, weak: bool) -> N
             "unknown: 1 search found no passage in bm25:x; try other words, or index documents about it (pyrag index)",
         ),
         (
-            {"steps": (RETRIEVED, answered(1, "its colour?", "unknown", 0.125))},
+            {"steps": (RETRIEVED, DOUBTED)},
             "unknown: 1 search found 5 passages (Page a, Page b, Page c, …), none of which answers 'its colour?' "
             "(evidence 0.12); try other words, --topk 10, or a language model (--llm)",
         ),
         (
-            {"steps": (RETRIEVED,) * 2, "engine": "openai:m", "config": {"topk": 100}},
+            {"steps": (RETRIEVED,) * 2, "engine": "openai:m"},
             "unknown: 2 searches found 5 passages (Page a, Page b, Page c, …), none of which answers it; "
-            "try other words, or --recovery boost+rewrite",
+            "try other words, --topk 10, or --recovery boost+rewrite",
+        ),
+        (
+            {
+                "steps": (replace(RETRIEVED, topk=100), replace(DOUBTED, rationale="not believed: 'Ada'")),
+                "config": {"least_evidence": 0.75},
+            },
+            "unknown: 1 search found 5 passages (Page a, Page b, Page c, …), none of which answers 'its colour?' "
+            "(evidence 0.12); try other words, a lower --least-evidence than 0.75, or a language model (--llm)",
         ),
         ({"error": TraceError("deadline", "the deadline passed")}, ""),
     ],
