@@ -45,7 +45,7 @@ _STOPPED = re.compile(
     r"([^.,;:!?]*\b(?!(?:Inc|Ltd|Corp|Bros|Jun|Sen|Esq|etc|vol)\.)(?:[^\W\d_]{3,}|\d+))\.", re.IGNORECASE
 )
 _EXPLAINED = re.compile(
-    r"(?:\n\s*|(?<=[.)\]])\s+)[*_(]{0,3}(?:explanation|reason(?:ing)?|because|note|sources?|evidence|justification"
+    r"(?:\n[^\S\n]{0,8}|(?<=[.)\]])\s{1,4})[*_(]{0,3}(?:explanation|reason(?:ing)?|because|note|sources?|evidence|justification"
     r"|rationale"
     r"|citations?|references?|confidence|supporting \w+|解释|理由|说明)[*_]{0,2}\s{0,2}[:：]",
     re.IGNORECASE,

@@ -55,7 +55,7 @@ _BOX = re.compile(r"\\{0,2}(?:boxed|fbox|framebox|box)\s{0,3}(?P<brace>\{)?")
 _BRACE = re.compile(r"[{}]")
 _LATEX = re.compile(r"\\(?:text\w{0,12}|math\w{1,12}|mbox|hbox|operatorname|emph)\s?\{([^{}]*)\}")
 _LATEX_SPACE = re.compile(r"\\[ ,;:!]|~|\\\\|\\quad|\\displaystyle")
-_LATEX_CHAR = re.compile(r"\\([&%$#_{}])")
+_LATEX_CHAR = re.compile(r"\\([&%$#_])")
 
 _EDGE = r"[\s>*_#`~•\-–—=|]{0,12}"
 _GOOD = r"(?:(?:final|short|best|correct|complete|direct|concise|exact|right|overall|resulting)\s{1,3}){0,2}"
@@ -108,7 +108,7 @@ def extracted(rest: str, query: str = "") -> str | None:
         query: What was asked: words in bold that repeat it are no answer.
     """
     plain = _plain_marks(rest)
-    for find in (_tagged, _from_json, _boxed, _labelled):
+    for find in (_tagged, _from_json, boxed, _labelled):
         found = find(plain)
         if found is not None:
             return found
@@ -241,7 +241,8 @@ def text_of(said: Any) -> str:
     return str(said)
 
 
-def _boxed(text: str) -> str | None:
+def boxed(text: str) -> str | None:
+    """What stands in the last box, \\boxed{…} or \\fbox{…}, as plain text; None where there is none."""
     if "box" not in text:
         return None
     boxes = [found for found in _BOX.finditer(text) if found["brace"] or found[0].startswith("\\")]

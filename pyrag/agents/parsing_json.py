@@ -84,7 +84,7 @@ def _value_at(text: str, start: int, left: int) -> tuple[Any, int, int]:
         return value, end, end - start
     except json.JSONDecodeError as error:
         cost = error.pos - start + 1 + error.pos // _LINES  # making the error counts the lines before it
-    except RecursionError:
+    except (RecursionError, ValueError):  # also for a number of thousands of digits
         cost = sys.getrecursionlimit()
     reader = _Reader(text, start, left)
     try:

@@ -7,10 +7,11 @@ the loop is in `search_agent`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pyrag.agents.parsing import clipped
+from pyrag.agents.parsing_extract import boxed
 from pyrag.trace import Passage
 
 _QUOTES = " \t\n\"'“”"
@@ -110,7 +111,7 @@ def read_turn(text: str, dialect: Dialect) -> Turn:
     if query := _between(text, dialect.search).strip(_QUOTES):
         return Turn(text, query=query)
     said = text if dialect.answer is None else _between(text, dialect.answer)
-    answer = (boxed(said) or ("" if dialect.answer is None else said)) if dialect.boxed else said
+    answer = (boxed(clipped(said)) or ("" if dialect.answer is None else said)) if dialect.boxed else said
     return Turn(text, answer=answer.strip() or None)
 
 
@@ -118,17 +119,3 @@ def _between(text: str, marks: tuple[str, str]) -> str:
     if not text.endswith(marks[1]):
         return ""
     return text.removesuffix(marks[1]).rpartition(marks[0])[2] if marks[0] in text else ""
-
-
-def boxed(text: str) -> str:
-    """What stands in the last \\boxed{…}, its braces balanced, without \\text{…} around it; empty if there is none."""
-    start = text.rfind("\\boxed{")
-    if start < 0:
-        return ""
-    start += len("\\boxed{")
-    depth = 1
-    for place in range(start, len(text)):
-        depth += (text[place] == "{") - (text[place] == "}")
-        if depth == 0:
-            return re.sub(r"\A\\text\w*\{(.*)\}\Z", r"\1", text[start:place].strip(), flags=re.DOTALL).strip()
-    return text[start:].strip()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pyrag.agents.parsing_answer import is_unknown
 from pyrag.agents.prompts import load_prompts
 from pyrag.config import Settings
 from pyrag.episode import Episode
@@ -104,7 +105,7 @@ def as_answer(turn: Turn, passages: Sequence[Passage]) -> Answer | None:
     if turn.answer is None:
         return None
     text = " ".join(turn.answer.split())
-    if text.casefold().rstrip(".") == UNKNOWN:
+    if is_unknown(text):
         return Answer(UNKNOWN, known=False)
     stated = [] if text.casefold() in ("yes", "no") else [one.id for one in passages if states(one, text)]
     return Answer(text, known=True, citations=tuple(stated))

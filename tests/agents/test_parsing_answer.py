@@ -16,7 +16,7 @@ from pyrag.agents.parsing_answer import (
     strip_citations,
 )
 from pyrag.errors import BadOutputError
-from pyrag_sandbox.unknown_words import ENGLISH
+from pyrag_sandbox.unknown_words import ENGLISH, FOREIGN
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,9 @@ def test_evasive(query: str, answer: str, evasive: bool) -> None:
     assert is_evasive(query, answer) is evasive
 
 
-GRAMMAR = frozenset(word for words in ENGLISH.values() for word in words.split())
+GRAMMAR = frozenset(
+    word for table in (ENGLISH, *FOREIGN.values()) for words in table.values() for word in words.split()
+)
 ANSWERS = st.text(min_size=1, max_size=80).map(lambda text: " ".join(text.split())).filter(bool)
 
 

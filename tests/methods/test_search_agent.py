@@ -54,6 +54,13 @@ def test_boxed_answers(text: str, answer: str) -> None:
     assert read_turn(text, RE).answer == answer
 
 
+@pytest.mark.parametrize("said", ["unknown", "Not mentioned in the documents.", "I don't know."])
+def test_a_refusal_is_unknown(said: str) -> None:
+    answer = as_answer(read_turn(f"<answer>{said}</answer>", R1), [])
+    assert answer is not None
+    assert (answer.text, answer.known) == ("unknown", False)
+
+
 def test_search_o1_answers_in_a_box_alone() -> None:
     assert read_turn(r"So \boxed{Ada} it is.", O1).answer == "Ada"
     assert read_turn("So it is Ada.", O1).answer is None
