@@ -229,7 +229,7 @@ def _values_of(name: str, nodes: Sequence[ast.AST]) -> Iterator[ast.expr]:
 
 
 def _assigned(nodes: Sequence[ast.AST]) -> dict[str, list[ast.expr]]:
-    """What each name is set to, and what each function returns."""
+    """The values that each name is set to and each function returns."""
     values: dict[str, list[ast.expr]] = {}
     for node in nodes:
         match node:
@@ -270,7 +270,7 @@ def _part(node: ast.expr) -> str:
 
 
 def is_sentence(text: str) -> bool:
-    """Whether a text with marks for values is a sentence about them, and no refusal."""
+    """True for a text that is a sentence about the values marked in it, and no refusal."""
     if _FIELD not in text or is_unknown(text.replace(_FIELD, "Alpha")):
         return False
     words = _LETTERS.findall(text.casefold())

@@ -378,7 +378,7 @@ class Round:
         return self._answers[call_id]
 
     def is_unknown(self, calls: Iterable[int] | None = None) -> bool:
-        """Whether one of these calls (of all, where none are given) came to an unknown answer."""
+        """True where one of these calls (of all, where none are given) came to an unknown answer."""
         unknown = {one for one, answer in self._answers.items() if not answer.known}
         return bool(unknown) if calls is None else not unknown.isdisjoint(calls)
 

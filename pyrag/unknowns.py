@@ -35,17 +35,17 @@ _FILLING = frozenset((
 
 
 def is_no_answer(text: str) -> bool:
-    """Whether a text that a program ends with says that there is no answer; "None" is how Python writes it."""
+    """True for a text that, as the end of a program, says that there is no answer ("None" is how Python writes it)."""
     return not text.strip() or text.strip().casefold() in ("none", "null") or is_unknown(text)
 
 
 def _spells_unknown(text: str) -> bool:
-    """Whether a program that compares an answer with this text tests whether it was found."""
+    """True where comparing an answer with this text is a test for unknown."""
     return text.strip(" .!?-–—").casefold() in _NOTHING or is_no_answer(text)
 
 
 def _hints_at_unknown(text: str) -> bool:
-    """Whether a program that looks for this text in an answer looks for a refusal."""
+    """True where looking for this text in an answer is a search for a refusal."""
     words = _WORD.findall(text.casefold().replace("’", "'"))
     return not _REFUSING.isdisjoint(words) and _REFUSING.union(_FILLING).issuperset(words)
 

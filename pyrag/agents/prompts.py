@@ -121,7 +121,7 @@ class Prompts:
         return self._guided(_filled(system, values), template), _filled(user, values)
 
     def retry(self, template: str, reason: str) -> str:
-        """What a model is told after a text out of form: by the method's own template, else as an answerer is."""
+        """The message after a text out of form: by the method's own template, else that of the Answer agent."""
         own = self._method_text(f"{template}.retry.user", optional=True)
         return _filled(own, {"reason": reason}) if own else self.render("answer.retry", reason=reason)
 

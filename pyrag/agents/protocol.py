@@ -251,7 +251,7 @@ class Writer(Protocol):
         prefix: str = "",
         fault: FindFault | None = None,
     ) -> Written:
-        """What a language model writes after a prompt template.
+        """Have a language model write after a prompt template.
 
         Args:
             template: Name of the template.

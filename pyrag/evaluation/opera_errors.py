@@ -56,7 +56,7 @@ def opera_error(kind: str, question: Question, trace: Trace, hops: Sequence[Hop]
 
 
 def _lacks_dependencies(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> bool:
-    """Whether several searches were made, none of them with an earlier answer, and a page is missing that the question
+    """True where several searches were made, none of them with an earlier answer, and a page is missing that the question
     does not name."""
     searches = [step for step in _last_round(trace) if is_retrieval(step)]
     answered = {step.id for step in trace.steps if step.answer is not None}
@@ -82,7 +82,7 @@ def _misread(question: Question, trace: Trace) -> str:
 
 
 def _has_evidence(step: Step, question: Question, trace: Trace) -> bool:
-    """Whether the step read a gold passage; where none are known, whether its passages hold an answer of some hop."""
+    """True where the step read a gold passage or, where none are known, a passage with an answer of some hop."""
     gold = set[str]().union(*(ids for _, ids in accepted_of(question, trace)))
     if gold:
         return not gold.isdisjoint(step.passages)

@@ -205,7 +205,7 @@ ROLES = {
 
 
 def _by_group(rows: Sequence[Row]) -> dict[str, list[RoleUsage]]:
-    """What questions used of each group of roles; groups that none used are left out."""
+    """The uses of each group of roles, question by question; groups that none used are left out."""
     found = {
         group: [row.roles[role] for row in rows for role in roles if role in row.roles]
         for group, roles in ROLES.items()

@@ -156,7 +156,7 @@ def course_table(sets: Iterable[SetStats]) -> Table:
 
 
 def role_table(sets: Iterable[SetStats]) -> Table:
-    """What each group of agents costs in time: requests a question, seconds a request, seconds a question."""
+    """The time of each group of agents: requests a question, seconds a request, seconds a question."""
     header = ("set", "method", "role", "requests", "s/request", "s/question")
     rows = [
         [

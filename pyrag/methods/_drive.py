@@ -161,7 +161,7 @@ class Reader:
         return Answer(parsed.text, parsed.known, tuple(self.passages[one].id for one in parsed.citations))
 
     def fault(self, text: str) -> str:
-        """Why the text is to be asked for once more; empty where its answer has the form asked for."""
+        """The reason to ask for the text once more; empty where its answer has the form asked for."""
         try:
             parsed = parse_answer(text, len(self.passages), self.query)
         except BadOutputError as error:

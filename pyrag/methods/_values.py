@@ -76,5 +76,5 @@ def _of_dict(values: Mapping[Any, Any]) -> Answer:
 
 
 def holds_unknown(text: str) -> bool:
-    """Whether "unknown" stands in a text as a word, where an unknown answer may have been put into it."""
+    """True for a text with the word "unknown" in it, which may be an unknown answer put into a longer text."""
     return _UNKNOWN_WORD.search(text) is not None

@@ -57,7 +57,7 @@ def result_of(outcome: Outcome, round_: Round) -> Result:
 
 
 def failure_of(outcome: Outcome, *, lacking: bool) -> Failure:
-    """Why a run gave no value; `lacking` says whether some answer in it is unknown."""
+    """The reason why a run gave no value; `lacking` is true where some answer in it is unknown."""
     error = outcome.error
     match outcome.status:
         case "ok":
@@ -77,8 +77,8 @@ def failure_of(outcome: Outcome, *, lacking: bool) -> Failure:
 
 
 def _comes_of_unknown(error: ProgramError, variables: Mapping[str, Any]) -> bool:
-    """Whether an error, where some answer is unknown, is due to that: no branch set the result, the program gave up by
-    itself, or the line that failed read the answer or shows the word."""
+    """True where an error, after an unknown answer, is due to it: no branch set the result, the program gave up by itself,
+    or the line that failed read the answer or shows the word."""
     line = error.source_line.strip()
     if error.type == "MissingResult" or line.startswith(("raise ", "assert ")) or holds_unknown(error.message):
         return True

@@ -43,7 +43,7 @@ class PrimitiveError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """What a `Text` does in a program that stands for a value which was not found.
+    """Marks of a `Text` that stands in a program for a value which was not found.
 
     It is falsy, is equal to `None`, to the empty text and to each of `spellings`, and contains each of `parts` and no
     piece of its own text. Methods that change case or white space, or take pieces of it, return it as it is. Ordering
