@@ -22,12 +22,13 @@ from pyrag.events import Observer, StepFinished, StepStarted, Warned, ignore
 from pyrag.experience.library import Library
 from pyrag.guesses import Foresight
 from pyrag.ledger import Ledger
+from pyrag.program_values import answer_text, plain, record
 from pyrag.recovery import Boost, Ladder
 from pyrag.retrieval.checked import content_id
 from pyrag.retrieval.protocol import Retriever, passages_of
 from pyrag.topology import Topology
 from pyrag.trace import UNKNOWN, Answer, Attempt, Goal, Passage, Program, Step
-from pyrag.unknowns import UNKNOWN_ERROR, absent_answer
+from pyrag.unknowns import UNKNOWN_ERROR
 from pyrag_sandbox import Call, Limits, Outcome, PrimitiveError, Record, Sandbox, Text
 
 T = TypeVar("T")
@@ -262,14 +263,7 @@ class Round:
             usage=reduce(add, (one.usage for one in attempts)),
             rationale=last.rationale,
         )
-        return self._text_of(last.answer, query)
-
-    def _text_of(self, answer: Answer, asked: str) -> Text:
-        """An answer as programs see it."""
-        fields = {"known": answer.known, "citations": list(answer.citations), "confidence": answer.confidence}
-        programs = self.episode.programs
-        source = programs[self.index].source if self.index < len(programs) else ""
-        return Text(answer.text, fields, None if answer.known else absent_answer(source, asked))
+        return answer_text(last.answer, query, self.source)
 
     async def write(
         self, call: Call, query: str, work: Awaitable[tuple[Written, bool]], read: ReadAnswer, **fields: Any
@@ -377,6 +371,12 @@ class Round:
         """The answer that an `answer` call of this round came to."""
         return self._answers[call_id]
 
+    @property
+    def source(self) -> str:
+        """The program of this round; empty for a method that writes none."""
+        programs = self.episode.programs
+        return programs[self.index].source if self.index < len(programs) else ""
+
     def is_unknown(self, calls: Iterable[int] | None = None) -> bool:
         """True where one of these calls (of all, where none are given) came to an unknown answer."""
         unknown = {one for one, answer in self._answers.items() if not answer.known}
@@ -388,25 +388,6 @@ class Round:
         return sorted(numbers[one] for one in calls if one in numbers)
 
 
-def record(passage: Passage) -> Record:
-    """A passage as programs see it: `doc.text`, `doc["title"]`."""
-    fields = {"id": passage.id, "title": passage.title, "text": passage.text, "score": passage.score}
-    return Record(fields)
-
-
 def _renumbered(step: Step, number: int, numbers: Mapping[int, int]) -> Step:
     needs = tuple(sorted(numbers[one] for one in step.depends_on if one in numbers))
     return step if (step.id, step.depends_on) == (number, needs) else replace(step, id=number, depends_on=needs)
-
-
-def plain(value: Any) -> Any:
-    """A program's value as JSON."""
-    if isinstance(value, Text):
-        return value.text
-    if isinstance(value, Record):
-        return {"passage": value.fields["id"]} if "id" in value.fields else dict(value.fields)
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()}
-    return value

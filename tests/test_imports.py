@@ -44,7 +44,7 @@ LAYERS = [
         "wordpiece",
     },
     {"retrieval", "llm", "embedded", "agents", "experience"},
-    {"ledger", "guesses", "recovery", "checks", "arguments", "climb", "unknowns", "episode"},
+    {"ledger", "guesses", "recovery", "checks", "arguments", "climb", "unknowns", "program_values", "episode"},
     {"methods", "evaluation"},
     {"engines", "runtime", "loop_thread", "api"},
     {"evolve"},

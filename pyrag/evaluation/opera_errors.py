@@ -56,8 +56,8 @@ def opera_error(kind: str, question: Question, trace: Trace, hops: Sequence[Hop]
 
 
 def _lacks_dependencies(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> bool:
-    """True where several searches were made, none of them with an earlier answer, and a page is missing that the question
-    does not name."""
+    """True where several searches were made, none with an earlier answer, and a page is missing that the question does
+    not name."""
     searches = [step for step in _last_round(trace) if is_retrieval(step)]
     answered = {step.id for step in trace.steps if step.answer is not None}
     if len(searches) < 2 or any(not answered.isdisjoint(step.depends_on) for step in searches):

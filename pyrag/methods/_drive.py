@@ -20,9 +20,10 @@ from pyrag.agents.protocol import FindFault
 from pyrag.agents.reply_room import written_answer
 from pyrag.arguments import MAX_QUERY_BYTES
 from pyrag.climb import ids_of
-from pyrag.episode import Episode, ReadAnswer, Round, record
+from pyrag.episode import Episode, ReadAnswer, Round
 from pyrag.errors import BadOutputError, UsageError
 from pyrag.methods.base import Result
+from pyrag.program_values import record
 from pyrag.trace import UNKNOWN, Answer, Passage
 from pyrag_sandbox import Call, PrimitiveError
 

@@ -18,8 +18,9 @@ import pyrag_sandbox
 from pyrag.agents.protocol import Decomposition, Reflection, Selection, Team, Validation
 from pyrag.arguments import bind, check_query
 from pyrag.climb import ids_of
-from pyrag.episode import Episode, Primitive, Round, record
+from pyrag.episode import Episode, Primitive, Round
 from pyrag.errors import BadOutputError
+from pyrag.program_values import record
 from pyrag.trace import Passage, Usage
 from pyrag_sandbox import Call, Record, Text
 

@@ -77,8 +77,8 @@ def failure_of(outcome: Outcome, *, lacking: bool) -> Failure:
 
 
 def _comes_of_unknown(error: ProgramError, variables: Mapping[str, Any]) -> bool:
-    """True where an error, after an unknown answer, is due to it: no branch set the result, the program gave up by itself,
-    or the line that failed read the answer or shows the word."""
+    """True where an error, after an unknown answer, is due to it: no branch set the result, the program gave up by
+    itself, or the line that failed read the answer or shows the word."""
     line = error.source_line.strip()
     if error.type == "MissingResult" or line.startswith(("raise ", "assert ")) or holds_unknown(error.message):
         return True
