@@ -31,8 +31,8 @@ def summary(run: Path) -> object:
 
 def arguments(chat: ChatServer, data: Path, run: Path, *more: object) -> list[object]:
     llm = f"openai:m@{chat.url}"
-    return ["--data", data, "--sets", "stones", "--method", "vanilla", "--llm", llm, "--out", run,
-            "--concurrency", CONCURRENCY, *more]  # fmt: skip
+    return ["--data", data, "--sets", "stones", "--method", "vanilla", "--recovery", "boost", "--llm", llm,
+            "--out", run, "--concurrency", CONCURRENCY, *more]  # fmt: skip
 
 
 def kill_at(process: subprocess.Popen[str], chat: ChatServer, requests: int, pause: float) -> bool:

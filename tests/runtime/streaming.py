@@ -14,7 +14,7 @@ from pyrag.config import Settings
 from pyrag.engines import Engines
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.runtime import answer_question
-from pyrag.trace import Step, Trace, Usage
+from pyrag.trace import RoleUsage, Step, Trace, Usage
 from tests.runtime.conftest import World
 
 SAMPLING = Sampling()
@@ -78,7 +78,8 @@ def timeless(trace: Trace, *, paid: bool = True) -> Trace:
         completion_tokens=0,
     )
     exchanges = sorted((replace(one, seconds=0.0) for one in trace.exchanges), key=lambda one: (one.role, one.key))
-    still = replace(trace, steps=tuple(map(_still, trace.steps)), config={})
+    roles = {role: RoleUsage(used.requests) for role, used in trace.roles.items()} if paid else {}
+    still = replace(trace, steps=tuple(map(_still, trace.steps)), config={}, roles=roles)
     return replace(still, usage=usage if paid else Usage(), exchanges=tuple(exchanges) if paid else ())
 
 
