@@ -20,8 +20,11 @@ _AWAY: Fault = "unreachable"
 _NO_PROXY = "check the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY or the setting proxy), or name the host in NO_PROXY"
 _PROXY_CURES = {407: "write the proxy's user and password into its URL, http://USER:PASSWORD@HOST:PORT"}
 _QUOTED = 300  # characters of a server's own words that an error repeats
-_TEMPLATE = re.compile(rb"raise_exception|Jinja|[Tt]emplate ?[Ee]rror|must alternate|strictly positive")
-_QUOTA = re.compile(rb'"insufficient_quota"|"billing_')  # OpenAI says 429 where no waiting helps
+# Where no waiting helps though the status is 500 (templates and windows of llama.cpp) or 429 (OpenAI, Groq).
+_REFUSED = re.compile(
+    rb"raise_exception|Jinja|[Tt]emplate ?[Ee]rror|must alternate|strictly positive|ontext size has been exceeded"
+)
+_QUOTA = re.compile(rb'"insufficient_quota"|"billing_|[Rr]equest too large for')
 
 
 @dataclass(eq=False)
@@ -53,7 +56,7 @@ class TransportError(Exception):
 
 def is_passing(status: int, content: bytes) -> bool:
     """Whether a request that got this reply may be answered when it is tried again."""
-    if status == 501 or (status == 500 and _TEMPLATE.search(content)):  # llama.cpp: its template takes no such messages
+    if status == 501 or (status == 500 and _REFUSED.search(content)):
         return False
     return status >= 500 or (status in (408, 429) and not _QUOTA.search(content))
 

@@ -1,7 +1,8 @@
 """What servers say where a prompt is longer than the model's window, and how long a text is in tokens.
 
-Servers agree on status 400 and on nothing else, so their words are matched: OpenAI and vLLM, SGLang, llama.cpp, Ollama,
-TGI, Mistral, Anthropic. Left out: what to do about it, which is the agents' (`pyrag.agents.fitting`).
+Servers agree on status 400 at most, so their words are matched: OpenAI and vLLM, SGLang, llama.cpp, LM Studio, Ollama,
+TGI, Mistral, Anthropic, Gemini, Groq, xAI, DashScope, Zhipu, Moonshot, GitHub Models. Left out: what to do about it,
+which is the agents' (`pyrag.agents.fitting`).
 """
 
 from __future__ import annotations
@@ -13,13 +14,19 @@ from pathlib import Path
 
 from pyrag.errors import ConfigError, ContextLengthError, PermanentServiceError
 
-_STATUSES = (400, 413, 422)
+_STATUSES = (400, 413, 422, 429, 500)
+_TOO_LARGE = 413  # of proxies, too, in whatever words
 _WORDS = re.compile(
     r"context_length_exceeded|exceed_context_size|string_above_max_length"
     r"|maximum (?:context|model|allowed) length|max(?:imum)?_model_len"
     r"|exceeds? the (?:available |model's |maximum )*context|longer than the (?:model'?s? )?(?:maximum )?context"
     r"|(?:input|prompt)(?: length)?[^.]{0,60}(?:is too long|too large for model)"
     r"|exceeds?[^.]{0,40}(?:context (?:length|size|window)|maximum length)"
+    r"|(?:greater than|exceeds?|over) the (?:model'?s? )?(?:maximum )?context|context (?:length )?of only"
+    r"|context size has been exceeded|exceed(?:s|ed)? (?:the )?(?:model'?s? |max(?:imum)? )?(?:token |length )limit"
+    r"|exceeds (?:the )?(?:max(?:imum)? (?:prompt |input )?length|maximum number of (?:input )?tokens)"
+    r"|(?:exceed|over)(?:s|ed)? model token limit|(?:exceed|over)s? model limit|maximum prompt length"
+    r"|range of input length|(?:request|body|request body) too large for|too many (?:input )?tokens"
     r"|must have less than \d+ tokens|inputs` tokens \+ `max_new_tokens` must be",
     re.IGNORECASE,
 )
@@ -30,7 +37,7 @@ CountTokens = Callable[[str], int]
 
 def too_long(error: PermanentServiceError) -> ContextLengthError | None:
     """The error as what it is, if it says that the prompt does not fit."""
-    if error.status not in _STATUSES or not _WORDS.search(error.detail):
+    if error.status != _TOO_LARGE and (error.status not in _STATUSES or not _WORDS.search(error.detail)):
         return None
     return ContextLengthError(str(error), service=error.service, status=error.status, detail=error.detail)
 

@@ -19,7 +19,7 @@ from pyrag.errors import PermanentServiceError
 
 RoleRule = Literal["developer", "system", "alternate", "prefix", "last", "trailing"]
 
-_STATUSES = (400, 404, 413, 415, 422, 500, 501)
+_STATUSES = (400, 404, 413, 415, 422, 429, 500, 501)
 _ECHOES = frozenset({"input", "body", "request", "ctx", "url", "traceback", "stack"})  # where servers repeat requests
 _PLACES = frozenset({"param", "parameter", "field", "loc"})
 _MAX_DEPTH = 8
@@ -219,6 +219,7 @@ _TOO_LARGE = re.compile(
     r"too (?:large|big|high|many)|exceed|less than|lower than|smaller|range|at most|maximum|greater than|larger than"
     r"|between|<=|>|\bup to\b|\blimit\b|取值|范围"
 )
+_EACH_REQUEST = re.compile(r"too large.{0,300}?limit (\d+), requested (\d+)")  # Groq and OpenAI, of tokens a minute
 _OR_COMPLETION = re.compile(r"(?:messages|prompt|input)[^.]{0,20} or (?:the )?(?:completion|output)")
 _IS_CONTEXT = re.compile(
     r"context|`?inputs`? tokens|prompt|input (?:length|tokens)|sequence length|model[ _]len|model length"
@@ -253,6 +254,8 @@ class Limits:
 def read_limits(refusal: Refusal, asked: int) -> Limits | None:
     """The limits of a refusal that has to do with the `asked` tokens of a reply; None where it has another reason."""
     words = re.sub(r"(?<=\d)[,_ ](?=\d{3}\b)", "", refusal.words)
+    if each := _EACH_REQUEST.search(words):
+        return Limits(window=int(each[1]), prompt=max(int(each[2]) - asked, 1))
     if not (_NAMES_LIMIT.search(words) or _names(words, asked)) or not _TOO_LARGE.search(words):
         return Limits() if _OR_COMPLETION.search(words) else None
     window = _first(_SUM, words) or _first(_WINDOW, words)

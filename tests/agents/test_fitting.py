@@ -128,6 +128,20 @@ async def test_a_model_is_asked_for_its_window_only_for_long_prompts() -> None:
         "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000",
         "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
         "prompt is too long: 210000 tokens > 200000 maximum",
+        "Trying to keep the first 10136 tokens when context the overflows. However, the model is loaded with context"
+        " length of only 7866 tokens, which is not enough.",
+        "The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 13055>="
+        " n_ctx: 4096). Try to load the model with a larger context length, or provide a shorter input.",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        "Your request exceeded model token limit: 8192",
+        "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+        "Range of input length should be [1, 30720]",
+        "Request body too large for gpt-4o model. Max size: 8000 tokens.",
+        "Input is too long for requested model.",
+        "Prompt exceeds max length",
+        "Context size has been exceeded.",
+        "too many tokens: size limit exceeded by 11326 tokens. Try using shorter or fewer inputs.",
+        "Total tokens of image and text exceed max message tokens; input length 9000 exceeds the maximum length 8192",
     ],
 )
 def test_recognises_what_servers_say(said: str) -> None:
@@ -142,6 +156,8 @@ def test_recognises_what_servers_say(said: str) -> None:
         (401, "maximum context length"),
         (400, "temperature must be at most 2"),
         (400, "injected HTTP 400"),
+        (429, "Rate limit reached for model `x` on tokens per minute (TPM): Limit 6000, Used 5034, Requested 1443."),
+        (400, "max_tokens is too large: 16384. This model supports at most 4096 completion tokens"),
         (400, "response_format is not supported"),
         (None, ""),
     ],
