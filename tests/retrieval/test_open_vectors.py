@@ -36,7 +36,7 @@ def backends(monkeypatch: pytest.MonkeyPatch) -> list[WordsBackend]:
     """`onnx:NAME` is an embedder of that name over words, for this file."""
     made: list[WordsBackend] = []
 
-    def backend(kind: str, rest: str, timeout: float) -> WordsBackend:
+    def backend(kind: str, rest: str, timeout: float, *_: object) -> WordsBackend:
         made.append(WordsBackend(model=rest))
         return made[-1]
 
