@@ -30,7 +30,7 @@ from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading
 from pyrag.cli import guarded
 from pyrag.config import Settings
 from pyrag.engines import Engines
-from pyrag.evaluation.suite import FIVE, open_set
+from pyrag.evaluation.suite import default_sets, open_set
 from pyrag.evaluation.tables import Table
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.retrieval.bundled import BundledRetriever, bundled_passages
@@ -288,7 +288,7 @@ def _bare_exec(source: str, runs: int) -> float:
 
 async def retrieval_rate(rounds: int = 20) -> Versus:
     """Queries a second over the bundled corpus, top-5, one after the other."""
-    queries = [question.question for name in FIVE for question in open_set(name, None).questions]
+    queries = [question.question for name in default_sets(None) for question in open_set(name, None).questions]
     retriever = BundledRetriever()
     await retriever.retrieve("warm up", 5)
     began = time.perf_counter()

@@ -1,6 +1,7 @@
 """What a run asks and over which passages: question sets by name, the sample of them, the corpus of each.
 
-A set is a folder of `--data` in the common layout, or one of the bundled mini sets. A set's own corpus comes first;
+A set is a folder of `--data` in the common layout, or one of the bundled mini sets, whose questions are made up in the
+manner of the set that they are named after: `mini-popqa` is not PopQA. A set's own corpus comes first;
 those without one (Bamboogle, NQ) take what the user names. Indexes are built once and kept by the corpus's digest.
 """
 
@@ -18,6 +19,7 @@ from pyrag.evaluation.datasets import Question, find_file, read_questions
 from pyrag.redaction import without_secrets
 
 FIVE = ("popqa", "hotpotqa", "2wikimultihopqa", "musique", "bamboogle")
+MINI = "mini-"
 BUNDLED = Path(str(files("pyrag"))) / "data" / "mini"
 
 
@@ -60,9 +62,9 @@ class Given:
 
 
 def default_sets(data: Path | None) -> list[str]:
-    """The paper's five sets, as far as they are there."""
+    """The paper's five sets, as far as they are there; without `data` the bundled ones named after them."""
     if data is None:
-        return [name for name in FIVE if (BUNDLED / f"{name}.jsonl").is_file()]
+        return [f"{MINI}{name}" for name in FIVE if (BUNDLED / f"{name}.jsonl").is_file()]
     found = [name for name in FIVE if find_file(data / name, "questions")]
     if not found:
         raise DataError(f"{data} holds none of the sets {', '.join(FIVE)}: name a folder of sets, or sets with --sets")
@@ -83,11 +85,7 @@ def _paths(name: str, data: Path | None, prefix: str) -> tuple[Path, Path | None
     if data is None:
         if prefix:
             raise UsageError("the bundled sets have no training questions: name a folder of sets with --data")
-        path = BUNDLED / f"{name}.jsonl"
-        if not path.is_file():
-            names = sorted(one.stem for one in BUNDLED.glob("*.jsonl"))
-            raise UsageError(f"there is no bundled set {name!r}{nearest(name, names)}; other sets need --data FOLDER")
-        return path, None
+        return _bundled(name), None
     found = find_file(data / name, f"{prefix}questions")
     if found is None:
         folders = sorted(data.iterdir()) if data.is_dir() else []
@@ -95,6 +93,15 @@ def _paths(name: str, data: Path | None, prefix: str) -> tuple[Path, Path | None
         hint = nearest(name, names) if names else ", nor in any other folder there: name another one with --data"
         raise UsageError(f"there is no {prefix}questions.jsonl[.gz] in {data / name}{hint}")
     return found, find_file(data / name, f"{prefix}corpus")
+
+
+def _bundled(name: str) -> Path:
+    names = {f"{MINI}{one.stem}": one for one in BUNDLED.glob("*.jsonl")}
+    if name not in names:
+        meant = f"{MINI}{name}" if f"{MINI}{name}" in names else name
+        hint = nearest(meant, sorted(names))
+        raise UsageError(f"there is no bundled set {name!r}{hint}; {name} itself, or another set, needs --data FOLDER")
+    return names[name]
 
 
 def sample(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:

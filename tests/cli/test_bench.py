@@ -12,35 +12,35 @@ import pytest
 
 from .conftest import Run
 
-SMALL = ("bench", "--sets", "popqa,musique", "--method", "pyrag,vanilla", "--limit", "4", "--out", "run")
+SMALL = ("bench", "--sets", "mini-popqa,mini-musique", "--method", "pyrag,vanilla", "--limit", "4", "--out", "run")
 
 
 def test_a_run_leaves_everything_and_its_table(pyrag: Run, tmp_path: Path) -> None:
     done = pyrag(*SMALL)
     assert done.returncode == 0, done.stderr
     assert done.stderr == "", "no progress bar where there is no terminal"
-    rows = [line.split("|")[1:4] for line in done.stdout.splitlines() if re.match(r"\| (popqa|musique) .* 4 \|", line)]
+    rows = [line.split("|")[1:4] for line in done.stdout.splitlines() if re.match(r"\| (mini-popqa|mini-musique) .* 4 \|", line)]
     assert [[cell.strip() for cell in row] for row in rows[:4]] == [
-        ["popqa", "pyrag", "4"],
-        ["popqa", "vanilla", "4"],
-        ["musique", "pyrag", "4"],
-        ["musique", "vanilla", "4"],
+        ["mini-popqa", "pyrag", "4"],
+        ["mini-popqa", "vanilla", "4"],
+        ["mini-musique", "pyrag", "4"],
+        ["mini-musique", "vanilla", "4"],
     ]
     run = tmp_path / "run"
     config = json.loads((run / "config.json").read_bytes())
     assert config["run"]["limit"] == 4
     assert config["run"]["settings"]["llm"] == "embedded"
-    assert set(config["run"]["questions"]) == {"popqa", "musique"}
+    assert set(config["run"]["questions"]) == {"mini-popqa", "mini-musique"}
     assert {"commit", "versions", "host", "python"} <= config["sessions"][0].keys()
     summary = json.loads((run / "summary.json").read_bytes())
     assert (summary["questions"], summary["expected"], summary["failed"]) == (16, 16, 0)
     assert len((run / "results.jsonl").read_bytes().splitlines()) == 16
     assert sorted(path.name for path in (run / "traces").iterdir()) == [
-        "musique.pyrag.jsonl", "musique.vanilla.jsonl", "popqa.pyrag.jsonl", "popqa.vanilla.jsonl",
+        "mini-musique.pyrag.jsonl", "mini-musique.vanilla.jsonl", "mini-popqa.pyrag.jsonl", "mini-popqa.vanilla.jsonl",
     ]  # fmt: skip
     again = pyrag(*SMALL, "--json")
     assert json.loads(again.stdout) == summary, "nothing was asked again"
-    assert pyrag("trace", "show", "run/traces/popqa.vanilla.jsonl").returncode == 0
+    assert pyrag("trace", "show", "run/traces/mini-popqa.vanilla.jsonl").returncode == 0
     other = pyrag(*SMALL, "--topk", "3")
     assert other.returncode == 2
     assert "run holds a run with topk 5, not 3: choose another folder with --out" in other.stderr
@@ -50,7 +50,7 @@ def test_the_answers_do_not_depend_on_who_gives_them(pyrag: Run, tmp_path: Path)
     ways = {"one": ("--concurrency", "1"), "many": ("--concurrency", "8"), "workers": ("--workers", "2")}
     found = []
     for name, more in ways.items():
-        done = pyrag("bench", "--sets", "hotpotqa", "--method", "pyrag", "--limit", "5", "--out", name, *more)
+        done = pyrag("bench", "--sets", "mini-hotpotqa", "--method", "pyrag", "--limit", "5", "--out", name, *more)
         assert done.returncode == 0, done.stderr
         rows = [json.loads(line) for line in (tmp_path / name / "results.jsonl").read_bytes().splitlines()]
         found.append(sorted((row["id"], row["answer"], row["calls"], row["em"]) for row in rows))
@@ -81,7 +81,7 @@ def test_a_report_is_one_page_that_fetches_nothing(pyrag: Run, tmp_path: Path) -
     for heading in ("What ran", "Scores", "Beside the papers: reported (other models", "Gold passages per hop"):
         assert f"## {heading}" in text
     agents = text.partition("## What the agents did")[2]
-    assert "| popqa · second:pyrag " in agents.partition("## What recovery brought")[0]
+    assert "| mini-popqa · second:pyrag " in agents.partition("## What recovery brought")[0]
     for label in ("run:pyrag", "second:pyrag", "run:vanilla", "second:vanilla"):
         assert f"| {label} " in text
     assert "reported: PyRAG, Qwen2.5-7B (table 2)" in text
@@ -98,7 +98,7 @@ def test_a_report_is_one_page_that_fetches_nothing(pyrag: Run, tmp_path: Path) -
 
 
 def test_errors_are_shown_with_their_traces(pyrag: Run) -> None:
-    assert pyrag("bench", "--sets", "musique", "--method", "vanilla", "--limit", "6", "--out", "run").returncode == 0
+    assert pyrag("bench", "--sets", "mini-musique", "--method", "vanilla", "--limit", "6", "--out", "run").returncode == 0
     shown = pyrag("bench", "show", "run", "--errors", "--limit", "2")
     assert shown.returncode == 0, shown.stderr
     kinds = re.findall(r"^(.+): (\d+) wrong answers$", shown.stdout, re.MULTILINE)
@@ -127,10 +127,10 @@ def test_a_question_without_gold_answer_is_named_before_anything_runs(pyrag: Run
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--sets", "popq"), "no bundled set 'popq': did you mean 'popqa'?"),
+        (("--sets", "popq"), "no bundled set 'popq': did you mean 'mini-popqa'?"),
         (("--method", "pyragg"), "no method 'pyragg': did you mean 'pyrag'?"),
         (("--data", "nowhere"), "nowhere holds none of the sets"),
-        (("--sets", "popqa", "--method", "pyrag,direct"), "direct needs a language model"),
+        (("--sets", "mini-popqa", "--method", "pyrag,direct"), "direct needs a language model"),
     ],
 )
 def test_what_cannot_run_is_refused_with_the_cure(

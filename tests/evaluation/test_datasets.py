@@ -106,7 +106,7 @@ def test_a_larger_sample_holds_the_smaller_one(tmp_path: Path) -> None:
 
 
 def test_an_unknown_set_is_named_with_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no bundled set 'popq': did you mean 'popqa'"):
+    with pytest.raises(UsageError, match="no bundled set 'popq': did you mean 'mini-popqa'"):
         open_set("popq", None)
     with pytest.raises(UsageError, match="did you mean 'stones'"):
         open_set("stone", write_set(tmp_path))
@@ -130,13 +130,15 @@ def test_a_set_without_a_corpus_asks_for_one(tmp_path: Path) -> None:
 
 
 def test_the_five_bundled_sets_are_the_default() -> None:
-    assert default_sets(None) == ["popqa", "hotpotqa", "2wikimultihopqa", "musique", "bamboogle"]
+    assert default_sets(None) == [
+        "mini-popqa", "mini-hotpotqa", "mini-2wikimultihopqa", "mini-musique", "mini-bamboogle"
+    ]
 
 
 def test_the_password_of_a_server_is_in_no_name(tmp_path: Path) -> None:
     """The name is written to the run's config and its reports."""
     address = "http://user:sesame@127.0.0.1:8008/retrieve?token=sesame"
-    chosen = open_set("hotpotqa", None, limit=1)
+    chosen = open_set("mini-hotpotqa", None, limit=1)
     source = source_of(chosen, Given(retriever=address, cache=tmp_path))
     assert source.name == "http://127.0.0.1:8008/retrieve"
     assert source.overrides["retriever"] == address
