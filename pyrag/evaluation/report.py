@@ -5,9 +5,10 @@ Methods stand side by side, whichever run they come from; a method that several 
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pyrag.evaluation.failures import KINDS
@@ -15,7 +16,7 @@ from pyrag.evaluation.opera import agent_stats, agents_table, ladder_table, outc
 from pyrag.evaluation.reported import LABEL, NOTES, reported
 from pyrag.evaluation.runs import TRACES, Run, make_folder, write_whole
 from pyrag.evaluation.scoring import Row
-from pyrag.evaluation.summary import Summary, summarise
+from pyrag.evaluation.summary import SetStats, Summary, summarise
 from pyrag.evaluation.tables import (
     Table,
     course_table,
@@ -32,12 +33,16 @@ from pyrag.evaluation.tables import (
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, what must be said with it, its table and the names of its plots (HTML only)."""
+    """A heading, what must be said with it, its table and the names of its plots (HTML only).
+
+    `links` are addresses for cells of the table, by row and column (HTML only).
+    """
 
     title: str
     text: str = ""
     table: Table | None = None
     plots: tuple[str, ...] = ()
+    links: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +64,21 @@ def report_files(runs: Sequence[Run], out: Path) -> list[Path]:
     report = make_report(runs)
     make_folder(out)
     paths = [out / "report.md", out / "report.html"]
-    for path, text in zip(paths, (markdown(report), page(report)), strict=True):
+    for path, text in zip(paths, (markdown(report), page(report, out)), strict=True):
         write_whole(path, text.encode())
     return paths
+
+
+def wrong_anchor(set_name: str, label: str) -> str:
+    """The id of the place in the page where the wrong answers of a set and method are."""
+    digest = hashlib.blake2b(f"{set_name}\0{label}".encode("utf-8", "replace"), digest_size=6).hexdigest()
+    return f"wrong-{digest}"
+
+
+def wrong_links(sets: Sequence[SetStats]) -> dict[tuple[int, int], str]:
+    """From the counts of wrong answers to these."""
+    column = 2
+    return {(row, column): f"#{wrong_anchor(one.set, one.method)}" for row, one in enumerate(sets) if one.all.failures}
 
 
 def make_report(runs: Sequence[Run]) -> Report:
@@ -71,7 +88,7 @@ def make_report(runs: Sequence[Run]) -> Report:
     for run in runs:
         if not run.rows:
             raise DataError(f"{run.folder} has no results yet: run pyrag bench with --out {run.folder} first")
-    labels = _labels(runs)
+    labels = labels_of(runs)
     rows = tuple(replace(row, method=labels[i, row.method]) for i, run in enumerate(runs) for row in run.rows)
     names = tuple(labels.values())
     sets = list(dict.fromkeys(name for run in runs for name in run.config["run"]["sets"]))
@@ -81,7 +98,7 @@ def make_report(runs: Sequence[Run]) -> Report:
     return Report(tuple(runs), rows, names, methods, summary, sections)
 
 
-def _labels(runs: Sequence[Run]) -> dict[tuple[int, str], str]:
+def labels_of(runs: Sequence[Run]) -> dict[tuple[int, str], str]:
     """A label for each run's method, in the order of the runs; the run's name joins where a method repeats."""
     methods = [(i, method) for i, run in enumerate(runs) for method in run.config["run"]["methods"]]
     often = Counter(method for _, method in methods)
@@ -90,6 +107,12 @@ def _labels(runs: Sequence[Run]) -> dict[tuple[int, str], str]:
         label = method if often[method] == 1 else f"{runs[i].name}:{method}"
         labels[i, method] = label if label not in labels.values() else f"{label} ({i + 1})"
     return labels
+
+
+_OPERA_FIGURES = (
+    " The paper's figures (HotpotQA, 2Wiki, MuSiQue): planning 13.3, 11.1, 14.1; retrieval 24.6, 19.7, 47.8; reasoning "
+    "62.1, 69.2, 38.1. It does not count answers refused though the evidence was there (incorrect NO decision)."
+)
 
 
 def _sections(
@@ -124,12 +147,12 @@ def _sections(
             "Per cent of the wrong answers, decided from trace and gold passages.",
             failure_table(summary.sets),
             ("failures",),
+            links=wrong_links(summary.sets),
         ),
         Section(
             "Wrong answers as in OPERA's table 11",
-            "Per cent of the wrong answers that it has a line for; services and budgets have none. The paper's figures "
-            "(HotpotQA, 2Wiki, MuSiQue): planning 13.3, 11.1, 14.1; retrieval 24.6, 19.7, 47.8; reasoning 62.1, 69.2, "
-            "38.1. It does not count answers refused though the evidence was there (incorrect NO decision).",
+            "Per cent of the wrong answers that it has a line for; services and budgets have none."
+            + (_OPERA_FIGURES if any(reported("opera", one.set) for one in summary.sets) else ""),
             opera_table(summary.sets),
         ),
         Section(

@@ -98,8 +98,7 @@ def _paths(name: str, data: Path | None, prefix: str) -> tuple[Path, Path | None
 def _bundled(name: str) -> Path:
     names = {f"{MINI}{one.stem}": one for one in BUNDLED.glob("*.jsonl")}
     if name not in names:
-        meant = f"{MINI}{name}" if f"{MINI}{name}" in names else name
-        hint = nearest(meant, sorted(names))
+        hint = nearest(MINI + name.removeprefix(MINI), sorted(names))
         raise UsageError(f"there is no bundled set {name!r}{hint}; {name} itself, or another set, needs --data FOLDER")
     return names[name]
 

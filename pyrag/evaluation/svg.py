@@ -1,18 +1,25 @@
 """Four kinds of plot as SVG text: points, grouped bars, stacked bars, curves. No dependency, no script.
 
-Left out: everything that reports of benchmarks do not need. Sizes are in pixels; text is 12 px.
+Left out: everything that reports of benchmarks do not need. Sizes are in pixels; text is 12 px, whose width is
+estimated. Labels keep clear of each other, and what is too long for its place ends with "…".
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 
 # Okabe and Ito's colours, told apart by colour-blind readers too; then greys for what is more than that.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#555555", "#999999", "#000000")
-WIDTH, HEIGHT = 560, 300
+WIDTH, HEIGHT = 460, 290  # small enough to be read on a telephone, where it is shrunk to 330
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 30, 42
+
+_LETTER = 6.6  # width of a letter of 12 px on average; bold ones are wider
+_BOLD = 7.2
+_LINE = 14
+_TRIES = 14  # rows above and below a point that are tried for its label
 
 Points = Sequence[tuple[float, float]]
 
@@ -26,7 +33,7 @@ class Frame:
 
     def __init__(self, title: str, x: tuple[float, float], y: tuple[float, float], names: tuple[str, str]) -> None:
         self.x, self.y = x, y
-        self.parts = [_text(WIDTH / 2, 16, title, anchor="middle", bold=True)]
+        self.parts = [_title(title)]
         self._axes(*names)
 
     def px(self, value: float) -> float:
@@ -64,24 +71,60 @@ def scatter(title: str, points: Mapping[str, tuple[float, float]], x_name: str, 
     xs, ys = [x for x, _ in points.values()], [y for _, y in points.values()]
     frame = Frame(title, (0, _ceiling(max(xs))), (0, min(100, _ceiling(max(ys)))), (x_name, y_name))
     frame.x_ticks()
-    taken: list[tuple[float, float]] = []
-    for position, (name, (x, y)) in enumerate(points.items()):
-        px, py = frame.px(x), frame.py(y)
+    places = [(frame.px(x), frame.py(y)) for x, y in points.values()]
+    labels = [shortened(name, (WIDTH - _LEFT) / 2) for name in points]
+    for place, label, box in zip(places, labels, _label_boxes(places, labels), strict=True):
+        frame.parts += _leader(place, box)
+        frame.parts.append(_text(box.left, box.top + _LINE - 4, label))
+    for position, (px, py) in enumerate(places):
         frame.parts.append(f'<circle cx="{px:.1f}" cy="{py:.1f}" r="5" fill="{colour(position)}"/>')
-        at = _free(px, py, taken)
-        right = px + 9 + 7 * len(name) > WIDTH
-        side = "end" if right else "start"
-        frame.parts.append(_text(px - 9 if right else px + 9, at, name, anchor=side, fill=colour(position)))
     return frame.svg(f"{title}: " + ", ".join(f"{name} {x:.2f} / {y:.1f}" for name, (x, y) in points.items()))
 
 
-def _free(px: float, py: float, taken: list[tuple[float, float]]) -> float:
-    """A height for a label that no label near it has."""
-    at = py + 4
-    while any(abs(at - other) < 13 and abs(px - x) < 130 for x, other in taken):
-        at += 13
-    taken.append((px, at))
-    return at
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle that nothing else may be drawn over."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: Box) -> bool:
+        return (
+            self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
+        )
+
+
+def _label_boxes(places: Sequence[tuple[float, float]], labels: Sequence[str]) -> list[Box]:
+    """For each point the place of its label: beside it, or in the nearest row that is free."""
+    taken = [Box(px - 6, py - 6, px + 6, py + 6) for px, py in places]
+    found = []
+    for place, label in zip(places, labels, strict=True):
+        tried = list(_candidates(place, _LETTER * len(label)))
+        box = next((one for one in tried if not any(map(one.meets, taken))), tried[0])
+        taken.append(box)
+        found.append(box)
+    return found
+
+
+def _candidates(place: tuple[float, float], width: float) -> Iterator[Box]:
+    px, py = place
+    for row in range(_TRIES):
+        for middle in dict.fromkeys((py - row * _LINE, py + row * _LINE)):
+            for left in (px + 9, px - 9 - width, px - width / 2):
+                box = Box(left, middle - _LINE / 2, left + width, middle + _LINE / 2)
+                if box.left >= _LEFT and box.right <= WIDTH and box.top >= _TOP - 6 and box.bottom <= HEIGHT - _BOTTOM:
+                    yield box
+    yield Box(px, py - _LINE / 2, px + width, py + _LINE / 2)  # where nothing is free
+
+
+def _leader(place: tuple[float, float], box: Box) -> list[str]:
+    """A thin line to a label that is not beside its point."""
+    px, py = place
+    x = min(max(px, box.left), box.right)
+    y = min(max(py, box.top), box.bottom)
+    return [_line(px, py, x, y, "#aaaaaa")] if math.hypot(px - x, py - y) > _LINE else []
 
 
 def grouped_bars(title: str, groups: Sequence[str], series: Mapping[str, Sequence[float | None]], y_name: str) -> str:
@@ -89,7 +132,8 @@ def grouped_bars(title: str, groups: Sequence[str], series: Mapping[str, Sequenc
     frame = Frame(title, (0, len(groups)), (0, 100), ("", y_name))
     width = 0.8 / max(len(series), 1)
     for place, group in enumerate(groups):
-        frame.parts.append(_text(frame.px(place + 0.5), HEIGHT - _BOTTOM + 17, group, anchor="middle"))
+        label = shortened(group, frame.px(1) - frame.px(0) - 4)
+        frame.parts.append(_text(frame.px(place + 0.5), HEIGHT - _BOTTOM + 17, label, anchor="middle"))
         for position, (name, values) in enumerate(series.items()):
             value = values[place]
             if value is None:
@@ -103,17 +147,17 @@ def grouped_bars(title: str, groups: Sequence[str], series: Mapping[str, Sequenc
 
 def stacked_bars(title: str, bars: Mapping[str, Mapping[str, float]], colours: Mapping[str, str]) -> str:
     """One horizontal bar each; shares of 1 in the order of `colours`."""
-    margin = min(200, 12 + 7 * max(map(len, bars)))
+    margin = min(WIDTH * 0.45, 12 + _LETTER * max(map(len, bars)))
     row, width = 26, WIDTH - margin - 20
-    parts = [_text(WIDTH / 2, 16, title, anchor="middle", bold=True)]
+    parts = [_title(title)]
     for line, (name, shares) in enumerate(bars.items()):
         y, x = 28 + line * row, float(margin)
-        parts.append(_text(margin - 6, y + 14, name, anchor="end"))
+        parts.append(_text(margin - 6, y + 14, shortened(name, margin - 8), anchor="end"))
         for kind, fill in colours.items():
             share = shares.get(kind, 0.0)
             if share:
                 parts.append(_rect(x, y, share * width, row - 6, fill, f"{name}, {kind}: {100 * share:.1f} %"))
-                if share > 0.07:
+                if share * width > 2.5 * _LETTER:
                     light = _text(x + share * width / 2, y + 14, f"{100 * share:.0f}", anchor="middle", fill="#ffffff")
                     parts.append(light)
                 x += share * width
@@ -182,6 +226,16 @@ def _ceiling(value: float) -> float:
 
 def _number(value: float) -> str:
     return f"{value:.10g}" if abs(value) >= 1e-9 else "0"
+
+
+def shortened(text: str, width: float, letter: float = _LETTER) -> str:
+    """The text as far as it fits, in pixels."""
+    most = max(1, int(width / letter))
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _title(text: str) -> str:
+    return _text(WIDTH / 2, 16, shortened(text, WIDTH - 8, _BOLD), anchor="middle", bold=True)
 
 
 def _svg(width: float, height: float, description: str, parts: Sequence[str]) -> str:

@@ -19,7 +19,11 @@ def test_a_run_leaves_everything_and_its_table(pyrag: Run, tmp_path: Path) -> No
     done = pyrag(*SMALL)
     assert done.returncode == 0, done.stderr
     assert done.stderr == "", "no progress bar where there is no terminal"
-    rows = [line.split("|")[1:4] for line in done.stdout.splitlines() if re.match(r"\| (mini-popqa|mini-musique) .* 4 \|", line)]
+    rows = [
+        line.split("|")[1:4]
+        for line in done.stdout.splitlines()
+        if re.match(r"\| (mini-popqa|mini-musique) .* 4 \|", line)
+    ]
     assert [[cell.strip() for cell in row] for row in rows[:4]] == [
         ["mini-popqa", "pyrag", "4"],
         ["mini-popqa", "vanilla", "4"],
@@ -58,16 +62,20 @@ def test_the_answers_do_not_depend_on_who_gives_them(pyrag: Run, tmp_path: Path)
 
 
 class Page(HTMLParser):
-    """What a page would fetch or run, and its plots."""
+    """What a page would fetch or run, where its links lead, and its plots."""
 
     def __init__(self) -> None:
         super().__init__()
         self.tags: list[str] = []
         self.fetched: list[str] = []
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        self.fetched += [value or "" for name, value in attrs if name in ("src", "href", "data", "srcset")]
+        found = [value or "" for name, value in attrs if name in ("src", "href", "data", "srcset")]
+        (self.links if tag == "a" else self.fetched).extend(found)
+        self.anchors |= {value or "" for name, value in attrs if name == "id"}
 
 
 def test_a_report_is_one_page_that_fetches_nothing(pyrag: Run, tmp_path: Path) -> None:
@@ -78,17 +86,25 @@ def test_a_report_is_one_page_that_fetches_nothing(pyrag: Run, tmp_path: Path) -
     done = pyrag("bench", "report", "run", "second", "--out", "report")
     assert done.stdout.split() == ["report/report.md", "report/report.html"], done.stderr
     text = (tmp_path / "report" / "report.md").read_text()
-    for heading in ("What ran", "Scores", "Beside the papers: reported (other models", "Gold passages per hop"):
+    for heading in ("What ran", "Scores", "Gold passages per hop"):
         assert f"## {heading}" in text
+    assert "papers" not in text, "made-up questions stand beside no paper's figures"
     agents = text.partition("## What the agents did")[2]
     assert "| mini-popqa · second:pyrag " in agents.partition("## What recovery brought")[0]
     for label in ("run:pyrag", "second:pyrag", "run:vanilla", "second:vanilla"):
         assert f"| {label} " in text
-    assert "reported: PyRAG, Qwen2.5-7B (table 2)" in text
     html = (tmp_path / "report" / "report.html").read_text()
     page = Page()
     page.feed(html)
     assert page.fetched == []
+    assert {"run", "second"} == {link.split("/")[1] for link in page.links if not link.startswith("#")}
+    anchors = {link[1:] for link in page.links if link.startswith("#")}
+    assert anchors
+    assert anchors <= page.anchors
+    for link in page.links:
+        assert link.startswith("#") or (tmp_path / "report" / link).is_file()
+    assert page.tags.count("details") == len(re.findall("gold:</b>", html)) > 0
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in html
     assert not {"script", "link", "iframe", "img"} & set(page.tags)
     assert "url(" not in html
     plots = re.findall(r"<svg.*?</svg>", html, re.DOTALL)
@@ -98,7 +114,9 @@ def test_a_report_is_one_page_that_fetches_nothing(pyrag: Run, tmp_path: Path) -
 
 
 def test_errors_are_shown_with_their_traces(pyrag: Run) -> None:
-    assert pyrag("bench", "--sets", "mini-musique", "--method", "vanilla", "--limit", "6", "--out", "run").returncode == 0
+    assert (
+        pyrag("bench", "--sets", "mini-musique", "--method", "vanilla", "--limit", "6", "--out", "run").returncode == 0
+    )
     shown = pyrag("bench", "show", "run", "--errors", "--limit", "2")
     assert shown.returncode == 0, shown.stderr
     kinds = re.findall(r"^(.+): (\d+) wrong answers$", shown.stdout, re.MULTILINE)

@@ -131,7 +131,11 @@ def test_a_set_without_a_corpus_asks_for_one(tmp_path: Path) -> None:
 
 def test_the_five_bundled_sets_are_the_default() -> None:
     assert default_sets(None) == [
-        "mini-popqa", "mini-hotpotqa", "mini-2wikimultihopqa", "mini-musique", "mini-bamboogle"
+        "mini-popqa",
+        "mini-hotpotqa",
+        "mini-2wikimultihopqa",
+        "mini-musique",
+        "mini-bamboogle",
     ]
 
 

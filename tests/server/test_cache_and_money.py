@@ -132,7 +132,17 @@ def test_a_cache_in_the_settings_file(server: ModelServer, pyrag: Run, tmp_path:
 
 
 def test_a_second_benchmark_run_makes_no_model_call(server: ModelServer, pyrag: Run, tmp_path: Path) -> None:
-    arguments = ("bench", "--sets", "mini-popqa", "--method", "pyrag", "--limit", "3", "--llm", f"openai:tiny@{server.url}")
+    arguments = (
+        "bench",
+        "--sets",
+        "mini-popqa",
+        "--method",
+        "pyrag",
+        "--limit",
+        "3",
+        "--llm",
+        f"openai:tiny@{server.url}",
+    )
     home = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     first = pyrag(*arguments, "--cache", "--out", "one", "--json", **home)
     asked = len(server.bodies)
