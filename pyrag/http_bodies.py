@@ -7,8 +7,11 @@ into a thousand times its size, costs no more memory than the limit. Left out: t
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import io
-from collections.abc import AsyncIterator, Callable
+import weakref
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
 import aiohttp
 
@@ -23,7 +26,10 @@ MAX_EVENT = 16 << 20
 
 _MAX_READ_AT_ONCE = 1 << 20  # a body that says its size, up to this one, is read by aiohttp's own loop
 _GUARDED_FROM = 1 << 20  # smaller bodies cannot hold enough values to matter
+_MAX_SHARED = 1 << 20  # bytes of a body that may be read beside others
+_MAX_SHARED_STREAM = 16 << 20
 _MAX_VALUES = 500_000
+_turns: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = weakref.WeakKeyDictionary()
 
 
 async def read_body(response: aiohttp.ClientResponse, limit: BodyLimit) -> bytes:
@@ -33,10 +39,11 @@ async def read_body(response: aiohttp.ClientResponse, limit: BodyLimit) -> bytes
         raise too_large(limit)
     if length is not None and length <= _MAX_READ_AT_ONCE and "Content-Encoding" not in response.headers:
         return await response.read()
-    body = io.BytesIO()  # it grows in place and gives its bytes without a copy
-    async for chunk in chunks_of(response, limit):
-        body.write(chunk)
-    return body.getvalue()
+    # It grows in place and gives its bytes without a copy; closed, an error that knows this frame does not keep them.
+    with io.BytesIO() as body:
+        async for chunk in chunks_of(response, limit, shared=_MAX_SHARED):
+            body.write(chunk)
+        return body.getvalue()
 
 
 async def read_start(response: aiohttp.ClientResponse) -> bytes:
@@ -49,14 +56,29 @@ async def read_start(response: aiohttp.ClientResponse) -> bytes:
     return bytes(body[:MAX_REFUSAL])
 
 
-async def chunks_of(response: aiohttp.ClientResponse, limit: BodyLimit) -> AsyncIterator[bytes]:
-    """The body as it arrives. Raises `FaultError` where all of it is larger than the limit."""
+async def chunks_of(
+    response: aiohttp.ClientResponse, limit: BodyLimit, *, shared: int = _MAX_SHARED_STREAM
+) -> AsyncGenerator[bytes, None]:
+    """The body as it arrives. Beyond `shared` bytes, bodies are read one after the other: the memory of many calls is
+    that of one.
+
+    Raises:
+        FaultError: all of it is larger than the limit.
+    """
     size = 0
-    async for chunk in response.content.iter_any():
-        size += len(chunk)
-        if size > limit.bytes:
-            raise too_large(limit)
-        yield chunk
+    async with contextlib.AsyncExitStack() as stack:
+        async for chunk in response.content.iter_any():
+            size += len(chunk)
+            if size > limit.bytes:
+                raise too_large(limit)
+            if size > shared >= size - len(chunk):
+                await stack.enter_async_context(_turn())
+            yield chunk
+
+
+def _turn() -> asyncio.Lock:
+    """The lock of large bodies in the running loop."""
+    return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
 
 async def events_of(chunks: AsyncIterator[bytes], on_line: Callable[[], None]) -> AsyncIterator[bytes]:

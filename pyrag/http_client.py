@@ -34,6 +34,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
@@ -198,7 +199,8 @@ class HttpService:
         async def consume(response: aiohttp.ClientResponse, clock: _Clock) -> bytes:
             if response.content_type != "text/event-stream":
                 return await self._checked(response, check)
-            values.append(await read(events_of(chunks_of(response, self._limit), clock.on_line)))
+            async with aclosing(chunks_of(response, self._limit)) as chunks:
+                values.append(await read(events_of(chunks, clock.on_line)))
             return b""
 
         try:

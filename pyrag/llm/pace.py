@@ -17,6 +17,7 @@ from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling, StreamingCha
 DEFAULT_SAMPLING = Sampling()
 _MIN_SECONDS = 0.001
 _SLOW = 20.0  # tokens a second; below it, shorter replies help
+_INSTANT = 1000.0  # tokens a second; above it, the speed explains nothing
 _CHARACTERS_A_TOKEN = 4
 
 
@@ -56,6 +57,8 @@ class Pace:
         if speed is None:
             waited = f"a call to {name} had no reply after {self.unanswered:.3g} s"
             return waited if self.unanswered >= 1 else ""
+        if speed > _INSTANT:
+            return ""
         unit = "tokens a second" if self.tokens else "characters a second"
         shown = speed if self.tokens else speed * _CHARACTERS_A_TOKEN
         measured = f"{name} writes {shown:.2g} {unit}" if shown < 100 else f"{name} writes {shown:.0f} {unit}"

@@ -26,6 +26,7 @@ _MAX_TEXT = 16 << 20  # bytes of one document; a larger one is left out before i
 _MAX_CHARACTERS = 1 << 20  # of a document; nobody reads on
 _MAX_SHORT = 1 << 16  # bytes of a field that is no text
 _MAX_LENIENT = 32 << 20  # bytes of a reply that is read by a slower parser where it is no JSON
+_MAX_COMMAS = 3_000_000
 _CURE = "start it, or name another with --retriever or an index folder with --index"
 
 
@@ -113,6 +114,8 @@ def _passages(content: bytes, topk: int, source: str) -> Passages:
 
 def _reply(content: bytes) -> _Reply:
     """The lists of documents, also where a number is NaN or a character is half of one."""
+    if content.count(b",") > _MAX_COMMAS:  # each value costs some 80 bytes, whatever it is
+        raise ValueError("it holds too many values")
     try:
         return _replies.decode(content)
     except msgspec.ValidationError:

@@ -1,5 +1,5 @@
-"""Asks hostile servers, in a process of its own: `python client.py ROLE SECONDS URL …`. Prints as JSON how each request
-ended, and the peak of the memory.
+"""Asks hostile servers, in a process of its own: `python client.py ROLE SECONDS TIMES URL …`, where TIMES
+requests are made at once. Prints as JSON how each server ended, and the peak of the memory.
 
 It is no test: its memory is its own, so that the peak which it reports is that of one client.
 """
@@ -41,11 +41,14 @@ def role_of(role: str, url: str, seconds: float) -> tuple[Any, Ask]:
     return OpenAIChat("m", url, retries=0, **patience), asks[role]
 
 
-async def ask(role: str, url: str, seconds: float) -> dict[str, str]:
+async def ask(role: str, url: str, seconds: float, times: int = 1) -> dict[str, str]:
     client, question = role_of(role, url, seconds)
     try:
         async with aclosing(client), asyncio.timeout(4 * seconds):  # the deadline of a question
-            await question(client)
+            ends = await asyncio.gather(*(question(client) for _ in range(times)), return_exceptions=True)
+            for end in ends:
+                if isinstance(end, BaseException):
+                    raise end
     except (PyRAGError, TimeoutError) as error:
         return {"error": type(error).__name__, "message": str(error)}
     return {"error": "", "message": ""}
@@ -58,8 +61,9 @@ def peak_megabytes() -> int:
     return int(found[1]) >> 10
 
 
-def main(role: str, seconds: str, *urls: str) -> dict[str, Any]:
-    return {"ends": [asyncio.run(ask(role, url, float(seconds))) for url in urls], "peak": peak_megabytes()}
+def main(role: str, seconds: str, times: str, *urls: str) -> dict[str, Any]:
+    ends = [asyncio.run(ask(role, url, float(seconds), int(times))) for url in urls]
+    return {"ends": ends, "peak": peak_megabytes()}
 
 
 if __name__ == "__main__":

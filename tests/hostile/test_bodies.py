@@ -21,14 +21,22 @@ NAMES = {"retriever": "retriever", "embedder": "server of embeddings"}
 LARGE = ["endless body", "endless chunks", "a length of a terabyte", "a gzip bomb", "a deflate bomb"]
 
 
-def asked(role: str, behaviours: Iterable[Behaviour], seconds: float = 0.3) -> dict[str, Any]:
+def asked(role: str, behaviours: Iterable[Behaviour], seconds: float = 0.3, times: int = 1) -> dict[str, Any]:
     """What a client of that role says of each of these servers, and the peak of its memory."""
     with ExitStack() as stack:
         urls = [stack.enter_context(hostile(one)) for one in behaviours]
         paths = [str(ROOT), *(str(ROOT / one) for one in ("sandbox", "rl", "prompts"))]
         code = f"import sys, runpy; sys.path[:0] = {paths}; runpy.run_path(sys.argv[0], run_name='__main__')"
         done = subprocess.run(
-            [sys.executable, "-c", f"import sys; sys.argv[:1] = [{str(CLIENT)!r}]; {code}", role, str(seconds), *urls],
+            [
+                sys.executable,
+                "-c",
+                f"import sys; sys.argv[:1] = [{str(CLIENT)!r}]; {code}",
+                role,
+                str(seconds),
+                str(times),
+                *urls,
+            ],
             capture_output=True,
             text=True,
             check=False,
@@ -72,3 +80,10 @@ def test_what_the_limit_allows_stays_small_in_memory(role: str, behaviours: dict
         result = asked(role, [behaviour], seconds=60)
         assert result["peak"] < MAX_MEGABYTES, name
         assert "TimeoutError" not in result["ends"][0]["error"], name
+
+
+@pytest.mark.parametrize(("role", "name"), [("model", "endless body"), ("retriever", "a gzip bomb")])
+def test_many_calls_at_once_take_the_memory_of_one(role: str, name: str) -> None:
+    result = asked(role, [BEHAVIOURS[name]], seconds=120, times=12)
+    assert "sent a reply of more than" in result["ends"][0]["message"]
+    assert result["peak"] < MAX_MEGABYTES
