@@ -95,6 +95,39 @@ async def test_one_sandbox_in_two_running_loops(slow: Slow) -> None:
             await running
 
 
+def test_loops_of_many_threads_begin_with_one_sandbox() -> None:
+    start, results = threading.Barrier(6), []
+
+    def work(number: int) -> None:
+        start.wait()
+        results.extend(asyncio.run(sandbox.run(f"final_answer = {number}", {})).value for _ in range(3))
+
+    sandbox = Sandbox(armed=1)
+    threads = [threading.Thread(target=work, args=[number]) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == sorted([*range(6)] * 3)
+    assert 1 <= len(sandbox._zygotes) <= 6
+    sandbox.close()
+
+
+async def test_closing_ends_the_programs_of_other_loops() -> None:
+    waiting = threading.Event()
+
+    async def wait(call: Call) -> None:
+        waiting.set()
+        await asyncio.sleep(3600)
+
+    sandbox = Sandbox(armed=1)
+    other = asyncio.create_task(asyncio.to_thread(lambda: asyncio.run(sandbox.run("wait()", {"wait": wait}))))
+    await asyncio.to_thread(waiting.wait)
+    sandbox.close()
+    with pytest.raises(SandboxError, match="was closed"):
+        await other
+
+
 async def test_cancelling_run_kills_the_worker_and_its_calls() -> None:
     started, cancelled = asyncio.Event(), asyncio.Event()
 
@@ -229,6 +262,45 @@ async def test_ctrl_c_in_the_host_leaves_nothing() -> None:
     _, errors = await asyncio.to_thread(process.communicate, timeout=120)
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert await gone(pids[1:])
+
+
+FORKS = """
+import asyncio, os, sys
+from pyrag_sandbox import Sandbox
+sandbox = Sandbox(armed=1)
+def run(number): return sandbox.run(f"final_answer = {{number}}", {{}})
+async def main():
+    assert (await run(1)).value == 1
+    async def fork(call):  # while a program runs, and its reports are being read
+        global child
+        child = os.fork()
+        if child == 0:
+            {child}
+            os._exit(0)
+        return os.waitpid(child, 0)[1]
+    outcomes = await asyncio.gather(*(sandbox.run("final_answer = fork()", {{"fork": fork}}) for _ in range(20)))
+    print({{outcome.value for outcome in outcomes}}, (await run(2)).value)
+asyncio.run(main())
+if {again}:
+    if os.fork() == 0:
+        print(asyncio.run(run(3)).value)
+        sys.exit(0)
+    os.wait()
+print(asyncio.run(run(4)).value)
+"""
+
+
+@pytest.mark.parametrize("child", ["sandbox.close()", "del sandbox._zygotes[:]", "pass"])
+async def test_a_fork_leaves_the_programs_of_its_parent_alone(child: str) -> None:
+    process = start_host(FORKS.format(child=child, again=False))
+    output, errors = await asyncio.to_thread(process.communicate, timeout=120)
+    assert (output, errors) == ("{0} 2\n4\n", "")
+
+
+async def test_a_fork_has_a_sandbox_of_its_own() -> None:
+    process = start_host(FORKS.format(child="pass", again=True))
+    output, errors = await asyncio.to_thread(process.communicate, timeout=120)
+    assert (output, errors) == ("{0} 2\n3\n4\n", "")
 
 
 async def test_an_interpreter_that_ends_without_closing_is_quiet() -> None:
