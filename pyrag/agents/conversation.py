@@ -95,7 +95,7 @@ class Conversation:
 
     @property
     def hanging(self) -> str:
-        """What is wrong with a last reply whose answer may lack its end; else an empty text."""
+        """The fault of a last reply whose answer may lack its end; else an empty text."""
         last = self._replies[-1]
         return "its answer is not whole" if last.cut_off and not closes_answer(last.text) else ""
 

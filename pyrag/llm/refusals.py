@@ -61,6 +61,10 @@ _LISTS = re.compile(
     r"(?<!\bsupported )(?<!\ballowed )(?<!\bvalid )(?:parameters?|params|fields?|arguments?|properties|options?)"
     r"[^\[{:]{0,40}[:]? ?[\[{]([^\]}]{1,400})"
 )
+_EMPTY_WORDS = {
+    *("bad", "request", "badrequest", "invalid", "invalid_request_error", "badrequesterror", "error", "http", "status"),
+    *("unprocessable", "entity", "validation", "failed", "provider", "returned", "upstream", "code", "none", "null"),
+}  # of a refusal that says nothing
 _STREAM_ONLY = re.compile(
     r"only supports? (?:the )?(?:stream|streaming)|stream=true|stream['\"`]? (?:must|should) be (?:set to )?true"
     r"|streaming is required|enable the stream param"
@@ -109,8 +113,8 @@ class Refusal:
 
     @property
     def unnamed(self) -> bool:
-        """True where it says that it does not know some field, whichever."""
-        return bool(_UNNAMED.search(self.words))
+        """True where it says that it does not know some field, whichever, or nothing at all."""
+        return bool(_UNNAMED.search(self.words)) or not {*re.findall(r"[^\W\d]+", self.words)} - _EMPTY_WORDS
 
     @property
     def stream_only(self) -> bool:

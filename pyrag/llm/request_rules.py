@@ -1,4 +1,4 @@
-"""How requests to one server are written, after what it was seen to refuse.
+"""Rules for the requests to one server, learnt from what it refuses.
 
 `RequestRules` is immutable: it turns a request as pyrag writes it into one that the server takes, and a refusal into
 further rules. A server that refuses nothing gets every request unchanged. Left out: what a refusal says
@@ -28,7 +28,7 @@ _MARGIN = 16  # tokens of a chat template around a prompt
 
 @dataclass(frozen=True, slots=True)
 class RequestRules:
-    """What one server refuses. `dropped` are fields; the rest says how messages and limits are written instead."""
+    """Fields that one server refuses (`dropped`), and the form of messages and limits that it takes instead."""
 
     dropped: frozenset[str] = frozenset()
     role_rules: frozenset[RoleRule] = frozenset()
@@ -64,7 +64,7 @@ class RequestRules:
         return next((rules for rules in lessons if rules.apply(body) != sent), None)
 
     def joined(self, other: RequestRules) -> RequestRules:
-        """What both know of the server; the limit of a single request is forgotten."""
+        """Both sets of rules together; the limit of a single request is forgotten."""
         return RequestRules(
             self.dropped | other.dropped,
             self.role_rules | other.role_rules,

@@ -134,6 +134,14 @@ async def test_a_schema_that_is_refused_is_given_up(server, chat, case: Body) ->
     assert "temperature" in server.bodies[-1]
 
 
+@cases("pattern")
+async def test_a_pattern_is_given_up_where_nothing_is_said(server, chat, case: Body) -> None:
+    refusals = as_told(server, case)
+    for _ in range(2):
+        await chat.complete(ASKED, Sampling(pattern=TAGGED_ANSWER))
+    assert refusals() == case["refusals"]
+
+
 @cases("field-o", "field-c", "role-g", "role-m")
 async def test_a_stream_learns_the_same(server, chat, case: Body) -> None:
     refusals = as_told(server, case)
