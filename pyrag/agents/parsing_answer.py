@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pyrag.agents.parsing import split_thinking
 from pyrag.agents.parsing_citations import find_citations, strip_citations
 from pyrag.agents.parsing_extract import extracted, is_form, without_label
-from pyrag.agents.parsing_span import is_evasive, is_wordy, shortened, verdict_of
+from pyrag.agents.parsing_span import is_evasive, is_wordy, repeats_question, shortened, verdict_of
 from pyrag.errors import BadOutputError
 from pyrag.trace import UNKNOWN
 from pyrag_sandbox.unknown import is_unknown
@@ -41,6 +41,9 @@ _ELEMENT = re.compile(r"</?[a-z][\w-]{0,20}(?:\s[^<>]{0,60})?/?>", re.IGNORECASE
 _CLOSING_QUOTES = tuple("\"'”’»")
 _MIN_REMARK_WORDS = 6
 _MAX_LAST_WORDS = 10  # of a last line that is taken for the answer
+_CONCLUDES = re.compile(
+    r"\W*(?:so|thus|hence|therefore|in conclusion|overall|finally|i|it|the answer)\b", re.IGNORECASE
+)
 _STOPPED = re.compile(
     r"([^.,;:!?]*\b(?!(?:Inc|Ltd|Corp|Bros|Jun|Sen|Esq|etc|vol)\.)(?:[^\W\d_]{3,}|\d+))\.", re.IGNORECASE
 )
@@ -50,6 +53,13 @@ _EXPLAINED = re.compile(
     r"|citations?|references?|confidence|supporting \w+|解释|理由|说明)[*_]{0,2}\s{0,2}[:：]",
     re.IGNORECASE,
 )
+_REASON = re.compile(
+    r"(?<=\S)(?:\s{0,2}[-–—,;:(]\s{0,2}|\s)(?:because|since|given that|per|according to"
+    r"|as (?:is )?(?:stated|mentioned|noted|said|given|described|shown|per))\b",
+    re.IGNORECASE,
+)
+_INVISIBLE = dict.fromkeys(map(ord, "\u200b\u2060\ufeff"))
+_HOW_MANY = re.compile(r"\bhow (?:many|much|often)\b|\b(?:number|any|none|which of)\b", re.IGNORECASE)
 _AROUND = tuple(
     tuple(pair.split())
     for pair in ("** **", "* *", "__ __", "` `", "$ $", '" "', "“ ”", "' '", "‘ ’", "« »", "「 」", "『 』", "„ “")
@@ -93,6 +103,8 @@ def checked_span(answer: str, query: str) -> None:
     """Raises `BadOutputError` where an answer is not of the form that the query asks for."""
     if is_form(answer):
         raise BadOutputError(_FORM)
+    if repeats_question(query, answer):
+        raise BadOutputError("it repeats the question, and has no answer in it")
     if is_evasive(query, answer):
         raise BadOutputError("the question does not ask whether something is so, but the answer is yes or no")
     if query and is_wordy(query, answer):
@@ -138,15 +150,28 @@ def read_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer:
 def _made(answer: str, thinking: str, rest: str, documents: int, query: str) -> ParsedAnswer:
     citations = find_citations(answer, documents) or find_citations(f"{thinking}\n{rest}", documents)
     plain = _tidy(strip_citations(answer[:MAX_ANSWER], documents))
-    answer, note = UNKNOWN if is_unknown(plain) else _tidy(_unwrapped(answer, query)), ""
+    answer, note = UNKNOWN if is_unknown(plain) else _tidy(_unexplained(_unwrapped(answer, query), documents)), ""
     if len(answer) > MAX_ANSWER:
         note = f"the answer was cut from {len(answer)} to {MAX_ANSWER} characters"
         answer = answer[:MAX_ANSWER]
     answer = _tidy(strip_citations(answer, documents))
     answer = stopped[1] if (stopped := _STOPPED.fullmatch(answer)) else answer  # a name or a number is no sentence
-    if is_unknown(answer):
+    if is_unknown(answer) or _names_none(answer, query):
         return ParsedAnswer(UNKNOWN, False, (), thinking, note)
     return ParsedAnswer(verdict_of(query, answer) or answer, True, citations, thinking, note)
+
+
+def _names_none(answer: str, query: str) -> bool:
+    """Whether "None" stands where a name, date or place was asked for; it counts things where a number was."""
+    return answer.casefold() == "none" and bool(query) and not _HOW_MANY.search(query)
+
+
+def _unexplained(answer: str, documents: int) -> str:
+    """An answer without a reason behind it that cites documents."""
+    found = _REASON.search(answer)
+    if found is None or not find_citations(answer[found.end() :], documents):
+        return answer
+    return answer[: found.start()]
 
 
 def _refuses(rest: str) -> bool:
@@ -177,7 +202,7 @@ def _last_words(rest: str) -> str | None:
     """A short reply as it is; of a longer one, its last line where that is short."""
     lines = [line.strip() for line in _MARKUP.sub(" ", rest).splitlines() if line.strip()]
     whole = " ".join(lines)
-    if whole and is_unknown(whole):
+    if whole and (is_unknown(whole) or (len(lines) > 1 and _CONCLUDES.match(lines[-1]) and is_unknown(lines[-1]))):
         return UNKNOWN
     if whole.startswith(("{", '["')) or is_form(without_label(whole)):
         return None
@@ -212,7 +237,7 @@ def _first_paragraph(answer: str) -> str:
 
 def _tidy(text: str) -> str:
     """One line, without Markdown emphasis or quotes around the whole."""
-    text = " ".join(text.split())
+    text = " ".join(text.translate(_INVISIBLE).split())
     if text[-2:-1] in _CLOSING_QUOTES and text.endswith("."):
         text = text[:-1]
     for opening, closing in _AROUND:

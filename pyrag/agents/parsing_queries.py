@@ -6,6 +6,7 @@ an earlier one, which may be a draft or the example of the prompt. What is found
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -60,7 +61,7 @@ _AROUND = " \t\"'“”‘’`*_|,;"
 
 def parse_sub_queries(text: str) -> tuple[str, ...]:
     """The sub-queries of a reply. Raises `BadOutputError` where it has no list of them, or one that is not in form."""
-    rest = split_thinking(text, _LIST_START)[1]
+    rest = _decoded(split_thinking(text, _LIST_START)[1])
     problem = "it holds no JSON list of sub-queries"
     for values in _json_lists(rest):
         try:
@@ -71,6 +72,17 @@ def parse_sub_queries(text: str) -> tuple[str, ...]:
     if listed:
         return _checked(listed)
     raise BadOutputError(problem)
+
+
+def _decoded(rest: str) -> str:
+    """The text in a reply that is one JSON string, as where a list was encoded twice; else the reply."""
+    quoted = rest.strip()
+    if not (quoted.startswith(('"[', '"{')) and quoted.endswith('"')):
+        return rest
+    try:
+        return str(json.loads(quoted))
+    except ValueError:
+        return rest
 
 
 def _json_lists(rest: str) -> Iterator[list[Any]]:

@@ -54,6 +54,7 @@ _FUNCTION = _words(
     "their its this"
     " these those was is are were be been has had have did does do there also called named not"
 )
+_YES_OR_NO = re.compile(r"(?:yes|no|true|false)(?:, (?:it|he|she|they|that|this|there) [\w']{1,12})?", re.IGNORECASE)
 _PRONOUNS = _words("it he she they this that these there")
 _MIN_WORDS = 5
 _MANY_WORDS = 40
@@ -66,9 +67,15 @@ def is_evasive(query: str, answer: str) -> bool:
         query: What was asked; only what follows "Answer the question:" counts.
         answer: The answer.
     """
-    if answer.casefold().strip(" .!") not in ("yes", "no"):
+    if not _YES_OR_NO.fullmatch(answer.strip(" .!")):
         return False
     return _WH_QUESTION.match(_asked(query)) is not None
+
+
+def repeats_question(query: str, answer: str) -> bool:
+    """Whether an answer is what was asked, word for word."""
+    asked = _asked(query).casefold().split()
+    return len(asked) >= _MIN_WORDS - 1 and asked[-1].endswith(("?", "？")) and answer.casefold().split() == asked
 
 
 def verdict_of(query: str, answer: str) -> str:

@@ -20,7 +20,7 @@ from pyrag.llm.protocol import Reply, Sampling
 from pyrag.llm.refusals import read_refusal
 
 PATTERNS = "patterns"
-_REFUSES = (400, 404, 415, 422, 501)
+_REFUSES = (400, 404, 415, 422, 500, 501)
 _SPECIAL = ".^$*+?{}[]\\|()"
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (dict,),

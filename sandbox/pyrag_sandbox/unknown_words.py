@@ -36,7 +36,7 @@ ENGLISH = {
     "list lists cover covers refer refers show shows make makes supply confirm clarify report reports note notes "
     "relate "
     "relates find see locate focus focuses talk talks deal deals concern concerns appear appears suggest name names "
-    "answering go allow allows permit permits enable suffice suffices help",
+    "answering go allow allows permit permits enable suffice suffices help assist comply fulfill fulfil",
     "V": "determine ascertain infer deduce conclude verify identify establish derive pinpoint judge decide respond "
     "resolve",
     "p": "mentioned stated specified disclosed documented indicated described discussed addressed determined answered "
