@@ -271,7 +271,7 @@ def _part(node: ast.expr) -> str:
 
 def is_sentence(text: str) -> bool:
     """True for a text that is a sentence about the values marked in it, and no refusal."""
-    if _FIELD not in text or is_unknown(text.replace(_FIELD, "Alpha")):
+    if _FIELD not in text or is_unknown(text.replace(f"({_FIELD})", "").replace(_FIELD, "Alpha")):
         return False
     words = _LETTERS.findall(text.casefold())
     return not _VERBS.isdisjoint(words) or (len(words) >= _SENTENCE and text.rstrip().endswith((".", "!")))

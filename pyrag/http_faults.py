@@ -20,7 +20,8 @@ _AWAY: Fault = "unreachable"
 _NO_PROXY = "check the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY or the setting proxy), or name the host in NO_PROXY"
 _PROXY_CURES = {407: "write the proxy's user and password into its URL, http://USER:PASSWORD@HOST:PORT"}
 _QUOTED = 300  # characters of a server's own words that an error repeats
-# Where no waiting helps though the status is 500 (templates, windows and fields that a server does not know) or 429 (OpenAI, Groq).
+# Where no waiting helps though the status is 500 (templates and windows of llama.cpp, unknown fields) or 429
+# (OpenAI, Groq).
 _REFUSED = re.compile(
     rb"raise_exception|Jinja|[Tt]emplate ?[Ee]rror|must alternate|strictly positive|ontext size has been exceeded"
     rb"|response_format|structured_outputs|[Uu]nexpected keyword|[Uu]nsupported (?:param|value|field)"

@@ -55,7 +55,8 @@ _EXPLAINED = re.compile(
 )
 _REASON = re.compile(
     r"(?<=\S)(?:\s{0,2}[-–—,;:(]\s{0,2}|\s)(?:because|since|given that|per|according to"
-    r"|as (?:is )?(?:stated|mentioned|noted|said|given|described|shown|per))\b",
+    r"|as (?:is )?(?:stated|mentioned|noted|said|given|described|shown|per))\b"
+    r"|\n\s{0,9}\n",
     re.IGNORECASE,
 )
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u2060\ufeff"))

@@ -54,7 +54,9 @@ _FUNCTION = _words(
     "their its this"
     " these those was is are were be been has had have did does do there also called named not"
 )
-_YES_OR_NO = re.compile(r"(?:yes|no|true|false)(?:, (?:it|he|she|they|that|this|there) [\w']{1,12})?", re.IGNORECASE)
+_YES_OR_NO = re.compile(
+    r"(?:yes|no|true|false)(?:, (?:it|he|she|they|that|this|there) [\w']{1,12}(?: not)?)?", re.IGNORECASE
+)
 _PRONOUNS = _words("it he she they this that these there")
 _MIN_WORDS = 5
 _MANY_WORDS = 40

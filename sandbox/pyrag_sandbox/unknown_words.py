@@ -68,6 +68,7 @@ ENGLISH = {
     "definitive concrete such more particular requested required exact corresponding matching supporting factual at "
     "time "
     "moment now so far reliably fully accurately conclusively confidently simply very verifiable search retrieval "
+    "therefore thus hence consequently accordingly "
     "following various original underlying specifically ultimately presently final short single own certainty",
     "r": "in by from within among on upon through under into inside throughout across with using based according per",
     "R": "about regarding concerning for of over as related",
