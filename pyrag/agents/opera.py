@@ -14,7 +14,7 @@ from typing import Any
 from pyrag.agents.asking import PromptedAgent
 from pyrag.agents.conversation import Conversation
 from pyrag.agents.parsing_goals import read_goals
-from pyrag.agents.parsing_judged import Judged, parse_judged, parse_rewrite, salvage_judged
+from pyrag.agents.parsing_judged import Judged, parse_judged, parse_rewrite, salvage_judged, salvage_rewrite
 from pyrag.agents.passages import fenced_passages, numbered
 from pyrag.agents.protocol import Answerer, GoalPlan, Reading, Rewritten
 from pyrag.agents.schemas import GOALS, JUDGEMENT, REWRITE
@@ -126,5 +126,10 @@ class LLMRewriter(PromptedAgent):
             "missing": missing or "not said",
         }
         talk = self.talk(self.template, values, REWRITE)
-        new, keywords, strategy = await self.asked(talk, parse_rewrite, self.retry, RETRIES)
+        try:
+            new, keywords, strategy = await self.asked(talk, parse_rewrite, self.retry, RETRIES)
+        except BadOutputError:
+            new, keywords, strategy = next(filter(None, map(salvage_rewrite, reversed(talk.whole))), ""), (), ""
+            if not new:
+                raise
         return Rewritten(new, keywords, strategy, talk.usage, talk.raw)

@@ -26,7 +26,9 @@ _MARK = re.compile(
     r"|(?P<end>(?<=<)\|end\|>))",
     re.IGNORECASE,
 )
-_CONTROL = re.compile(r"<\|(?:(?:start\|>assistant<\|)?channel\|>final<\|message|im_end|eot_id|return|endoftext)\|>")
+_CONTROL = re.compile(
+    r"<\|(?:(?:start\|>assistant<\|)?channel\|>final<\|message|im_end|eot_id|eom_id|python_tag|return|endoftext)\|>"
+)
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 

@@ -13,7 +13,14 @@ from dataclasses import dataclass, replace
 from pyrag.agents.parsing import split_thinking
 from pyrag.agents.parsing_citations import find_citations, strip_citations
 from pyrag.agents.parsing_extract import extracted, is_form, without_label
-from pyrag.agents.parsing_span import is_evasive, is_wordy, repeats_question, shortened, verdict_of
+from pyrag.agents.parsing_span import (
+    is_evasive,
+    is_wordy,
+    repeats_question,
+    shortened,
+    verdict_of,
+    without_preposition,
+)
 from pyrag.errors import BadOutputError
 from pyrag.trace import UNKNOWN
 from pyrag_sandbox.unknown import is_unknown
@@ -44,6 +51,7 @@ _MAX_LAST_WORDS = 10  # of a last line that is taken for the answer
 _CONCLUDES = re.compile(
     r"\W*(?:so|thus|hence|therefore|in conclusion|overall|finally|i|it|the answer)\b", re.IGNORECASE
 )
+_MAX_NAME_WORDS = 4  # of what is no sentence, and loses its full stop
 _STOPPED = re.compile(
     r"([^.,;:!?]*\b(?!(?:Inc|Ltd|Corp|Bros|Jun|Sen|Esq|etc|vol)\.)(?:[^\W\d_]{3,}|\d+))\.", re.IGNORECASE
 )
@@ -156,9 +164,11 @@ def _made(answer: str, thinking: str, rest: str, documents: int, query: str) -> 
         note = f"the answer was cut from {len(answer)} to {MAX_ANSWER} characters"
         answer = answer[:MAX_ANSWER]
     answer = _tidy(strip_citations(answer, documents))
-    answer = stopped[1] if (stopped := _STOPPED.fullmatch(answer)) else answer  # a name or a number is no sentence
+    stopped = _STOPPED.fullmatch(answer) if len(answer.split()) <= _MAX_NAME_WORDS else None
+    answer = stopped[1] if stopped else answer
     if is_unknown(answer) or _names_none(answer, query):
         return ParsedAnswer(UNKNOWN, False, (), thinking, note)
+    answer = without_preposition(query, answer)
     return ParsedAnswer(verdict_of(query, answer) or answer, True, citations, thinking, note)
 
 

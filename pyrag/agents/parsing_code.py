@@ -12,6 +12,7 @@ import textwrap
 import warnings
 
 from pyrag.agents.parsing import MAX_REPLY, clipped, split_thinking
+from pyrag.agents.parsing_wrapped import candidates
 from pyrag.errors import BadOutputError
 
 MAX_SOURCE = 64 * 1024  # bytes, as in the sandbox's own limit
@@ -19,7 +20,8 @@ MAX_SOURCE = 64 * 1024  # bytes, as in the sandbox's own limit
 # Possessive, here and below: a reply that degenerates into one character must not cost the cube of its length.
 # The first character is named before what must stand around it, so that a search passes over all others at once.
 _FENCE = re.compile(
-    r"([`~](?:(?<=`)(?<!``)`{2,}+|(?<=~)(?<!~~)~{2,}+))[ \t]*+([\w+-]*)[ \t]*\n"
+    r"([`~](?:(?<=`)(?<!``)`{2,}+|(?<=~)(?<!~~)~{2,}+))"
+    r"[ \t]*+\{?([\w+-]*)\}?(?:[ \t]{1,4}\w{1,20}=[^\s()]{1,60}){0,3}[ \t]*\n"
     r"((?:(?![ \t]*+\1)[^\n]*+\n)*+(?:(?![ \t]*+\1)[^\n]++)?+)(?:[ \t]*+\1|\Z)"
 )
 _NOTHING = "(?!)"
@@ -30,6 +32,7 @@ _CODE_LINE = re.compile(
     r"\s*+(?:[^\W\d]\w*+(?:\s*+:[^=\n]++|[\[.,][^=\n]*+|\s*+[-+*/|&]?)=(?!=)|import |from [\w.]+ import |#|@|print\("
     r"|retrieve\(|answer\(|try:|(?:def|for|if|while|with|class) .*:\s*(?:#.*)?$)"
 )
+_WRAPPED = ("{", "[", "'''", '"""', "python\n", "Python\n")  # so no program begins, and all of it may compile
 _DOUBLE = "“”„‟"
 _SINGLE = "‘’‚‛"
 
@@ -37,11 +40,19 @@ _SINGLE = "‘’‚‛"
 def parse_program(text: str) -> str:
     """The program of a reply; it may still have syntax errors. Raises `BadOutputError` where there is none."""
     source = _source_in(text, _PAYLOAD)
+    if source.startswith(_WRAPPED) or not source.strip() or syntax_error(source) is not None:
+        source = unwrapped(split_thinking(text, _PAYLOAD)[1]) or source
     if not source.strip():
         raise BadOutputError("it holds no program")
     if len(source.encode("utf-8", "replace")) > MAX_SOURCE:
         raise BadOutputError(f"its program is longer than {MAX_SOURCE // 1024} KiB")
     return repaired_quotes(source)
+
+
+def unwrapped(rest: str) -> str:
+    """A program that compiles within a wrapping that is no fence (tags, JSON, prompts …); empty where there is none."""
+    found = (repaired_quotes(one) for one in candidates(rest) if len(one) <= MAX_SOURCE and _looks_like_code(one))
+    return next((one for one in found if syntax_error(one) is None), "")
 
 
 def parse_draft(text: str) -> str:
@@ -58,7 +69,7 @@ def parse_draft(text: str) -> str:
 
 
 def _source_in(text: str, payload: str) -> str:
-    rest = split_thinking(clipped(text).replace("\r\n", "\n"), payload)[1]
+    rest = split_thinking(clipped(text).lstrip("\ufeff").replace("\r\n", "\n"), payload)[1]
     blocks = [(found[2].lower(), found[3]) for found in _FENCE.finditer(rest)]
     source = (_best(blocks) if blocks else _bare(rest)).strip("\n")
     return (textwrap.dedent(source).strip("\n") if source[:1].isspace() else source).rstrip()

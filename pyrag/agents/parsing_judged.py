@@ -20,6 +20,10 @@ from pyrag.trace import UNKNOWN
 from pyrag_sandbox.unknown import is_unknown
 
 _MAX_QUERY = 500  # characters
+_MIN_WORDS, _MAX_WORDS = 3, 25  # of a reply that may be a query alone
+_SPEAKING = frozenset(
+    ("i", "i'm", "i’m", "sorry", "unfortunately", "please", "here", "the", "let", "to", "we", "sure", "my")
+)
 _QUOTED = re.compile(r"\A[`\"“'](.{1,500})[`\"”']\Z")
 _LABEL = re.compile(
     r"\A[\s*_#>-]{0,8}(?:(?:re-?written|new|search|refined)\s)?query[*_]{0,2}\s?[:：]\s?[*_]{0,2}", re.IGNORECASE
@@ -123,6 +127,15 @@ def parse_rewrite(text: str) -> tuple[str, tuple[str, ...], str]:
     if is_form(query):
         raise BadOutputError("it repeats the form, and has no query in it")
     return query, tuple(texts_of(value.get("keywords"))), loose_line_of(value, "strategy")
+
+
+def salvage_rewrite(text: str) -> str:
+    """A reply that is one line of search terms and nothing else, when asking again did not help; else an empty text."""
+    lines = [line.strip(' *`"“”') for line in split_thinking(text, "(?!)")[1].splitlines() if line.strip()]
+    line = lines[0] if len(lines) == 1 else ""
+    words = line.split()
+    plain = _MIN_WORDS <= len(words) <= _MAX_WORDS and not line.startswith(("{", "[", "<")) and not is_form(line)
+    return line if plain and words and words[0].casefold().strip(",") not in _SPEAKING and not is_unknown(line) else ""
 
 
 def _query_of(said: Any) -> str:

@@ -23,6 +23,7 @@ _YES_NO_QUESTION = re.compile(
     r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|isn't|aren't|wasn't|didn't|don't)\b",
     re.IGNORECASE,
 )
+_ASKED_WITHIN = re.compile(r"(in|on|at|from|by|to|for|of|under|with|during) (?:which|what|whose)\b", re.IGNORECASE)
 _EITHER = re.compile(r"\b(?:or|who|what|which|when|where)\b", re.IGNORECASE)
 _OPEN_QUESTION = re.compile(
     r"\b(?:why|describe|explain|what happen(?:s|ed)|what did .{1,80} (?:say|do|mean)|how (?:did|do|does|was|were|is"
@@ -43,6 +44,13 @@ _LEAD = re.compile(
     r"(?: that)?\b[, ]*)",
     re.IGNORECASE,
 )
+# "It is Marrow Bay.": titles that begin so are written with a capital Is.
+_SAYS_IT = re.compile(
+    r"(?:[Ii]t|[Tt]hat|[Hh]e|[Ss]he|[Tt]hey)(?:['’]s|(?: would be| must be| is| was| are| were)) "
+    r"(?:(?:in|on|at|from|by|near|of) (?=[A-Z0-9]))?(?=\S)"
+)
+_REMARK = re.compile(r",? (?:that|who|which|where|when) ")
+_PREPOSITIONS = frozenset(("in", "on", "at", "by", "from", "near", "to"))
 _VERBS = _words(
     "is was are were has had have did does do can could will would became becomes won wins holds held lies lived "
     "lives died "
@@ -89,10 +97,22 @@ def verdict_of(query: str, answer: str) -> str:
     return found[1] if found else ""
 
 
+def without_preposition(query: str, answer: str) -> str:
+    """An answer without the preposition, or the verb with one, of the question ("In which town was she born?")."""
+    asked, words = _asked(query), answer.split()
+    if len(words) > 2 and words[1] in _PREPOSITIONS and words[0].casefold() in _content(asked.split()):
+        return " ".join(words[2:]) if not words[2][0].islower() else answer
+    within = _ASKED_WITHIN.match(asked)
+    said = len(words) > 1 and within is not None and words[0].casefold() == within[1].casefold()
+    return " ".join(words[1:]) if said and not words[1][0].islower() else answer
+
+
 def is_wordy(query: str, answer: str) -> bool:
     """Whether an answer is a sentence where a name, a date, a number or a few words were asked for."""
     asked = _asked(query)
     words = answer.split()
+    if _SAYS_IT.match(answer) and _WH_QUESTION.match(asked) and not _OPEN_QUESTION.search(asked[:500]):
+        return True
     if (
         len(words) < _MIN_WORDS
         or _OPEN_QUESTION.search(asked[:500])
@@ -106,7 +126,8 @@ def is_wordy(query: str, answer: str) -> bool:
     if _LEAD.match(answer) or _plain(words[0]) in _PRONOUNS:
         return True
     repeated = _content(words) & _content(asked.split())
-    return len(repeated) >= 2 or (bool(repeated) and answer.rstrip().endswith("."))
+    before = _content(words[: _verb_at(words)])
+    return len(repeated) >= 2 or (bool(before) and before <= repeated) or answer.rstrip().endswith(".")
 
 
 def shortened(query: str, answer: str) -> str:
@@ -115,11 +136,13 @@ def shortened(query: str, answer: str) -> str:
         return answer
     while lead := _LEAD.match(answer):
         answer = answer[lead.end() :]
+    if (said := _SAYS_IT.match(answer)) and not answer[said.end()].islower():
+        return _REMARK.split(answer[said.end() :], maxsplit=1)[0].rstrip(" .")
     words, asked = answer.rstrip(" .").split(), _content(_asked(query).split())
     verb = _verb_at(words)
     if not verb:
         return answer.rstrip(" .") or answer
-    return _behind(words, verb, asked) or _before(words, verb, asked) or answer
+    return _behind(words, verb, asked) or _before(words, verb, asked) or _named(words, verb) or answer
 
 
 def _behind(words: list[str], verb: int, asked: set[str]) -> str:
@@ -138,6 +161,13 @@ def _before(words: list[str], verb: int, asked: set[str]) -> str:
     if _plain(words[verb]) not in _BE or _content(rest) & asked or not _content(words[verb:]):
         return ""
     return " ".join(rest) if _content(words[verb:]) <= asked else ""
+
+
+def _named(words: list[str], verb: int) -> str:
+    """What "Her birthplace is" names: a name or number to the end."""
+    rest = words[verb + 1 :]
+    names = bool(rest) and not rest[0][0].islower() and not _verb_at(rest) and len(rest) <= _MIN_WORDS
+    return " ".join(rest) if names and words[verb] in _BE and words[verb - 1].islower() else ""
 
 
 def _asked(query: str) -> str:

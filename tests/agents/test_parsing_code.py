@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,6 +37,40 @@ CODE = 'docs = retrieve("Who?")\nfinal_answer = answer("Who?", docs)'
 )
 def test_found(reply: str) -> None:
     assert parse_program(reply) == CODE
+
+
+PROMPTS = "\n".join(f">>> {line}" for line in CODE.splitlines())
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"<code>\n{CODE}\n</code>",
+        f"<tool_code>\n{CODE}\n</tool_code>",
+        f"<pre><code>\n{CODE}\n</code></pre>",
+        f"<|python_tag|>{CODE}",
+        f"[PYTHON]\n{CODE}\n[/PYTHON]",
+        f"<answer>\n{CODE}\n</answer>",
+        f"<plan>\n```python\n{CODE}\n```\n</plan>",
+        f"'''python\n{CODE}\n'''",
+        f'```python title="plan.py"\n{CODE}\n```',
+        f"```{{python}}\n{CODE}\n```",
+        f"```python {CODE}\n```",
+        f"python\n{CODE}",
+        f"\ufeff{CODE}",
+        CODE.replace(" = ", "\u00a0=\u00a0"),
+        CODE.replace('"', "&quot;"),
+        PROMPTS,
+        f"```python\n{PROMPTS}\n```",
+        json.dumps({"program": CODE}),
+        json.dumps({"rationale": "two hops", "code": CODE}),
+        json.dumps({"tool": "python", "arguments": {"code": CODE}}),
+        json.dumps({"code": CODE.splitlines()}),
+        f"```json\n{json.dumps({'python': CODE})}\n```",
+    ],
+)
+def test_found_in_other_wrappings(reply: str) -> None:
+    assert parse_program(reply).strip() == CODE
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pyrag.agents.parsing_answer import parse_answer, read_answer, salvage_answer
-from pyrag.agents.parsing_judged import Judged, parse_judged, parse_rewrite, salvage_judged
+from pyrag.agents.parsing_judged import Judged, parse_judged, parse_rewrite, salvage_judged, salvage_rewrite
 from pyrag.agents.parsing_queries import parse_sub_queries
 from pyrag.agents.prompts import placeholders
 from pyrag.errors import BadOutputError
@@ -67,6 +67,13 @@ def test_judgements_are_read_in_any_form() -> None:
         return {name: list(one) if isinstance(one, tuple) else one for name, one in said.items()} == want
 
     assert [row["reply"] for row in rows("judgements") if not fits(judged(row["reply"]), row["want"])] == []
+
+
+def test_search_terms_alone_are_a_query_in_the_end() -> None:
+    assert salvage_rewrite("Ines Valdoria birthplace town") == "Ines Valdoria birthplace town"
+    assert salvage_rewrite('"Ines Valdoria birthplace"') == "Ines Valdoria birthplace"
+    for reply in ("I cannot rewrite it.", "unknown", '{"strategy": "x"}', "One line.\nAnother.", ""):
+        assert not salvage_rewrite(reply)
 
 
 def test_rewritten_queries_are_read_in_any_form() -> None:
