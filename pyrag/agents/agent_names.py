@@ -58,7 +58,7 @@ def difficulty(said: str) -> Difficulty | None:
 
 
 def text_of(value: Mapping[str, object], key: str) -> str:
-    """What a field says, on one line: a text, a number, or the first of a list."""
+    """The value of a field on one line: a text, a number, or the first of a list; empty for anything else."""
     said = value.get(key)
     if isinstance(said, list | tuple):
         said = next(iter(said), None)

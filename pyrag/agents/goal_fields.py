@@ -60,7 +60,7 @@ def written_goal_of(value: Any, place: int) -> WrittenGoal | None:
 
 
 def _text(step: Mapping[str, Any]) -> str:
-    """What a step asks: under a usual key, in the place of its number, or the longest text under an unknown key."""
+    """The question of a step: under a usual key, in the place of its number, or the longest text under another."""
     texts = [_line(step[key]) for key in TEXT_KEYS if isinstance(step.get(key), str)]
     for text in texts:
         if text and not LABEL.fullmatch(text):
@@ -108,7 +108,7 @@ def _read_needs(goal: WrittenGoal, said: Any) -> None:
 
 
 def _flat(said: Any) -> list[Any]:
-    """What a list, an object or a single value holds."""
+    """The items of a list, the values of an object, or the single value."""
     if isinstance(said, Mapping):
         said = list(said.values())
     if not isinstance(said, list | tuple | set):

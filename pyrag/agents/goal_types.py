@@ -83,7 +83,7 @@ def kind_of(type_: str, text: str) -> str:
 
 
 def concludes(text: str, needed: Sequence[str], *, says_where: bool) -> bool:
-    """Whether a goal only compares or computes with what is known, so that a search could add nothing.
+    """True for a goal that only compares or computes with what is known, so that a search could add nothing.
 
     Args:
         text: what the goal asks.
@@ -97,7 +97,7 @@ def concludes(text: str, needed: Sequence[str], *, says_where: bool) -> bool:
 
 
 def is_final(text: str) -> bool:
-    """Whether a goal asks for nothing of its own, but for the answer: "Provide the final answer"."""
+    """True for a goal that asks for nothing of its own, but for the answer: "Provide the final answer"."""
     return _FINAL.match(text) is not None
 
 
@@ -107,7 +107,7 @@ def _says_something(kind: str) -> bool:
 
 
 def mentions(text: str, kind: str) -> bool:
-    """Whether a text speaks of something of a kind that was found before: "he", "the company", "that city"."""
+    """True for a text that speaks of something of a kind found before: "he", "the company", "that city"."""
     for found in _MENTIONED.finditer(text):
         word = found["word"]
         if word is None or (kind != "answer" and word not in _ANY and same_type(word, kind)):

@@ -46,7 +46,7 @@ def node_name(said: Any, what: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """What the agents of one topology are called.
+    """Names of the agents of one topology.
 
     `start` is the number of the first where they are numbered; `aliases` are other words for one of them.
     """
@@ -75,7 +75,7 @@ class Ids:
 
 
 def is_nothing(said: Any) -> bool:
-    """Whether a dependency is none: the question, the start, or no word at all."""
+    """True for a dependency that is none: the question, the start, or no word at all."""
     if not isinstance(said, str):
         return said is None
     return said.strip().strip("{}[]").strip().casefold().replace(" ", "_") in _NOTHING
@@ -109,7 +109,7 @@ def with_braces(code: str, names: Sequence[str]) -> str:
 
 
 def start_of(said: Sequence[Any], names: Sequence[str]) -> int:
-    """What agents are counted from in dependencies that are numbers: 0 where one of them is, else 1."""
+    """The number of the first agent in dependencies that are numbers: 0 where one of them is, else 1."""
     numbers = {str(one).strip() for one in said if isinstance(one, str | int) and not isinstance(one, bool)}
     return 0 if "0" in numbers and "node_0" not in names else 1
 

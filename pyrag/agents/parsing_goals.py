@@ -211,7 +211,7 @@ def _numbered(written: list[WrittenGoal]) -> tuple[list[WrittenGoal], Mapping[in
 
 
 def _counts_from_zero(written: Sequence[WrittenGoal], first: int) -> bool:
-    """Whether `needs` count from 0 while goals are counted from 1, or not at all."""
+    """True where `needs` count from 0 while goals are counted from 1, or not at all."""
     said = [(step, number) for step, one in enumerate(written, start=1) for number in one.needs]
     references = " ".join(one.text for one in written)
     if first and PLACEHOLDER.search(references):  # these count from 1, and they decide

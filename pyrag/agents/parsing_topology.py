@@ -150,7 +150,7 @@ class _Reader:
                 yield name
 
     def _input(self, value: RawNode) -> tuple[str, tuple[str, ...]]:
-        """What an agent is asked, and the agents whose ids stand in its place."""
+        """The input of an agent, and the agents whose ids stand in its place."""
         said = first(value, _INPUT_KEYS)
         said = first(plain(said), _INPUT_KEYS) if isinstance(said, dict) else said
         listed = said if isinstance(said, list) else [said]
@@ -204,7 +204,7 @@ def _id_of(value: RawNode, agent: str, place: int) -> str:
 
 
 def _declared(value: Mapping[str, object]) -> list[object] | None:
-    """What a node says that it depends on; None where it says nothing."""
+    """The dependencies that a node names; None where it names none."""
     said = first(value, _NEEDS_KEYS)
     if said is None:
         return None

@@ -66,7 +66,7 @@ _CHART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What references of one goal may mean.
+    """Possible meanings of the references of one goal.
 
     `numbers` maps the numbers that the plan uses to steps, `names` the ids that are words. `types` holds what each step
     finds; `step` is the goal's own place.

@@ -1,4 +1,4 @@
-"""What a topology lacks to run, added or left out: passages to answer from, inputs that cannot be, a single end.
+"""Mends topologies that cannot run as they are: passages to answer from, inputs that cannot be, a single end.
 
 Each rule does what a topology's author can only have meant, and says so in a warning. What cannot be mended is left as
 it is: `parsing_topology.checked` refuses it.

@@ -92,6 +92,7 @@ class TrainConfig:
     dump_rollouts: bool = True
 
     # Machine.
+    constrained: bool = True  # vLLM's rollouts keep to the JSON schema or pattern that the agent asks servers for
     rollout: str = "vllm"  # verl's rollout engine; `hf_cpu` is the test-only one of the profile cpu-smoke
     gpus: int = 8  # of a node
     nodes: int = 1

@@ -13,13 +13,16 @@ from typing import Any
 
 from pyrag_rl.config import TrainConfig
 from pyrag_rl.folder import RunFolder
+from pyrag_rl.forms import has_form
 
 SINGLE_TURN = "single_turn_agent"  # verl's
 PROGRAM_LOOP = "program_agent"
 PRESCORED_LOOP = "prescored_agent"
+FORMED_LOOP = "formed_agent"
 # Our agent loops by name: what verl makes of them is in `agent_loops`.
 LOOPS: Mapping[str, str] = {
     PROGRAM_LOOP: "pyrag_rl.program_loop.ProgramAgentLoop",
+    FORMED_LOOP: "pyrag_rl.formed_loop.FormedAgentLoop",
     PRESCORED_LOOP: "pyrag_rl.mapgrpo.injection.PrescoredAgentLoop",
 }
 # What Hydra would take for a number or a constant is none of these.
@@ -40,7 +43,9 @@ def agent_loop(config: TrainConfig) -> str:
     """The loop that rolls a completion out."""
     if config.prescored:
         return PRESCORED_LOOP
-    return PROGRAM_LOOP if config.repairs else SINGLE_TURN
+    if config.repairs:
+        return PROGRAM_LOOP
+    return FORMED_LOOP if has_form(config) else SINGLE_TURN
 
 
 def agent_loops(folder: RunFolder) -> list[dict[str, str]]:

@@ -19,6 +19,7 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutp
 from pyrag.errors import BadOutputError
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag_rl.agent_rewards import GivenDecomposition, of_trace, program_fault
+from pyrag_rl.forms import held_to
 from pyrag_rl.frozen import Frozen, frozen_of
 from pyrag_rl.prompting import agents_over
 from pyrag_rl.rows import TrainRow
@@ -32,20 +33,27 @@ class PolicyChat:
     """A chat model over verl's rollout server; keeps the tokens of the whole conversation.
 
     `mask` and `log_probs` are those of everything after the prompt. After `turns` replies, or without room for another,
-    it raises `BadOutputError`, like a model that has nothing else to offer.
+    it raises `BadOutputError`, like a model that has nothing else to offer. With `formed`, replies keep to the form
+    that the agent asks for, where it asks for one.
     """
 
     name = "policy"
 
     def __init__(
-        self, loop: AgentLoopBase, prompt: Sequence[Mapping[str, str]], sampling: Mapping[str, Any], turns: int
+        self,
+        loop: AgentLoopBase,
+        prompt: Sequence[Mapping[str, str]],
+        sampling: Mapping[str, Any],
+        turns: int,
+        *,
+        formed: bool = False,
     ) -> None:
         self.tokens: list[int] = []
         self.mask: list[int] = []
         self.log_probs: list[float] = []
         self.fields: dict[str, Any] = {}
         self.said: list[str] = []
-        self._loop, self._sampling, self._turns = loop, sampling, turns
+        self._loop, self._sampling, self._turns, self._formed = loop, sampling, turns, formed
         self._talk = [dict(message) for message in prompt]
         self._request = uuid4().hex
 
@@ -59,7 +67,7 @@ class PolicyChat:
             self.tokens = list(await self._loop.ct_build_initial_tokens(self._talk))
         else:
             await self._hear(messages[-1].content)
-        text = await self._speak()
+        text = await self._speak(sampling)
         self._talk.append({"role": "assistant", "content": text})
         self.said.append(text)
         return Reply(text)
@@ -79,11 +87,12 @@ class PolicyChat:
             raise BadOutputError("the policy has no room left for another turn")
         self._talk, self.tokens, self.mask, self.log_probs = longer, list(merged.token_ids), mask, log_probs
 
-    async def _speak(self) -> str:
+    async def _speak(self, sampling: Sampling) -> str:
+        params = {**self._sampling, "max_tokens": self.room}
         out = await self._loop.server_manager.generate(
             request_id=self._request,
             prompt_ids=self.tokens,
-            sampling_params={**self._sampling, "max_tokens": self.room},
+            sampling_params=held_to(sampling, params) if self._formed else params,
         )
         first = self.fields.get("min_global_steps", out.extra_fields.get("min_global_steps"))
         self.fields = {**out.extra_fields, "min_global_steps": first}
@@ -104,7 +113,8 @@ class ProgramAgentLoop(AgentLoopBase):  # type: ignore[misc,unused-ignore]
     async def run(self, sampling_params: dict[str, Any], **fields: Any) -> AgentLoopOutput:
         frozen = frozen_of(self._run)
         row = frozen.row(fields["extra_info"])
-        policy = PolicyChat(self, fields["raw_prompt"], sampling_params, turns=1 + frozen.config.repairs)
+        turns, formed = 1 + frozen.config.repairs, frozen.config.constrained and frozen.config.rollout == "vllm"
+        policy = PolicyChat(self, fields["raw_prompt"], sampling_params, turns, formed=formed)
         score = await frozen.guarded(self._answered(row, policy, frozen))
         if not policy.said:  # the runtime failed before it asked: verl needs a response all the same
             await policy.complete(())

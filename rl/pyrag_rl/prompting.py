@@ -18,16 +18,16 @@ _SAMPLING = Sampling()
 
 
 class _Asked(Exception):  # noqa: N818  no error: it carries what was asked
-    def __init__(self, messages: Sequence[Message]) -> None:
+    def __init__(self, messages: Sequence[Message], sampling: Sampling) -> None:
         super().__init__("asked")
-        self.messages = tuple(messages)
+        self.messages, self.sampling = tuple(messages), sampling
 
 
 class _Listener:
     name = "listener"
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = _SAMPLING) -> Reply:
-        raise _Asked(messages)
+        raise _Asked(messages, sampling)
 
     async def aclose(self) -> None:
         return None
@@ -63,8 +63,18 @@ async def prompt_of(ask: Callable[[Agents], Awaitable[Any]], prompts: str | None
 
     Raises `ValueError` where the agent needs no model for what it was asked.
     """
+    return (await request_of(ask, prompts))[0]
+
+
+async def request_of(
+    ask: Callable[[Agents], Awaitable[Any]], prompts: str | None = None
+) -> tuple[tuple[Message, ...], Sampling]:
+    """The first messages of an agent, and what it asks of its server: a JSON schema, a pattern, limits.
+
+    Raises `ValueError` where the agent needs no model for what it was asked.
+    """
     try:
         await ask(agents_over(_Listener(), prompts))
     except _Asked as asked:
-        return asked.messages
+        return asked.messages, asked.sampling
     raise ValueError("the agent asked its model nothing")

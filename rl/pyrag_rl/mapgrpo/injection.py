@@ -18,22 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from verl.experimental.agent_loop.agent_loop import AgentLoopOutput
-from verl.experimental.agent_loop.single_turn_agent_loop import SingleTurnAgentLoop
 
-from pyrag_rl.config import saved_config
-from pyrag_rl.folder import RunFolder
+from pyrag_rl.formed_loop import FormedAgentLoop
 from pyrag_rl.mapgrpo.prescored import Candidate, best_of
 from pyrag_rl.rows import row_of
 
 SLOT = 0  # verl's session of a group, counted from 0
 
 
-class PrescoredAgentLoop(SingleTurnAgentLoop):  # type: ignore[misc,unused-ignore]
+class PrescoredAgentLoop(FormedAgentLoop):
     """`run` is the run folder, whose config names the file of candidates."""
 
-    def __init__(self, *args: Any, run: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        config = saved_config(RunFolder(Path(run)).config)
+        config = self.config
         self._learns = config.injected == "gradient"
         self._best = best_of(Path(config.prescored), config.least_score) if config.prescored else {}
 
