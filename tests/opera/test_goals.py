@@ -256,3 +256,28 @@ async def test_a_plan_that_ends_unknown_is_revised_once(case: Case) -> None:
     trace = await case.ask("Where is WhatsApp's owner?", script, recovery="none")
     assert (trace.answer.text, trace.repairs, trace.goals[0].text) == ("Menlo Park", 1, "Who bought WhatsApp?")
     assert trace.programs[0].error.endswith("test is_known(…) first")
+
+
+async def test_a_comparison_that_does_not_say_so_is_not_searched_for(case: Case) -> None:
+    both = plan(
+        goal(1, "When was A released?", "year"),
+        goal(2, "When was B released?", "year"),
+        goal(3, "Which was released first, A or B?", "film", 1, 2),
+    )
+    script = {"plan": [both], "answer": [yes("1990", 1), yes("1985", 1), "<answer>B</answer>"]}
+    trace = await case.ask("Which was released first, A or B?", script)
+    assert (trace.answer.text, trace.usage.model_calls, len(case.log)) == ("B", 4, 2)
+
+
+async def test_answers_that_nothing_uses_are_drawn_together_in_one_more_call(case: Case) -> None:
+    both = plan(goal(1, "When was A released?", "year"), goal(2, "When was B released?", "year"))
+    script = {"plan": [both], "answer": [yes("1990", 1), yes("1985", 1), "<answer>B</answer>"]}
+    trace = await case.ask("Which was released first, A or B?", script)
+    assert (trace.answer.text, trace.usage.model_calls, len(case.log)) == ("B", 4, 2)
+    assert trace.warnings == ("goal 3 of the plan: added, since nothing uses the answer of step 1",)
+
+
+async def test_a_goal_that_only_asks_for_the_answer_costs_no_call(case: Case) -> None:
+    plans = plan(FIRST, where(), goal(3, "Provide the final answer", "answer", 2))
+    trace = await case.ask("Where?", {"plan": [plans], "answer": [yes("Meta", 1), yes("Menlo Park", 1)]})
+    assert (trace.answer.text, trace.usage.model_calls) == ("Menlo Park", 3)
