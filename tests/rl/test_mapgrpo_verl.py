@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from verl.utils.dataset.rl_dataset import RLHFDataset
 from verl.workers.config import FSDPActorConfig
 from verl.workers.rollout.replica import TokenOutput
 
+from pyrag.agents.schemas import GOALS
 from pyrag_rl.config import TrainConfig, make_config, save_config
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.mapgrpo.injection import PrescoredAgentLoop
@@ -43,10 +44,12 @@ class Server:
 
     def __init__(self, tokenizer: Any, said: str = "a plan") -> None:
         self.calls = 0
+        self.params: dict[str, Any] = {}
         self._tokens = [*tokenizer(said, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
 
-    async def generate(self, **_: Any) -> TokenOutput:
+    async def generate(self, sampling_params: dict[str, Any], **_: Any) -> TokenOutput:
         self.calls += 1
+        self.params = sampling_params
         steps = {"global_steps": 2, "min_global_steps": 2, "max_global_steps": 2}
         return TokenOutput(token_ids=self._tokens, log_probs=[-1.0] * len(self._tokens), extra_fields=steps)
 
@@ -122,6 +125,12 @@ class TestTheSlot:
         assert injected.prompt_ids == other.prompt_ids
         assert "rollout_log_probs" not in injected.as_dict() | other.as_dict()
 
+    def test_the_other_slots_are_held_to_the_form_of_serving(self, model: Path, tmp_path: Path) -> None:
+        config = config_of(tmp_path, model, "gradient")
+        assert roll_out(config, session=1)[1].params["structured_outputs"].json == GOALS
+        free = replace(config, constrained=False)
+        assert "structured_outputs" not in roll_out(free, session=1)[1].params
+
     @pytest.mark.parametrize(
         ("session", "more", "split"),
         [
@@ -134,7 +143,6 @@ class TestTheSlot:
     def test_else_the_policy_speaks(
         self, model: Path, tmp_path: Path, session: int, more: dict[str, Any], split: str
     ) -> None:
-        from dataclasses import replace
 
         config = config_of(tmp_path, model, "gradient", **more)
         made, server, tokenizer = roll_out(config, session, replace(ROW, split=split))
