@@ -19,18 +19,27 @@ _MIN_SECONDS = 0.001
 _SLOW = 20.0  # tokens a second; below it, shorter replies help
 _INSTANT = 1000.0  # tokens a second; above it, the speed explains nothing
 _CHARACTERS_A_TOKEN = 4
+_LONG_PROMPT = 5.0  # seconds before the first piece that are worth a word
+_MIN_PIECES = 8  # fewer measure nothing
 
 
 @dataclass(slots=True)
 class Pace:
-    """Replies of one model so far. `unanswered` is the longest that a call waited in vain, in seconds."""
+    """Replies of one model so far.
+
+    Attributes:
+        first_piece: the longest that a call waited for the first piece of a reply, in seconds.
+        unanswered: the longest that a call waited in vain, in seconds.
+        max_tokens: what the last request allowed.
+    """
 
     tokens: int = 0
     token_seconds: float = 0.0
     characters: int = 0
     character_seconds: float = 0.0
+    first_piece: float = 0.0
     unanswered: float = 0.0
-    max_tokens: int = 0  # of the last request
+    max_tokens: int = 0
 
     def add_reply(self, tokens: int, seconds: float) -> None:
         if tokens > 0:
@@ -52,22 +61,29 @@ class Pace:
         return None
 
     def said(self, name: str) -> str:
-        """The measured speed as a clause, with what helps a slow model; empty where nothing is known."""
+        """What is known of the model's speed as a clause; empty where that is nothing."""
+        return self.measured(name) or self._waited(name)
+
+    def measured(self, name: str) -> str:
+        """The measured speed as a clause, with what helps a slow model; empty where none explains a long wait."""
         speed = self.tokens_a_second
-        if speed is None:
-            waited = f"a call to {name} had no reply after {self.unanswered:.3g} s"
-            return waited if self.unanswered >= 1 else ""
-        if speed > _INSTANT:
+        if speed is None or speed > _INSTANT:
             return ""
-        unit = "tokens a second" if self.tokens else "characters a second"
-        shown = speed if self.tokens else speed * _CHARACTERS_A_TOKEN
-        measured = f"{name} writes {shown:.2g} {unit}" if shown < 100 else f"{name} writes {shown:.0f} {unit}"
+        shown, unit = (speed, "tokens") if self.tokens else (speed * _CHARACTERS_A_TOKEN, "characters")
+        said = f"{name} writes {shown:{'.2g' if shown < 100 else '.0f'}} {unit} a second"
         if speed >= _SLOW:
-            return measured
+            return said
+        begins = f" after {self.first_piece:.0f} s for the prompt" if self.first_piece >= _LONG_PROMPT else ""
+        seconds = f"{self.max_tokens / speed:,.0f}"
         return (
-            f"{measured}, so that a reply of {self.max_tokens:,} tokens takes {self.max_tokens / speed:,.0f} s: "
+            f"{said}{begins}, so that a reply of {self.max_tokens:,} tokens takes {seconds} s: "
             "ask for shorter ones with --request max_tokens=N"
         )
+
+    def _waited(self, name: str) -> str:
+        if self.first_piece >= _LONG_PROMPT:
+            return f"{name} took {self.first_piece:.0f} s for the prompt: lower --topk, or use a smaller model"
+        return f"a call to {name} had no reply after {self.unanswered:.3g} s" if self.unanswered >= 1 else ""
 
 
 class PacedChat:
@@ -133,32 +149,40 @@ class _Call:
     def __init__(self, pace: Pace, sampling: Sampling) -> None:
         self._pace = pace
         self._started = time.perf_counter()
-        self._characters = 0
-        self._answered = False
+        self._ended = False
+        self._pieces = 0
+        self._characters = 0  # after the first piece
+        self._first = self._last = 0.0
         pace.max_tokens = sampling.max_tokens
 
     def add(self, text: str) -> None:
-        self._characters += len(text)
+        self._last = time.perf_counter()
+        if self._pieces:
+            self._characters += len(text)
+        else:
+            self._first = self._last
+            self._pace.first_piece = max(self._pace.first_piece, self._first - self._started)
+        self._pieces += 1
 
     def answered(self, reply: Reply) -> None:
-        self._answered = True
-        self._pace.add_reply(reply.completion_tokens, time.perf_counter() - self._started)
+        self._ended = True
+        since = self._first if self._pieces >= _MIN_PIECES else self._started
+        self._pace.add_reply(reply.completion_tokens, time.perf_counter() - since)
 
     def end(self) -> None:
         """Counts a call that was cancelled or failed by what came of it."""
-        if self._answered:
+        if self._ended:
             return
-        seconds = time.perf_counter() - self._started
-        if self._characters:
-            self._pace.add_pieces(self._characters, seconds)
-            self._characters = 0
-        else:
-            self._pace.unanswered = max(self._pace.unanswered, seconds)
+        self._ended = True
+        if self._pieces >= _MIN_PIECES:
+            self._pace.add_pieces(self._characters, self._last - self._first)
+        elif not self._pieces:
+            self._pace.unanswered = max(self._pace.unanswered, time.perf_counter() - self._started)
 
     def explained(self, error: RetryableServiceError, name: str) -> RetryableServiceError:
         """The error, with the speed where the time was too short."""
         self.end()
-        said = self._pace.said(name) if error.timed_out and self._pace.tokens_a_second is not None else ""
+        said = self._pace.measured(name) if error.timed_out else ""
         if not said:
             return error
         return RetryableServiceError(

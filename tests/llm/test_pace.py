@@ -14,6 +14,7 @@ from pyrag.errors import RetryableServiceError
 from pyrag.llm.openai import OpenAIChat
 from pyrag.llm.pace import Pace, PacedChat
 from pyrag.llm.protocol import Message, Reply, Sampling
+from tests.llm.conftest import completion
 from tests.llm.test_stream import USAGE, delta
 
 ASKED = (Message("user", "Say it."),)
@@ -62,6 +63,13 @@ def test_characters_stand_in_for_tokens() -> None:
     assert pace.said("m").startswith("m writes 12 characters a second, so that a reply of 100 tokens takes 33 s")
 
 
+def test_the_time_for_the_prompt_is_told_apart() -> None:
+    pace = Pace(max_tokens=100, first_piece=30.0)
+    assert pace.said("m") == "m took 30 s for the prompt: lower --topk, or use a smaller model"
+    pace.add_pieces(40, 10.0)
+    assert pace.said("m").startswith("m writes 4 characters a second after 30 s for the prompt, so that")
+
+
 def test_nothing_measured_is_nothing_said() -> None:
     assert Pace().said("m") == ""
     assert Pace(unanswered=70.0).said("m") == "a call to m had no reply after 70 s"
@@ -92,7 +100,7 @@ async def test_a_stream_may_take_longer_than_a_call(server: Any) -> None:
 
 
 async def test_a_stream_that_pauses_says_its_speed(server: Any) -> None:
-    server.script = [streaming(3, 0.01, b"")]
+    server.script = [streaming(9, 0.01, b"")]
     chat = paced(server, timeout=0.5)
     with pytest.raises(RetryableServiceError) as caught:
         await chat.stream(ASKED, Sampling(), lambda text: None)
@@ -101,7 +109,7 @@ async def test_a_stream_that_pauses_says_its_speed(server: Any) -> None:
     assert "paused for 0.5 s in the middle of a reply" in said
     assert "--call-timeout or a longer --deadline" in said
     assert "characters a second" in said
-    assert chat.pace.characters == 12
+    assert chat.pace.characters == 32  # after the first piece
 
 
 async def test_a_late_reply_says_the_speed_of_those_before(server: Any) -> None:
@@ -109,7 +117,12 @@ async def test_a_late_reply_says_the_speed_of_those_before(server: Any) -> None:
         await asyncio.sleep(60)
         return web.Response()
 
-    chat = paced(server, timeout=0.5)
+    async def soon(request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(0.05)
+        return web.json_response(completion("hello"))
+
+    server.script = [soon]
+    chat = paced(server, timeout=3.0)
     assert (await chat.complete(ASKED)).completion_tokens == 2
     server.script = [late]
     with pytest.raises(RetryableServiceError, match=r"did not reply within .* writes .* tokens a second") as caught:
@@ -124,12 +137,13 @@ async def test_a_local_model_is_measured_while_it_writes() -> None:
         counts_pieces = True
 
         async def stream(self, messages: Sequence[Message], sampling: Sampling, say: Callable[[str], None]) -> Reply:
-            say("some words")
+            for word in ["some ", *["words "] * 9]:
+                say(word)
             await asyncio.sleep(60)
             return Reply("")
 
     chat = PacedChat(Local())  # type: ignore[arg-type]
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(chat.complete(ASKED), 0.1)
-    assert chat.pace.characters == 10
-    assert "transformers:tiny writes" in chat.said()
+    assert chat.pace.characters == 54
+    assert chat.pace.tokens_a_second is not None

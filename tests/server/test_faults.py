@@ -49,8 +49,7 @@ async def test_nothing_else_asks_again_after_a_400(server: ModelServer) -> None:
 
 async def test_a_passed_deadline_says_how_fast_the_model_writes(server: ModelServer) -> None:
     def refuse(body):
-        if role_in(body) == "plan":
-            time.sleep(3.5)  # in the server's thread
+        time.sleep(3.5 if role_in(body) == "plan" else 0.1)  # in the server's thread
         return
 
     server.refuse = refuse
