@@ -27,7 +27,9 @@ async def test_a_killed_ray_worker_costs_no_question(chat: ChatServer, tmp_path:
     chosen = open_set("stones", write_set(tmp_path / "data", COUNT))
     source = source_of(chosen, Given(cache=tmp_path / "indexes"))
     chat.delay = 0.1
-    settings = Settings(llm=f"openai:m@{chat.url}", method="vanilla", index=str(source.index), concurrency=4)
+    settings = Settings(
+        llm=f"openai:m@{chat.url}", method="vanilla", recovery="boost", index=str(source.index), concurrency=4
+    )
     traces: dict[str, Trace] = {}
     some = asyncio.Event()
 
