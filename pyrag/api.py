@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pyrag.config import Settings, make_settings
 from pyrag.errors import UsageError
-from pyrag.events import Observer, ignore, of_question
+from pyrag.events import Observer, check_observer, ignore, of_question
 from pyrag.loop_thread import LoopThread, Report
 from pyrag.redaction import without_secrets
 from pyrag.retrieval.open import QDRANT
@@ -121,6 +121,7 @@ class PyRAG:
     async def _answer(self, question: str, observer: Observer, keep: bool, number: int = 0) -> Trace:
         from pyrag.runtime import answer_question
 
+        check_observer(observer)
         engines, recording = self._engines_here()
         observer = of_question(observer, question, number)
         return await answer_question(
@@ -133,6 +134,8 @@ class PyRAG:
         The observer is called in the thread that asks. Ctrl-C cancels the question: its program and its calls end
         before `KeyboardInterrupt` reaches the caller.
         """
+
+        check_observer(observer)
 
         def start(report: Report) -> Coroutine[Any, Any, Trace]:
             return self.aask(question, observer=ignore if observer is ignore else report, keep=keep)
@@ -156,11 +159,12 @@ class PyRAG:
             keep: keep requests and replies in the traces, so that they can be replayed.
 
         Raises:
-            UsageError: `questions` is one text, or `concurrency` is below 1.
+            UsageError: `questions` is one text, `concurrency` is below 1, or `observer` is no function.
         """
         limit = self.settings.concurrency if concurrency is None else concurrency
-        if limit < 1:
-            raise UsageError(f"concurrency must be above 0, not {concurrency}")
+        if not isinstance(limit, int) or limit < 1:
+            raise UsageError(f"concurrency must be a whole number above 0, not {concurrency!r}")
+        check_observer(observer)
         slots = asyncio.Semaphore(limit)
 
         async def one(question: str, number: int) -> Trace:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from pyrag.errors import UsageError
 from pyrag.trace import Answer, Program, Step
 
 
@@ -78,6 +79,12 @@ Observer = Callable[[Event], None]
 
 def ignore(event: Event) -> None:
     """The observer of those who do not watch."""
+
+
+def check_observer(observer: Observer) -> None:
+    """Raises `UsageError` where it is none; the callers of a library are not type-checked."""
+    if not callable(observer):
+        raise UsageError(f"an observer is a function that takes an event, not {type(observer).__name__}")
 
 
 def of_question(observer: Observer, question: str, number: int = 0) -> Observer:

@@ -130,7 +130,13 @@ async def test_what_is_no_question_fails_alone_in_a_batch() -> None:
 
 @pytest.mark.parametrize(
     ("questions", "more", "said"),
-    [("Who?", {}, "one text"), (7, {}, "not int"), ([QUESTION], {"concurrency": 0}, "above 0")],
+    [
+        ("Who?", {}, "one text"),
+        (7, {}, "not int"),
+        ([QUESTION], {"concurrency": 0}, "above 0, not 0"),
+        ([QUESTION], {"concurrency": "3"}, "above 0, not '3'"),
+        ([QUESTION], {"observer": None}, "an observer is a function that takes an event, not NoneType"),
+    ],
 )
 async def test_a_batch_says_what_it_takes(questions: Any, more: dict[str, Any], said: str) -> None:
     async with PyRAG() as rag:
