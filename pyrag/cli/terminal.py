@@ -48,13 +48,15 @@ def json_line(encoded: str) -> str:
 class SafeStream:
     """An output stream that prints what is `printable`. Its bytes cannot be reached, so that nothing goes around it."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, *, with_bars: bool = False) -> None:
+        """`with_bars`: what begins with a carriage return may go back to the line's start, as progress bars do."""
         self.raw = stream
+        self._with_bars = with_bars
 
     def write(self, text: str) -> int:
-        safe = printable(text)
+        start = "\r" if self._with_bars and text.startswith("\r") else ""
         try:
-            self.raw.write(safe)
+            self.raw.write(start + printable(text))
         except BrokenPipeError:
             raise ReaderGone from None
         return len(text)
@@ -75,12 +77,12 @@ class SafeStream:
         return getattr(self.raw, name)
 
 
-def raw_stream(stream: Any) -> IO[str]:
+def raw_stream(stream: Any) -> TextIO:
     """The stream behind those that print safely, for cursor movements of our own."""
     while True:
         inner = getattr(stream, "raw" if isinstance(stream, SafeStream) else "rich_proxied_file", None)
         if inner is None:
-            found: IO[str] = stream
+            found: TextIO = stream
             return found
         stream = inner
 
@@ -100,7 +102,7 @@ def safe_streams() -> Iterator[None]:
             stream.reconfigure(errors=_ESCAPED)
     if hasattr(sys.stdin, "reconfigure") and sys.stdin.errors == "surrogateescape":
         sys.stdin.reconfigure(encoding="utf-8", errors="strict")
-    sys.stdout, sys.stderr = (stream if isinstance(stream, SafeStream) else SafeStream(stream) for stream in before)
+    sys.stdout, sys.stderr = SafeStream(raw_stream(before[0])), SafeStream(raw_stream(before[1]), with_bars=True)
     try:
         try:
             yield

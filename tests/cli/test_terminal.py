@@ -70,6 +70,13 @@ def test_nothing_goes_around_a_safe_stream() -> None:
     assert raw.read() == f"{TAME}\n{TAME}"
 
 
+def test_a_progress_bar_goes_back_to_the_start_of_its_line() -> None:
+    raw = io.StringIO()
+    stream = SafeStream(raw, with_bars=True)
+    stream.write("\r 50 %|\x1b[31m\r")
+    assert raw.getvalue() == "\r 50 %|[31m"
+
+
 def test_documents_act_nowhere(pyrag: Run, tmp_path: Path, notes: Path) -> None:
     ask = ("ask", QUESTION, "--index", "ix")
     commands = [
