@@ -45,6 +45,8 @@ _PAYLOAD = r"(?i)<\s?(?:final[ _-]?)?answer\s?>"
 _MARKUP = re.compile(r"</?[A-Za-z_][\w:-]{0,60}>|```(?:[a-z]{1,20}(?=\n))?|<\|")
 _FENCED = re.compile(r"\A```(?:[\w+-]{0,20}\n)?([^`]{1,2000}?)\n?```\Z")
 _ELEMENT = re.compile(r"</?[a-z][\w-]{0,20}(?:\s[^<>]{0,60})?/?>", re.IGNORECASE)
+_CITED = re.compile(r"<(cite|sup|ref)>\s?\[?\d{1,3}\]?\s?</\1>", re.IGNORECASE)
+_CONFIDENCE = re.compile(r"(?<=\S)\s{0,2}[(\[]confidence[^()\[\]]{0,30}[)\]]\.?\Z", re.IGNORECASE)
 _CLOSING_QUOTES = tuple("\"'”’»")
 _MIN_REMARK_WORDS = 6
 _MAX_LAST_WORDS = 10  # of a last line that is taken for the answer
@@ -231,7 +233,8 @@ def _unwrapped(answer: str, query: str) -> str:
     answer = answer.strip().removesuffix("```").strip()
     if explained := _EXPLAINED.search(answer):
         answer = answer[: explained.start()] or answer
-    answer = _first_paragraph(_ELEMENT.sub("", answer).strip() or answer)
+    answer = _first_paragraph(_ELEMENT.sub("", _CITED.sub("", answer)).strip() or answer)
+    answer = _CONFIDENCE.sub("", answer) or answer
     lines = [line for line in answer.splitlines() if line.strip()]
     if lines and all(_BULLET.match(line) for line in lines) and (len(lines) > 1 or not lines[0].strip()[0].isdigit()):
         return ", ".join(_BULLET.sub("", line).strip() for line in lines)

@@ -66,7 +66,7 @@ _FOREIGN = (
     "|jawaban"
     "|vastaus|الجواب|الإجابة|उत्तर|trả lời|đáp án"
 )
-_WORDS = rf"(?:(?:the|my|our|a)\s{{1,3}})?{_GOOD}(?:answer|ans|conclusion|response|result|solution)"
+_WORDS = rf"(?:(?:the|my|our|a)\s{{1,3}})?{_GOOD}(?:answer|ans|conclusion|response|result|solution|output)"
 _ABOUT = r"(?:\s{1,3}(?:to|for)\s{1,3}[^.:：\n]{1,150}?)?"
 _IS = r"(?:is|was|are|would be|must be|should be|will be|equals|ist|lautet|est|es|è|é|是|为|は|это)"
 _LABEL = re.compile(

@@ -62,6 +62,7 @@ _FUNCTION = _words(
     "their its this"
     " these those was is are were be been has had have did does do there also called named not"
 )
+_DENIED = re.compile(r"\b(?:not|never|no longer)\b|n['’]t\b", re.IGNORECASE)
 _YES_OR_NO = re.compile(
     r"(?:yes|no|true|false)(?:, (?:it|he|she|they|that|this|there) [\w']{1,12}(?: not)?)?", re.IGNORECASE
 )
@@ -132,7 +133,7 @@ def is_wordy(query: str, answer: str) -> bool:
 
 def shortened(query: str, answer: str) -> str:
     """A sentence without its introduction and the words that repeat the question; as it is where that is not safe."""
-    if not is_wordy(query, answer):
+    if not is_wordy(query, answer) or _DENIED.search(answer):
         return answer
     while lead := _LEAD.match(answer):
         answer = answer[lead.end() :]

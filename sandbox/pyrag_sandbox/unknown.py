@@ -63,6 +63,7 @@ _REFUSALS = (
     f"[DAGE]*E(?:[rR].{{1,6}}?)?{_NOT}[pPG]+{_END}",
     f".{{1,25}}?(?:b|[ad]b?)A*nb?A*[PG]{_IN_SOURCES}",
     f"(?:.{{0,25}}?b)?A*nA*r{_ADJ}i?s.*",
+    f"D.{{1,12}}?bA*nb?A*G+{_END}",
     # Unknown; the date remains unclear; missing from the documents.
     f"(?:[^U].{{0,25}}?b[DA]*|[DAE]*E|A*)u+(?:{_END}|t[DAm].*|U.*[nzxkl].*)",
     f"(?:.{{0,25}}?b)?A*K(?:{_IN_SOURCES}|{_ADJ}i.*)",

@@ -169,7 +169,7 @@ def test_evasive(query: str, answer: str, evasive: bool) -> None:
 
 GRAMMAR = frozenset(
     word for table in (ENGLISH, *FOREIGN.values()) for words in table.values() for word in words.split()
-)
+) | {"and", "or"}
 ANSWERS = st.text(min_size=1, max_size=80).map(lambda text: " ".join(text.split())).filter(bool)
 
 
