@@ -408,7 +408,7 @@ def test_the_command_says_what_it_wrote(data: Path, tmp_path: Path) -> None:
     words = ["train", "data", "decompose", "--data", str(data), "--sets", "toy", "-o", str(out), "--leave-out"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
-    assert "1 rows in" in done.output
+    assert "1 row in" in done.output
     assert "left out: 1 held out" in done.output
     said = json.loads(CliRunner().invoke(app, [*words, "--json"]).output)
     assert said["rows"] == 1
