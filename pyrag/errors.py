@@ -9,6 +9,7 @@ PyRAGError                    exit code 1
 │   ├── PermanentServiceError it will not: 400, 401, unknown model
 │   │   └── ContextLengthError the prompt is longer than the model's window
 │   └── MalformedReplyError   it replied with something that its protocol does not allow
+├── StorageError              exit code 1   a file of pyrag's own cannot be written: the disk is full, say
 ├── BadOutputError            a model's text could not be read as what its agent must return
 ├── ProgramFailedError        the program still failed after the last repair
 ├── BudgetExceededError       a limit of calls, tokens or time was reached; what is done so far is kept
@@ -43,6 +44,12 @@ class ConfigError(UsageError):
 
 class DataError(UsageError):
     kind = "data"
+
+
+class StorageError(PyRAGError):
+    """What is finished cannot be kept. It ends a batch, where other errors end a question."""
+
+    kind = "storage"
 
 
 class ServiceError(PyRAGError):

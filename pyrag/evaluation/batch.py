@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
-from pyrag.errors import ConfigError, PyRAGError
+from pyrag.errors import ConfigError, PyRAGError, StorageError
 from pyrag.evaluation.datasets import Question
 from pyrag.redaction import without_secrets
 from pyrag.trace import UNKNOWN, Answer, Trace, TraceError
@@ -27,21 +27,23 @@ class Job:
         return self.set, self.method, self.question.id
 
 
+_ENDING = {error.kind: error for error in (ConfigError, StorageError)}  # would befall every other question too
 Ask = Callable[[Job], Awaitable[Trace]]
 
 
 async def run_jobs(jobs: Iterable[Job], ask: Ask, done: Callable[[Job, Trace], None], *, concurrency: int) -> None:
     """Asks all jobs, `concurrency` at a time. What `done` raises (a full disk) ends the batch.
 
-    Raises `ConfigError` where a method cannot run with these settings at all: that is no result of a question.
+    Raises `ConfigError` where a method cannot run with these settings at all, and `StorageError` where nothing can be
+    kept: these are no results of a question.
     """
     waiting = iter(jobs)
 
     async def work() -> None:
         for job in waiting:  # shared: each worker takes the next one
             trace = await ask_safely(job, ask)
-            if trace.error and trace.error.kind == ConfigError.kind:
-                raise ConfigError(trace.error.message)
+            if trace.error and (ends := _ENDING.get(trace.error.kind)):
+                raise ends(trace.error.message)
             done(job, trace)
 
     try:

@@ -12,6 +12,7 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyrag.evaluation.lines import write_all, writing
 from pyrag.trace import Exchange
 
 
@@ -27,10 +28,11 @@ class FileJournal:
     """A `pyrag.ledger.Journal` in a file of its own. Close it, and `discard` it once the question has its result."""
 
     def __init__(self, path: Path) -> None:
-        entries, whole = _read(path)
         self._path = path
-        self._file = path.open("ab")
-        self._file.truncate(whole)
+        with writing(path):
+            entries, whole = _read(path)
+            self._file = path.open("ab", buffering=0)
+            self._file.truncate(whole)
         self._known: dict[tuple[str, str], deque[Exchange]] = defaultdict(deque)
         for entry in entries:
             self._known[entry.exchange.role, entry.exchange.key].append(entry.exchange)
@@ -45,8 +47,9 @@ class FileJournal:
         import msgspec
 
         at = self.spent + time.perf_counter() - self._started
-        self._file.write(msgspec.json.encode(Entry(at, exchange)) + b"\n")
-        self._file.flush()  # survives the process; a machine that stops may cost a step
+        with writing(self._path):
+            write_all(self._file, msgspec.json.encode(Entry(at, exchange)) + b"\n")
+            # survives the process; a machine that stops may cost a step
 
     def close(self) -> None:
         self._file.close()

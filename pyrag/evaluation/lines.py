@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from pyrag.errors import UsageError
+from pyrag.errors import StorageError, UsageError
+
+_CURE = "make room and run the same command again: what is finished is kept"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -22,7 +27,7 @@ def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def locked_lines(path: Path) -> IO[bytes]:
     """The file, made where there is none, for `append` by this process alone. Raises `UsageError`, and `OSError`."""
-    file = path.open("ab")
+    file = path.open("ab", buffering=0)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -47,6 +52,27 @@ def cut_off(path: Path, length: int) -> None:
 
 
 def append(file: IO[bytes], *lines: bytes) -> None:
-    file.write(b"".join(line + b"\n" for line in lines))
+    """Writes whole lines to the disk; a disk that is full may take the beginning only. Raises `OSError`."""
+    write_all(file, b"".join(line + b"\n" for line in lines))
     file.flush()
     os.fsync(file.fileno())
+
+
+def write_all(file: IO[bytes], data: bytes) -> None:
+    """Writes to a file without a buffer too, which may take less than all at once."""
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+
+
+@contextmanager
+def writing(
+    path: Path, cure: str = "make room and run the same command again: what is finished is kept"
+) -> Iterator[None]:
+    """Turns an `OSError` of the block into a `StorageError` that names the file; `cure` is for a full disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            cure = "check its permissions, or choose another place"
+        raise StorageError(f"{path} cannot be written ({error.strerror or error}): {cure}") from error

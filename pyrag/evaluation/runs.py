@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pyrag.errors import DataError, UsageError
-from pyrag.evaluation.lines import append, cut_off, cut_off_torn, whole_lines
+from pyrag.evaluation.lines import append, cut_off, cut_off_torn, whole_lines, write_all, writing
 from pyrag.evaluation.scoring import Row
 from pyrag.trace import Trace, from_json, to_json
 
@@ -79,23 +79,27 @@ class RunWriter:
         self, folder: Path, rows: dict[tuple[str, str, str], Row], sessions: Sequence[Mapping[str, Any]]
     ) -> None:
         self.folder, self.rows, self.sessions = folder, rows, sessions
-        self._results = (folder / RESULTS).open("ab")
+        self._cure = f"make room and run the same command with --out {folder}: what is answered is kept"
+        # Without buffers: what a full disk does not take must not come up again when the file is closed.
+        self._results: IO[bytes] = (folder / RESULTS).open("ab", buffering=0)
         self._traces: dict[Path, IO[bytes]] = {}
 
     def write(self, row: Row, trace: Trace) -> Row:
-        """Keeps a result and its trace for good; returns the row as it was kept."""
-        file = self._trace_file(row)
-        line = to_json(trace)
-        kept = replace(row, trace=(file.tell(), len(line)), session=len(self.sessions) - 1)
-        append(file, line)
-        append(self._results, _encode(kept))
+        """Keeps a result and its trace for good; returns the row as it was kept. Raises `StorageError`."""
+        with writing(trace_path(self.folder, row.set, row.method), self._cure):
+            file = self._trace_file(row)
+            line = to_json(trace)
+            kept = replace(row, trace=(file.tell(), len(line)), session=len(self.sessions) - 1)
+            append(file, line)
+        with writing(self.folder / RESULTS, self._cure):
+            append(self._results, _encode(kept))
         self.rows[kept.key] = kept
         return kept
 
     def _trace_file(self, row: Row) -> IO[bytes]:
         path = trace_path(self.folder, row.set, row.method)
         if path not in self._traces:
-            self._traces[path] = path.open("ab")
+            self._traces[path] = path.open("ab", buffering=0)
         return self._traces[path]
 
     def close(self) -> None:
@@ -110,8 +114,9 @@ def open_run(folder: Path, identity: Mapping[str, Any], session: Mapping[str, An
     Raises `UsageError` where the folder holds a run of other settings, or something else, or is in use.
     """
     with open_folder(folder, identity, session) as sessions:
-        (folder / TRACES).mkdir(exist_ok=True)
-        writer = RunWriter(folder, _recover(folder), sessions)
+        with writing(folder):
+            (folder / TRACES).mkdir(exist_ok=True)
+            writer = RunWriter(folder, _recover(folder), sessions)
         try:
             yield writer
         finally:
@@ -154,18 +159,19 @@ def make_folder(folder: Path) -> None:
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Held while the process lives, however it ends."""
-    with (folder / "lock").open("a+") as file:
+    path = folder / "lock"
+    with path.open("a+b", buffering=0) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            owner = file.read().strip() or "another process"
+            owner = file.read().decode("utf-8", "replace").strip() or "another process"
             raise UsageError(
                 f"{folder} is in use by {owner}: wait for it, or choose another folder with --out"
             ) from None
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {os.uname().nodename}")
-        file.flush()
+        with writing(path):
+            file.truncate(0)
+            write_all(file, f"process {os.getpid()} on {os.uname().nodename}".encode())
         yield
 
 
@@ -277,13 +283,15 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replaces a file in one step: whoever reads it, or is killed, finds the old one or the new one."""
+    """Replaces a file in one step: whoever reads it, or is killed, finds the old one or the new one.
+
+    Raises `StorageError`.
+    """
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with scratch.open("wb") as file:
-            file.write(content)
-            file.flush()
+        with writing(path), scratch.open("wb", buffering=0) as file:
+            write_all(file, content)
             os.fsync(file.fileno())
-        scratch.replace(path)
+            scratch.replace(path)
     finally:
         scratch.unlink(missing_ok=True)  # on a full disk, it is the last thing to leave

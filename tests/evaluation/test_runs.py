@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pyrag.agents.protocol import Reading
-from pyrag.errors import BudgetExceededError, ConfigError, DataError, UsageError
+from pyrag.errors import BudgetExceededError, ConfigError, DataError, StorageError, UsageError
 from pyrag.evaluation.batch import Job, run_jobs
 from pyrag.evaluation.datasets import Question
 from pyrag.evaluation.journal import FileJournal
@@ -279,6 +279,6 @@ def test_a_file_that_cannot_be_replaced_stays_and_leaves_nothing_beside_it(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(StorageError, match="No space"):
         write_whole(tmp_path / "summary.json", b"new")
     assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == {"summary.json": b"old"}
