@@ -229,8 +229,12 @@ AFTER_FORK = f"child {ANSWER}\nparent {ANSWER}\n"
 PARENT = 'print("parent", ask(rag))\n'
 
 
+# Python 3.12 and later warn of every fork of a process with threads, of whatever library.
+QUIET = ("-W", "ignore:This process:DeprecationWarning")
+
+
 def script(code: str, *flags: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, *flags, "-c", HEAD + code]
+    command = [sys.executable, *flags, *QUIET, "-c", HEAD + code]
     return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=120)
 
 
@@ -296,7 +300,9 @@ if __name__ == "__main__":
     with multiprocessing.get_context({method!r}).Pool(2) as pool: print(pool.map(ask, [rag] * 4))
 """
     file.write_text(HEAD + main)
-    done = subprocess.run([sys.executable, file], capture_output=True, text=True, env=environment(), timeout=120)
+    done = subprocess.run(
+        [sys.executable, *QUIET, file], capture_output=True, text=True, env=environment(), timeout=120
+    )
     assert (done.stdout, done.stderr) == (f"{[ANSWER] * 4}\n", "")
 
 

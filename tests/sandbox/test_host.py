@@ -230,7 +230,8 @@ asyncio.run(sandbox.run("slow()", {{"slow": slow}}))
 
 def start_host(source: str, **options: Any) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", source]
+    # Python 3.12 and later warn of every fork of a process with threads.
+    command = [sys.executable, "-W", "ignore:This process:DeprecationWarning", "-c", source]
     return subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
     )
