@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from pyrag.agents.spellings import line
 from pyrag.topology import Agent, Difficulty, QuestionType
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -64,4 +65,4 @@ def text_of(value: Mapping[str, object], key: str) -> str:
         said = next(iter(said), None)
     if isinstance(said, bool) or not isinstance(said, str | int | float):
         return ""
-    return " ".join(str(said).split())
+    return line(str(said))

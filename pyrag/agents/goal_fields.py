@@ -9,6 +9,7 @@ from typing import Any
 
 from pyrag.agents.fields import worded
 from pyrag.agents.parsing_steps import LABEL, LABEL_KEYS, TEXT_KEYS, as_step, number_said, without_dependencies
+from pyrag.agents.spellings import line
 from pyrag.errors import BadOutputError
 
 _TYPE_KEYS = ("type", "answer_type", "expected_type", "kind", "output", "output_type")
@@ -20,6 +21,7 @@ _NO_WORDS = frozenset(("", "false", "no", "none", "null", "n/a", "na", "-", "not
 _NUMBERS = re.compile(r"\d{1,3}")
 _NAME = re.compile(r"[^\W\d]\w{0,40}")
 _MAX_SHOWN = 80
+_MAX_TEXT = 4_000  # characters of a field
 
 
 @dataclass(slots=True)
@@ -140,4 +142,4 @@ def _first(step: Mapping[str, Any], keys: Sequence[str]) -> Any:
 
 
 def _line(said: Any) -> str:
-    return " ".join(said.split()) if isinstance(said, str) else ""
+    return line(said[:_MAX_TEXT]) if isinstance(said, str) else ""

@@ -24,6 +24,7 @@ _BRACKETED = re.compile(
     r"\$?(?:\{{1,2}(?P<curly>[^{}\n]{1,60})\}{1,2}|\[{1,2}(?P<square>[^\[\]{}\n]{1,60})\]{1,2}"
     r"|<(?P<angle>[^<>{}\[\]\n]{1,60})>)"
 )
+_MAX_NAME = 60
 _OUTCOME = r"(?:answer|output|result|text|response|value)"
 _SUFFIX = re.compile(rf"(?:[._'’]s?[\s_]?|\s){_OUTCOME}\Z", re.IGNORECASE)
 _PREFIX = re.compile(rf"(?:the\s+)?{_OUTCOME}\s+(?:of|from|to|by)\s+(?:the\s+)?", re.IGNORECASE)
@@ -37,7 +38,8 @@ def node_name(said: Any, what: str) -> str:
     """An id as a Python name that hides nothing. Raises `BadOutputError`."""
     if isinstance(said, bool) or not isinstance(said, str | int) or not str(said).strip():
         raise BadOutputError(f"{what} must be a short name, not {repr(said)[:80]}")
-    letters = (char if char.isascii() or not char.isalnum() else f"u{ord(char):x}" for char in str(said).strip())
+    shown = str(said).strip()[:_MAX_NAME]
+    letters = (char if char.isascii() or not char.isalnum() else f"u{ord(char):x}" for char in shown)
     name = re.sub(r"\W+", "_", "".join(letters), flags=re.ASCII)
     if not name[0].isalpha():  # programs may not bind names that begin with "_"
         name = f"node_{name.lstrip('_')}"

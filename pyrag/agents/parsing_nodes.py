@@ -11,6 +11,7 @@ from typing import Any
 
 from pyrag.agents.agent_names import agent_named
 from pyrag.agents.parsing import parse_json
+from pyrag.agents.spellings import first_read
 from pyrag.topology import AGENTS
 
 _LIST_KEYS = (
@@ -27,11 +28,22 @@ RawNode = dict[str, Any]
 
 def listed_nodes(text: str) -> tuple[RawNode, list[RawNode]] | None:
     """The object around the list of agents, and the agents as they were written; None where a reply has neither."""
-    for value in (*parse_json(text, "{"), *parse_json(text, "[")):
-        found = _listed({"agents": value} if isinstance(value, list) else value)
-        if found is not None:
+    return first_read(text, _nodes_of)
+
+
+def _nodes_of(text: str) -> tuple[RawNode, list[RawNode]] | None:
+    objects = parse_json(text, "{")
+    lists = [{"agents": value} for value in parse_json(text, "[") if value]
+    for value in (*objects, *lists):
+        if (found := _listed(value)) is not None:
             return found
-    return None
+    alone = [plain(one) for one in objects if isinstance(one, dict) and _names_agent(one)]
+    return ({}, alone[::-1]) if alone else None
+
+
+def _names_agent(value: dict[Any, Any]) -> bool:
+    said = first(plain(value), AGENT_KEYS)
+    return isinstance(said, str) and agent_named(said, AGENTS) is not None
 
 
 def plain(value: Mapping[Any, Any]) -> RawNode:

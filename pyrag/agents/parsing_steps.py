@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pyrag.agents.parsing import parse_json, split_thinking
+from pyrag.agents.spellings import first_read
 from pyrag.agents.step_references import number_of
 from pyrag.errors import BadOutputError
 
@@ -56,6 +57,15 @@ Step = dict[str, Any]
 
 def listed_goals(text: str) -> tuple[list[Any], str]:
     """The steps of a reply as they were written, and the rationale given with them. Raises `BadOutputError`."""
+    if (found := first_read(text, _steps_of)) is not None:
+        return found
+    others = [one for one in parse_json(text, "[") if one or text.strip() == "[]"]
+    if not others and not any(_listed(value) is not None for value in parse_json(text, "{")):
+        raise BadOutputError("it holds no JSON list of goals")
+    return (others[0] if others else []), ""
+
+
+def _steps_of(text: str) -> tuple[list[Any], str] | None:
     objects, lists = parse_json(text, "{"), parse_json(text, "[")
     for value in objects:
         if listed := _listed(value):
@@ -65,13 +75,10 @@ def listed_goals(text: str) -> tuple[list[Any], str]:
         _each_alone(objects),
         next((one for one in lists if any(isinstance(item, str) and _ASKS.match(item) for item in one)), None),
         _written(text),
-        next((one for one in lists if one or text.strip() == "[]"), None),
     ):
         if found is not None:
             return found, ""
-    if any(_listed(value) is not None for value in objects):
-        return [], ""
-    raise BadOutputError("it holds no JSON list of goals")
+    return None
 
 
 def plain_keys(value: Mapping[Any, Any]) -> Step:

@@ -32,6 +32,7 @@ from pyrag.agents.node_references import (
 from pyrag.agents.parsing_goals import NAMED, check_expression
 from pyrag.agents.parsing_nodes import AGENT_KEYS, RawNode, first, listed_nodes, plain
 from pyrag.agents.parsing_team import profile_of
+from pyrag.agents.spellings import line
 from pyrag.agents.topology_mending import mended
 from pyrag.config import nearest
 from pyrag.errors import BadOutputError
@@ -51,6 +52,7 @@ _NEEDS_KEYS = (
 )  # fmt: skip
 _SEPARATOR = re.compile(r"\s*(?:[,;&]|\band\b)\s*")
 _MAX_TOPK = 100
+_MAX_INPUT = 4_000  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +159,11 @@ class _Reader:
         ids = [self._ids.find(one) for one in listed if isinstance(one, str)]
         if ids and all(ids):
             return "", tuple(one for one in ids if one)
-        texts = [" ".join(one.split()) for one in listed if isinstance(one, str)]
+        texts = [line(one[:_MAX_INPUT]) for one in listed if isinstance(one, str)]
         return referring(texts[0] if texts else "", self._ids, self._question), ()
 
     def _compute(self, id_: str, agent: Agent, said: object) -> str:
-        code = " ".join(said.split()) if isinstance(said, str) else ""
+        code = line(said[:_MAX_INPUT]) if isinstance(said, str) else ""
         if is_nothing(code):
             return ""
         code = with_braces(referring(code, self._ids, ""), self._ids.names)
