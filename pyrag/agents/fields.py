@@ -164,11 +164,11 @@ def texts_of(said: Any) -> list[str]:
 
 def positions_of(said: Any, documents: int) -> tuple[int, ...]:
     """Positions of the documents that the reply lists; those that do not exist are left out."""
-    exact = [one for one in _numbers_of(said) if 1 <= one <= documents]
+    exact = [one for one in numbers_of(said) if 1 <= one <= documents]
     return tuple(dict.fromkeys(one - 1 for one in exact))
 
 
-def _numbers_of(said: Any) -> list[int]:
+def numbers_of(said: Any) -> list[int]:
     """The numbers in 2, "Doc 2", "1 and 3", [1, "Doc 3"] or [{"id": 1, "title": "…"}]."""
     if isinstance(said, bool) or said is None:
         return []
@@ -179,8 +179,8 @@ def _numbers_of(said: Any) -> list[int]:
     if isinstance(said, str):
         return [int(one) for one in _NUMBER.findall(said[:2_000])]
     if isinstance(said, list):
-        return [number for one in said for number in _numbers_of(one)]
-    return _numbers_of(_first_number(said)) if isinstance(said, dict) else []
+        return [number for one in said for number in numbers_of(one)]
+    return numbers_of(_first_number(said)) if isinstance(said, dict) else []
 
 
 def _first_number(said: dict[str, Any]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyrag.agents.agent_names import agent_named
 from pyrag.agents.coaching import OPERATIONS, Guidance, Settlement
-from pyrag.agents.fields import line_of, object_with, worded
+from pyrag.agents.fields import line_of, loose_line_of, numbers_of, object_with, texts_of, worded
 from pyrag.errors import BadOutputError
 from pyrag.experience.entry import LONGEST_INSIGHT, one_line
 from pyrag.topology import Agent
@@ -28,11 +28,12 @@ def parse_settlement(text: str, known: Sequence[int]) -> Settlement:
     operation = next((one for one in OPERATIONS if one == said), None)
     if operation is None:
         raise BadOutputError(f'"operation" must be one of {", ".join(OPERATIONS)}, not {said[:40]!r}')
-    numbers = value.get("entries")
-    entries = tuple(one for one in known if isinstance(numbers, list) and one in numbers)
+    said_entries = value.get("entries")
+    numbers = numbers_of(said_entries) if isinstance(said_entries, list) else []
+    entries = tuple(one for one in known if one in numbers)
     if operation in ("MERGE", "PRUNE") and not entries:
         raise BadOutputError(f'{operation} needs "entries", numbers among {", ".join(map(str, known))}')
-    insight = one_line(line_of(value, "insight"))
+    insight = one_line(loose_line_of(value, "insight"))
     if operation == "MERGE" and not 0 < len(insight) <= LONGEST_INSIGHT:
         raise BadOutputError(f'MERGE needs an "insight" of at most {LONGEST_INSIGHT} characters')
     return Settlement(operation, entries, insight)
@@ -70,7 +71,9 @@ def _lines(value: dict[str, Any], key: str, longest: int) -> tuple[str, ...]:
 
 
 def _texts(value: dict[str, Any], key: str) -> list[str]:
-    texts = value[key]
-    if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+    said = value[key]
+    if isinstance(said, str):
+        return [line for line in said.splitlines() if line.strip()]
+    if isinstance(said, bool | int | float) or said is None:
         raise BadOutputError(f'"{key}" must be a list of strings')
-    return texts
+    return texts_of(said)

@@ -137,3 +137,22 @@ def test_any_text_is_a_result_or_bad_output(text: str) -> None:
     for parse in (parse_insights, parse_guidance, parse_rules, lambda one: parse_settlement(one, [1])):
         with contextlib.suppress(BadOutputError):
             parse(text)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"rules": ["Name the person.", "Cite."]}',
+        '{"rules": "- Name the person.\\n- Cite."}',
+        '{"rules": [{"rule": "Name the person."}, {"rule": "Cite."}]}',
+        '{"rules": {"1": "Name the person.", "2": "Cite."}}',
+        '{"Operational Rules": ["* Name the person.", "* Cite."]}',
+    ],
+)
+def test_rules_in_any_form_of_list(reply: str) -> None:
+    assert parse_rules(reply) == ("Name the person.", "Cite.")
+
+
+def test_entries_are_numbers_however_they_are_written() -> None:
+    reply = '{"operation": "prune", "entries": ["#4", "entry 9"]}'
+    assert parse_settlement(reply, [4, 5]).entries == (4,)
