@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections import deque
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -79,8 +80,11 @@ async def _many(settings: Settings, sink: Sink, form: Form) -> int:
     if sys.stdin.isatty():
         _tell("reading questions from the terminal, one a line; end with Ctrl-D")
     batch = _Batch()
-    async with PyRAG.from_settings(settings) as rag:
-        async for trace in rag.aask_many(batch.questions(), keep=sink.wanted):
+    async with (
+        PyRAG.from_settings(settings) as rag,
+        aclosing(rag.aask_many(batch.questions(), keep=sink.wanted)) as traces,  # whose reader may go
+    ):
+        async for trace in traces:
             _print(trace, form, batch.add(trace))
             sink.write(trace)
     if not batch.answered:

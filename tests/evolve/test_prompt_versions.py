@@ -25,7 +25,7 @@ def versions(tmp_path: Path) -> PromptVersions:
 
 
 def files_of(folder: Path) -> dict[str, str]:
-    return {str(one.relative_to(folder)): one.read_text() for one in folder.rglob("*") if one.is_file()}
+    return {str(one.relative_to(folder)): one.read_text() for one in folder.rglob("*") if one.suffix == ".txt"}
 
 
 def test_a_version_differs_in_what_one_agent_has_learned(versions: PromptVersions) -> None:
@@ -55,7 +55,7 @@ def test_of_a_users_folder_only_the_templates_are_taken(tmp_path: Path) -> None:
     (folder := tmp_path / "own" / "methods").mkdir(parents=True)
     for name, text in files_of(Path(pyrag_prompts.__path__[0])).items():
         if name.endswith(".txt"):
-            (tmp_path / "own" / name).write_text(text)
+            (tmp_path / "own" / name).write_text(text, encoding="utf-8")
     (folder / "notes.txt").write_bytes(b"Gr\xfc\xdfe")  # not UTF-8
     (folder / "paper.pdf").touch()
     (run := tmp_path / "own" / "run").mkdir()

@@ -64,7 +64,7 @@ def found(index: Path, query: str) -> list[tuple[str, float]]:
 
 @pytest.fixture
 def words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyrag.retrieval.embedding.open_embedder", lambda spec, timeout=0: words_embedder())
+    monkeypatch.setattr("pyrag.retrieval.embedding.open_embedder", lambda spec, **_: words_embedder())
 
 
 @pytest.mark.usefixtures("words")

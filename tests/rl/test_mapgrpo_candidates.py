@@ -173,7 +173,7 @@ def test_the_command_reads_a_recording(row: TrainRow, tmp_path: Path) -> None:
     words = ["train", "prescore", str(rows), "--completions", str(recording), "-o", str(out), "--llm", "embedded"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
-    assert "1 candidates of 1 questions" in done.output
+    assert "1 candidate of 1 question" in done.output
     assert next(read_candidates(out)).score == 1.0
 
 
@@ -185,11 +185,11 @@ def test_a_plan_that_could_not_be_run_is_not_paid_for_again(row: TrainRow, tmp_p
     words = ["train", "prescore", str(rows), "--author", f"scripted:{author}", "-o", str(out), "--count", "1"]
     author.write_text(json.dumps([plan(*TWO)]))
     away = CliRunner().invoke(app, [*words, "--llm", "embedded", "--retriever", "http://127.0.0.1:9"])
-    assert "0 candidates of 1 questions" in away.output, away.output
-    assert "without a candidate: 1 questions, whose plans the same command runs again" in away.output
+    assert "0 candidates of 1 question" in away.output, away.output
+    assert "without a candidate: 1 question, whose plans the same command runs again" in away.output
     author.write_text("[]")  # it would have nothing to say
     again = CliRunner().invoke(app, [*words, "--llm", "embedded"])
-    assert "1 candidates of 1 questions" in again.output, again.output
+    assert "1 candidate of 1 question" in again.output, again.output
     assert next(read_candidates(out)).score == 1.0
     assert not list(tmp_path.glob("*.sqlite*")), "all have their candidates"
 

@@ -280,7 +280,7 @@ async def main():
             os._exit(0)
         return os.waitpid(child, 0)[1]
     outcomes = await asyncio.gather(*(sandbox.run("final_answer = fork()", {{"fork": fork}}) for _ in range(20)))
-    print({{outcome.value for outcome in outcomes}}, (await run(2)).value)
+    print({{outcome.value for outcome in outcomes}}, (await run(2)).value, flush=True)
 asyncio.run(main())
 if {again}:
     if os.fork() == 0:
