@@ -47,7 +47,7 @@ def test_import_and_check(tmp_path: Path) -> None:
     out = tmp_path / "sets" / "musique"
     said = run("import", "musique", tmp_path / "dev.jsonl", "--out", out)
     assert said == f"1 question and 3 passages in {out}. Check with: pyrag data check {out}\n"
-    assert "1 questions, 3 passages, all gold answers score 1.0" in run("check", tmp_path / "sets")
+    assert "1 question, 3 passages, all gold answers score 1.0" in run("check", tmp_path / "sets")
     as_json = json.loads(run("check", out, "--json"))
     assert as_json == [{"path": str(out / "questions.jsonl"), "questions": 1, "passages": 3, "problems": []}]
 
