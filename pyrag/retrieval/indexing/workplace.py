@@ -14,6 +14,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ from pyrag.retrieval.indexing.records import NAME as RECORDS
 _LIVE = "live"
 _READY = "ready"
 _DONE = "done-"
+_TRIES, _PAUSE = 50, 0.02  # seconds
 
 
 class Workplace:
@@ -148,6 +150,15 @@ def _remove(folder: Path) -> None:
         for entry in list(os.scandir(folder)):
             if entry.name != "lock":
                 path = Path(entry.path)
-                shutil.rmtree(path, ignore_errors=True) if entry.is_dir(follow_symlinks=False) else path.unlink()
+                _remove_tree(path) if entry.is_dir(follow_symlinks=False) else path.unlink()
         (folder / "lock").unlink(missing_ok=True)
         folder.rmdir()
+
+
+def _remove_tree(folder: Path) -> None:
+    """A failed build must not lose its error to a thread of tantivy's that still writes a file here."""
+    for _ in range(_TRIES):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(_PAUSE)
