@@ -102,7 +102,7 @@ class PyRAG:
 
     @property
     def engines(self) -> Engines:
-        """What answers: agents, retriever, sandbox."""
+        """The engines that answer: agents, retriever, sandbox."""
         return self._engines_here()[0]
 
     async def aask(self, question: str, *, observer: Observer = ignore, keep: bool = False) -> Trace:

@@ -107,7 +107,7 @@ def open_engines(settings: Settings, retriever: Retriever | None = None, *, mete
 
 
 def model_options(settings: Settings) -> ModelOptions:
-    """How the settings want models to be called."""
+    """Options of model calls, from the settings."""
     from pyrag.http_options import MODEL_LIMIT
     from pyrag.llm.spec import ModelOptions
 
@@ -255,7 +255,7 @@ def _check_extra(spec: str, options: RequestOptions) -> None:
 
 
 def _sampling(options: RequestOptions, window: int | None) -> Sampling:
-    """How a role samples: as its options say, else with replies of at most a quarter of a window that is known."""
+    """Sampling of a role: as its options say, else with replies of at most a quarter of a window that is known."""
     default = Sampling()
     most = window or default.max_tokens * 4
     return Sampling(

@@ -47,7 +47,7 @@ class DataError(UsageError):
 
 
 class StorageError(PyRAGError):
-    """What is finished cannot be kept. It ends a batch, where other errors end a question."""
+    """A file of results cannot be written. It ends a batch, where other errors end a question."""
 
     kind = "storage"
 

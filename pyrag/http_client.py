@@ -323,7 +323,7 @@ class HttpService:
         return PermanentServiceError(message, service=service, status=fault.status, detail=fault.detail)
 
     def _shown_cause(self, error: BaseException | None) -> Exception | None:
-        """What a traceback may show of the library's own error, which names the whole URL."""
+        """The part of the library's own error that a traceback may show, which names the whole URL."""
         if error is None:
             return None
         said = self.redactor.message(without_secrets(str(error)))

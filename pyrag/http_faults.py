@@ -53,7 +53,7 @@ class ReportedError(Exception):
 
 
 class TransportError(Exception):
-    """What the HTTP library said of a failed attempt, without secrets: the cause of an error of ours."""
+    """The HTTP library's words on a failed attempt, without secrets: the cause of an error of ours."""
 
 
 def is_passing(status: int, content: bytes) -> bool:
@@ -64,7 +64,7 @@ def is_passing(status: int, content: bytes) -> bool:
 
 
 def connection_fault(error: Exception, cure: str, proxy: str = "") -> FaultError:
-    """What a failed connection means; `proxy` is the one that was asked, if any."""
+    """The meaning of a failed connection; `proxy` is the one that was asked, if any."""
     import aiohttp
 
     if isinstance(error, aiohttp.ClientProxyConnectionError):

@@ -1,4 +1,4 @@
-"""How a service over HTTP is reached and how much it may send. Plain data: nothing here needs an HTTP library."""
+"""Route to a service over HTTP, and limits of its replies. Plain data: nothing here needs an HTTP library."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EMBEDDER_LIMIT = BodyLimit(32)  # 64 vectors of 16,384 numbers each; a list of n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transport:
-    """How to reach a service.
+    """The way to a service.
 
     Attributes:
         proxy: the URL of a proxy, `auto` for what the environment names (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`,

@@ -26,7 +26,7 @@ _SYSTEM_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How to reach one service.
+    """The route to one service.
 
     Attributes:
         proxy: URL of the proxy with its user and password; empty without one.
@@ -104,7 +104,7 @@ def _port(address: SplitResult) -> int:
 
 
 def is_local(host: str) -> bool:
-    """Whether a host is this machine itself."""
+    """True if a host is this machine itself."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -115,7 +115,7 @@ def is_local(host: str) -> bool:
 
 
 def _is_bypassed(host: str, port: int | None, no_proxy: str) -> bool:
-    """Whether `NO_PROXY` holds a host: by its name, a domain above it, HOST:PORT, or a network such as 10.0.0.0/8."""
+    """True if `NO_PROXY` holds a host: by its name, a domain above it, HOST:PORT, or a network such as 10.0.0.0/8."""
     return any(_matches(entry.strip().lower(), host, port) for entry in no_proxy.split(",") if entry.strip())
 
 

@@ -214,7 +214,7 @@ _running: set[LoopThread] = set()
 
 
 def _end_all() -> None:
-    """When the interpreter ends."""
+    """End the thread with the interpreter."""
     for one in list(_running):
         one.forsake_callers()
         one.stop()

@@ -43,7 +43,7 @@ def secrets_of_query(query: str) -> Iterator[str]:
 
 
 def looks_secret(value: str) -> bool:
-    """Whether a value is so odd that a text which holds it can only repeat it."""
+    """True if a value is so odd that a text which holds it can only repeat it."""
     if len(value) < 6 or _PLAIN_VERSION.fullmatch(value) or " " in value:
         return False
     has_digit, has_letter = any(map(str.isdigit, value)), any(map(str.isalpha, value))
@@ -174,7 +174,7 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
 
 
 def _needles(secrets: Iterable[str]) -> Iterator[str]:
-    """What a text must hold if it holds one of the secrets, or a long part of one."""
+    """Pieces that a text holds if it holds one of the secrets, or a long part of one."""
     yield from _all_forms(secrets)
     for secret in secrets:
         if len(secret) >= 2 * _CONTENT_RUN:

@@ -122,7 +122,7 @@ def _plain(key: Any) -> str:
 
 
 def decision_of(said: Any) -> bool:
-    """Whether a decision is YES, however it goes on ("YES - the documents suffice")."""
+    """True if a decision is YES, however it goes on ("YES - the documents suffice")."""
     if isinstance(said, list) and len(said) == 1:
         said = said[0]
     found = None if isinstance(said, list | dict) else _DECIDED.match(str(said)[:200])

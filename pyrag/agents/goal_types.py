@@ -58,7 +58,7 @@ _MENTIONED = re.compile(
 
 
 def same_type(one: str, other: str) -> bool:
-    """Whether a value of one type may stand where the other is asked for."""
+    """True if a value of one type may stand where the other is asked for."""
     heads = [_singular(text.split()[-1]) if text.split() else "answer" for text in (one, other)]
     if heads[0] == heads[1] or _ANY & set(heads):
         return True
@@ -71,7 +71,7 @@ def _singular(word: str) -> str:
 
 
 def is_check(goals: Sequence[Goal], goal: Goal) -> bool:
-    """Whether a goal only asks if something found before is so."""
+    """True if a goal only asks if something found before is so."""
     return len(goals) > 1 and bool(goal.needs) and same_type(goal.type, YES_NO) and goal.type not in _ANY
 
 

@@ -199,7 +199,7 @@ def _tagged(sampling: Sampling) -> Sampling:
 
 
 def _salvaged(talk: Conversation, documents: int, query: str) -> ParsedAnswer | None:
-    """What can be made of the last reply, unless that is the prompt's example or was cut off."""
+    """The best reading of the last reply, unless that is the prompt's example or was cut off."""
     try:
         return talk.read(lambda text: salvage_answer(text, documents, query), _essence)
     except BadOutputError:

@@ -1,4 +1,4 @@
-"""What a model's reply means, part one: its thinking set apart, and the JSON in it.
+"""Thinking set apart from a model's reply, and the JSON in it.
 
 Pure functions from text; lists of sub-queries are read in `parsing_queries`, programs in `parsing_code`, answers in
 `parsing_answer`, plans of goals in `parsing_goals`. What cannot be read raises `BadOutputError` with a sentence for the

@@ -131,7 +131,7 @@ def cleaned(answer: str, documents: int = 0, query: str = "") -> str:
 
 
 def salvage_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer | None:
-    """What can be made of a reply when asking again did not help, a sentence made short; None if it is no answer.
+    """The best reading of a reply when asking again did not help, shortened; None if it is no answer.
 
     The arguments are those of `parse_answer`.
     """
@@ -175,7 +175,7 @@ def _made(answer: str, thinking: str, rest: str, documents: int, query: str) -> 
 
 
 def _names_none(answer: str, query: str) -> bool:
-    """Whether "None" stands where a name, date or place was asked for; it counts things where a number was."""
+    """True if "None" stands where a name, date or place was asked for; it counts things where a number was."""
     return answer.casefold() == "none" and bool(query) and not _HOW_MANY.search(query)
 
 
@@ -188,7 +188,7 @@ def _unexplained(answer: str, documents: int) -> str:
 
 
 def _refuses(rest: str) -> bool:
-    """Whether a reply without tags says that there is no answer."""
+    """True if a reply without tags says that there is no answer."""
     text = rest.strip()
     return (
         bool(text)

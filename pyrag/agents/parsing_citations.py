@@ -140,7 +140,7 @@ def _without_raised(text: str, documents: int) -> str:
 
 
 def _span_of(text: str, cited: _Cited) -> tuple[int, int] | None:
-    """What is taken out of an answer for a citation; None where it stays."""
+    """The part of an answer that goes with a citation; None where it stays."""
     before = text[max(0, cited.start - _REACH) : cited.start]
     opened, closed = _OPENED.search(before), _CLOSED.match(text, cited.end)
     if opened and closed:

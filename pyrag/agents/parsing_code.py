@@ -191,7 +191,7 @@ def _closing(kind: str) -> re.Pattern[str]:
 
 
 def _typographic_end(source: str, start: int, closing: list[int]) -> int:
-    """Where a literal in typographic quotes ends: at the first quote of its kind before code goes on, or at once."""
+    """The end of a literal in typographic quotes: at the first quote of its kind before code goes on, or at once."""
     following = bisect.bisect_right(closing, start)
     if following == len(closing) or source.find("\n", start, closing[following]) >= 0:
         return start + 1

@@ -1,4 +1,4 @@
-"""Where the answer stands in a reply: between tags, in JSON, in a box, behind a label, in bold.
+"""The place of the answer in a reply: between tags, in JSON, in a box, behind a label, in bold.
 
 One function for every agent and baseline. Each form is found by searches that go through the text once. A form's own
 placeholder is passed over: it is no answer.
@@ -116,7 +116,7 @@ def extracted(rest: str, query: str = "") -> str | None:
 
 
 def is_form(text: str) -> bool:
-    """Whether a value is only what a form shows in its place, as "your answer here"."""
+    """True if a value is only what a form shows in its place, as "your answer here"."""
     words = re.findall(r"[^\W_]+", text.casefold())
     if not words:
         return False
@@ -143,7 +143,7 @@ def _plain_marks(text: str) -> str:
 
 
 def _tagged(text: str) -> str | None:
-    """What stands in the last pair of tags, else behind the last tag that was opened, else before one only closed."""
+    """The text in the last pair of tags, else behind the last tag that was opened, else before one only closed."""
     if within := [found[1] for found in _WITHIN.finditer(text) if not is_form(found[1])]:
         return within[-1]
     marks = list(_TAG.finditer(text))
@@ -192,7 +192,7 @@ def _spans(text: str, marks: list[re.Match[str]]) -> tuple[list[str], list[str],
 
 
 def _unclosed(text: str) -> str:
-    """What belongs to a tag that is never closed: all up to a foreign closing tag, and a paragraph of what is long."""
+    """The text of a tag that is never closed: all up to a foreign closing tag, and a paragraph of what is long."""
     found = _CLOSING.search(text)
     if found is not None and (found[1] is None or f"<{found[1]}" not in text[: found.start()]):
         text = text[: found.start()]
@@ -242,7 +242,7 @@ def text_of(said: Any) -> str:
 
 
 def boxed(text: str) -> str | None:
-    """What stands in the last box, \\boxed{…} or \\fbox{…}, as plain text; None where there is none."""
+    """The content of the last box, \\boxed{…} or \\fbox{…}, as plain text; None where there is none."""
     if "box" not in text:
         return None
     boxes = [found for found in _BOX.finditer(text) if found["brace"] or found[0].startswith("\\")]
@@ -277,7 +277,7 @@ def unlatexed(text: str) -> str:
 
 
 def _labelled(text: str) -> str | None:
-    """What stands behind the last label on its line, on the lines below it, or behind "the answer is"."""
+    """The text behind the last label on its line, on the lines below it, or behind "the answer is"."""
     lines = [line for line in text.splitlines() if line.strip()][-_MAX_LINES:]
     for number in range(len(lines) - 1, -1, -1):
         for value in _values_of(lines, number):

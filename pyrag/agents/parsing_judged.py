@@ -68,7 +68,7 @@ def parse_judged(text: str, documents: int, query: str = "") -> Judged:
 
 
 def salvage_judged(text: str, documents: int, query: str) -> Judged | None:
-    """What can be made of a judgement when asking again did not help; None if nothing.
+    """The best reading of a judgement when asking again did not help; None if nothing.
 
     The arguments are those of `parse_judged`.
     """

@@ -1,4 +1,4 @@
-"""What a model's reply means: the list of sub-queries, in JSON or in any form that people list things in.
+"""The list of sub-queries in a model's reply, in JSON or in any form that people list things in.
 
 JSON counts before other forms, a list under a name that says what it is before a list without, and a later one before
 an earlier one, which may be a draft or the example of the prompt. What is found is checked strictly.
@@ -163,7 +163,7 @@ def _listed_items(rest: str) -> list[str]:
 
 
 def _introduced(items: list[tuple[str, bool]]) -> bool:
-    """Whether there is nothing but the list, and at most a line that ends with a colon."""
+    """True if there is nothing but the list, and at most a line that ends with a colon."""
     others = [text for text, marked in items if not marked]
     return all(text.rstrip("*_ ").endswith((":", "：")) for text in others)
 

@@ -1,4 +1,4 @@
-"""Whether an answer is the span that was asked for: not a verdict on another question, not a sentence around it.
+"""True if an answer is the span that was asked for: not a verdict on another question, not a sentence around it.
 
 A sentence that only repeats the question around the answer can be made short safely: what is left out stood in the
 question.
@@ -72,7 +72,7 @@ _MANY_WORDS = 40
 
 
 def is_evasive(query: str, answer: str) -> bool:
-    """Whether an answer is yes or no to a question that asks for something else.
+    """True if an answer is yes or no to a question that asks for something else.
 
     Args:
         query: What was asked; only what follows "Answer the question:" counts.
@@ -84,7 +84,7 @@ def is_evasive(query: str, answer: str) -> bool:
 
 
 def repeats_question(query: str, answer: str) -> bool:
-    """Whether an answer is what was asked, word for word."""
+    """True if an answer is what was asked, word for word."""
     asked = _asked(query).casefold().split()
     return len(asked) >= _MIN_WORDS - 1 and asked[-1].endswith(("?", "？")) and answer.casefold().split() == asked
 
@@ -109,7 +109,7 @@ def without_preposition(query: str, answer: str) -> str:
 
 
 def is_wordy(query: str, answer: str) -> bool:
-    """Whether an answer is a sentence where a name, a date, a number or a few words were asked for."""
+    """True if an answer is a sentence where a name, a date, a number or a few words were asked for."""
     asked = _asked(query)
     words = answer.split()
     if _SAYS_IT.match(answer) and _WH_QUESTION.match(asked) and not _OPEN_QUESTION.search(asked[:500]):
@@ -147,7 +147,7 @@ def shortened(query: str, answer: str) -> str:
 
 
 def _behind(words: list[str], verb: int, asked: set[str]) -> str:
-    """What follows "Ines Valdoria was born in": all in front of it stood in the question."""
+    """The words after "Ines Valdoria was born in": all in front of it stood in the question."""
     at = 0
     while at < len(words) and (_plain(words[at]) in asked or _plain(words[at]) in _FUNCTION or at == verb):
         at += 1
@@ -157,7 +157,7 @@ def _behind(words: list[str], verb: int, asked: set[str]) -> str:
 
 
 def _before(words: list[str], verb: int, asked: set[str]) -> str:
-    """What precedes "is the town where Ines Valdoria was born": all behind it stood in the question."""
+    """The words before "is the town where Ines Valdoria was born": all behind it stood in the question."""
     rest = words[:verb]
     if _plain(words[verb]) not in _BE or _content(rest) & asked or not _content(words[verb:]):
         return ""
@@ -165,7 +165,7 @@ def _before(words: list[str], verb: int, asked: set[str]) -> str:
 
 
 def _named(words: list[str], verb: int) -> str:
-    """What "Her birthplace is" names: a name or number to the end."""
+    """The thing that "Her birthplace is" names: a name or number to the end."""
     rest = words[verb + 1 :]
     names = bool(rest) and not rest[0][0].islower() and not _verb_at(rest) and len(rest) <= _MIN_WORDS
     return " ".join(rest) if names and words[verb] in _BE and words[verb - 1].islower() else ""

@@ -58,7 +58,7 @@ def parse_profile(text: str) -> Characterisation:
 def profile_of(
     value: Mapping[str, Any], otherwise: QuestionType = "single"
 ) -> tuple[Characterisation, tuple[str, ...]]:
-    """What kind of question an object says it is, and warnings for what could not be read.
+    """The kind of question that an object names, and warnings for what could not be read.
 
     Args:
         value: an object with the keys "type", "difficulty" and "asks".

@@ -167,12 +167,12 @@ def load_prompts(prompts_dir: str | Path | None = None) -> Prompts:
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether a reply's value is only what a form shows in its place, as small models copy it."""
+    """True if a reply's value is only what a form shows in its place, as small models copy it."""
     return bool(text.strip()) and _plain(text) in placeholders()
 
 
 def copies_example(value: object, request: str) -> bool:
-    """Whether a value read from a reply names what only the prompts' examples and forms name.
+    """True if a value read from a reply names what only the prompts' examples and forms name.
 
     Args:
         value: What a parser made of the reply, in any type whose `repr` shows its texts.

@@ -22,7 +22,7 @@ from pyrag.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How answers are printed."""
+    """The form in which answers are printed."""
 
     as_json: bool = False
     quiet: bool = False

@@ -1,4 +1,4 @@
-"""What stands between texts of strangers and a terminal: names, passages, models and servers may hold anything.
+"""Safe output of strangers' texts to a terminal: names, passages, models and servers may hold anything.
 
 All that a command prints goes through `printable`: plain output by `SafeStream`, which takes the place of stdout and
 stderr, and the views of rich by `SafeConsole`, whose own colours and cursor movements are the only ones that pass.

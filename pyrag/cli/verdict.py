@@ -1,4 +1,4 @@
-"""How far an answer can be trusted, in words: the remark beside a weak answer, and what to try after an unknown one."""
+"""Trust in an answer, in words: the remark beside a weak answer, and what to try after an unknown one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def confidence(trace: Trace) -> float | None:
 
 
 def is_weak(trace: Trace) -> bool:
-    """Whether there is an answer that should be checked."""
+    """True if there is an answer that should be checked."""
     sure = confidence(trace)
     return trace.answer.known and sure is not None and sure < MIN_CONFIDENCE
 

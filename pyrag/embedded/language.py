@@ -29,7 +29,7 @@ _LATIN_ADDITIONS = range(0x1E00, 0x1F00)
 
 
 def is_english(question: str) -> bool:
-    """Whether a question seems to be English, or gives no sign of any language."""
+    """True if a question seems to be English, or gives no sign of any language."""
     words = _WORD.findall(_QUOTED.sub(" ", question))
     if not words:
         return True

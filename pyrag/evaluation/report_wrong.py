@@ -60,7 +60,7 @@ def _groups(report: Report) -> Iterable[_Group]:
 
 
 def _shares(counts: Sequence[int]) -> list[int]:
-    """How many of each group are shown, so that none is left without."""
+    """Numbers shown of each group, so that none is left without."""
     most = max(1, MAX_SHOWN // len(counts))
     return [min(count, most) for count in counts]
 

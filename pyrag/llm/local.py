@@ -169,7 +169,7 @@ class LocalChat:
 
     @property
     def counts_pieces(self) -> bool:
-        """Whether showing a reply while it is written costs next to nothing."""
+        """True if showing a reply while it is written costs next to nothing."""
         return self.spec.engine == "transformers"
 
     @property

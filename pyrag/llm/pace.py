@@ -1,4 +1,4 @@
-"""How fast models write, measured on their replies, so that a message about a slow one can say it.
+"""Writing speed of models, measured on their replies, so that a message about a slow one can say it.
 
 `PacedChat` wraps a chat model and measures each call: tokens of a reply by the seconds it took; of a stream that was
 cut off, the characters that came. Left out: the limits themselves, which are the clients' and the question's.
@@ -61,7 +61,7 @@ class Pace:
         return None
 
     def said(self, name: str) -> str:
-        """What is known of the model's speed as a clause; empty where that is nothing."""
+        """The model's speed as a clause; empty where that is nothing."""
         return self.measured(name) or self._waited(name)
 
     def measured(self, name: str) -> str:

@@ -39,7 +39,7 @@ _LIKE_ADDRESS = re.compile(r"@(?:localhost\b|[\w.-]+(?::\d+|/v\d))|\A(?:https?:)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOptions:
-    """How to call a model.
+    """Options of calls to a model.
 
     Attributes:
         timeout: seconds of one attempt; in a stream, seconds until it goes on.

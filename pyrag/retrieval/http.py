@@ -146,7 +146,7 @@ def _fields(raw: msgspec.Raw, source: str) -> object:
 
 
 def _value(raw: msgspec.Raw | msgspec.UnsetType, most: int) -> Any:
-    """What a field holds; None where that takes more than `most` bytes or cannot be read."""
+    """The value of a field; None where that takes more than `most` bytes or cannot be read."""
     if raw is msgspec.UNSET or len(memoryview(raw)) > most:
         return None
     try:

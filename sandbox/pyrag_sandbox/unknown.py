@@ -1,4 +1,4 @@
-"""Whether a text says that there is no answer. One function for answers, judgements and the values of programs.
+"""True if a text says that there is no answer. One function for answers, judgements and the values of programs.
 
 The whole text must say so, never a word in it: "Unknown Pleasures" and "Not Available (band)" are answers. Words are
 mapped to the parts they play (`unknown_words`), and a sentence is a refusal where its parts make one: sources that do
@@ -104,7 +104,7 @@ _KOREAN = re.compile(
 
 
 def is_unknown(text: str) -> bool:
-    """Whether a text, taken as an answer, says that there is none. An empty one does."""
+    """True if a text, taken as an answer, says that there is none. An empty one does."""
     text = _EITHER.sub("; ", _NOT_SO.sub(" but not ", _cut(text.replace("’", "'").replace("ʼ", "'"))))
     plain = " ".join(text.casefold().split()).strip(_EDGES)
     if not plain or plain in SENTINELS:
@@ -126,7 +126,7 @@ def _cut(text: str) -> str:
 
 
 def _says_unknown(sentences: list[str], language: str) -> bool:
-    """Whether the first sentence that is more than an introduction refuses, and none after it goes on to answer."""
+    """True if the first sentence that is more than an introduction refuses, and none after it goes on to answer."""
     for number, sentence in enumerate(sentences):
         if _refuses(sentence, language):
             return all(_is_talk(one, language) for one in sentences[number + 1 :])
@@ -137,7 +137,7 @@ def _says_unknown(sentences: list[str], language: str) -> bool:
 
 
 def _refuses(sentence: str, language: str) -> bool:
-    """Whether a sentence says that something is not known, leaving out clauses that introduce it."""
+    """True if a sentence says that something is not known, leaving out clauses that introduce it."""
     if sentence.casefold() in SENTINELS:
         return True
     clauses = _CLAUSE.split(sentence)
@@ -155,7 +155,7 @@ def _refuses(sentence: str, language: str) -> bool:
 
 
 def _answers_after(codes: str) -> bool:
-    """Whether a "but" is followed by something else than more talk about the sources."""
+    """True if a "but" is followed by something else than more talk about the sources."""
     place = codes.find("c", 1)
     return place > 0 and not _TALK.fullmatch(codes[place:])
 
@@ -168,7 +168,7 @@ def _is_talk(sentence: str, language: str) -> bool:
 
 
 def _is_title(sentence: str, codes: str = "O") -> bool:
-    """Whether the words are written as in a title, and some of them are no part of a refusal."""
+    """True if the words are written as in a title, and some of them are no part of a refusal."""
     words = [word for word in _WORD.findall(sentence) if len(word) > 3]
     capital = len(words) >= 2 and all(word[0].isupper() for word in words) and not sentence.isupper()
     return capital and (bool(set("OE") & set(codes)) or ("w" in codes and not set("siq") & set(codes)))

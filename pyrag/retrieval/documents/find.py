@@ -31,7 +31,7 @@ def raise_it(name: str, error: DataError) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """What to do with what is in the way. Links may lead into the folders `inside`, or anywhere where it is None."""
+    """Treatment of bad files and of links, which may lead into the folders `inside`, or anywhere if that is None."""
 
     on_bad: OnBad
     inside: tuple[str, ...] | None
