@@ -98,7 +98,7 @@ $(VENV)-reader/.done: pyproject.toml
 	@touch $@
 
 reader: $(VENV)-reader/.done ## train the embedded reader from DATA=../shared/data, in an environment of its own (an hour or two)
-	PYTHONPATH=rl:.:sandbox:prompts $(VENV)-reader/bin/python -m pyrag_rl.reader --data $(or $(DATA),../shared/data) --out runs/reader $(if $(RESUME),--resume)
+	PYTHONPATH=rl:.:sandbox:prompts $(VENV)-reader/bin/python -m pyrag_rl.embedded.reader --data $(or $(DATA),../shared/data) --out runs/reader $(if $(RESUME),--resume)
 	@echo "to ship it: cp runs/reader/reader.int8.onnx runs/reader/tokenizer.json runs/reader/calibration.json pyrag/embedded/model/"
 
 # verl, and vLLM for the CPU as above, so that its own rollout can be tested.

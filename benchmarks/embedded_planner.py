@@ -29,14 +29,14 @@ from typing import Any
 
 from pyrag import PyRAG
 from pyrag.cli import guarded
-from pyrag.embedded.meaning import Chain, Choice, Entity, Meaning, Node, Step, Whole
-from pyrag.embedded.planner import parse
-from pyrag.embedded.relations import RELATIONS
-from pyrag.embedded.write_program import sub_queries, write_program
+from pyrag.embedded.planner.meaning import Chain, Choice, Entity, Meaning, Node, Step, Whole
+from pyrag.embedded.planner.planner import parse
+from pyrag.embedded.planner.program_text import sub_queries, write_program
+from pyrag.embedded.planner.relations import RELATIONS
 from pyrag.evaluation.metrics import score_text, script_of
 from pyrag.retrieval.bm25 import index_of
 from pyrag.retrieval.index import update_index
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 from pyrag_sandbox.helpers import HELPERS, is_known, parse_date
 
 Question = dict[str, Any]

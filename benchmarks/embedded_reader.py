@@ -24,9 +24,9 @@ import tantivy
 
 from pyrag.agents.protocol import Reading
 from pyrag.cli import guarded
-from pyrag.embedded.reader import EmbeddedAnswerer
+from pyrag.embedded.reader.reader import EmbeddedAnswerer
 from pyrag.evaluation.metrics import exact_match, f1, normalise
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 WORDINGS: dict[str, tuple[str, ...]] = {
     "director": ("Who directed {}?", "Who is the director of {}?", "Who is the director of the film {}?"),

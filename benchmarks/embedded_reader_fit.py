@@ -1,4 +1,4 @@
-"""Fits the weights of the embedded reader's general scorer and writes `pyrag/embedded/reader_weights.py`.
+"""Fits the weights of the embedded reader's general scorer and writes `pyrag/embedded/reader/weights.py`.
 
 A log-linear model over the candidates of a question, trained by plain stochastic gradient steps on a part of SQuAD's
 training split that `benchmarks.embedded_reader` does not measure. Standard library only, so that anyone can repeat it.
@@ -15,13 +15,13 @@ from pathlib import Path
 
 from benchmarks.embedded_reader import Corpus, Item, load
 from pyrag.cli import guarded
-from pyrag.embedded.reader_score import Candidate, Features, candidates, guess, total
-from pyrag.embedded.reader_types import analyse
-from pyrag.embedded.reader_view import view
+from pyrag.embedded.question_analysis import analyse
+from pyrag.embedded.reader.score import Candidate, Features, candidates, guess, total
+from pyrag.embedded.reader.view import view
 from pyrag.evaluation.metrics import exact_match, f1
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
-TARGET = Path("pyrag/embedded/reader_weights.py")
+TARGET = Path("pyrag/embedded/reader/weights.py")
 HEADER = '''"""Weights of the embedded reader's general scorer, as fitted by `benchmarks/embedded_reader_fit.py`."""
 
 from __future__ import annotations

@@ -16,15 +16,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pyrag.cli import guarded
-from pyrag.embedded.neural import NeuralAnswerer
-from pyrag.embedded.neural_model import Calibration
+from pyrag.embedded.reader.neural.answerer import NeuralAnswerer
+from pyrag.embedded.reader.neural.network import Calibration
 from pyrag.retrieval.hybrid import fuse
 from pyrag.retrieval.rerank import READER_DEPTH
-from pyrag.trace import Passage
-from pyrag_rl.reader.hops import Held
-from pyrag_rl.reader.measuring import Reading as Study
-from pyrag_rl.reader.measuring import auroc, found_in, held_out, measured, outcome, passage
-from pyrag_rl.reader.search import Bm25
+from pyrag.trace.model import Passage
+from pyrag_rl.embedded.reader.hops import Held
+from pyrag_rl.embedded.reader.measuring import Reading as Study
+from pyrag_rl.embedded.reader.measuring import auroc, found_in, held_out, measured, outcome, passage
+from pyrag_rl.embedded.reader.search import Bm25
 
 DEPTHS = (1, 3, 5)
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5)

@@ -20,15 +20,23 @@ from typing import Any
 
 from pyrag import PyRAG
 from pyrag.cli import guarded
-from pyrag.evaluation.datasets import Question
+from pyrag.evaluation.agent_behaviour import (
+    Outcome,
+    agent_stats,
+    agents_table,
+    depth_table,
+    depths,
+    ladder_table,
+    noise,
+)
+from pyrag.evaluation.datasets.layout import Question
+from pyrag.evaluation.datasets.suite import Given, Source, open_set, source_of
 from pyrag.evaluation.metrics import is_claim, normalise, score_text, script_of
-from pyrag.evaluation.opera import Outcome, agent_stats, agents_table, depth_table, depths, ladder_table, noise
-from pyrag.evaluation.provenance import commit
+from pyrag.evaluation.reports.tables import Table
+from pyrag.evaluation.runs.provenance import commit
 from pyrag.evaluation.scoring import asked
-from pyrag.evaluation.suite import Given, Source, open_set, source_of
-from pyrag.evaluation.tables import Table
-from pyrag.methods.opera import VARIANTS
-from pyrag.retrieval.documents import read_passages
+from pyrag.methods.opera.method import VARIANTS
+from pyrag.retrieval.documents.reading import read_passages
 
 LADDERS = ("none", "boost", "rewrite", "boost+rewrite")
 TOPKS = (3, 5, 10, 15, 20)

@@ -30,16 +30,16 @@ from pathlib import Path
 from typing import Any
 
 from pyrag.cli import guarded
-from pyrag.config import make_settings
-from pyrag.engines import Engines, open_engines
 from pyrag.errors import ServiceError
 from pyrag.evaluation.metrics import score_text
-from pyrag.evaluation.provenance import commit
+from pyrag.evaluation.runs.provenance import commit
 from pyrag.llm.meter import Meter
 from pyrag.llm.protocol import Message, Reply
-from pyrag.methods import method_names
-from pyrag.runtime import answer_question
-from pyrag.trace import UNPLANNED, Trace
+from pyrag.methods.registry import method_names
+from pyrag.runtime.engines import Engines, open_engines
+from pyrag.runtime.run import answer_question
+from pyrag.settings import make_settings
+from pyrag.trace.model import UNPLANNED, Trace
 
 SETS = ("demo.jsonl", "mini/2wikimultihopqa.jsonl")
 ON_CPU = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "0-1", "HF_HUB_OFFLINE": "1"}

@@ -26,17 +26,17 @@ import numpy as np
 
 from benchmarks.vector_indexes import TYPES, indexes, one_type
 from pyrag.cli import guarded
-from pyrag.evaluation.datasets import Question, find_file, read_questions
+from pyrag.evaluation.datasets.layout import Question, find_file, read_questions
 from pyrag.evaluation.metrics import support_recall
 from pyrag.retrieval.bm25 import Bm25Retriever, index_of
 from pyrag.retrieval.dense import DenseRetriever
-from pyrag.retrieval.documents import read_passages
-from pyrag.retrieval.embedding import TextEmbedder, open_embedder, passage_text
-from pyrag.retrieval.faiss_index import open_vectors
+from pyrag.retrieval.documents.reading import read_passages
+from pyrag.retrieval.embedders.embedding import TextEmbedder, open_embedder, passage_text
 from pyrag.retrieval.hybrid import HybridRetriever, Part
 from pyrag.retrieval.protocol import Retriever
-from pyrag.retrieval.vector_folder import VectorFolder
-from pyrag.trace import Passage
+from pyrag.retrieval.vectors.faiss_index import open_vectors
+from pyrag.retrieval.vectors.folder import VectorFolder
+from pyrag.trace.model import Passage
 
 SETS = ("popqa", "hotpotqa", "2wikimultihopqa", "musique")
 

@@ -28,14 +28,14 @@ from pyrag.agents.llm import LLMPlanner
 from pyrag.agents.prompts import load_prompts
 from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading
 from pyrag.cli import guarded
-from pyrag.config import Settings
-from pyrag.engines import Engines
-from pyrag.evaluation.suite import default_sets, open_set
-from pyrag.evaluation.tables import Table
+from pyrag.evaluation.datasets.suite import default_sets, open_set
+from pyrag.evaluation.reports.tables import Table
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.retrieval.bundled import BundledRetriever, bundled_passages
-from pyrag.runtime import answer_question
-from pyrag.trace import Passage, Usage
+from pyrag.runtime.engines import Engines
+from pyrag.runtime.run import answer_question
+from pyrag.settings import Settings
+from pyrag.trace.model import Passage, Usage
 from pyrag_sandbox import Call, Sandbox
 
 SAMPLING = Sampling()

@@ -34,14 +34,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pyrag._io.threads import cores
 from pyrag.retrieval.dense import DenseRetriever
-from pyrag.retrieval.embedding import Fingerprint
-from pyrag.retrieval.faiss_index import open_vectors
+from pyrag.retrieval.embedders.embedding import Fingerprint
 from pyrag.retrieval.protocol import Retriever
-from pyrag.retrieval.threads import cores
-from pyrag.retrieval.vector_files import Ids
-from pyrag.retrieval.vector_folder import VectorFolder
-from pyrag.trace import Passage
+from pyrag.retrieval.vectors.faiss_index import open_vectors
+from pyrag.retrieval.vectors.files import Ids
+from pyrag.retrieval.vectors.folder import VectorFolder
+from pyrag.trace.model import Passage
 
 TYPES = ("Flat", "SQ8", "RaBitQfs,Refine(SQ8)", "HNSW16", "IVF1024,SQ8", "edge")
 _QUERIES = 320
@@ -237,7 +237,7 @@ class _Ready:
 def _edge(folder: Path, queries: Any, options: argparse.Namespace) -> str:
     import qdrant_edge
 
-    from pyrag.retrieval.qdrant import QdrantRetriever, QdrantStore
+    from pyrag.retrieval.stores.qdrant import QdrantRetriever, QdrantStore
 
     truth, spec = Truth(queries), f"qdrant:bench@{folder}"
     fingerprint = Fingerprint(model="synthetic", dimension=options.dimension)
@@ -321,7 +321,7 @@ _COLD = """
 import sys, time
 started = time.perf_counter()
 import numpy as np
-from pyrag.retrieval.faiss_index import open_vectors
+from pyrag.retrieval.vectors.faiss_index import open_vectors
 open_vectors(sys.argv[1]).search(np.ones((1, int(sys.argv[2])), np.float32), 10)
 print(1000 * (time.perf_counter() - started))
 """
@@ -331,7 +331,7 @@ _COLD_EDGE = """
 import sys, time
 started = time.perf_counter()
 import numpy as np
-from pyrag.retrieval.qdrant import QdrantStore
+from pyrag.retrieval.stores.qdrant import QdrantStore
 QdrantStore(sys.argv[1]).search(np.ones(int(sys.argv[2]), np.float32), 10)
 print(1000 * (time.perf_counter() - started))
 """

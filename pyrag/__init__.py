@@ -13,9 +13,9 @@ import warnings
 
 import pyrag_runtime
 from pyrag.api import PyRAG
-from pyrag.config import Settings
 from pyrag.errors import PyRAGError
-from pyrag.events import (
+from pyrag.settings import Settings
+from pyrag.trace.events import (
     Answered,
     Decomposed,
     Event,
@@ -27,7 +27,7 @@ from pyrag.events import (
     StepStarted,
     Warned,
 )
-from pyrag.trace import Answer, Citation, Passage, Program, Step, Trace, Usage
+from pyrag.trace.model import Answer, Citation, Passage, Program, Step, Trace, Usage
 
 __version__ = pyrag_runtime.version()
 if _namesake := pyrag_runtime.namesake():

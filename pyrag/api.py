@@ -12,18 +12,18 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from pyrag.config import Settings, make_settings
+from pyrag._io.loop_thread import LoopThread, Report
+from pyrag._io.redaction import without_secrets
 from pyrag.errors import UsageError
-from pyrag.events import Observer, check_observer, ignore, of_question
-from pyrag.loop_thread import LoopThread, Report
-from pyrag.redaction import without_secrets
 from pyrag.retrieval.open import QDRANT
 from pyrag.retrieval.protocol import Retriever
-from pyrag.trace import UNKNOWN, Answer, Trace, TraceError
+from pyrag.settings import Settings, make_settings
+from pyrag.trace.events import Observer, check_observer, ignore, of_question
+from pyrag.trace.model import UNKNOWN, Answer, Trace, TraceError
 
 if TYPE_CHECKING:
-    from pyrag.engines import Engines
-    from pyrag.ledger import Recording
+    from pyrag.episode.ledger import Recording
+    from pyrag.runtime.engines import Engines
 
 T = TypeVar("T")
 _END: Any = object()
@@ -88,8 +88,8 @@ class PyRAG:
         _instances.add(self)
 
     def _open(self) -> tuple[Engines, Recording | None]:
-        from pyrag.engines import open_engines
-        from pyrag.ledger import Recording
+        from pyrag.episode.ledger import Recording
+        from pyrag.runtime.engines import open_engines
 
         engines = open_engines(self.settings, self._retriever)
         return engines, None if engines.recording is None else Recording.load(engines.recording)
@@ -110,7 +110,7 @@ class PyRAG:
 
         Args:
             question: in English for the embedded engine.
-            observer: called with each event (`pyrag.events`) as it happens.
+            observer: called with each event (`pyrag.trace.events`) as it happens.
             keep: keep requests and replies in the trace, so that it can be replayed.
 
         Raises:
@@ -119,7 +119,7 @@ class PyRAG:
         return await self._answer(question, observer, keep)
 
     async def _answer(self, question: str, observer: Observer, keep: bool, number: int = 0) -> Trace:
-        from pyrag.runtime import answer_question
+        from pyrag.runtime.run import answer_question
 
         check_observer(observer)
         engines, recording = self._engines_here()

@@ -18,8 +18,8 @@ PyRAGError                    exit code 1
 
 from __future__ import annotations
 
-from pyrag.redaction import without_secrets
-from pyrag.trace import Usage
+from pyrag._io.redaction import without_secrets
+from pyrag.trace.model import Usage
 
 
 class PyRAGError(Exception):

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-import pyrag.runtime
+import pyrag.runtime.run
 from pyrag import Answered, Event, Passage, PyRAG, StepFinished
 from pyrag.errors import ConfigError, UsageError
 from pyrag.retrieval.memory import InMemoryRetriever
-from pyrag.trace import from_json, to_json
+from pyrag.trace.model import from_json, to_json
 
 QUESTION = "Who is older, Jed Hoyer or John William Henry II?"
 
@@ -87,7 +87,7 @@ async def test_a_retriever_that_breaks_the_protocol_is_an_error_of_the_question(
 
 
 async def test_a_mistake_of_our_own_ends_one_question_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = pyrag.runtime.get_method
+    real = pyrag.runtime.run.get_method
 
     def method(name: str) -> Any:
         async def answer(episode: Any, settings: Any) -> Any:
@@ -97,7 +97,7 @@ async def test_a_mistake_of_our_own_ends_one_question_of_a_batch(monkeypatch: py
 
         return answer
 
-    monkeypatch.setattr(pyrag.runtime, "get_method", method)
+    monkeypatch.setattr(pyrag.runtime.run, "get_method", method)
     async with PyRAG() as rag:
         traces = [trace async for trace in rag.aask_many([QUESTION, "Who directed Gravity?", QUESTION])]
     assert [trace.answer.known for trace in traces] == [True, False, True]

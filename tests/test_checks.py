@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrag.checks import check_plan
+from pyrag.episode.plan_checks import check_plan
 
 PRIMITIVES = ("retrieve", "answer")
 

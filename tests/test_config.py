@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pyrag.config import Settings, load_settings, make_settings
 from pyrag.errors import ConfigError
+from pyrag.settings import Settings, load_settings, make_settings
 
 
 def test_flags_beat_environment_beats_file(tmp_path: Path) -> None:

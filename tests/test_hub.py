@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
+from pyrag._io.hub import Remote, away, fetch
 from pyrag.errors import PermanentServiceError
-from pyrag.hub import Remote, away, fetch
 
 
 @pytest.fixture

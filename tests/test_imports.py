@@ -18,39 +18,36 @@ FORBIDDEN = {
     "benchmarks": {"tests"},
 }
 # The doors from the command line to training: their functions may import what its start-up may not.
-DOORS = {f"pyrag/cli/{name}.py": {"pyrag_rl"} for name in ("train", "train_data", "train_runs")}
+DOORS = {f"pyrag/cli/train/{name}.py": {"pyrag_rl"} for name in ("app", "data", "runs")}
 # Layers of pyrag, lowest first: a module may import its own layer and those below it.
 LAYERS = [
-    {
-        "errors",
-        "topology",
-        "topology_graph",
-        "trace",
-        "trajectory",
-        "config",
-        "events",
-        "http_address",
-        "http_bodies",
-        "http_client",
-        "http_faults",
-        "http_options",
-        "http_routes",
-        "http_sessions",
-        "hub",
-        "onnx_network",
-        "ray_cluster",
-        "redaction",
-        "request_options",
-        "wordpiece",
-    },
-    {"retrieval", "llm", "embedded", "agents", "experience"},
-    {"ledger", "guesses", "recovery", "checks", "arguments", "climb", "unknowns", "program_values", "episode"},
-    {"methods", "evaluation"},
-    {"engines", "runtime", "loop_thread", "api"},
+    {"errors", "_io"},
+    {"networks", "trace"},
+    {"llm"},
+    {"settings"},
+    {"agents"},
+    {"embedded"},
+    {"retrieval"},
+    {"episode"},
+    {"methods"},
+    {"evaluation"},
+    {"runtime", "api"},
     {"evolve"},
     {"cli"},
     {"__main__"},
 ]
+# What still points upwards: OPERA's and HERA's types in core modules.
+UPWARDS = {
+    ("agents/llm.py", "pyrag.methods"),
+    ("agents/protocol.py", "pyrag.methods"),
+    ("agents/schemas.py", "pyrag.methods"),
+    ("embedded/__init__.py", "pyrag.methods"),
+    ("episode/episode.py", "pyrag.methods"),
+    ("errors.py", "pyrag.trace"),
+    ("llm/clients/local_spec.py", "pyrag.settings"),
+    ("trace/model.py", "pyrag.methods"),
+    ("trace/trajectory.py", "pyrag.methods"),
+}
 HEAVY = {
     "aiohttp",
     "onnxruntime",
@@ -109,10 +106,11 @@ def test_layers_of_pyrag_import_downwards() -> None:
             if pieces[0] == "pyrag" and len(pieces) > 1:
                 other = layer_of(pieces[1])
                 assert other is not None, f"{path} imports {name}, which has no layer"
-                assert other <= own, f"{path} (layer {own}) imports {name} (layer {other})"
+                known = (str(path.relative_to(ROOT / "pyrag")), f"pyrag.{pieces[1]}") in UPWARDS
+                assert other <= own or known, f"{path} (layer {own}) imports {name} (layer {other})"
 
 
-@pytest.mark.parametrize("module", ["pyrag", "pyrag.cli.app", "pyrag_sandbox"])
+@pytest.mark.parametrize("module", ["pyrag", "pyrag.cli.main", "pyrag_sandbox"])
 def test_nothing_heavy_is_imported_at_start(module: str) -> None:
     code = f"import sys, {module}; print(*sorted({{name.split('.')[0] for name in sys.modules}}))"
     paths = [str(ROOT), *(str(ROOT / one) for one in ("sandbox", "rl", "prompts"))]

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from pyrag.agents.protocol import Reading
+from pyrag.episode.ledger import Budget, Ledger, Recording, request_key
 from pyrag.errors import BadOutputError, BudgetExceededError, DataError, ReplayError
-from pyrag.ledger import Budget, Ledger, Recording, request_key
-from pyrag.trace import Passage, Usage
+from pyrag.trace.model import Passage, Usage
 
 
 async def reading(calls: int = 1, tokens: int = 10) -> Reading:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-READ = "from pyrag.embedded.neural_model import load; load()"
-EMBED = "from pyrag.retrieval.embedding import BUNDLED, open_embedder; import asyncio\n"
+READ = "from pyrag.embedded.reader.neural.network import load; load()"
+EMBED = "from pyrag.retrieval.embedders.embedding import BUNDLED, open_embedder; import asyncio\n"
 EMBED += "asyncio.run(open_embedder(BUNDLED).embed_queries(['mill']))"
 
 

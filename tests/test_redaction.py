@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyrag._io.redaction import Redactor, looks_secret, secrets_of_query, without_secrets
 from pyrag.errors import ConfigError
-from pyrag.redaction import Redactor, looks_secret, secrets_of_query, without_secrets
 
 KEY = "sk-planted-0123456789abcdef"
 PASSWORD = "hunter2/&?"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from pyrag import PyRAG
-from pyrag.config import Settings, load_settings, make_settings, public
 from pyrag.errors import ConfigError
-from pyrag.request_options import RequestOptions, options_of, read_requests
+from pyrag.llm.request_options import RequestOptions, options_of, read_requests
+from pyrag.settings import Settings, load_settings, make_settings, public
 
 TABLE = {"temperature": 0.2, "plan": {"temperature": 0.7, "extra_body": {"reasoning_effort": "low"}}}
 TOML = """

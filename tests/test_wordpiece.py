@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import pyrag
 from pyrag.errors import ConfigError
-from pyrag.wordpiece import WordPiece, open_tokenizer
+from pyrag.networks.wordpiece import WordPiece, open_tokenizer
 
 FILE = Path(pyrag.__file__).parent / "embedded" / "model" / "tokenizer.json"
 OURS = open_tokenizer(FILE)
@@ -151,7 +151,7 @@ def test_without_the_package_another_kind_names_it(tmp_path: Path, monkeypatch: 
 def test_the_bundled_networks_run_without_the_package() -> None:
     code = (
         "import sys; sys.modules['tokenizers'] = sys.modules['huggingface_hub'] = None\n"
-        "from pyrag.embedded.neural_model import load\n"
+        "from pyrag.embedded.reader.neural.network import load\n"
         "print(load().spans('Who lives there?', [('Zoo', 'Two otters live there.')])[0].passage)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

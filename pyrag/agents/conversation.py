@@ -17,7 +17,7 @@ from pyrag.agents.reply_room import ROOMS, asked_with_room, closes_answer, read_
 from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 from pyrag.llm.schema import PATTERNS
-from pyrag.trace import Usage
+from pyrag.trace.model import Usage
 
 T = TypeVar("T")
 Watch = Callable[[], Callable[[str], None]]

@@ -1,7 +1,7 @@
 """The three agents of the paper over chat models: Decompose Agent, Plan Agent, Answer Agent.
 
 Each is a prompt, a parser and a bounded retry. They keep no state of a question. Prompts are template files
-(`pyrag.agents.prompts`); what replies mean is in `pyrag.agents.parsing*`. Left out: when to repair a program, what to
+(`pyrag.agents.prompts`); what replies mean is in `pyrag.agents.parsing`. Left out: when to repair a program, what to
 do about an unknown answer, and every fault of a service, which passes through unchanged.
 """
 
@@ -12,24 +12,24 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
-from pyrag.agents.coach import LLMCoach
+from pyrag.agents.context_window import Fitting, FittingAnswerer, FittingRewriter
 from pyrag.agents.conversation import Conversation
-from pyrag.agents.drafting import DraftReader, OnDraft
-from pyrag.agents.fitting import Fitting, FittingAnswerer, FittingRewriter
-from pyrag.agents.opera import LLMAnalyst, LLMGoalPlanner, LLMRewriter
-from pyrag.agents.parsing_answer import ParsedAnswer, is_evasive, parse_answer, salvage_answer
-from pyrag.agents.parsing_code import parse_program, syntax_error
-from pyrag.agents.parsing_queries import parse_sub_queries
+from pyrag.agents.parsing.answers import ParsedAnswer, is_evasive, parse_answer, salvage_answer
+from pyrag.agents.parsing.draft import DraftReader, OnDraft
+from pyrag.agents.parsing.programs import parse_program, syntax_error
+from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.passages import fenced_passages, numbered
 from pyrag.agents.prompts import Prompts, load_prompts
 from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading
 from pyrag.agents.schemas import SUB_QUERIES, TAGGED_ANSWER
-from pyrag.agents.team import make_team
 from pyrag.agents.writer import LLMWriter
 from pyrag.errors import BadOutputError
 from pyrag.llm.context import CountTokens, about_tokens
 from pyrag.llm.protocol import ChatModel, Sampling
-from pyrag.trace import UNKNOWN, Passage
+from pyrag.methods.hera.coach.agent import LLMCoach
+from pyrag.methods.hera.team import make_team
+from pyrag.methods.opera.agents import LLMAnalyst, LLMGoalPlanner, LLMRewriter
+from pyrag.trace.model import UNKNOWN, Passage
 
 RETRIES = 3  # of the Decompose and the Plan agent (paper, appendix E.1)
 _TRACEBACK = "Traceback (most recent call last)"

@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 _HEADING = re.compile(r"(\n[^\S\n]*+)\[(Doc(?:ument)?\s*\d+)\]", re.IGNORECASE)
 # Of ChatML, Llama 3, gpt-oss, DeepSeek; of Gemma, Llama 2 and Mistral.

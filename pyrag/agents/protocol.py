@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pyrag.agents.coaching import Coach
-from pyrag.topology import Characterisation, Topology
-from pyrag.trace import Goal, Passage, Usage
+from pyrag.methods.hera.coach.protocol import Coach
+from pyrag.methods.hera.topology import Characterisation, Topology
+from pyrag.trace.model import Goal, Passage, Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyrag.topology import AGENTS, DIFFICULTIES, QUESTION_TYPES
+from pyrag.methods.hera.topology import AGENTS, DIFFICULTIES, QUESTION_TYPES
 
 Schema = dict[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from pyrag.cli.terminal import ReaderGone, one_line, safe_streams
+from pyrag.cli.views.terminal import ReaderGone, one_line, safe_streams
 
 INTERRUPTED = 130  # what shells use for a process that ended by Ctrl-C
 _OWN_MISTAKE = 70  # EX_SOFTWARE of sysexits.h
@@ -17,7 +17,7 @@ def main() -> None:
 
 
 def _run() -> None:
-    from pyrag.cli.app import app
+    from pyrag.cli.main import app
 
     app(standalone_mode=True)
 
@@ -30,8 +30,8 @@ def guarded(command: Callable[[], None]) -> None:
 
 
 def _guarded(command: Callable[[], None]) -> None:
+    from pyrag._io.redaction import without_secrets
     from pyrag.errors import PyRAGError
-    from pyrag.redaction import without_secrets
 
     debug = "--debug" in sys.argv
     if debug:

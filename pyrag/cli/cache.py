@@ -9,7 +9,7 @@ import typer
 
 from pyrag.cli import options
 from pyrag.cli.output import print_json
-from pyrag.cli.words import counted
+from pyrag.cli.views.words import counted
 
 if TYPE_CHECKING:
     from pyrag.llm.cache import CacheInfo, ReplyStore
@@ -35,8 +35,8 @@ def clear(path: CachePath = None, json: Json = False, config: options.Config = N
 
 
 def _store(path: Path | None, config: Path | None) -> ReplyStore:
-    from pyrag.config import load_settings
     from pyrag.llm.cache import ReplyStore, default_path
+    from pyrag.settings import load_settings
 
     if path is None:
         set_to = load_settings(config=config).cache

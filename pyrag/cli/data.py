@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pyrag.cli.output import print_json
-from pyrag.cli.words import counted
+from pyrag.cli.views.words import counted
 
 if TYPE_CHECKING:
-    from pyrag.evaluation.imports import Imported
-    from pyrag.evaluation.imports_check import Checked
+    from pyrag.evaluation.datasets.importers.check import Checked
+    from pyrag.evaluation.datasets.importers.convert import Imported
 
 data_app = typer.Typer(help="Import, download and check question sets.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -34,7 +34,7 @@ def import_(
     Official releases of HotpotQA, 2WikiMultiHopQA, MuSiQue, PopQA, Bamboogle, HoVer, NQ-open, AmbigQA and MultiHop-RAG
     are known by the name of their set; the layouts of FlashRAG and Search-R1 by their fields.
     """
-    from pyrag.evaluation.imports import import_set
+    from pyrag.evaluation.datasets.importers.convert import import_set
 
     folder = out or Path("data") / name
     _tell(import_set(name, file, folder), folder, json)
@@ -50,7 +50,7 @@ def download(
     json: _Json = False,
 ) -> None:
     """Fetch a released data set and import it."""
-    from pyrag.evaluation.imports_hub import download_set
+    from pyrag.evaluation.datasets.importers.hub import download_set
 
     folder = out or Path("data") / name
     _tell(download_set(name, folder, source), folder, json)
@@ -62,7 +62,7 @@ def check(
     json: _Json = False,
 ) -> None:
     """Check question sets. Gold answers score 1.0, gold passages are in the corpus, ids are unique."""
-    from pyrag.evaluation.imports_check import check_folder
+    from pyrag.evaluation.datasets.importers.check import check_folder
 
     checked = check_folder(folder)
     if json:

@@ -9,8 +9,8 @@ from importlib.resources import files
 from rich.text import Text
 
 from pyrag.api import PyRAG
-from pyrag.cli.render import LiveView, SafeConsole
-from pyrag.cli.words import counted, shorten
+from pyrag.cli.views.live import LiveView, SafeConsole
+from pyrag.cli.views.words import counted, shorten
 
 
 async def demo() -> None:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import pyrag
 import pyrag_runtime
 from pyrag.cli.output import print_json
-from pyrag.config import Settings
-from pyrag.engines import LOCAL_ENGINES, REPLAY, Engines, about_embedded, model_options, open_engines
 from pyrag.errors import PyRAGError
+from pyrag.runtime.engines import LOCAL_ENGINES, REPLAY, Engines, about_embedded, model_options, open_engines
+from pyrag.settings import Settings
 
 PACKAGES = ("RestrictedPython", "greenlet", "aiohttp", "tantivy", "msgspec", "typer", "rich")
 

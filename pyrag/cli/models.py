@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from pyrag.cli.output import print_json
-from pyrag.config import Settings
 from pyrag.errors import UsageError
 from pyrag.llm.protocol import ModelInfo, ModelLister
+from pyrag.settings import Settings
 
 
 def show(settings: Settings, *, as_json: bool) -> None:
@@ -23,8 +23,8 @@ def show(settings: Settings, *, as_json: bool) -> None:
 
 
 async def _offered(settings: Settings) -> list[ModelInfo]:
-    from pyrag.engines import REPLAY, about_embedded, model_options
     from pyrag.llm.spec import open_chat_model
+    from pyrag.runtime.engines import REPLAY, about_embedded, model_options
 
     spec = settings.llm
     if not (about_embedded(spec) or spec.startswith(REPLAY)):

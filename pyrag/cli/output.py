@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any, Self
 
-from pyrag.cli.terminal import json_line
-from pyrag.cli.verdict import confidence, is_weak, remark
-from pyrag.trace import Trace, to_json
+from pyrag.cli.views.terminal import json_line
+from pyrag.cli.views.verdict import confidence, is_weak, remark
+from pyrag.trace.model import Trace, to_json
 
 
 def as_object(trace: Trace) -> dict[str, Any]:

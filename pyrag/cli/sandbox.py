@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from pyrag.cli.output import print_json
-from pyrag.config import nearest
 from pyrag.errors import ConfigError, DataError, ServiceError
+from pyrag.settings import nearest
 from pyrag_sandbox import SandboxError
-from pyrag_sandbox.check import MODES, Judgement, Mode, Sample, Summary, judge, load, summarise
+from pyrag_sandbox.host.check import MODES, Judgement, Mode, Sample, Summary, judge, load, summarise
 
 
 def check(file: Path, mode: str, *, as_json: bool) -> None:

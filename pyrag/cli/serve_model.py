@@ -11,9 +11,9 @@ from pathlib import Path
 
 from pyrag.cli.output import print_json
 from pyrag.errors import UsageError
-from pyrag.llm.local_spec import model_folder
-from pyrag.llm.openai import key_from_environment
-from pyrag.llm.serve_line import KEY_VARIABLE, LOOPBACK, Serving, serve_line, shown
+from pyrag.llm.clients.local_spec import model_folder
+from pyrag.llm.clients.openai import key_from_environment
+from pyrag.llm.clients.serve_line import KEY_VARIABLE, LOOPBACK, Serving, serve_line, shown
 
 
 def serve(serving: Serving, *, dry_run: bool, as_json: bool) -> None:

@@ -9,20 +9,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from pyrag.cli.output import print_json
-from pyrag.cli.terminal import one_line
-from pyrag.cli.words import counted
-from pyrag.config import make_settings
-from pyrag.engines import REPLAY, Engines, open_engines
+from pyrag.cli.views.terminal import one_line
+from pyrag.cli.views.words import counted
+from pyrag.episode.ledger import Recording
 from pyrag.errors import DataError
-from pyrag.ledger import Recording
-from pyrag.runtime import answer_question, exchanges_of
-from pyrag.trace import Step, Trace, from_json
+from pyrag.runtime.engines import REPLAY, Engines, open_engines
+from pyrag.runtime.run import answer_question, exchanges_of
+from pyrag.settings import make_settings
+from pyrag.trace.model import Step, Trace, from_json
 
 _ODD_REPLIES = (AttributeError, LookupError, TypeError, ValueError)  # what recorded replies of no sense lead to
 
 
 def show(files: Sequence[Path]) -> None:
-    from pyrag.cli.render import SafeConsole, trace_view
+    from pyrag.cli.views.live import SafeConsole, trace_view
 
     console = SafeConsole()
     for file in files:

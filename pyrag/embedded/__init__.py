@@ -15,14 +15,14 @@ from pyrag.errors import ConfigError
 
 def embedded_agents(name: str = "embedded", *, lexical: bool = False, folder: str = "") -> Agents:
     """`folder` holds a reader of one's own, as `make reader` and `pyrag train` write it. Raises `ConfigError`."""
-    from pyrag.embedded.coach import EmbeddedCoach
-    from pyrag.embedded.goals import EmbeddedGoalPlanner
-    from pyrag.embedded.neural import NeuralAnswerer
-    from pyrag.embedded.neural_model import NETWORK
-    from pyrag.embedded.planner import EmbeddedDecomposer, EmbeddedPlanner
-    from pyrag.embedded.reader import EmbeddedAnswerer
+    from pyrag.embedded.planner.planner import EmbeddedDecomposer, EmbeddedPlanner
+    from pyrag.embedded.reader.neural.answerer import NeuralAnswerer
+    from pyrag.embedded.reader.neural.network import NETWORK
+    from pyrag.embedded.reader.reader import EmbeddedAnswerer
     from pyrag.embedded.rewriter import EmbeddedRewriter
-    from pyrag.embedded.team import embedded_team
+    from pyrag.methods.hera.embedded.coach import EmbeddedCoach
+    from pyrag.methods.hera.embedded.team import embedded_team
+    from pyrag.methods.opera.embedded import EmbeddedGoalPlanner
 
     if folder and not (Path(folder) / NETWORK).is_file():
         raise ConfigError(f"there is no {NETWORK} in {folder}: name a folder that make reader or pyrag train wrote")

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from pyrag.agents.protocol import Answerer, Reading
-from pyrag.embedded.neural import COMPUTED, NeuralAnswerer
-from pyrag.embedded.reader_types import analyse
-from pyrag.trace import UNKNOWN, Passage
+from pyrag.embedded.question_analysis import analyse
+from pyrag.embedded.reader.neural.answerer import COMPUTED, NeuralAnswerer
+from pyrag.trace.model import UNKNOWN, Passage
 
 NOT_BELIEVED = "not believed"  # how the rationale of an answer without evidence begins
 

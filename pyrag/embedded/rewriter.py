@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyrag.agents.protocol import Rewritten
-from pyrag.embedded.reader_text import fold
-from pyrag.embedded.reader_types import analyse
-from pyrag.embedded.relations import BY_NAME, Relation
-from pyrag.embedded.wording import search_terms
+from pyrag.embedded.planner.relations import BY_NAME, Relation
+from pyrag.embedded.planner.wording import search_terms
+from pyrag.embedded.question_analysis import analyse
+from pyrag.embedded.words import fold
 from pyrag.errors import BadOutputError
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 _NAMES = re.compile(r"[A-Z0-9][\w'’.-]*(?:(?: (?:of|the|de|la|von|van|and|in|on|to))* [A-Z0-9][\w'’.-]*)*")
 

@@ -26,11 +26,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyrag.errors import BadOutputError, BudgetExceededError, ProgramFailedError
-from pyrag.evaluation.datasets import Question
-from pyrag.evaluation.gold import Hop, is_retrieval, retrievals
+from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.metrics import contains_gold, normalise
 from pyrag.evaluation.opera_errors import opera_error
-from pyrag.trace import Answer, Step, Trace, TraceError
+from pyrag.evaluation.retrieval_recall import Hop, is_retrieval, retrievals
+from pyrag.trace.model import Answer, Step, Trace, TraceError
 
 KINDS = {
     "retrieval_missing": "retrieval missing",

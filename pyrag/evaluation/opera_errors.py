@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pyrag.evaluation.datasets import Question
-from pyrag.evaluation.gold import Hop, accepted_of, is_retrieval
+from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.metrics import contains_gold, normalise
-from pyrag.trace import Step, Trace
+from pyrag.evaluation.retrieval_recall import Hop, accepted_of, is_retrieval
+from pyrag.trace.model import Step, Trace
 
 DECOMPOSITION, DEPENDENCIES = "incorrect decomposition", "missing dependencies"
 DESPITE_REWRITE, WITHOUT_REWRITE = "retrieval despite rewrite", "retrieval without rewrite"

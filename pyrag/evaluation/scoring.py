@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pyrag.evaluation.datasets import Question
+from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.failures import Failure, failure_of
-from pyrag.evaluation.gold import Hop, hops_of
 from pyrag.evaluation.metrics import LABELS, is_claim, score_text, script_of
-from pyrag.trace import RoleUsage, Step, Trace, TraceError
+from pyrag.evaluation.retrieval_recall import Hop, hops_of
+from pyrag.trace.model import RoleUsage, Step, Trace, TraceError
 
 # Failures that say nothing about the method: asking again is fair, and what a second run of the command does.
 PASSING = frozenset({"service", "sandbox", "deadline", "crash"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyrag.agents.coaching import AXES, Axis
+from pyrag.methods.hera.coach.protocol import AXES, Axis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

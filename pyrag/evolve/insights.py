@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyrag.agents.coaching import Coach, Seen
 from pyrag.errors import BadOutputError
 from pyrag.evolve.trajectories import Trajectory
 from pyrag.evolve.transcript import transcript
-from pyrag.experience.entry import Experience
-from pyrag.experience.library import Draft
-from pyrag.topology import Characterisation
+from pyrag.methods.hera.coach.protocol import Coach, Seen
+from pyrag.methods.hera.experience.entry import Experience
+from pyrag.methods.hera.experience.library import Draft
+from pyrag.methods.hera.topology import Characterisation
 
 
 def ranked(group: Sequence[Trajectory]) -> list[Trajectory]:

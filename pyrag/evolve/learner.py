@@ -13,9 +13,8 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pyrag.agents.coaching import Coach, Guidance
 from pyrag.errors import BadOutputError
-from pyrag.evaluation.datasets import Question
+from pyrag.evaluation.datasets.layout import Question
 from pyrag.evolve import insights, mutation, rope
 from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.prompt_versions import PromptVersions, learners
@@ -23,8 +22,9 @@ from pyrag.evolve.records import Failure, Kind, StepRecord, Tried, Update, writt
 from pyrag.evolve.trajectories import Players, Trajectory, together
 from pyrag.evolve.transcript import transcript
 from pyrag.evolve.validation import Validator
-from pyrag.experience.library import Draft, Library
-from pyrag.topology import Agent, Characterisation
+from pyrag.methods.hera.coach.protocol import Coach, Guidance
+from pyrag.methods.hera.experience.library import Draft, Library
+from pyrag.methods.hera.topology import Agent, Characterisation
 
 
 @dataclass(slots=True)

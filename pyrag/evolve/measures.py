@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyrag.topology import Agent, Topology
+from pyrag.methods.hera.topology import Agent, Topology
 
 Edge = tuple[Agent, Agent]
 WINDOW = 20  # trajectories that an entropy is taken over

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from pyrag.errors import BadOutputError
 from pyrag.evolve.trajectories import Players, Trajectory
-from pyrag.topology import Agent, Topology
+from pyrag.methods.hera.topology import Agent, Topology
 
 OPERATIONS = ("replace", "augment")  # options A and B
 

@@ -17,10 +17,10 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from pyrag.agents.coaching import Guidance
 from pyrag.agents.prompts import Prompts, load_prompts
 from pyrag.errors import UsageError
-from pyrag.topology import AGENTS, Agent
+from pyrag.methods.hera.coach.protocol import Guidance
+from pyrag.methods.hera.topology import AGENTS, Agent
 
 VERSIONS, CURRENT = "prompts-versions", "prompts"
 

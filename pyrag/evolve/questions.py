@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyrag.errors import DataError, UsageError
-from pyrag.evaluation.datasets import Question, read_questions
+from pyrag.evaluation.datasets.layout import Question, read_questions
+from pyrag.evaluation.datasets.suite import digest, sample
 from pyrag.evaluation.metrics import normalise
-from pyrag.evaluation.suite import digest, sample
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pyrag.errors import DataError
-from pyrag.topology import Agent, Characterisation, Topology
+from pyrag.methods.hera.topology import Agent, Characterisation, Topology
 
 Kind = Literal["sample", "mutation", "variant"]
 

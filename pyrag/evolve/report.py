@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from statistics import fmean
 
-from pyrag.evaluation import svg
-from pyrag.evaluation.report_html import document, plots_html, table_html
-from pyrag.evaluation.tables import Table
+from pyrag.evaluation.reports import svg
+from pyrag.evaluation.reports.html import document, plots_html, table_html
+from pyrag.evaluation.reports.tables import Table
 from pyrag.evolve.lowess import lowess
 from pyrag.evolve.measures import PHASES, WINDOW, entropies, hand_overs, measures_of, phases
 from pyrag.evolve.records import StepRecord, Tried
-from pyrag.experience.entry import Experience
+from pyrag.methods.hera.experience.entry import Experience
 
 _GRAPH = ("agents", "efficiency", "self_loops", "cycles", "diameter")
 

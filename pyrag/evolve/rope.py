@@ -10,14 +10,14 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyrag.agents.coaching import Axis, Coach, Guidance
 from pyrag.agents.prompts import Prompts
 from pyrag.errors import BadOutputError
 from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.trajectories import Players, Trajectory, together
 from pyrag.evolve.transcript import transcript
-from pyrag.experience.similarity import similarity
-from pyrag.topology import Agent
+from pyrag.methods.hera.coach.protocol import Axis, Coach, Guidance
+from pyrag.methods.hera.experience.similarity import similarity
+from pyrag.methods.hera.topology import Agent
 
 _SAME = 0.9  # stems that two lines share when they say the same
 

@@ -19,11 +19,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pyrag.config import Settings, public
-from pyrag.engines import about_embedded, open_engines
 from pyrag.errors import BudgetExceededError, ConfigError, ServiceError, UsageError
-from pyrag.evaluation import provenance
-from pyrag.evaluation.runs import SUMMARY, locked, open_folder, write_json, write_whole
+from pyrag.evaluation.runs import provenance
+from pyrag.evaluation.runs.folder import SUMMARY, locked, open_folder, write_json, write_whole
 from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.learner import Learner
 from pyrag.evolve.prompt_versions import PromptVersions
@@ -31,9 +29,11 @@ from pyrag.evolve.questions import Split
 from pyrag.evolve.records import StepRecord, read, written
 from pyrag.evolve.trajectories import Players
 from pyrag.evolve.validation import Validator
-from pyrag.experience.library import Library
 from pyrag.llm.cache import ReplyStore
 from pyrag.llm.meter import Meter
+from pyrag.methods.hera.experience.library import Library
+from pyrag.runtime.engines import about_embedded, open_engines
+from pyrag.settings import Settings, public
 
 LIBRARY, REPLIES, REPORT = "experience.db", "replies.sqlite", "report.html"
 _INCIDENTAL = (

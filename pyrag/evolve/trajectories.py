@@ -10,19 +10,19 @@ from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from pyrag.agents.coaching import Coach
 from pyrag.agents.prompts import Prompts
 from pyrag.agents.protocol import Lesson, Orchestrator
-from pyrag.config import Settings
-from pyrag.engines import Engines
 from pyrag.errors import BudgetExceededError, ConfigError, ContextLengthError, ServiceError
-from pyrag.evaluation.datasets import Question
+from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.metrics import score_text
 from pyrag.evaluation.scoring import asked
 from pyrag.llm.meter import Meter
-from pyrag.runtime import answer_question
-from pyrag.topology import Characterisation, Topology
-from pyrag.trace import Trace
+from pyrag.methods.hera.coach.protocol import Coach
+from pyrag.methods.hera.topology import Characterisation, Topology
+from pyrag.runtime.engines import Engines
+from pyrag.runtime.run import answer_question
+from pyrag.settings import Settings
+from pyrag.trace.model import Trace
 
 T = TypeVar("T")
 # Kinds and causes of failures by topologies or prompts. Others say nothing about these: learning stops, and goes on

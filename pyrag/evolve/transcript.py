@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 
 from pyrag.evolve.trajectories import Trajectory
-from pyrag.topology import PRIMITIVE_OF
-from pyrag.trace import Step
+from pyrag.methods.hera.topology import PRIMITIVE_OF
+from pyrag.trace.model import Step
 
 _AGENT_OF = {primitive: agent for agent, primitive in PRIMITIVE_OF.items()}
 _LONGEST = 200  # characters of one text

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from pyrag.evaluation.datasets import Question
+from pyrag.evaluation.datasets.layout import Question
 from pyrag.evolve.trajectories import Players, together
-from pyrag.experience.library import Library
-from pyrag.topology import Characterisation
+from pyrag.methods.hera.experience.library import Library
+from pyrag.methods.hera.topology import Characterisation
 
 Key = tuple[str, int | None, tuple[str, ...]]  # question, version of the prompts, insights shown
 

@@ -2,7 +2,7 @@
 
 Servers agree on status 400 at most, so their words are matched: OpenAI and vLLM, SGLang, llama.cpp, LM Studio, Ollama,
 TGI, Mistral, Anthropic, Gemini, Groq, xAI, DashScope, Zhipu, Moonshot, GitHub Models. Left out: what to do about it,
-which is the agents' (`pyrag.agents.fitting`).
+which is the agents' (`pyrag.agents.context_window`).
 """
 
 from __future__ import annotations

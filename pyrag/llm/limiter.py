@@ -11,7 +11,7 @@ that a server that keeps up never waits for us, and learns what a slower one bea
   A caller that is cancelled leaves the queue at once.
 
 `limiter_of` hands all clients of an endpoint in one event loop the same limiter. Left out: retries, which are
-`pyrag.http_client`'s, and other processes, which show in the server's refusals only.
+`pyrag._io.http.client`'s, and other processes, which show in the server's refusals only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from pyrag.http_faults import Fault
+from pyrag._io.http.errors import Fault
 
 MOST = 256  # calls at once, unless the settings say otherwise
 LONGEST_HOLD = 60.0  # seconds; whoever asks for more than that is asked again, not obeyed
@@ -47,7 +47,7 @@ def asking_for() -> Iterator[None]:
 
 
 class Limiter:
-    """A `pyrag.http_client.Gate` that adapts; `most` is the window's upper bound. It belongs to one event loop."""
+    """A `pyrag._io.http.client.Gate` that adapts; `most` is the window's upper bound. It belongs to one event loop."""
 
     def __init__(self, most: int = MOST) -> None:
         self.most = most

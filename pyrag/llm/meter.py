@@ -1,6 +1,7 @@
 """A limit on what many questions may spend together: every call that is paid for passes it, whoever makes it.
 
-It stands below the cache, so that kept replies count nothing. Left out: the budget of one question (`pyrag.ledger`).
+It stands below the cache, so that kept replies count nothing. Left out: the budget of one question
+(`pyrag.episode.ledger`).
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrag.errors import PermanentServiceError
+from pyrag.llm.clients.refusals import read_refusal
 from pyrag.llm.protocol import Reply, Sampling
-from pyrag.llm.refusals import read_refusal
 
 PATTERNS = "patterns"
 _REFUSES = (400, 404, 415, 422, 500, 501)

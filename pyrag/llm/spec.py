@@ -3,9 +3,9 @@
     openai:MODEL@http://host:port/v1    an OpenAI-compatible server
     openai:MODEL                        the server of OPENAI_BASE_URL, else OpenAI's
     openai:@http://host:port/v1         the first model that the server offers
-    vllm:MODEL,adapter=NAME=FOLDER,…    vLLM in this process, see `pyrag.llm.local_spec` and `pyrag.llm.vllm`
-    transformers:MODEL,device=cpu,…     Hugging Face transformers in this process, see `pyrag.llm.transformers`
-    scripted:FILE                       replies from a file, see `pyrag.llm.scripted`
+    vllm:MODEL,adapter=NAME=FOLDER,…    vLLM in this process, see `pyrag.llm.clients.local_spec`
+    transformers:MODEL,device=cpu,…     Hugging Face transformers in this process, see `pyrag.llm.clients.transformers`
+    scripted:FILE                       replies from a file, see `pyrag.llm.clients.scripted`
 
 `embedded` and `replay:FILE` are engines, but no chat models: whoever assembles engines handles them before this.
 """
@@ -17,8 +17,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pyrag._io.http.options import MODEL_LIMIT, BodyLimit, Transport
 from pyrag.errors import ConfigError
-from pyrag.http_options import MODEL_LIMIT, BodyLimit, Transport
 from pyrag.llm.limiter import MOST
 from pyrag.llm.protocol import ChatModel
 
@@ -62,11 +62,11 @@ def open_chat_model(
     if scheme == "openai":
         return _openai(rest, options, os.environ if environ is None else environ)
     if scheme == "vllm":
-        from pyrag.llm.vllm import open_vllm
+        from pyrag.llm.clients.vllm import open_vllm
 
         return open_vllm(rest, options.timeout)
     if scheme == "transformers":
-        from pyrag.llm.transformers import open_transformers
+        from pyrag.llm.clients.transformers import open_transformers
 
         return open_transformers(rest, options.timeout)
     if scheme == "scripted":
@@ -75,7 +75,7 @@ def open_chat_model(
 
 
 def _openai(rest: str, options: ModelOptions, environ: Mapping[str, str]) -> ChatModel:
-    from pyrag.llm.openai import DEFAULT_URL, OpenAIChat, key_from_environment
+    from pyrag.llm.clients.openai import DEFAULT_URL, OpenAIChat, key_from_environment
 
     found = _WITH_URL.fullmatch(rest)
     # OpenAI itself has no model with an @ in its name; what answers behind OPENAI_BASE_URL may.
@@ -98,7 +98,7 @@ def _openai(rest: str, options: ModelOptions, environ: Mapping[str, str]) -> Cha
 
 
 def _scripted(path: str) -> ChatModel:
-    from pyrag.llm.scripted import ScriptedChat
+    from pyrag.llm.clients.scripted import ScriptedChat
 
     if not path:
         raise ConfigError("scripted: needs a file of replies: write scripted:FILE")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pyrag.errors import ServiceError
 from pyrag.retrieval.analysis import Analysis, plain
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 if TYPE_CHECKING:
     import tantivy

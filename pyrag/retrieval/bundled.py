@@ -6,7 +6,7 @@ from functools import cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 if TYPE_CHECKING:
     from pyrag.retrieval.bm25 import Bm25Retriever

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pyrag.retrieval.contents import split_contents
-from pyrag.trace import Passage
+from pyrag.retrieval.documents.contents import split_contents
+from pyrag.trace.model import Passage
 
 MAX_TEXT = 1_000_000  # bytes of one passage
 MAX_TEXTS = 7_000_000  # bytes of all passages of one retrieval

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from pyrag._io.threads import cores, in_thread
 from pyrag.errors import ServiceError
-from pyrag.retrieval.batching import Batcher
-from pyrag.retrieval.threads import cores, in_thread
-from pyrag.trace import Passage
+from pyrag.retrieval.embedders.batching import Batcher
+from pyrag.trace.model import Passage
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.embedding import Embedder
-    from pyrag.retrieval.faiss_index import Hit, VectorIndex
+    from pyrag.retrieval.embedders.embedding import Embedder
+    from pyrag.retrieval.vectors.faiss_index import Hit, VectorIndex
 
 Lookup = Callable[[Sequence[str]], Iterable[Passage]]
 PART = "dense"

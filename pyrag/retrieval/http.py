@@ -3,9 +3,9 @@
     POST URL/retrieve {"queries": [q], "topk": k, "return_scores": true}
     -> {"result": [[{"document": {"id", "contents"}, "score"}, ...]]}
 
-Documents may also come without the wrapper and score, and with `title` and `text` instead of `contents`. One without
-an id gets one from its text; one that is odd is mended or left out, which `checked` says. Our own server (`server`)
-adds the place in the source and the scores of the parts. Transport, retries and most errors are `pyrag.http_client`.
+Documents may also come without the wrapper and score, and with `title` and `text` instead of `contents`. One without an
+id gets one from its text; one that is odd is mended or left out, which `checked` says. Our own server (`server`) adds
+the place in the source and the scores of the parts. Transport, retries and most errors are `pyrag._io.http.client`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from pyrag.http_client import HttpService
-from pyrag.http_options import RETRIEVER_LIMIT, BodyLimit, Transport
+from pyrag._io.http.client import HttpService
+from pyrag._io.http.options import RETRIEVER_LIMIT, BodyLimit, Transport
 from pyrag.retrieval.checked import Passages, checked
 
 _PATH = "/retrieve"

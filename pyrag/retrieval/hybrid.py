@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from pyrag.errors import ConfigError
 from pyrag.retrieval.protocol import Retriever
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 K = 10
 DEPTH = 100

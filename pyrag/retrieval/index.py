@@ -29,7 +29,7 @@ import msgspec
 from pyrag.errors import DataError, PyRAGError
 from pyrag.retrieval import analysis
 from pyrag.retrieval.bm25 import Bm25Index
-from pyrag.retrieval.documents import MARK, Columns, nothing_given
+from pyrag.retrieval.documents.reading import MARK, Columns, nothing_given
 from pyrag.retrieval.indexing.bm25_part import KIND, Bm25Part, open_bm25
 from pyrag.retrieval.indexing.checksums import cut_files
 
@@ -104,7 +104,7 @@ def update_index(
     `PyRAGError` where it cannot be written. The index is then what it was before.
     """
     from pyrag.retrieval.indexing.build import Build, Options, publish
-    from pyrag.retrieval.indexing.workplace import at_work
+    from pyrag.retrieval.indexing.staging import at_work
 
     sources = [Path(path) for path in paths]
     if not sources:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 _WORD = re.compile(r"\w+")
 

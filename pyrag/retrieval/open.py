@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyrag._io.http.options import RETRIEVER_LIMIT, BodyLimit, Transport
 from pyrag.errors import ConfigError, DataError
-from pyrag.http_options import RETRIEVER_LIMIT, BodyLimit, Transport
 from pyrag.retrieval.protocol import Retriever
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.embedding import TextEmbedder
+    from pyrag.retrieval.embedders.embedding import TextEmbedder
     from pyrag.retrieval.index import IndexInfo
 
 QDRANT = "qdrant:"
@@ -65,8 +65,8 @@ def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
 
 
 def _over_qdrant(spec: str, options: Options) -> Retriever:
-    from pyrag.retrieval.embedding import open_embedder
-    from pyrag.retrieval.qdrant import QdrantRetriever, QdrantStore
+    from pyrag.retrieval.embedders.embedding import open_embedder
+    from pyrag.retrieval.stores.qdrant import QdrantRetriever, QdrantStore
 
     if options.embedder is None:
         raise ConfigError(f"{spec} needs the embedder of its vectors: name it with --embedder, such as bundled")
@@ -102,8 +102,8 @@ def _of_kind(info: IndexInfo, folder: Path, shown: str, options: Options) -> Ret
     if info.kind == "bm25" or options.dense_weight <= 0:
         return sparse
     from pyrag.retrieval.dense import DenseRetriever
-    from pyrag.retrieval.faiss_index import open_vectors
     from pyrag.retrieval.index import vectors_folder
+    from pyrag.retrieval.vectors.faiss_index import open_vectors
 
     vectors = open_vectors(vectors_folder(folder, info))
     dense = DenseRetriever(vectors, _embedder(info, options), bm25.passages, name=f"dense:{shown}")
@@ -117,6 +117,6 @@ def _of_kind(info: IndexInfo, folder: Path, shown: str, options: Options) -> Ret
 
 
 def _embedder(info: IndexInfo, options: Options) -> TextEmbedder:
-    from pyrag.retrieval.embedding import open_embedder
+    from pyrag.retrieval.embedders.embedding import open_embedder
 
     return open_embedder(options.embedder or info.embedder, timeout=options.timeout, transport=options.transport)

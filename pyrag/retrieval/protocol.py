@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from pyrag.errors import MalformedReplyError, PyRAGError, ServiceError
 from pyrag.retrieval.checked import Passages, checked, shown
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 _MAX_SAID = 300  # characters of a stranger's message
 

@@ -17,14 +17,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pyrag._io.hub import away
+from pyrag._io.threads import cores, in_thread
 from pyrag.errors import ConfigError, DataError, PyRAGError, ServiceError
-from pyrag.hub import away
 from pyrag.retrieval.checked import Passages
-from pyrag.retrieval.embedding import passage_text
-from pyrag.retrieval.onnx import clean, open_session, open_tokenizer
+from pyrag.retrieval.embedders.embedding import passage_text
+from pyrag.retrieval.embedders.onnx import clean, open_session, open_tokenizer
 from pyrag.retrieval.protocol import Retriever, name_of, passages_of
-from pyrag.retrieval.threads import cores, in_thread
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 Scorer = Callable[[str, Sequence[Passage]], Sequence[float] | Awaitable[Sequence[float]]]
 Pairs = Callable[[Sequence[tuple[str, str]]], list[float]]
@@ -95,7 +95,7 @@ def reranked(retriever: Retriever, spec: str) -> RerankingRetriever:
         return RerankingRetriever(retriever, cross_encoder(spec), name=f"{PART}:{spec}")
     if spec != READER:
         raise ConfigError(f"there is no reranker {spec!r}: write {READER}, {ONNX}DIR or {SENTENCE_TRANSFORMERS}NAME")
-    from pyrag.embedded.neural import NeuralAnswerer
+    from pyrag.embedded.reader.neural.answerer import NeuralAnswerer
 
     return RerankingRetriever(retriever, NeuralAnswerer().evidence, name=f"{PART}:{spec}", depth=READER_DEPTH)
 

@@ -27,7 +27,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from pyrag.errors import PyRAGError
 from pyrag.retrieval.documents.model import MARK
 from pyrag.retrieval.protocol import Retriever, passages_of
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 MOST_QUERIES = 1024
 MOST_TOPK = 1000

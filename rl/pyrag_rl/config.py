@@ -4,8 +4,8 @@
     --config FILE           any of the keys below
     --set key=value, flags  any of the keys below
 
-A key that nobody knows is an error naming the nearest one. `pyrag_rl.overrides` renders a config for verl. Left out:
-what only verl needs to know, and whether this machine can run it (`pyrag_rl.preflight`).
+A key that nobody knows is an error naming the nearest one. `pyrag_rl.verl.overrides` renders a config for verl. Left
+out: what only verl needs to know, and whether this machine can run it (`pyrag_rl.verl.preflight`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Literal
 
-from pyrag.config import layered, make_settings, nearest
 from pyrag.errors import ConfigError
-from pyrag.evaluation.runs import write_whole
+from pyrag.evaluation.runs.folder import write_whole
+from pyrag.settings import layered, make_settings, nearest
 
 Agent = Literal["answer", "plan", "decompose", "rewrite"]
 Algorithm = Literal["grpo", "mapgrpo", "sft"]

@@ -17,13 +17,13 @@ from statistics import fmean
 from typing import Any
 
 from pyrag.errors import DataError
-from pyrag.evaluation import svg
-from pyrag.evaluation.report_html import document, plots_html, table_html
-from pyrag.evaluation.runs import write_whole
-from pyrag.evaluation.tables import Table
+from pyrag.evaluation.reports import svg
+from pyrag.evaluation.reports.html import document, plots_html, table_html
+from pyrag.evaluation.reports.tables import Table
+from pyrag.evaluation.runs.folder import write_whole
 from pyrag_rl.config import TrainConfig, saved_config
 from pyrag_rl.folder import RunFolder, decoded, read_lines
-from pyrag_rl.score import KEYS
+from pyrag_rl.rewards.score import KEYS
 
 PARTS = tuple(key for key in KEYS if key not in ("score", "calls", "seconds", "error", "infra"))
 # Of the embedded reader's training, which has no scored completions.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyrag.errors import ConfigError
 from pyrag_rl.config import EMBEDDED, TrainConfig, as_yaml
-from pyrag_rl.launch import Console
+from pyrag_rl.verl.launch import Console
 
 
 def start(config: TrainConfig, *, console: Console = print, dry_run: bool = False) -> None:
@@ -18,11 +18,11 @@ def start(config: TrainConfig, *, console: Console = print, dry_run: bool = Fals
     elif config.model == EMBEDDED:
         _train_embedded(config, console)
     elif config.algorithm == "sft":
-        from pyrag_rl.sft import train_sft
+        from pyrag_rl.verl.sft import train_sft
 
         train_sft(config, console=console)
     else:
-        from pyrag_rl.launch import train
+        from pyrag_rl.verl.launch import train
 
         train(config, console=console)
 
@@ -32,8 +32,8 @@ def show(config: TrainConfig, console: Console = print) -> None:
 
     The embedded reader is trained without verl: its config is shown as it would be kept.
     """
-    from pyrag_rl import launch, preflight, sft
     from pyrag_rl.folder import RunFolder
+    from pyrag_rl.verl import launch, preflight, sft
 
     preflight.check_named(config)
     if config.model == EMBEDDED:
@@ -51,4 +51,4 @@ def show(config: TrainConfig, console: Console = print) -> None:
 def _train_embedded(config: TrainConfig, console: Console) -> None:
     if config.agent != "answer":
         raise ConfigError(f"the embedded model has a trainable answer agent only, not {config.agent}")
-    import_module("pyrag_rl.span_policy.train").run(config, console)
+    import_module("pyrag_rl.embedded.span_policy.train").run(config, console)

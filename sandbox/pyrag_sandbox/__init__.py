@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .contract import (
+from pyrag_sandbox.contract import (
     Absent,
     Call,
     Limits,
@@ -26,9 +26,9 @@ from .contract import (
 )
 
 if TYPE_CHECKING:
-    from .arguments import bind
-    from .host import Sandbox
-    from .kernel import capabilities
+    from pyrag_sandbox.arguments import bind
+    from pyrag_sandbox.host.sandbox import Sandbox
+    from pyrag_sandbox.worker.kernel import capabilities
 
 __all__ = [
     "Absent",
@@ -47,7 +47,7 @@ __all__ = [
     "capabilities",
 ]
 
-_LAZY = {"Sandbox": "host", "bind": "arguments", "capabilities": "kernel"}
+_LAZY = {"Sandbox": "host.sandbox", "bind": "arguments", "capabilities": "worker.kernel"}
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .contract import Call, PrimitiveError
+from pyrag_sandbox.contract import Call, PrimitiveError
 
 
 def bind(call: Call, parameters: Sequence[str], defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,26 +9,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrag.agents import schemas
-from pyrag.agents.coaching import Guidance, Seen
 from pyrag.agents.llm import make_llm_agents
-from pyrag.agents.parsing_coach import (
+from pyrag.agents.parsing.sub_queries import parse_sub_queries
+from pyrag.agents.protocol import Agents
+from pyrag.agents.schemas import Schema
+from pyrag.llm.protocol import Message, Reply, Sampling
+from pyrag.methods.hera.coach.protocol import Guidance, Seen
+from pyrag.methods.hera.coach.replies import (
     parse_blame,
     parse_guidance,
     parse_insights,
     parse_rules,
     parse_settlement,
 )
-from pyrag.agents.parsing_goals import parse_goals
-from pyrag.agents.parsing_judged import parse_judged, parse_rewrite
-from pyrag.agents.parsing_queries import parse_sub_queries
-from pyrag.agents.parsing_team import parse_profile, parse_selection, parse_verdict
-from pyrag.agents.parsing_topology import parse_topology
-from pyrag.agents.protocol import Agents
-from pyrag.agents.schemas import Schema
-from pyrag.experience.entry import Experience
-from pyrag.llm.protocol import Message, Reply, Sampling
-from pyrag.topology import AGENTS, Characterisation, Node, Topology
-from pyrag.trace import Goal, Passage
+from pyrag.methods.hera.experience.entry import Experience
+from pyrag.methods.hera.team_replies import parse_profile, parse_selection, parse_verdict
+from pyrag.methods.hera.topology import AGENTS, Characterisation, Node, Topology
+from pyrag.methods.hera.topology_replies import parse_topology
+from pyrag.methods.opera.goals import parse_goals
+from pyrag.methods.opera.judgements import parse_judged, parse_rewrite
+from pyrag.trace.model import Goal, Passage
 
 QUESTION = "Who directed Alpha?"
 DOCS = (Passage("a", "Alpha", "Alpha was directed by Ada Berg."), Passage("b", "Beta", "Beta is a film."))

@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrag.agents.coach import LLMCoach
-from pyrag.agents.coaching import AXES, Guidance, Seen
-from pyrag.agents.parsing_coach import (
+from pyrag.agents.prompts import load_prompts
+from pyrag.errors import BadOutputError, ContextLengthError
+from pyrag.llm.clients.scripted import ScriptedChat, role_of
+from pyrag.methods.hera.coach.agent import LLMCoach
+from pyrag.methods.hera.coach.protocol import AXES, Guidance, Seen
+from pyrag.methods.hera.coach.replies import (
     LONGEST_LINE,
     MOST_INSIGHTS,
     parse_blame,
@@ -21,11 +24,8 @@ from pyrag.agents.parsing_coach import (
     parse_rules,
     parse_settlement,
 )
-from pyrag.agents.prompts import load_prompts
-from pyrag.errors import BadOutputError, ContextLengthError
-from pyrag.experience.entry import Experience
-from pyrag.llm.scripted import ScriptedChat, role_of
-from pyrag.topology import Agent, Characterisation, Topology
+from pyrag.methods.hera.experience.entry import Experience
+from pyrag.methods.hera.topology import Agent, Characterisation, Topology
 
 ENTRIES = [Experience(4, Characterisation("bridge"), "Validate first.", 2, 3)]
 THERE: tuple[Agent, ...] = ("retriever", "answer_generator")

@@ -8,8 +8,8 @@ import pytest
 
 from pyrag.agents.conversation import Conversation
 from pyrag.errors import BadOutputError, ContextLengthError
+from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.llm.protocol import Message, Reply, Sampling
-from pyrag.llm.scripted import ScriptedChat
 
 _WINDOW = 60  # characters of a prompt and tokens of its reply, taken together
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrag.agents.drafting import DraftReader
-from pyrag.agents.parsing import MAX_REPLY
-from pyrag.agents.parsing_code import parse_program
+from pyrag.agents.parsing.draft import DraftReader
+from pyrag.agents.parsing.json_values import MAX_REPLY
+from pyrag.agents.parsing.programs import parse_program
 
 PROGRAM = '''docs = retrieve(
     "Who?",

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from pyrag.agents.fitting import Fitting, FittingAnswerer, fit_passages
+from pyrag.agents.context_window import Fitting, FittingAnswerer, fit_passages
 from pyrag.agents.protocol import Reading
 from pyrag.errors import ContextLengthError, PermanentServiceError
 from pyrag.llm.context import about_tokens, token_counter, too_long
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 
 def passages(*scores: float, words: int = 40) -> list[Passage]:

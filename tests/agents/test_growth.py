@@ -15,24 +15,24 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pyrag.agents.drafting import DraftReader
-from pyrag.agents.parsing import MAX_REPLY, clipped, split_thinking
-from pyrag.agents.parsing_answer import find_citations, parse_answer, read_answer, salvage_answer, strip_citations
-from pyrag.agents.parsing_coach import parse_blame, parse_guidance, parse_insights, parse_rules, parse_settlement
-from pyrag.agents.parsing_code import parse_draft, parse_program, repaired_quotes
-from pyrag.agents.parsing_goals import parse_goals
-from pyrag.agents.parsing_judged import parse_judged, parse_rewrite, salvage_judged
-from pyrag.agents.parsing_queries import parse_sub_queries
-from pyrag.agents.parsing_span import is_wordy, shortened
-from pyrag.agents.parsing_team import parse_profile, parse_selection, parse_verdict
-from pyrag.agents.parsing_topology import parse_topology
+from pyrag.agents.parsing.answers import find_citations, parse_answer, read_answer, salvage_answer, strip_citations
+from pyrag.agents.parsing.draft import DraftReader
+from pyrag.agents.parsing.json_values import MAX_REPLY, clipped, split_thinking
+from pyrag.agents.parsing.programs import parse_draft, parse_program, repaired_quotes
+from pyrag.agents.parsing.spans import is_wordy, shortened
+from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.reply_room import closes_answer
 from pyrag.agents.schemas import JUDGEMENT, TAGGED_ANSWER
 from pyrag.errors import BadOutputError
 from pyrag.llm.schema import fits, matches
-from pyrag.methods._dialects import DIALECTS, boxed, read_turn
-from pyrag.methods.ircot import first_sentence
-from pyrag.methods.self_ask import final_answer
+from pyrag.methods.baselines.ircot import first_sentence
+from pyrag.methods.baselines.self_ask import final_answer
+from pyrag.methods.hera.coach.replies import parse_blame, parse_guidance, parse_insights, parse_rules, parse_settlement
+from pyrag.methods.hera.team_replies import parse_profile, parse_selection, parse_verdict
+from pyrag.methods.hera.topology_replies import parse_topology
+from pyrag.methods.opera.goals import parse_goals
+from pyrag.methods.opera.judgements import parse_judged, parse_rewrite, salvage_judged
+from pyrag.methods.search_agents.dialects import DIALECTS, boxed, read_turn
 from pyrag_sandbox.unknown import is_unknown
 
 QUERY = "In which town was Ines Valdoria born?"

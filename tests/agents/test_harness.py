@@ -13,8 +13,8 @@ from aiohttp import web
 
 from pyrag.agents.llm import make_llm_agents
 from pyrag.agents.protocol import Agents
-from pyrag.llm.openai import OpenAIChat
-from pyrag.trace import Passage
+from pyrag.llm.clients.openai import OpenAIChat
+from pyrag.trace.model import Passage
 
 HARNESS = Path(__file__).parents[3] / "shared" / "harness"
 pytestmark = pytest.mark.skipif(not HARNESS.is_dir(), reason="the shared harness is not here")

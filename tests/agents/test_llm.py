@@ -10,9 +10,9 @@ import pytest
 from pyrag.agents.llm import RETRIES, make_llm_agents
 from pyrag.agents.protocol import Agents
 from pyrag.errors import BadOutputError, ConfigError, RetryableServiceError
+from pyrag.llm.clients.scripted import DEFAULT_SAMPLING, ScriptedChat
 from pyrag.llm.protocol import Message, Reply, Sampling
-from pyrag.llm.scripted import DEFAULT_SAMPLING, ScriptedChat
-from pyrag.trace import Passage, Usage
+from pyrag.trace.model import Passage, Usage
 
 GOOD = 'docs = retrieve("q")\nfinal_answer = answer("q", docs)'
 BROKEN = 'docs = retrieve("q"\nfinal_answer = answer("q", docs)'

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pyrag.agents.parsing import split_thinking
-from pyrag.agents.parsing_queries import MAX_SUB_QUERIES, parse_sub_queries
+from pyrag.agents.parsing.json_values import split_thinking
+from pyrag.agents.parsing.sub_queries import MAX_SUB_QUERIES, parse_sub_queries
 from pyrag.errors import BadOutputError
 
 PAYLOAD = r"<answer>"

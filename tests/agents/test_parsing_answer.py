@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrag.agents.parsing_answer import (
+from pyrag.agents.parsing.answers import (
     MAX_ANSWER,
     find_citations,
     is_evasive,

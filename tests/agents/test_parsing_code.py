@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrag.agents.parsing_code import MAX_SOURCE, parse_program, repaired_quotes, syntax_error
+from pyrag.agents.parsing.programs import MAX_SOURCE, parse_program, repaired_quotes, syntax_error
 from pyrag.errors import BadOutputError
 
 CODE = 'docs = retrieve("Who?")\nfinal_answer = answer("Who?", docs)'

@@ -16,15 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pyrag_prompts
-from pyrag.agents.fitting import FittingAnswerer
+from pyrag.agents.context_window import FittingAnswerer
 from pyrag.agents.llm import make_llm_agents
 from pyrag.agents.passages import fenced_passages
 from pyrag.agents.prompts import EXAMPLE_NAMES, copies_example, is_placeholder, load_prompts, placeholders
 from pyrag.agents.protocol import Agents
 from pyrag.errors import ConfigError
+from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.llm.protocol import Message
-from pyrag.llm.scripted import ScriptedChat
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 from pyrag_sandbox.helpers import HELPERS
 
 PACKAGE = Path(pyrag_prompts.__file__).parent
@@ -150,8 +150,8 @@ def test_every_helper_is_described_and_no_other() -> None:
 
 
 def test_worked_example_passes_our_own_checks() -> None:
-    from pyrag.agents.parsing_code import parse_program, syntax_error
-    from pyrag.checks import check_plan
+    from pyrag.agents.parsing.programs import parse_program, syntax_error
+    from pyrag.episode.plan_checks import check_plan
 
     source = parse_program((PACKAGE / "plan.example.txt").read_text(encoding="utf-8"))
     user = (PACKAGE / "plan.user.txt").read_text(encoding="utf-8")

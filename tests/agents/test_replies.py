@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from pyrag.agents.parsing_answer import parse_answer, read_answer, salvage_answer
-from pyrag.agents.parsing_judged import Judged, parse_judged, parse_rewrite, salvage_judged, salvage_rewrite
-from pyrag.agents.parsing_queries import parse_sub_queries
+from pyrag.agents.parsing.answers import parse_answer, read_answer, salvage_answer
+from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.prompts import placeholders
 from pyrag.errors import BadOutputError
+from pyrag.methods.opera.judgements import Judged, parse_judged, parse_rewrite, salvage_judged, salvage_rewrite
 
 QUERY = "In which town was Ines Valdoria born?"
 

@@ -11,7 +11,7 @@ from pyrag.agents.llm import make_llm_agents
 from pyrag.agents.reply_room import ROOMS, is_cut_in_thought, read_whole
 from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.llm.protocol import Message, Reply, Sampling
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 PASSAGES = (Passage("1", "Rao", "Asha Rao was born in Ystad.", 1.0),)
 ANSWER = "<answer>Ystad</answer>"

@@ -10,14 +10,14 @@ import pytest
 
 from pyrag.agents import schemas
 from pyrag.agents.llm import make_llm_agents
-from pyrag.agents.parsing_goals import parse_goals
-from pyrag.agents.parsing_judged import parse_judged, parse_rewrite
 from pyrag.agents.prompts import load_prompts
 from pyrag.agents.schemas import GOALS, JUDGEMENT, REWRITE, Schema
 from pyrag.errors import BadOutputError
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.llm.schema import fits
-from pyrag.trace import Passage
+from pyrag.methods.opera.goals import parse_goals
+from pyrag.methods.opera.judgements import parse_judged, parse_rewrite
+from pyrag.trace.model import Passage
 from tests.agents.forms import FORMS, all_keys, examples, heard, keys_in_order
 
 GOAL = {"step": 1, "goal": "Who directed Alpha?", "type": "person", "needs": [], "search": True, "compute": ""}

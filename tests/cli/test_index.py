@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrag.cli.index import line
+from pyrag.cli.index.run import line
 from pyrag.retrieval.indexing.update import Progress
 
 from .conftest import COMMAND, Run, environment

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import pyrag.cli
-from pyrag.cli import app as commands
+from pyrag.cli import main as commands
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrag.cli.stdin import _Lines
+from pyrag.cli.ask.stdin import _Lines
 from tests.cli.conftest import COMMAND, Run, environment
 
 FIRST, SECOND = "Who directed Gravity?", "Who is older, Jed Hoyer or John William Henry II?"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from pyrag.cli.render import SafeConsole
+from pyrag.cli.views.live import SafeConsole
 from tests.cli.conftest import COMMAND, Run, environment
 
 QUESTION = "Who directed Gravity?"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrag.cli.terminal import SafeStream, json_line, one_line, printable, raw_stream
+from pyrag.cli.views.terminal import SafeStream, json_line, one_line, printable, raw_stream
 from tests.cli.conftest import COMMAND, Run, environment, in_terminal
 from tests.server.conftest import PROGRAM, ModelServer, server
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from pyrag import PyRAG
-from pyrag.cli import verdict
+from pyrag.cli.views import verdict
 from pyrag.embedded.language import is_english
-from pyrag.runtime import ENGLISH_ONLY
-from pyrag.trace import Answer, Citation, Passage, Step, Trace, TraceError, to_json
+from pyrag.runtime.run import ENGLISH_ONLY
+from pyrag.trace.model import Answer, Citation, Passage, Step, Trace, TraceError, to_json
 from tests.cli.conftest import Run, in_terminal
 
 SURE = "Who directed Gravity?"

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from pyrag.agents.protocol import Reading
-from pyrag.config import Settings
 from pyrag.embedded.evidence import CheckedAnswerer
-from pyrag.embedded.neural_model import MODEL_FOLDER
-from pyrag.engines import open_engines
+from pyrag.embedded.reader.neural.network import MODEL_FOLDER
 from pyrag.errors import ConfigError
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.rerank import reranked
-from pyrag.trace import Passage
+from pyrag.runtime.engines import open_engines
+from pyrag.settings import Settings
+from pyrag.trace.model import Passage
 
 MILL = Passage("m", "Dorn Mill", "Dorn Mill is a watermill. It was founded by Ann Lee in 1821.")
 SONG = Passage(

@@ -15,12 +15,12 @@ from threading import Barrier
 
 import pytest
 
-from pyrag.embedded import neural
-from pyrag.embedded.neural import NeuralAnswerer
-from pyrag.embedded.neural_decode import Span
-from pyrag.embedded.neural_model import MODEL_FOLDER, Calibration
+from pyrag.embedded.reader.neural import answerer as neural
+from pyrag.embedded.reader.neural.answerer import NeuralAnswerer
+from pyrag.embedded.reader.neural.decode import Span
+from pyrag.embedded.reader.neural.network import MODEL_FOLDER, Calibration
 from pyrag.errors import ServiceError
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 ALPHA = Passage("1", "Alpha (film)", "Alpha is a 1967 Indian film directed by Ann Lee.")
 BETA = Passage("2", "Beta", "Beta was directed by American director Bo Ray.")

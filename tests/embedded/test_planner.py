@@ -6,11 +6,11 @@ import ast
 
 import pytest
 
-from pyrag.checks import check_plan
-from pyrag.embedded.goals import EmbeddedGoalPlanner
-from pyrag.embedded.orchestrator import EmbeddedOrchestrator
-from pyrag.embedded.planner import EmbeddedDecomposer, EmbeddedPlanner
+from pyrag.embedded.planner.planner import EmbeddedDecomposer, EmbeddedPlanner
+from pyrag.episode.plan_checks import check_plan
 from pyrag.errors import BadOutputError
+from pyrag.methods.hera.embedded.orchestrator import EmbeddedOrchestrator
+from pyrag.methods.opera.embedded import EmbeddedGoalPlanner
 from pyrag_sandbox.helpers import HELPERS
 
 PLANNER = EmbeddedPlanner()

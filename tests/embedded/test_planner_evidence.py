@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pyrag.checks import check_plan
-from pyrag.embedded.goals import goals_of
-from pyrag.embedded.planner import parse
-from pyrag.embedded.write_program import sub_queries, write_program
+from pyrag.embedded.planner.planner import parse
+from pyrag.embedded.planner.program_text import sub_queries, write_program
+from pyrag.episode.plan_checks import check_plan
+from pyrag.methods.opera.embedded import goals_of
 from pyrag_sandbox.helpers import HELPERS
 
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrag.embedded.parse_bounds import Bounds
-from pyrag.embedded.parse_nested import hops, unnest
-from pyrag.embedded.parse_verbs import base_of, is_base, is_participle, is_past, is_present, present_of
-from pyrag.embedded.planner import parse
-from pyrag.embedded.wording import sub_question
-from pyrag.embedded.write_program import sub_queries
+from pyrag.embedded.planner.grammar.bounds import Bounds
+from pyrag.embedded.planner.grammar.nested import hops, unnest
+from pyrag.embedded.planner.grammar.verbs import base_of, is_base, is_participle, is_past, is_present, present_of
+from pyrag.embedded.planner.planner import parse
+from pyrag.embedded.planner.program_text import sub_queries
+from pyrag.embedded.planner.wording import sub_question
 
 NAMES = ("Quillan Ford", "Ashton", "Norland", "the Kell River", "Copper Moon")
 NOUNS = ("republic", "guild", "sculptor", "village", "parish", "airline", "ballad", "tribe", "museum")

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrag.agents.source import literal
-from pyrag.checks import check_plan
-from pyrag.embedded.meaning import Whole
-from pyrag.embedded.planner import parse
-from pyrag.embedded.relations import BY_NAME, COMPOSED, RELATIONS
-from pyrag.embedded.write_program import listed_program, sub_queries, whole_program, write_program
+from pyrag.agents.python_text import literal
+from pyrag.embedded.planner.meaning import Whole
+from pyrag.embedded.planner.planner import parse
+from pyrag.embedded.planner.program_text import listed_program, sub_queries, whole_program, write_program
+from pyrag.embedded.planner.relations import BY_NAME, COMPOSED, RELATIONS
+from pyrag.episode.plan_checks import check_plan
 from pyrag_sandbox.helpers import HELPERS
 
 CALLS = {"retrieve", "answer", "str", *HELPERS}

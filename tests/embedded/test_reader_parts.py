@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pyrag.embedded.reader_spans import dates, name_run, names, numbers
-from pyrag.embedded.reader_text import sentence, sentences, stem, tidy
-from pyrag.embedded.reader_types import analyse, split_aggregation
+from pyrag.embedded.question_analysis import analyse, split_aggregation
+from pyrag.embedded.reader.spans import dates, name_run, names, numbers
+from pyrag.embedded.words import sentence, sentences, stem, tidy
 
 
 @pytest.mark.parametrize(

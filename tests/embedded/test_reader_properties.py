@@ -7,10 +7,10 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrag.embedded.reader import read
-from pyrag.embedded.reader_text import fold, sentences, split_sentences, tidy
-from pyrag.embedded.reader_types import analyse, split_aggregation
-from pyrag.trace import Passage
+from pyrag.embedded.question_analysis import analyse, split_aggregation
+from pyrag.embedded.reader.reader import read
+from pyrag.embedded.words import fold, sentences, split_sentences, tidy
+from pyrag.trace.model import Passage
 
 _VOCABULARY = (
     "Who directed was born in the film Ida Brandt of ( ) , . ; – 1881 March 14 and or 's \" Paris Danish is a painter "

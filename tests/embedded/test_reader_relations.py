@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pyrag.embedded.reader import read
-from pyrag.trace import Passage
+from pyrag.embedded.reader.reader import read
+from pyrag.trace.model import Passage
 
 ORA = Passage(
     "ora",

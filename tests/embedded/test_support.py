@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pyrag.embedded.neural import NeuralAnswerer
-from pyrag.embedded.reader_types import analyse
-from pyrag.embedded.reader_view import views
-from pyrag.embedded.support import names_of_question, objection
-from pyrag.trace import Passage
+from pyrag.embedded.question_analysis import analyse
+from pyrag.embedded.reader.neural.answerer import NeuralAnswerer
+from pyrag.embedded.reader.neural.objections import names_of_question, objection
+from pyrag.embedded.reader.view import views
+from pyrag.trace.model import Passage
 
 HARBOUR = (
     "Harbour office",

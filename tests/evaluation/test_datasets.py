@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pyrag.errors import DataError, UsageError
-from pyrag.evaluation import datasets
-from pyrag.evaluation.datasets import read_questions
-from pyrag.evaluation.suite import Given, default_sets, digest, open_set, sample, source_of
+from pyrag.evaluation.datasets import layout as datasets
+from pyrag.evaluation.datasets.layout import read_questions
+from pyrag.evaluation.datasets.suite import Given, default_sets, digest, open_set, sample, source_of
 
 from .conftest import write_set
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from pyrag.evaluation.datasets import Question, SubQuestion
+from pyrag.evaluation.datasets.layout import Question, SubQuestion
 from pyrag.evaluation.failures import Failure
-from pyrag.evaluation.gold import hops_of, recall_at
+from pyrag.evaluation.reports.summary import set_stats
+from pyrag.evaluation.reports.tables import opera_table, role_table
+from pyrag.evaluation.retrieval_recall import hops_of, recall_at
 from pyrag.evaluation.scoring import critical_path, score, two_way
-from pyrag.evaluation.summary import set_stats
-from pyrag.evaluation.tables import opera_table, role_table
-from pyrag.trace import Answer, Attempt, Passage, Program, RoleUsage, Step, Trace, TraceError
+from pyrag.trace.model import Answer, Attempt, Passage, Program, RoleUsage, Step, Trace, TraceError
 
 # Who directed Alpha? Ada Bell (passage film). Where was Ada Bell born? Rome (passage person).
 QUESTION = Question(

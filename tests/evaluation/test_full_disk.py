@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from pyrag._io.jsonl import append, whole_lines, write_all, writing
 from pyrag.errors import StorageError
-from pyrag.evaluation.lines import append, whole_lines, write_all, writing
-from pyrag.evaluation.runs import write_whole
+from pyrag.evaluation.runs.folder import write_whole
 
 from .conftest import ROOT
 

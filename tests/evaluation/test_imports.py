@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from pyrag.errors import DataError, UsageError
-from pyrag.evaluation.datasets import Question, read_questions
-from pyrag.evaluation.imports import Imported, import_set
-from pyrag.evaluation.imports_check import check_folder
-from pyrag.evaluation.imports_format import OFFICIAL
+from pyrag.evaluation.datasets.importers.check import check_folder
+from pyrag.evaluation.datasets.importers.convert import Imported, import_set
+from pyrag.evaluation.datasets.importers.formats import OFFICIAL
+from pyrag.evaluation.datasets.layout import Question, read_questions
 
 HOTPOT = {
     "_id": "5a01",

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pyrag.cli.app import app
+from pyrag.cli.main import app
 from pyrag.errors import DataError, PermanentServiceError, UsageError
-from pyrag.evaluation.imports import import_set
-from pyrag.evaluation.imports_check import check_folder
-from pyrag.evaluation.imports_hub import REMOTES, download_set
+from pyrag.evaluation.datasets.importers.check import check_folder
+from pyrag.evaluation.datasets.importers.convert import import_set
+from pyrag.evaluation.datasets.importers.hub import REMOTES, download_set
 from tests.evaluation.test_imports import FLASHRAG, MUSIQUE, POPQA, lines, table
 
 FILES = {

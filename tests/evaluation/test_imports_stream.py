@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrag.evaluation import imports_source
-from pyrag.evaluation.imports_source import read_records
+from pyrag.evaluation.datasets.importers import source as imports_source
+from pyrag.evaluation.datasets.importers.source import read_records
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

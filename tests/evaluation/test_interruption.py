@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrag.evaluation.journal import journal_path
+from pyrag.evaluation.runs.journal import journal_path
 
 from .conftest import ChatServer, bench, start, timeless, write_set
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pyrag.config import Settings
-from pyrag.evaluation.batch import Job, run_jobs
-from pyrag.evaluation.suite import Given, open_set, source_of
-from pyrag.trace import Trace
+from pyrag.evaluation.datasets.suite import Given, open_set, source_of
+from pyrag.evaluation.runs.batch import Job, run_jobs
+from pyrag.settings import Settings
+from pyrag.trace.model import Trace
 
 from .conftest import ChatServer, write_set
 
@@ -22,7 +22,7 @@ COUNT = 30
 
 async def test_a_killed_ray_worker_costs_no_question(chat: ChatServer, tmp_path: Path) -> None:
     ray = pytest.importorskip("ray")
-    from pyrag.cli.bench_ray import RayAsk
+    from pyrag.cli.bench.ray import RayAsk
 
     chosen = open_set("stones", write_set(tmp_path / "data", COUNT))
     source = source_of(chosen, Given(cache=tmp_path / "indexes"))

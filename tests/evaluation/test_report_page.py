@@ -9,9 +9,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from pyrag.evaluation import svg
-from pyrag.evaluation.report_html import document, plots_html, table_html, upright
-from pyrag.evaluation.tables import Table
+from pyrag.evaluation.reports import svg
+from pyrag.evaluation.reports.html import document, plots_html, table_html, upright
+from pyrag.evaluation.reports.tables import Table
 
 SVG = "{http://www.w3.org/2000/svg}"
 LETTER = 6.6

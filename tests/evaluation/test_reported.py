@@ -6,8 +6,8 @@ from statistics import fmean
 
 import pytest
 
-from pyrag.evaluation.reported import REPORTED, reported
-from pyrag.methods import get_method
+from pyrag.evaluation.reports.reported import REPORTED, reported
+from pyrag.methods.registry import get_method
 
 AVERAGES = {
     "PyRAG, Qwen2.5-7B (table 2)": {

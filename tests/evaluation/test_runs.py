@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from pyrag.agents.protocol import Reading
+from pyrag.episode.ledger import Budget, Ledger
 from pyrag.errors import BudgetExceededError, ConfigError, DataError, StorageError, UsageError
-from pyrag.evaluation.batch import Job, run_jobs
-from pyrag.evaluation.datasets import Question
-from pyrag.evaluation.journal import FileJournal
-from pyrag.evaluation.runs import make_folder, open_run, read_run, write_whole
+from pyrag.evaluation.datasets.layout import Question
+from pyrag.evaluation.reports.summary import summarise
+from pyrag.evaluation.runs.batch import Job, run_jobs
+from pyrag.evaluation.runs.folder import make_folder, open_run, read_run, write_whole
+from pyrag.evaluation.runs.journal import FileJournal
 from pyrag.evaluation.scoring import Row, score
-from pyrag.evaluation.summary import summarise
-from pyrag.ledger import Budget, Ledger
-from pyrag.trace import Answer, Trace, TraceError, Usage, from_json
+from pyrag.trace.model import Answer, Trace, TraceError, Usage, from_json
 
 IDENTITY = {"sets": ["s"], "methods": ["m"], "limit": None, "settings": {"topk": 5}}
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from pyrag.agents.llm import make_llm_agents
-from pyrag.cli.bench_view import print_summary
-from pyrag.evaluation.datasets import Question
+from pyrag.cli.bench.view import print_summary
+from pyrag.evaluation.datasets.layout import Question
+from pyrag.evaluation.reports.summary import summarise
+from pyrag.evaluation.reports.tables import course_table
 from pyrag.evaluation.scoring import score
-from pyrag.evaluation.summary import summarise
-from pyrag.evaluation.tables import course_table
-from pyrag.trace import Answer, Trace, from_json, to_json
+from pyrag.trace.model import Answer, Trace, from_json, to_json
 from tests.hera.conftest import case, team
 from tests.opera.conftest import Case, yes
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from pyrag.evolve.records import StepRecord, read
-from pyrag.experience.library import Library
+from pyrag.methods.hera.experience.library import Library
 from tests.cli.conftest import COMMAND, Run, environment, pyrag, pyrag_in
 from tests.evolve.town import HARMFUL, INSIGHT, RULE, Town, answer, question, write
 from tests.server.conftest import serving

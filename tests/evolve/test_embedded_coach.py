@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pyrag.agents.coaching import Seen
-from pyrag.embedded.coach import EmbeddedCoach
-from pyrag.embedded.orchestrator import STYLES, EmbeddedOrchestrator, style_of
-from pyrag.experience.entry import Experience
-from pyrag.topology import Characterisation, Topology
+from pyrag.methods.hera.coach.protocol import Seen
+from pyrag.methods.hera.embedded.coach import EmbeddedCoach
+from pyrag.methods.hera.embedded.orchestrator import STYLES, EmbeddedOrchestrator, style_of
+from pyrag.methods.hera.experience.entry import Experience
+from pyrag.methods.hera.topology import Characterisation, Topology
 from tests.cli.conftest import Run, pyrag
 from tests.evolve.town import write
 

@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrag.agents.coach import LLMCoach
-from pyrag.agents.coaching import Guidance
 from pyrag.agents.prompts import load_prompts
-from pyrag.evaluation.datasets import Question
+from pyrag.evaluation.datasets.layout import Question
 from pyrag.evolve.insights import consolidate, is_mixed, ranked, reflect
 from pyrag.evolve.rope import Subject, cut, project
 from pyrag.evolve.trajectories import Trajectory
-from pyrag.experience.library import Library
-from pyrag.llm.scripted import ScriptedChat
-from pyrag.topology import Characterisation, Topology
-from pyrag.trace import Answer, Trace
+from pyrag.llm.clients.scripted import ScriptedChat
+from pyrag.methods.hera.coach.agent import LLMCoach
+from pyrag.methods.hera.coach.protocol import Guidance
+from pyrag.methods.hera.experience.library import Library
+from pyrag.methods.hera.topology import Characterisation, Topology
+from pyrag.trace.model import Answer, Trace
 
 BRIDGE = Characterisation("bridge")
 QUESTION = Question("q", "?", ("x",))

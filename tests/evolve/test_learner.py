@@ -16,25 +16,25 @@ from typing import Any
 
 import pytest
 
-from pyrag.agents.coach import LLMCoach
-from pyrag.agents.coaching import AXES
 from pyrag.agents.prompts import Prompts, load_prompts
 from pyrag.agents.protocol import Lesson
-from pyrag.config import Settings
 from pyrag.errors import BudgetExceededError
-from pyrag.evaluation.datasets import Question
+from pyrag.evaluation.datasets.layout import Question
 from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.learner import Learner
 from pyrag.evolve.prompt_versions import PromptVersions, learners
 from pyrag.evolve.records import StepRecord, Update, read
 from pyrag.evolve.trajectories import Players, Trajectory
 from pyrag.evolve.validation import Validator
-from pyrag.experience.library import Library
+from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.llm.meter import Meter
 from pyrag.llm.protocol import Message
-from pyrag.llm.scripted import ScriptedChat
-from pyrag.topology import Agent, Characterisation, Node, Topology
-from pyrag.trace import UNKNOWN, Answer, Trace
+from pyrag.methods.hera.coach.agent import LLMCoach
+from pyrag.methods.hera.coach.protocol import AXES
+from pyrag.methods.hera.experience.library import Library
+from pyrag.methods.hera.topology import Agent, Characterisation, Node, Topology
+from pyrag.settings import Settings
+from pyrag.trace.model import UNKNOWN, Answer, Trace
 
 INSIGHT = "Let a reflect agent review the answer of a comparison."
 RULE = "Read the title before the text."

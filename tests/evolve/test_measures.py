@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrag.evolve.measures import Edge, count_cycles, diameter, entropies, measures_of, phases, transition_entropy
-from pyrag.topology import AGENTS, Node, Topology
+from pyrag.methods.hera.topology import AGENTS, Node, Topology
 
 FEW = AGENTS[:5]
 edge_lists = st.lists(st.tuples(st.sampled_from(FEW), st.sampled_from(FEW)), max_size=14)

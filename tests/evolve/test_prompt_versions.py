@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import pyrag_prompts
-from pyrag.agents.coaching import Guidance
 from pyrag.agents.prompts import load_prompts
-from pyrag.cli.evolve import show_difference
+from pyrag.cli.evolve.run import show_difference
 from pyrag.errors import UsageError
 from pyrag.evolve.prompt_versions import PromptVersions
+from pyrag.methods.hera.coach.protocol import Guidance
 
 LEARNED = Guidance(("Keep the name {{exactly}}.", "Ask for one thing."), ("Be short.",))
 

@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 
 from pyrag.evolve.records import StepRecord, Tried, Update, read, written
 from pyrag.evolve.report import experience_table, graph_table, page, sampled, updates_table
-from pyrag.experience.entry import Experience
-from pyrag.topology import Characterisation, Node, Topology
+from pyrag.methods.hera.experience.entry import Experience
+from pyrag.methods.hera.topology import Characterisation, Node, Topology
 
 PROFILE = Characterisation("bridge")
 NODES = (Node("a", "retriever"), Node("b", "answer_generator", depends_on=("a",)))

@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 
 from pyrag.agents.llm import make_llm_agents
-from pyrag.agents.parsing_topology import parse_topology
 from pyrag.agents.prompts import load_prompts
-from pyrag.config import Settings
-from pyrag.engines import Engines
 from pyrag.errors import BadOutputError, ContextLengthError, DataError, PyRAGError, ServiceError
-from pyrag.evaluation.datasets import Question
+from pyrag.evaluation.datasets.layout import Question
 from pyrag.evolve.trajectories import Players, Trajectory, together
 from pyrag.evolve.transcript import transcript
 from pyrag.llm.cache import CachedChat, ReplyStore
+from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.llm.meter import Meter
 from pyrag.llm.protocol import Reply
-from pyrag.llm.scripted import ScriptedChat
-from pyrag.topology import Topology
-from pyrag.trace import Answer, Passage, Step, Trace
+from pyrag.methods.hera.topology import Topology
+from pyrag.methods.hera.topology_replies import parse_topology
+from pyrag.runtime.engines import Engines
+from pyrag.settings import Settings
+from pyrag.trace.model import Answer, Passage, Step, Trace
 from tests.hera.conftest import agent, case, topology
 from tests.opera.conftest import Case, no, yes
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrag.experience.choice import REDUNDANT, choose, related
-from pyrag.experience.entry import Experience
-from pyrag.experience.similarity import similarity
-from pyrag.topology import QUESTION_TYPES, Characterisation
+from pyrag.methods.hera.experience.choice import REDUNDANT, choose, related
+from pyrag.methods.hera.experience.entry import Experience
+from pyrag.methods.hera.experience.similarity import similarity
+from pyrag.methods.hera.topology import QUESTION_TYPES, Characterisation
 
 BRIDGE = Characterisation("bridge")
 WORDS = ["person", "city", "validate", "passages", "compare", "parallel", "decompose", "evidence", "dates"]

@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 
 from pyrag.errors import DataError
-from pyrag.experience import library as library_module
-from pyrag.experience.entry import LONGEST_INSIGHT
-from pyrag.experience.library import Draft, Library
-from pyrag.topology import Characterisation
+from pyrag.methods.hera.experience import library as library_module
+from pyrag.methods.hera.experience.entry import LONGEST_INSIGHT
+from pyrag.methods.hera.experience.library import Draft, Library
+from pyrag.methods.hera.topology import Characterisation
 
 BRIDGE = Characterisation("bridge", "medium", "city")
 COMPARISON = Characterisation("comparison", "easy", "yes/no")
 UPDATE_AND_HANG = """
 import sys, time
-from pyrag.experience.library import Library
-from pyrag.topology import Characterisation
+from pyrag.methods.hera.experience.library import Library
+from pyrag.methods.hera.topology import Characterisation
 with Library.open(sys.argv[1], write=True).update() as draft:
     draft.used([1], succeeded=True)
     draft.prune([2])
@@ -220,7 +220,8 @@ def test_a_damaged_library_is_an_error_not_a_traceback(path: Path) -> None:
 
 def test_two_writers_wait_for_each_other(path: Path) -> None:
     code = (
-        "import sys; from pyrag.experience.library import Library; from pyrag.topology import Characterisation\n"
+        "import sys\n"
+        "from pyrag.methods.hera.experience.library import Library\n"
         "with Library.open(sys.argv[1], write=True) as library:\n"
         "    for number in range(25):\n"
         "        with library.update() as draft:\n"

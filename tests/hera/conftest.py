@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from pyrag.llm.clients.scripted import ScriptedChat, role_of
 from pyrag.llm.protocol import Message
-from pyrag.llm.scripted import ScriptedChat, role_of
-from pyrag.trace import Trace
+from pyrag.trace.model import Trace
 from tests.opera.conftest import case
 
 __all__ = ["case"]

@@ -12,18 +12,18 @@ import pytest
 
 import pyrag_prompts
 from pyrag.agents.llm import make_llm_agents
-from pyrag.agents.parsing_team import parse_profile, parse_selection, parse_verdict
-from pyrag.agents.parsing_topology import parse_topology
 from pyrag.agents.protocol import Team
-from pyrag.config import make_settings
 from pyrag.embedded import embedded_agents
-from pyrag.engines import open_engines
 from pyrag.errors import BadOutputError, ContextLengthError
+from pyrag.llm.clients.scripted import ScriptedChat, role_of
 from pyrag.llm.context import about_tokens
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
-from pyrag.llm.scripted import ScriptedChat, role_of
-from pyrag.topology import AGENTS, Characterisation
-from pyrag.trace import Passage, Trace
+from pyrag.methods.hera.team_replies import parse_profile, parse_selection, parse_verdict
+from pyrag.methods.hera.topology import AGENTS, Characterisation
+from pyrag.methods.hera.topology_replies import parse_topology
+from pyrag.runtime.engines import open_engines
+from pyrag.settings import make_settings
+from pyrag.trace.model import Passage, Trace
 from tests.cli.conftest import Run, pyrag
 from tests.hera.conftest import Say, agent, kept, team, topology, verdict
 from tests.opera.conftest import Case, no, rewrite, yes

@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrag.agents.parsing_team import parse_profile
-from pyrag.agents.parsing_topology import MAX_NODES, checked, parse_topology, read_topology, written_topology
-from pyrag.checks import check_plan
-from pyrag.embedded.orchestrator import STYLES, Style, advice, hinted, style_of, topology_of
-from pyrag.embedded.planner import read_question
-from pyrag.embedded.profile import profile_of
+from pyrag.embedded.planner.planner import read_question
+from pyrag.episode.plan_checks import check_plan
 from pyrag.errors import BadOutputError
-from pyrag.experience.entry import Experience
-from pyrag.methods._team import PRIMITIVES
-from pyrag.methods._topology import compile_topology
-from pyrag.methods._topology_checks import check_topology
-from pyrag.topology import Characterisation, Node, Topology
-from pyrag.topology_graph import Graph
+from pyrag.methods.hera.embedded.orchestrator import STYLES, Style, advice, hinted, style_of, topology_of
+from pyrag.methods.hera.embedded.profile import profile_of
+from pyrag.methods.hera.experience.entry import Experience
+from pyrag.methods.hera.team_primitives import PRIMITIVES
+from pyrag.methods.hera.team_replies import parse_profile
+from pyrag.methods.hera.topology import Characterisation, Node, Topology
+from pyrag.methods.hera.topology_checks import check_topology
+from pyrag.methods.hera.topology_graph import Graph
+from pyrag.methods.hera.topology_program import compile_topology
+from pyrag.methods.hera.topology_replies import MAX_NODES, checked, parse_topology, read_topology, written_topology
 from pyrag_sandbox import Call, Sandbox, Text
 from pyrag_sandbox.helpers import HELPERS
 from tests.hera.conftest import agent, topology

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from pyrag.errors import PyRAGError
-from pyrag.llm.openai import OpenAIChat
+from pyrag.llm.clients.openai import OpenAIChat
 from pyrag.llm.protocol import Message, Sampling
+from pyrag.retrieval.embedders.openai_embeddings import OpenAIBackend
 from pyrag.retrieval.http import HttpRetriever
-from pyrag.retrieval.openai_embeddings import OpenAIBackend
 
 ASKED = (Message("user", "Say it."),)
 

@@ -14,9 +14,9 @@ import pytest
 
 from pyrag.errors import DataError
 from pyrag.llm.cache import DEFAULT_SAMPLING, CachedChat, ReplyStore, default_path, request_key
-from pyrag.llm.openai import OpenAIChat
+from pyrag.llm.clients.openai import OpenAIChat
+from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.llm.protocol import Message, Reply, Sampling
-from pyrag.llm.scripted import ScriptedChat
 
 ASKED = (Message("system", "s"), Message("user", "Grüße?"))
 

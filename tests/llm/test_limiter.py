@@ -11,8 +11,8 @@ import pytest
 from aiohttp import web
 
 from pyrag.errors import RetryableServiceError
+from pyrag.llm.clients.openai import OpenAIChat
 from pyrag.llm.limiter import Limiter, asking_for, limiter_of
-from pyrag.llm.openai import OpenAIChat
 from pyrag.llm.protocol import Message
 
 ASKED = (Message("user", "?"),)

@@ -18,9 +18,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pyrag import PyRAG
-from pyrag.agents.fitting import FittingAnswerer
-from pyrag.config import Settings
-from pyrag.engines import open_engines
+from pyrag.agents.context_window import FittingAnswerer
 from pyrag.errors import (
     ConfigError,
     ContextLengthError,
@@ -29,11 +27,13 @@ from pyrag.errors import (
     PyRAGError,
     RetryableServiceError,
 )
-from pyrag.llm.adapters import Adapter
-from pyrag.llm.local import LocalChat, OnText, explained
-from pyrag.llm.local_spec import LocalSpec, file_of, known_window, parse_local_spec
+from pyrag.llm.clients.adapters import Adapter
+from pyrag.llm.clients.local import LocalChat, OnText, explained
+from pyrag.llm.clients.local_spec import LocalSpec, file_of, known_window, parse_local_spec
 from pyrag.llm.protocol import CHAT_TEMPLATE, Message, ModelInfo, Reply, Sampling
 from pyrag.llm.spec import open_chat_model
+from pyrag.runtime.engines import open_engines
+from pyrag.settings import Settings
 from tests.cli.conftest import Run, pyrag
 from tests.llm.test_serve_line import adapter_folder
 
@@ -324,7 +324,7 @@ def test_an_engine_here_refuses_fields_of_servers(folder: Path) -> None:
 
 def test_importing_the_engines_is_light() -> None:
     code = (
-        "import sys, pyrag.llm.vllm, pyrag.llm.transformers, pyrag.llm.transformers_rows;"
+        "import sys, pyrag.llm.clients.vllm, pyrag.llm.clients.transformers, pyrag.llm.clients.transformers_rows;"
         "heavy = {'torch', 'vllm', 'transformers', 'peft', 'huggingface_hub'} & sys.modules.keys();"
         "sys.exit(str(sorted(heavy)) if heavy else 0)"
     )

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from pyrag.agents.prompts import load_prompts
-from pyrag.config import Settings
-from pyrag.engines import open_engines
 from pyrag.errors import BudgetExceededError
+from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.llm.meter import Meter, MeteredChat
 from pyrag.llm.protocol import Message, Reply
-from pyrag.llm.scripted import ScriptedChat
+from pyrag.runtime.engines import open_engines
+from pyrag.settings import Settings
 
 ASKED = (Message("user", "?"),)
 

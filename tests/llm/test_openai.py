@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from pyrag.errors import MalformedReplyError, PermanentServiceError, RetryableServiceError, ServiceError
-from pyrag.llm.openai import OpenAIChat, key_from_environment
+from pyrag.llm.clients.openai import OpenAIChat, key_from_environment
 from pyrag.llm.protocol import Message, Sampling
 
 ASKED = (Message("system", "Be brief."), Message("user", "Grüße “{x}” $y?"))
@@ -201,7 +201,7 @@ def test_hosted_openai_gets_its_own_name_of_the_limit() -> None:
 
 def test_import_is_light() -> None:
     code = (
-        "import sys, pyrag.llm.openai, pyrag.llm.spec, pyrag.llm.scripted, pyrag.agents.llm;"
+        "import sys, pyrag.llm.clients.openai, pyrag.llm.spec, pyrag.llm.clients.scripted, pyrag.agents.llm;"
         "heavy = {'aiohttp', 'msgspec', 'openai', 'httpx'} & sys.modules.keys();"
         "sys.exit(str(sorted(heavy)) if heavy else 0)"
     )

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from pyrag.config import Settings
 from pyrag.errors import RetryableServiceError
-from pyrag.llm.openai import OpenAIChat
+from pyrag.llm.clients.openai import OpenAIChat
 from pyrag.llm.pace import Pace, PacedChat
 from pyrag.llm.protocol import Message, Reply, Sampling
+from pyrag.settings import Settings
 from tests.llm.conftest import completion
 from tests.llm.test_stream import USAGE, delta
 

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from pyrag.agents.schemas import SUB_QUERIES, TAGGED_ANSWER
 from pyrag.errors import ContextLengthError, PermanentServiceError
-from pyrag.llm.openai import OpenAIChat
+from pyrag.llm.clients.openai import OpenAIChat
 from pyrag.llm.protocol import Message, Sampling
 from tests.llm.conftest import completion
 

@@ -9,7 +9,7 @@ import pytest
 from pyrag.agents.llm import SUB_QUERIES, make_llm_agents
 from pyrag.agents.schemas import TAGGED_ANSWER
 from pyrag.errors import ContextLengthError, PermanentServiceError
-from pyrag.llm.openai import OpenAIChat
+from pyrag.llm.clients.openai import OpenAIChat
 from pyrag.llm.protocol import Message, Sampling
 from pyrag.llm.schema import constraint_of, fits, matches, response_format
 from tests.llm.conftest import completion

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pyrag.errors import DataError, ReplayError
+from pyrag.llm.clients.scripted import ScriptedChat, role_of
 from pyrag.llm.protocol import Message, Reply
-from pyrag.llm.scripted import ScriptedChat, role_of
 
 
 def prompt(text: str, role: str = "Plan") -> list[Message]:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pyrag.errors import ConfigError, DataError
-from pyrag.llm.adapters import RANKS, Adapter, lora_rank, read_adapter
-from pyrag.llm.serve_line import Serving, serve_line, shown
+from pyrag.llm.clients.adapters import RANKS, Adapter, lora_rank, read_adapter
+from pyrag.llm.clients.serve_line import Serving, serve_line, shown
 
 
 def adapter_folder(folder: Path, config: Any) -> Path:

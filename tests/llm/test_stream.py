@@ -12,9 +12,9 @@ from aiohttp import web
 
 from pyrag.errors import ContextLengthError, MalformedReplyError, PermanentServiceError, RetryableServiceError
 from pyrag.llm.cache import CachedChat, ReplyStore
-from pyrag.llm.openai import OpenAIChat
+from pyrag.llm.clients.openai import OpenAIChat
+from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.llm.protocol import Message, Reply, Sampling
-from pyrag.llm.scripted import ScriptedChat
 
 ASKED = (Message("user", "Say it."),)
 Handler = Callable[[web.Request], Any]

@@ -11,7 +11,7 @@ import pytest
 
 from pyrag import PyRAG
 from pyrag.errors import ConfigError, ContextLengthError, DataError, PermanentServiceError, RetryableServiceError
-from pyrag.llm.local import LocalChat
+from pyrag.llm.clients.local import LocalChat
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.llm.spec import ModelOptions, open_chat_model
 from tests.local_models import ASKED, WINDOW, TinyModel, tiny
@@ -199,7 +199,7 @@ async def test_a_name_of_a_hub_that_is_away_is_looked_up_on_this_machine(monkeyp
     def waited(seconds: float) -> None:
         raise AssertionError("the hub's client tries again")
 
-    monkeypatch.setattr("pyrag.llm.transformers.away", lambda: True)
+    monkeypatch.setattr("pyrag.llm.clients.transformers.away", lambda: True)
     monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", waited)
     model = opened("transformers:nobody/nothing")
     with pytest.raises(DataError, match=r"nobody/nothing holds no model that can be loaded .*cached files"):

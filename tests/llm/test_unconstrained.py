@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyrag import PyRAG
-from pyrag.llm.openai import OpenAIChat
+from pyrag.llm.clients.openai import OpenAIChat
 from pyrag.llm.protocol import Message, Sampling
 from pyrag.llm.unconstrained import UnconstrainedChat
 from tests.llm.conftest import ChatServer

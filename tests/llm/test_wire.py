@@ -10,9 +10,9 @@ import pytest
 from aiohttp import web
 
 from pyrag.errors import MalformedReplyError, PermanentServiceError, RetryableServiceError, ServiceError
-from pyrag.llm.openai import OpenAIChat
+from pyrag.llm.clients.openai import OpenAIChat
+from pyrag.llm.clients.openai_wire import decode_models
 from pyrag.llm.protocol import MAX_REPLY_CHARS, Message, Reply, Sampling
-from pyrag.llm.wire import decode_models
 from tests.llm.conftest import completion
 
 ASKED = (Message("user", "?"),)

@@ -15,16 +15,16 @@ import pytest
 
 from pyrag.agents.llm import make_llm_agents
 from pyrag.agents.protocol import Agents
-from pyrag.config import Settings
 from pyrag.embedded import embedded_agents
-from pyrag.engines import Engines
+from pyrag.episode.ledger import Recording
 from pyrag.errors import ServiceError
-from pyrag.ledger import Recording
+from pyrag.llm.clients.scripted import DEFAULT_SAMPLING, ScriptedChat
 from pyrag.llm.protocol import Message, Reply, Sampling
-from pyrag.llm.scripted import DEFAULT_SAMPLING, ScriptedChat
-from pyrag.methods import method_names, variants_of
-from pyrag.runtime import answer_question
-from pyrag.trace import Passage, Trace
+from pyrag.methods.registry import method_names, variants_of
+from pyrag.runtime.engines import Engines
+from pyrag.runtime.run import answer_question
+from pyrag.settings import Settings
+from pyrag.trace.model import Passage, Trace
 from pyrag_sandbox import Sandbox
 
 QUESTION = "When was the director of Alpha born?"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pyrag.errors import ConfigError, UsageError
-from pyrag.methods import get_method, method_names, variants_of
-from pyrag.methods.adaptive import Route, parse_route
-from pyrag.methods.ircot import MOST_PARAGRAPHS, first_sentence
-from pyrag.methods.self_ask import final_answer, follow_up
-from pyrag.trace import Passage
+from pyrag.methods.baselines.adaptive import Route, parse_route
+from pyrag.methods.baselines.ircot import MOST_PARAGRAPHS, first_sentence
+from pyrag.methods.baselines.self_ask import final_answer, follow_up
+from pyrag.methods.registry import get_method, method_names, variants_of
+from pyrag.trace.model import Passage
 from tests.methods.conftest import ADA, BORN, DATE, PYRAG, Chat, World
 
 NOTHING = "<answer>unknown</answer>"

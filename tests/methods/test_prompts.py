@@ -14,12 +14,12 @@ import pytest
 
 import pyrag_prompts
 from pyrag.agents.llm import make_llm_agents
-from pyrag.agents.parsing_answer import parse_answer
+from pyrag.agents.parsing.answers import parse_answer
 from pyrag.agents.prompts import load_prompts
 from pyrag.agents.schemas import TAGGED_ANSWER
 from pyrag.errors import BadOutputError, ConfigError
-from pyrag.llm.scripted import ScriptedChat
-from pyrag.methods import adaptive, ircot, self_ask
+from pyrag.llm.clients.scripted import ScriptedChat
+from pyrag.methods.baselines import adaptive, ircot, self_ask
 from tests.methods.conftest import SCRIPTS, Chat, World
 
 PACKAGE = Path(pyrag_prompts.__file__).parent

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrag.methods._dialects import DIALECTS, boxed, read_turn
-from pyrag.methods.search_agent import as_answer, states
-from pyrag.trace import Passage
+from pyrag.methods.search_agents.dialects import DIALECTS, boxed, read_turn
+from pyrag.methods.search_agents.method import as_answer, states
+from pyrag.trace.model import Passage
 from tests.methods.conftest import Chat, World
 
 R1, O1, RE, RS = (DIALECTS[name] for name in ("search-r1", "search-o1", "research", "r1-searcher"))

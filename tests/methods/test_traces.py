@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from pyrag.cli.traces import differences, replay_trace
-from pyrag.ledger import Recording
-from pyrag.trace import Step, Trace, from_json, to_json
+from pyrag.episode.ledger import Recording
+from pyrag.trace.model import Step, Trace, from_json, to_json
 from tests.methods.conftest import ALL, EMBEDDED, SCRIPTS, Chat, World
 
 GOLDEN = Path(__file__).parent / "golden"

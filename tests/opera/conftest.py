@@ -12,12 +12,12 @@ import pytest
 
 from pyrag.agents.llm import make_llm_agents
 from pyrag.agents.protocol import Agents
-from pyrag.config import Settings
-from pyrag.engines import Engines
-from pyrag.ledger import Recording
-from pyrag.llm.scripted import ScriptedChat
-from pyrag.runtime import answer_question
-from pyrag.trace import Passage, Trace
+from pyrag.episode.ledger import Recording
+from pyrag.llm.clients.scripted import ScriptedChat
+from pyrag.runtime.engines import Engines
+from pyrag.runtime.run import answer_question
+from pyrag.settings import Settings
+from pyrag.trace.model import Passage, Trace
 from pyrag_sandbox import Sandbox
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from pyrag.cli.traces import replay_trace
-from pyrag.evaluation.datasets import Question
+from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.scoring import asked, score
-from pyrag.trace import from_json, to_json
-from pyrag.trajectory import actions
+from pyrag.trace.model import from_json, to_json
+from pyrag.trace.trajectory import actions
 from tests.opera.conftest import Case, goal, no, plan, rewrite, yes
 
 WIZARD = 'Which actor, known for playing a wizard in a famous film series, also starred in the movie "The Good Liar"?'

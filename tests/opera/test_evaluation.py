@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pyrag.cli.bench_agents import show_agents
-from pyrag.cli.render import trace_view
-from pyrag.evaluation.datasets import Question
-from pyrag.evaluation.opera import (
+from pyrag.cli.bench.agents import show_agents
+from pyrag.cli.views.live import trace_view
+from pyrag.evaluation.agent_behaviour import (
     Depth,
     Outcome,
     agent_stats,
@@ -23,9 +22,10 @@ from pyrag.evaluation.opera import (
     noise,
     pattern,
 )
-from pyrag.evaluation.runs import open_run
+from pyrag.evaluation.datasets.layout import Question
+from pyrag.evaluation.runs.folder import open_run
 from pyrag.evaluation.scoring import score
-from pyrag.trace import Answer, Trace
+from pyrag.trace.model import Answer, Trace
 from tests.opera.conftest import Case, goal, no, plan, rewrite, yes
 from tests.opera.test_cases import POPULATION, POPULATION_FOUND, POPULATION_SCRIPT, REWRITTEN
 

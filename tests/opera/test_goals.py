@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrag.agents.goal_types import same_type
-from pyrag.agents.opera import written_goal
-from pyrag.agents.parsing_goals import malformed, parse_goals, read_goals
-from pyrag.agents.step_references import PLACEHOLDER
 from pyrag.errors import BadOutputError
-from pyrag.methods._goals import compile_goals
-from pyrag.trace import Goal
+from pyrag.methods.opera.agents import written_goal
+from pyrag.methods.opera.goal_program import compile_goals
+from pyrag.methods.opera.goal_types import same_type
+from pyrag.methods.opera.goals import malformed, parse_goals, read_goals
+from pyrag.methods.opera.step_references import PLACEHOLDER
+from pyrag.trace.model import Goal
 from pyrag_sandbox.helpers import HELPERS
 from tests.opera.conftest import Case, goal, no, plan, yes
 

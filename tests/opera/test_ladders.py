@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from pyrag.agents.fitting import FittingRewriter
+from pyrag.agents.context_window import FittingRewriter
 from pyrag.agents.llm import make_llm_agents
-from pyrag.agents.opera import LLMRewriter
 from pyrag.agents.protocol import Rewritten
-from pyrag.config import Settings, make_settings
 from pyrag.embedded.rewriter import EmbeddedRewriter
-from pyrag.engines import Engines, open_engines
+from pyrag.episode.recovery import Boost, Rewrite, calls_for, ladder_of
 from pyrag.errors import BadOutputError, ConfigError
-from pyrag.events import Recovering
-from pyrag.llm.scripted import ScriptedChat
-from pyrag.recovery import Boost, Rewrite, calls_for, ladder_of
-from pyrag.runtime import answer_question
-from pyrag.trace import Passage, Trace
+from pyrag.llm.clients.scripted import ScriptedChat
+from pyrag.methods.opera.agents import LLMRewriter
+from pyrag.runtime.engines import Engines, open_engines
+from pyrag.runtime.run import answer_question
+from pyrag.settings import Settings, make_settings
+from pyrag.trace.events import Recovering
+from pyrag.trace.model import Passage, Trace
 from tests.opera.conftest import Case, goal, no, plan, rewrite, yes
 
 SINGLE = plan(goal(1, "Who?", "person"))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrag.retrieval.embedding import Fingerprint, TextEmbedder
+from pyrag.retrieval.embedders.embedding import Fingerprint, TextEmbedder
 
 DIMENSION = 64
 

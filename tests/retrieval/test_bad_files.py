@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from pyrag.errors import DataError, PyRAGError
-from pyrag.retrieval.documents import read_passages, unpack
+from pyrag.retrieval.documents import unpack
+from pyrag.retrieval.documents.reading import read_passages
 from pyrag.retrieval.index import update_index
 from pyrag.retrieval.indexing import update
 from pyrag.retrieval.indexing.verify import verify_index

@@ -12,7 +12,7 @@ from pyrag.errors import ServiceError
 from pyrag.retrieval import bm25
 from pyrag.retrieval.analysis import plain
 from pyrag.retrieval.bm25 import Bm25Index, Bm25Retriever, index_of
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 PASSAGES = [
     Passage("hoyer", "Jed Hoyer", "Jed Hoyer (born December 7, 1973) is president of the Chicago Cubs.", source="a.md"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyrag.retrieval.embedding import Fingerprint, open_embedder
+from pyrag.retrieval.embedders.embedding import Fingerprint, open_embedder
 
 TEXTS = [
     "Mill\nThe mill was founded by Ann.",

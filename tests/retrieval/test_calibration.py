@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrag.retrieval.calibration import blocks, trial_of, tune
-from pyrag.retrieval.embedding import Fingerprint
-from pyrag.retrieval.faiss_index import open_vectors
-from pyrag.retrieval.vector_files import map_vectors, taken
-from pyrag.retrieval.vector_folder import VectorFolder
-from pyrag.retrieval.vector_types import build
+from pyrag.retrieval.embedders.embedding import Fingerprint
+from pyrag.retrieval.vectors.calibration import blocks, trial_of, tune
+from pyrag.retrieval.vectors.faiss_index import open_vectors
+from pyrag.retrieval.vectors.files import map_vectors, taken
+from pyrag.retrieval.vectors.folder import VectorFolder
+from pyrag.retrieval.vectors.types import build
 
 D = 64
 KINDS = ["HNSW8", "HNSW8_SQ8", "IVF128,SQ8", "RaBitQfs,Refine(SQ8)", "PQ8x4fs,Refine(SQ8)", "IVF64_HNSW8,PQ8x4fs,RFlat"]
@@ -120,7 +120,7 @@ def test_blocks_are_all_rows_but_some(count: int, without: set[int], size: int) 
     matrix = np.arange(2 * count, dtype=np.float16).reshape(count, 2)
     gone = np.array(sorted(one for one in without if one < count), int)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pyrag.retrieval.calibration._BLOCK", size)
+        patch.setattr("pyrag.retrieval.vectors.calibration._BLOCK", size)
         made = list(blocks(matrix, gone))
     assert [row for rows, _ in made for row in rows.tolist()] == [row for row in range(count) if row not in without]
     assert all((block == matrix[rows]).all() and block.dtype == np.float32 for rows, block in made)

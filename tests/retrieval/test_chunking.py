@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrag.retrieval.chunking import LEAST, MOST, chunks, pack, sentences, units
+from pyrag.retrieval.documents.chunking import LEAST, MOST, chunks, pack, sentences, units
 
 PROSE = st.text(st.sampled_from("ab c.?!…\n。字か#=-`*|~1)é\u200b\tDr"), max_size=3000)
 LONG = st.builds(

@@ -15,17 +15,17 @@ from aiohttp import web
 from pyrag.errors import ConfigError, ServiceError
 from pyrag.retrieval.bm25 import Bm25Retriever, index_of
 from pyrag.retrieval.dense import DenseRetriever
-from pyrag.retrieval.embedding import Fingerprint, passage_text
-from pyrag.retrieval.faiss_index import open_vectors
+from pyrag.retrieval.embedders.embedding import Fingerprint, passage_text
 from pyrag.retrieval.http import HttpRetriever
 from pyrag.retrieval.hybrid import HybridRetriever, Part, fuse
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.protocol import Retriever
-from pyrag.retrieval.qdrant import QdrantRetriever, QdrantStore
 from pyrag.retrieval.rerank import RerankingRetriever
-from pyrag.retrieval.sparse import passage_terms, query_terms
-from pyrag.retrieval.vector_folder import VectorFolder
-from pyrag.trace import Passage
+from pyrag.retrieval.stores.qdrant import QdrantRetriever, QdrantStore
+from pyrag.retrieval.stores.sparse import passage_terms, query_terms
+from pyrag.retrieval.vectors.faiss_index import open_vectors
+from pyrag.retrieval.vectors.folder import VectorFolder
+from pyrag.trace.model import Passage
 
 from .conftest import Server
 from .embedders import words_embedder
@@ -201,7 +201,7 @@ async def test_qdrant_finds_in_company_what_it_finds_alone(tmp_path: Path, place
 
 
 async def test_qdrant_in_a_folder_optimises_as_it_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyrag.retrieval.qdrant_engines._OPTIMISED", 350)
+    monkeypatch.setattr("pyrag.retrieval.stores.qdrant_engines._OPTIMISED", 350)
     store, matrix = QdrantStore(f"qdrant:c@{tmp_path}"), np.random.default_rng(0).normal(size=(400, 16_384))
     vectors = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
     store.create(Fingerprint(model="m", dimension=16_384))

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from pyrag.errors import ServiceError
-from pyrag.retrieval import embedding, open_retriever
-from pyrag.retrieval.embedding import TextEmbedder
+from pyrag.retrieval import open_retriever
+from pyrag.retrieval.embedders import embedding
+from pyrag.retrieval.embedders.embedding import TextEmbedder
 from pyrag.retrieval.index import read_info, update_index
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.retrieval.indexing.dense_part import DensePart

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyrag.errors import DataError
-from pyrag.retrieval.documents import LONGEST_LINE, read_passages
-from pyrag.trace import Passage
+from pyrag.retrieval.documents.reading import LONGEST_LINE, read_passages
+from pyrag.trace.model import Passage
 
 
 def write(path: Path, content: str | bytes) -> Path:

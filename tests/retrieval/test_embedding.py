@@ -14,11 +14,11 @@ import pytest
 from aiohttp import web
 
 from pyrag.errors import ConfigError, DataError, MalformedReplyError, RetryableServiceError
-from pyrag.retrieval.batching import Batcher
-from pyrag.retrieval.embedding import Fingerprint, TextEmbedder, open_embedder, passage_text
-from pyrag.retrieval.families import family_of
-from pyrag.retrieval.onnx import RECIPE, OnnxBackend, pool
-from pyrag.retrieval.openai_embeddings import OpenAIBackend
+from pyrag.retrieval.embedders.batching import Batcher
+from pyrag.retrieval.embedders.embedding import Fingerprint, TextEmbedder, open_embedder, passage_text
+from pyrag.retrieval.embedders.families import family_of
+from pyrag.retrieval.embedders.onnx import RECIPE, OnnxBackend, pool
+from pyrag.retrieval.embedders.openai_embeddings import OpenAIBackend
 
 from .conftest import Server
 from .embedders import WordsBackend, vector

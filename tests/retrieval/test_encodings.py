@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyrag.errors import DataError, UsageError
-from pyrag.retrieval.documents import Columns, read_passages
 from pyrag.retrieval.documents.encodings import Recoded, checked_encoding
+from pyrag.retrieval.documents.reading import Columns, read_passages
 from pyrag.retrieval.index import update_index
 
 WINDOWS = "Die Mühle „Nord“ gehört Jürgen – seit 1912."

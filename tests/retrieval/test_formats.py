@@ -19,11 +19,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrag.errors import DataError
-from pyrag.retrieval.documents import Columns, model, read_passages, unpack
+from pyrag.retrieval.documents import model, unpack
 from pyrag.retrieval.documents import records as records_module
 from pyrag.retrieval.documents.find import find_documents
 from pyrag.retrieval.documents.json_stream import NotJSON, elements
-from pyrag.trace import Passage
+from pyrag.retrieval.documents.reading import Columns, read_passages
+from pyrag.trace.model import Passage
 
 RECORDS = [{"id": "a", "title": "T", "text": "one ä"}, {"id": "b", "text": 'two "x"'}]
 BARE = [Passage("a", "T", "one ä"), Passage("b", "", 'two "x"')]

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from pyrag._io.http.client import HttpService
 from pyrag.errors import (
     ConfigError,
     MalformedReplyError,
@@ -19,7 +20,6 @@ from pyrag.errors import (
     RetryableServiceError,
     ServiceError,
 )
-from pyrag.http_client import HttpService
 
 from .conftest import Server
 

@@ -16,14 +16,14 @@ import pytest
 from aiohttp import web
 
 from pyrag import PyRAG
-from pyrag.config import Settings, load_settings
+from pyrag._io.http.client import HttpService
+from pyrag._io.http.options import Transport
+from pyrag._io.http.routes import is_local, route_to
 from pyrag.errors import ConfigError, PermanentServiceError, RetryableServiceError
-from pyrag.http_client import HttpService
-from pyrag.http_options import Transport
-from pyrag.http_routes import is_local, route_to
-from pyrag.llm.openai import OpenAIChat
+from pyrag.llm.clients.openai import OpenAIChat
 from pyrag.llm.protocol import Message
 from pyrag.retrieval.http import HttpRetriever
+from pyrag.settings import Settings, load_settings
 
 from .conftest import Server
 from .test_http_client import decode

@@ -15,7 +15,7 @@ from pyrag.errors import ConfigError, PermanentServiceError, ServiceError
 from pyrag.retrieval.hybrid import HybridRetriever, Part, fuse
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.rerank import RerankingRetriever
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 
 def listed(*ids: str) -> list[Passage]:

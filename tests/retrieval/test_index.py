@@ -17,7 +17,7 @@ from pyrag.errors import DataError, PyRAGError
 from pyrag.retrieval.index import open_index, read_info, update_index
 from pyrag.retrieval.indexing import build as module
 from pyrag.retrieval.indexing.update import Progress
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 
 def corpus(path: Path, count: int = 20, word: str = "zebra") -> Path:

@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 
 from pyrag import PyRAG
-from pyrag.config import Settings
-from pyrag.engines import open_engines
 from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval import Options, open_retriever
-from pyrag.retrieval import embedding as module
-from pyrag.retrieval.embedding import TextEmbedder
+from pyrag.retrieval.embedders import embedding as module
+from pyrag.retrieval.embedders.embedding import TextEmbedder
 from pyrag.retrieval.index import read_info, update_index, vectors_folder
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.retrieval.indexing.dense_part import DensePart
 from pyrag.retrieval.indexing.verify import verify_index
 from pyrag.retrieval.rerank import RerankingRetriever
+from pyrag.runtime.engines import open_engines
+from pyrag.settings import Settings
 
 from .embedders import WordsBackend
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pyrag.errors import DataError
-from pyrag.retrieval.embedding import open_embedder
+from pyrag.retrieval.embedders.embedding import open_embedder
 from pyrag.retrieval.index import open_index, update_index
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.retrieval.indexing.dense_part import DensePart

@@ -16,12 +16,12 @@ import faiss
 import numpy as np
 import pytest
 
+from pyrag._io.hub import Remote, fetch
 from pyrag.errors import DataError
-from pyrag.hub import Remote, fetch
 from pyrag.retrieval import Options, open_retriever
-from pyrag.retrieval.embedding import Fingerprint, TextEmbedder
+from pyrag.retrieval.embedders.embedding import Fingerprint, TextEmbedder
 from pyrag.retrieval.indexing.stored_vectors import StoredVectors
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 from ..cli.conftest import COMMAND, environment
 from .embedders import DIMENSION, WordsBackend, vector
@@ -124,7 +124,7 @@ async def test_the_corpus_is_searched_with_the_vectors_of_the_release(
         assert spec == f"st:{MODEL}"
         return TextEmbedder(_E5Words(), spec)
 
-    monkeypatch.setattr("pyrag.retrieval.embedding.open_embedder", opened)
+    monkeypatch.setattr("pyrag.retrieval.embedders.embedding.open_embedder", opened)
     retriever = open_retriever(tmp_path / "ix", options=Options(dense_weight=1.0))
     for row in (0, 156, 157, COUNT - 1):  # around the cut, and the ends
         (best, *_) = await retriever.retrieve(TEXTS[row], 3)

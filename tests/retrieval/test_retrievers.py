@@ -17,7 +17,7 @@ from pyrag.retrieval import open_retriever
 from pyrag.retrieval.http import HttpRetriever
 from pyrag.retrieval.index import update_index
 from pyrag.retrieval.memory import InMemoryRetriever
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 from .conftest import Server
 
@@ -156,7 +156,7 @@ def test_what_is_no_retriever(spec: Any, error: type[Exception], says: str) -> N
 
 
 def test_importing_retrieval_loads_nothing_heavy() -> None:
-    modules = "pyrag.retrieval.open, pyrag.retrieval.bm25, pyrag.llm.openai"
+    modules = "pyrag.retrieval.open, pyrag.retrieval.bm25, pyrag.llm.clients.openai"
     code = f"import sys, json, {modules}; print(json.dumps(list(sys.modules)))"
     loaded = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
     assert not {"tantivy", "aiohttp", "numpy", "msgspec"} & set(loaded)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from pyrag.errors import DataError
-from pyrag.retrieval.embedding import open_embedder
-from pyrag.retrieval.export_onnx import export, export_cross_encoder, main
+from pyrag.retrieval.embedders.embedding import open_embedder
+from pyrag.retrieval.embedders.export_onnx import export, export_cross_encoder, main
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.rerank import RerankingRetriever, cross_encoder
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 pytestmark = pytest.mark.filterwarnings("default")  # the libraries' own deprecations
 

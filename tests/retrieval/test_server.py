@@ -21,7 +21,7 @@ from pyrag.retrieval.index import update_index
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.protocol import Retriever
 from pyrag.retrieval.server import Current, runner_of, serve
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 HEAD = {"Content-Type": "application/json"}
 

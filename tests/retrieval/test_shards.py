@@ -19,14 +19,14 @@ import numpy as np
 import pytest
 
 from pyrag.retrieval import Options, open_retriever
-from pyrag.retrieval.embedding import open_embedder
-from pyrag.retrieval.faiss_index import Layout, open_segment, read_vector_info
+from pyrag.retrieval.embedders.embedding import open_embedder
 from pyrag.retrieval.index import read_info, update_index, vectors_folder
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.retrieval.indexing.dense_part import DensePart
 from pyrag.retrieval.indexing.update import Progress
 from pyrag.retrieval.indexing.verify import verify_index
-from pyrag.retrieval.vector_files import map_vectors
+from pyrag.retrieval.vectors.faiss_index import Layout, open_segment, read_vector_info
+from pyrag.retrieval.vectors.files import map_vectors
 
 from ..cli.conftest import environment
 from .embedders import words_embedder
@@ -64,7 +64,7 @@ def found(index: Path, query: str) -> list[tuple[str, float]]:
 
 @pytest.fixture
 def words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyrag.retrieval.embedding.open_embedder", lambda spec, **_: words_embedder())
+    monkeypatch.setattr("pyrag.retrieval.embedders.embedding.open_embedder", lambda spec, **_: words_embedder())
 
 
 @pytest.mark.usefixtures("words")
@@ -100,7 +100,7 @@ def test_another_layout_embeds_nothing_again(tmp_path: Path) -> None:
 
 CHILD = """
 import sys, time
-from pyrag.retrieval.faiss_index import Layout
+from pyrag.retrieval.vectors.faiss_index import Layout
 from pyrag.retrieval.index import update_index
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.retrieval.indexing.dense_part import DensePart

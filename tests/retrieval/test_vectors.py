@@ -17,12 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyrag.errors import ConfigError, DataError
-from pyrag.retrieval import vector_folder
 from pyrag.retrieval.dense import DenseRetriever
-from pyrag.retrieval.embedding import Fingerprint
-from pyrag.retrieval.faiss_index import Layout, open_vectors, read_vector_info
-from pyrag.retrieval.vector_folder import MOST_SEGMENTS, VectorFolder
-from pyrag.trace import Passage
+from pyrag.retrieval.embedders.embedding import Fingerprint
+from pyrag.retrieval.vectors import folder as vector_folder
+from pyrag.retrieval.vectors.faiss_index import Layout, open_vectors, read_vector_info
+from pyrag.retrieval.vectors.folder import MOST_SEGMENTS, VectorFolder
+from pyrag.trace.model import Passage
 
 from .clustered import D, vectors
 
@@ -233,7 +233,7 @@ def test_readers_in_threads_during_changes(tmp_path: Path) -> None:
 CHILD = """
 import sys, time
 import numpy as np
-from pyrag.retrieval.vector_folder import VectorFolder
+from pyrag.retrieval.vectors.folder import VectorFolder
 folder = VectorFolder(sys.argv[1])
 with folder.writer() as writer:
     for turn in range(100):

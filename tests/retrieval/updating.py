@@ -12,7 +12,7 @@ from typing import Any
 from pyrag.retrieval.index import open_index, read_info, update_index
 from pyrag.retrieval.indexing import bm25_part
 from pyrag.retrieval.indexing.verify import verify_index
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 WORDS = ("zebra", "lion", "tiger", "otter")
 

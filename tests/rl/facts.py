@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from pyrag.config import Settings
-from pyrag.evaluation.suite import Given
+from pyrag.evaluation.datasets.suite import Given
 from pyrag.llm.protocol import Message
+from pyrag.settings import Settings
 from pyrag_rl.data.build import Request, build
-from pyrag_rl.rows import TrainRow, read_rows
+from pyrag_rl.data.rows import TrainRow, read_rows
 from tests.rl import tiny
 
 PYRAG = [sys.executable, "-c", "from pyrag.cli import main; main()"]

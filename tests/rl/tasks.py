@@ -17,8 +17,8 @@ from pathlib import Path
 from pyrag.embedded import embedded_agents
 from pyrag.llm.protocol import Message
 from pyrag.retrieval.bundled import bundled_passages
+from pyrag_rl.data.rows import Document, TrainRow, write_rows
 from pyrag_rl.prompting import prompt_of
-from pyrag_rl.rows import Document, TrainRow, write_rows
 
 _CHOICES = 4
 _SHORT = {

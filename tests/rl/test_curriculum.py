@@ -18,10 +18,11 @@ import pytest
 pytest.importorskip("yaml")
 
 from pyrag.errors import ConfigError, ServiceError, UsageError
-from pyrag.evaluation.runs import locked
-from pyrag_rl import curriculum_hands
+from pyrag.evaluation.runs.folder import locked
 from pyrag_rl.config import Algorithm, TrainConfig, load_config, read_yaml
-from pyrag_rl.curriculum import (
+from pyrag_rl.curriculum import backend as curriculum_hands
+from pyrag_rl.curriculum.backend import hands, settings_of
+from pyrag_rl.curriculum.stages import (
     NOTES,
     Curriculum,
     Hands,
@@ -33,7 +34,6 @@ from pyrag_rl.curriculum import (
     run,
     table,
 )
-from pyrag_rl.curriculum_hands import hands, settings_of
 
 CONFIGS = Path(__file__).parents[2] / "rl" / "configs"
 
@@ -244,7 +244,7 @@ def test_a_stage_is_trained_by_its_algorithm(
     trained: list[str] = []
     monkeypatch.setattr(f"pyrag_rl.{trainer}", lambda config, console: trained.append(config.algorithm))
     monkeypatch.setattr("pyrag_rl.report.write_report", lambda path: path)
-    monkeypatch.setattr("pyrag_rl.export.export", lambda path: path)
+    monkeypatch.setattr("pyrag_rl.verl.export.export", lambda path: path)
     monkeypatch.chdir(tmp_path)
     config = load_config("answer", algorithm, model="m", data="d", out="run")
     assert hands(print).train(config) == tmp_path / "run" / "adapter"  # wherever the next stage looks from

@@ -16,9 +16,9 @@ import pytest
 
 pytest.importorskip("verl", reason="make test-rl-e2e runs these where verl is installed")
 
-from pyrag_rl.curriculum import NOTES
+from pyrag_rl.curriculum.stages import NOTES
+from pyrag_rl.data.rows import TrainRow
 from pyrag_rl.folder import RunFolder
-from pyrag_rl.rows import TrainRow
 from tests.rl import facts, tasks
 from tests.rl.processes import left
 from tests.rl.school import SMALL, School

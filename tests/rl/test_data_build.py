@@ -17,27 +17,27 @@ from typer.testing import CliRunner
 
 from pyrag.agents import schemas
 from pyrag.agents.llm import make_llm_agents
-from pyrag.agents.parsing_answer import parse_answer
-from pyrag.agents.parsing_code import parse_program
-from pyrag.agents.parsing_goals import parse_goals
-from pyrag.agents.parsing_judged import parse_judged, parse_rewrite
-from pyrag.agents.parsing_queries import parse_sub_queries
-from pyrag.config import Settings
-from pyrag.engines import Engines
+from pyrag.agents.parsing.answers import parse_answer
+from pyrag.agents.parsing.programs import parse_program
+from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.errors import DataError, PyRAGError, UsageError
-from pyrag.evaluation.datasets import Question
-from pyrag.evaluation.runs import open_run
+from pyrag.evaluation.datasets.layout import Question
+from pyrag.evaluation.datasets.suite import Given
+from pyrag.evaluation.runs.folder import open_run
 from pyrag.evaluation.scoring import score
-from pyrag.evaluation.suite import Given
+from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.llm.protocol import Message
 from pyrag.llm.schema import fits
-from pyrag.llm.scripted import ScriptedChat
+from pyrag.methods.opera.goals import parse_goals
+from pyrag.methods.opera.judgements import parse_judged, parse_rewrite
 from pyrag.retrieval.memory import InMemoryRetriever
-from pyrag.runtime import answer_question
-from pyrag.trace import Passage, Trace
+from pyrag.runtime.engines import Engines
+from pyrag.runtime.run import answer_question
+from pyrag.settings import Settings
+from pyrag.trace.model import Passage, Trace
 from pyrag_rl.data.build import Request, build
+from pyrag_rl.data.rows import TrainRow, read_rows
 from pyrag_rl.data.sets import hops_of
-from pyrag_rl.rows import TrainRow, read_rows
 from pyrag_sandbox import Sandbox
 
 QUESTION = Question("q1", "Where is the company that acquired WhatsApp headquartered?", ("Menlo Park",), hops=2,
@@ -330,7 +330,7 @@ class TestSets:
         steps = [{"question": "Berlin >> country", "answer": "Germany", "supporting": "a"},
                  {"question": "Who leads #1?", "answer": "X", "supporting": "b"},
                  {"question": "And #7?", "answer": "Y", "supporting": "c"}]  # fmt: skip
-        from pyrag.evaluation.datasets import question_of
+        from pyrag.evaluation.datasets.layout import question_of
 
         question = question_of("here", {"id": "1", "question": "?", "answers": ["Y"], "decomposition": steps})
         assert [hop.query for hop in hops_of(question)] == ["Who leads Germany?"]
@@ -402,7 +402,7 @@ def test_requests_without_sense(fields: Mapping[str, Any], said: str) -> None:
 
 
 def test_the_command_says_what_it_wrote(data: Path, tmp_path: Path) -> None:
-    from pyrag.cli.app import app
+    from pyrag.cli.main import app
 
     out = tmp_path / "d.parquet"
     words = ["train", "data", "decompose", "--data", str(data), "--sets", "toy", "-o", str(out), "--leave-out"]

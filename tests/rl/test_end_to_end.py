@@ -23,8 +23,8 @@ import pytest
 
 pytest.importorskip("verl", reason="make test-rl-e2e runs these where verl is installed")
 
+from pyrag_rl.data.rows import SftWriter, read_rows, write_rows
 from pyrag_rl.folder import RunFolder, read_lines
-from pyrag_rl.rows import SftWriter, read_rows, write_rows
 from tests.rl import tasks, tiny
 from tests.rl.processes import left
 

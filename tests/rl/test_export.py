@@ -11,8 +11,8 @@ pytest.importorskip("yaml")
 
 from pyrag.errors import ConfigError
 from pyrag_rl.config import load_config, save_config
-from pyrag_rl.export import commands, export
 from pyrag_rl.folder import RunFolder
+from pyrag_rl.verl.export import commands, export
 
 
 def exported(folder: Path, rank: int = 24) -> RunFolder:

@@ -11,9 +11,9 @@ import pytest
 from pyrag.agents.schemas import GOALS, JUDGEMENT, REWRITE, SUB_QUERIES, TAGGED_ANSWER
 from pyrag_rl.config import load_config
 from pyrag_rl.data.examples import Example, prompted
-from pyrag_rl.forms import asking, constraint_of, form_of, has_form
-from pyrag_rl.overrides import agent_loop
-from pyrag_rl.rows import Document, TrainRow
+from pyrag_rl.data.rows import Document, TrainRow
+from pyrag_rl.verl.forms import asking, constraint_of, form_of, has_form
+from pyrag_rl.verl.overrides import agent_loop
 
 ROW = TrainRow(
     index=0, id="q", agent="answer", source="toy", question="Who wrote Dracula?", answers=("Bram Stoker",), messages=(),

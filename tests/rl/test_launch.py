@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyrag.errors import ConfigError, DataError, UsageError
-from pyrag.evaluation.runs import locked
+from pyrag.evaluation.runs.folder import locked
 from pyrag.llm.protocol import Message
-from pyrag_rl import launch, preflight
 from pyrag_rl.config import TrainConfig, load_config, save_config
+from pyrag_rl.data.rows import TrainRow, write_rows
 from pyrag_rl.folder import RunFolder, read_lines
-from pyrag_rl.rows import TrainRow, write_rows
-from pyrag_rl.sft import train_sft
-from pyrag_rl.watch import Watch
+from pyrag_rl.verl import launch, preflight
+from pyrag_rl.verl.sft import train_sft
+from pyrag_rl.verl.watch import Watch
 
 
 def rows(count: int, agent: str = "answer", prefix: str = "q") -> list[TrainRow]:

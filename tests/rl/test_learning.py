@@ -17,7 +17,7 @@ pytest.importorskip("verl", reason="make train-learns runs these where verl is i
 
 from pyrag_rl.config import load_config, with_settings
 from pyrag_rl.folder import RunFolder, read_lines
-from pyrag_rl.launch import train
+from pyrag_rl.verl.launch import train
 from tests.rl import tasks, tiny
 
 pytestmark = pytest.mark.slow

@@ -17,13 +17,13 @@ pytest.importorskip("yaml")
 
 from typer.testing import CliRunner
 
+from pyrag._io.jsonl import locked_lines
 from pyrag.errors import ConfigError, DataError, UsageError
-from pyrag.evaluation.lines import locked_lines
-from pyrag.llm.scripted import ScriptedChat
-from pyrag.retrieval.embedding import open_embedder
+from pyrag.llm.clients.scripted import ScriptedChat
+from pyrag.retrieval.embedders.embedding import open_embedder
 from pyrag_rl.config import make_config
 from pyrag_rl.data.examples import ask_goals
-from pyrag_rl.frozen import Frozen
+from pyrag_rl.data.rows import TrainRow, write_rows
 from pyrag_rl.mapgrpo.candidates import (
     Counts,
     Drawn,
@@ -37,7 +37,7 @@ from pyrag_rl.mapgrpo.candidates import (
 from pyrag_rl.mapgrpo.plans import read_plan
 from pyrag_rl.mapgrpo.prescored import Candidate, best_of, distinct, read_candidates
 from pyrag_rl.prompting import prompt_of
-from pyrag_rl.rows import TrainRow, write_rows
+from pyrag_rl.rewards.environment import Frozen
 
 QUESTION = "In which city was the director of The Seventh Seal born?"
 TWO = [("Who directed The Seventh Seal?", "person"), ("In which city was [person from step 1] born?", "city")]
@@ -165,7 +165,7 @@ def test_no_two_that_stay_are_similar_and_the_best_stays(
 
 
 def test_the_command_reads_a_recording(row: TrainRow, tmp_path: Path) -> None:
-    from pyrag.cli.app import app
+    from pyrag.cli.main import app
 
     rows, recording, out = tmp_path / "rows.parquet", tmp_path / "said.jsonl", tmp_path / "out.jsonl"
     write_rows(rows, [row])
@@ -178,7 +178,7 @@ def test_the_command_reads_a_recording(row: TrainRow, tmp_path: Path) -> None:
 
 
 def test_a_plan_that_could_not_be_run_is_not_paid_for_again(row: TrainRow, tmp_path: Path) -> None:
-    from pyrag.cli.app import app
+    from pyrag.cli.main import app
 
     rows, author, out = tmp_path / "rows.parquet", tmp_path / "author.json", tmp_path / "out.jsonl"
     write_rows(rows, [row])

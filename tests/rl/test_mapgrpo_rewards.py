@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from pyrag.errors import ConfigError
 from pyrag.evaluation.metrics import ndcg
-from pyrag.methods._goals import compile_goals
-from pyrag.trace import Answer, Goal, Program, Step, Trace
+from pyrag.methods.opera.goal_program import compile_goals
+from pyrag.trace.model import Answer, Goal, Program, Step, Trace
 from pyrag_rl.mapgrpo.plans import completion, execution, logic, read_plan, structure
 from pyrag_rl.mapgrpo.rewards import (
     AnalysisWeights,

@@ -17,10 +17,10 @@ pytest.importorskip("verl", reason="make test-rl-e2e runs these where verl is in
 
 from pyrag_rl.config import load_config, with_settings
 from pyrag_rl.data.examples import ask_goals
+from pyrag_rl.data.rows import TrainRow, write_rows
 from pyrag_rl.folder import RunFolder, read_lines
-from pyrag_rl.launch import train
 from pyrag_rl.prompting import prompt_of
-from pyrag_rl.rows import TrainRow, write_rows
+from pyrag_rl.verl.launch import train
 from tests.rl import tiny
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

@@ -16,13 +16,13 @@ import pytest
 
 pytest.importorskip("verl", reason="make test-rl-e2e runs these where verl is installed")
 
-from pyrag.evaluation.runs import read_run
-from pyrag.trace import Passage
-from pyrag_rl.curriculum import NOTES
+from pyrag.evaluation.runs.folder import read_run
+from pyrag.trace.model import Passage
+from pyrag_rl.curriculum.stages import NOTES
 from pyrag_rl.data.examples import Ask, ask_analysis, ask_rewrite
+from pyrag_rl.data.rows import read_rows
 from pyrag_rl.folder import RunFolder, read_lines
 from pyrag_rl.prompting import prompt_of
-from pyrag_rl.rows import read_rows
 from tests.rl import facts
 from tests.rl.facts import Fact, Lesson
 from tests.rl.processes import left

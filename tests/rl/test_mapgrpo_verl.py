@@ -23,11 +23,11 @@ from verl.workers.rollout.replica import TokenOutput
 
 from pyrag.agents.schemas import GOALS
 from pyrag_rl.config import TrainConfig, make_config, save_config
+from pyrag_rl.data.rows import TrainRow, as_columns
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.mapgrpo.injection import PrescoredAgentLoop
 from pyrag_rl.mapgrpo.prescored import Candidate
-from pyrag_rl.overrides import verl_overrides
-from pyrag_rl.rows import TrainRow, as_columns
+from pyrag_rl.verl.overrides import verl_overrides
 from tests.rl import tiny
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # verl, Ray and torch warn of their own affairs

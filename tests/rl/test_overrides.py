@@ -8,7 +8,7 @@ import pytest
 
 from pyrag_rl.config import TrainConfig, load_config, with_settings
 from pyrag_rl.folder import RunFolder
-from pyrag_rl.overrides import agent_loop, agent_loops, rendered, verl_overrides
+from pyrag_rl.verl.overrides import agent_loop, agent_loops, rendered, verl_overrides
 
 FOLDER = RunFolder(Path("/runs/a"))
 _TESTING = (

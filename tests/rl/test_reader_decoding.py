@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pyrag.embedded.neural_decode import best_spans, trim
-from pyrag.embedded.neural_windows import Window
-from pyrag.embedded.reader_types import analyse
+from pyrag.embedded.question_analysis import analyse
+from pyrag.embedded.reader.neural.decode import best_spans, trim
+from pyrag.embedded.reader.neural.windows import Window
 
 LIVED = "Kjetil Osvold (5 June 1961 – 3 May 2010 in Oslo) was a Norwegian footballer."
 BORN = 'He was born on March 15, 1944 in Shanghai to "Li" and Ann.'

@@ -7,12 +7,12 @@ import random
 
 import pytest
 
-from pyrag.embedded.neural import Candidate
-from pyrag.embedded.neural_decode import Span
-from pyrag.embedded.neural_model import Calibration
-from pyrag_rl.reader.hops import Held
-from pyrag_rl.reader.layout import Text
-from pyrag_rl.reader.measuring import Reading, auroc, outcome, platt
+from pyrag.embedded.reader.neural.answerer import Candidate
+from pyrag.embedded.reader.neural.decode import Span
+from pyrag.embedded.reader.neural.network import Calibration
+from pyrag_rl.embedded.reader.hops import Held
+from pyrag_rl.embedded.reader.layout import Text
+from pyrag_rl.embedded.reader.measuring import Reading, auroc, outcome, platt
 
 GOLD = Text("g", "Alpha", "Alpha was directed by Ann Lee in 1967.")
 OTHER = Text("o", "Beta", "Beta was directed by Bo Ray in 1980.")

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrag.embedded.neural_windows import CLS, QUESTION_TOKENS, SEP, assemble, sentence_starts, spread, windows
-from pyrag_rl.reader.layout import Text
-from pyrag_rl.reader.windows import Encoder, cut, occurrence, token_span
+from pyrag.embedded.reader.neural.windows import CLS, QUESTION_TOKENS, SEP, assemble, sentence_starts, spread, windows
+from pyrag_rl.embedded.reader.layout import Text
+from pyrag_rl.embedded.reader.windows import Encoder, cut, occurrence, token_span
 
 TEXT = "Ada was born in London. She wrote the first program. She died in Marylebone in 1852."
 

@@ -13,11 +13,11 @@ pytest.importorskip("yaml")
 from typer.testing import CliRunner
 
 from pyrag.errors import DataError
-from pyrag.trace import Answer, Trace, to_json
+from pyrag.trace.model import Answer, Trace, to_json
 from pyrag_rl.config import make_config, save_config
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.report import page, read_learning, summary, write_report
-from pyrag_rl.score import Score
+from pyrag_rl.rewards.score import Score
 
 
 def lines(path: Path, *values: dict[str, Any]) -> None:
@@ -77,7 +77,7 @@ def test_a_run_without_scores_has_a_page_too(run: Path) -> None:
 
 
 def test_the_command(run: Path) -> None:
-    from pyrag.cli.app import app
+    from pyrag.cli.main import app
 
     done = CliRunner().invoke(app, ["train", "report", str(run)])
     assert done.exit_code == 0, done.output
@@ -89,7 +89,7 @@ def test_the_command(run: Path) -> None:
 
 
 def test_traces_are_viewable_like_any(run: Path) -> None:
-    from pyrag.cli.app import app
+    from pyrag.cli.main import app
 
     done = CliRunner().invoke(app, ["trace", "show", str(run / "traces" / "7.jsonl")])
     assert done.exit_code == 0

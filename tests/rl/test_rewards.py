@@ -14,19 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrag.agents.protocol import Decomposition, Plan, Reading
-from pyrag.config import Settings
-from pyrag.engines import open_engines
 from pyrag.errors import RetryableServiceError
 from pyrag.evaluation.metrics import score_text
 from pyrag.llm.protocol import Message
-from pyrag.trace import Passage, from_json
+from pyrag.runtime.engines import open_engines
+from pyrag.settings import Settings
+from pyrag.trace.model import Passage, from_json
 from pyrag_rl.config import TrainConfig, load_config, save_config
+from pyrag_rl.data.rows import Document, TrainRow, as_columns, write_rows
 from pyrag_rl.folder import RunFolder, read_lines
-from pyrag_rl.frozen import Frozen, Memo
 from pyrag_rl.prompting import prompt_of
-from pyrag_rl.reward import REWARDS, compute_score, reward_named
-from pyrag_rl.rows import Document, TrainRow, as_columns, write_rows
-from pyrag_rl.score import ERRORS, KEYS, OUTSIDE, Score
+from pyrag_rl.rewards.environment import Frozen, Memo
+from pyrag_rl.rewards.score import ERRORS, KEYS, OUTSIDE, Score
+from pyrag_rl.rewards.verl_function import REWARDS, compute_score, reward_named
 
 RUNTIME = {"llm": "embedded", "retriever": None, "recovery": "none", "deadline": 30}
 QUESTION = "In which city was the director of The Seventh Seal born?"
@@ -404,6 +404,6 @@ def test_every_reward_is_there(name: str) -> None:
 
 
 async def test_the_decomposer_s_row_falls_back_to_the_question() -> None:
-    from pyrag_rl.agent_rewards import GivenDecomposition
+    from pyrag_rl.rewards.agents import GivenDecomposition
 
     assert await GivenDecomposition(()).decompose("Who?") == Decomposition(("Who?",))

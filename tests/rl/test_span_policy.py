@@ -12,18 +12,18 @@ import pytest
 torch: Any = pytest.importorskip("torch", reason="training the embedded reader needs torch: see make test-reader")
 pytest.importorskip("onnx", reason="training the embedded reader needs onnx: see make test-reader")
 
-from pyrag.config import Settings  # noqa: E402
-from pyrag.embedded.neural_model import MODEL_FOLDER, load  # noqa: E402
-from pyrag.engines import open_engines  # noqa: E402
+from pyrag.embedded.reader.neural.network import MODEL_FOLDER, load  # noqa: E402
 from pyrag.errors import DataError, UsageError  # noqa: E402
-from pyrag.trace import Answer  # noqa: E402
+from pyrag.runtime.engines import open_engines  # noqa: E402
+from pyrag.settings import Settings  # noqa: E402
+from pyrag.trace.model import Answer  # noqa: E402
 from pyrag_rl.config import TrainConfig  # noqa: E402
+from pyrag_rl.data.rows import Document, RowWriter, TrainRow  # noqa: E402
+from pyrag_rl.embedded.reader.model import MINILM, Reader, Shape, shape_of  # noqa: E402
+from pyrag_rl.embedded.span_policy.policy import answer_of, case_of, log_chances, reward  # noqa: E402
+from pyrag_rl.embedded.span_policy.start import weights_of_file, weights_of_onnx  # noqa: E402
+from pyrag_rl.embedded.span_policy.train import grpo_loss, run  # noqa: E402
 from pyrag_rl.folder import RunFolder  # noqa: E402
-from pyrag_rl.reader.model import MINILM, Reader, Shape, shape_of  # noqa: E402
-from pyrag_rl.rows import Document, RowWriter, TrainRow  # noqa: E402
-from pyrag_rl.span_policy.policy import answer_of, case_of, log_chances, reward  # noqa: E402
-from pyrag_rl.span_policy.start import weights_of_file, weights_of_onnx  # noqa: E402
-from pyrag_rl.span_policy.train import grpo_loss, run  # noqa: E402
 
 TINY = Shape(vocabulary=30522, width=32, heads=1, layers=1)
 NAMES = ("Ann Lee", "Bo Ray", "Cy Fox", "Di Kay")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 from pyrag_rl.config import load_config
-from pyrag_rl.reader.hops import Held
-from pyrag_rl.reader.layout import Text
-from pyrag_rl.reader.search import Bm25
-from pyrag_rl.span_policy.rows import rows
+from pyrag_rl.embedded.reader.hops import Held
+from pyrag_rl.embedded.reader.layout import Text
+from pyrag_rl.embedded.reader.search import Bm25
+from pyrag_rl.embedded.span_policy.rows import rows
 
 TEXTS = [Text(f"t{n}", f"Mill {n}", f"Mill {n} of Dorn was founded by Ann{n} Lee.") for n in range(9)]
 TEXTS.append(Text("again", "Dorn", "The founder of the mill of Dorn is Ann3 Lee."))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pyrag.llm.protocol import Message
-from pyrag_rl.rows import TrainRow, write_rows
+from pyrag_rl.data.rows import TrainRow, write_rows
 
 ROOT = Path(__file__).parents[2]
 

@@ -28,14 +28,14 @@ from verl.utils.dataset.rl_dataset import RLHFDataset, collate_fn
 from verl.workers.rollout.replica import TokenOutput
 
 from pyrag.errors import ConfigError
-from pyrag_rl import sft
 from pyrag_rl.config import TrainConfig, load_config, save_config, with_settings
+from pyrag_rl.data.rows import as_columns, read_rows
 from pyrag_rl.folder import RunFolder
-from pyrag_rl.launch import composed, composed_by, train, write_loops
-from pyrag_rl.overrides import verl_overrides
-from pyrag_rl.program_loop import ProgramAgentLoop
-from pyrag_rl.rows import as_columns, read_rows
-from pyrag_rl.score import ERRORS, KEYS
+from pyrag_rl.rewards.score import ERRORS, KEYS
+from pyrag_rl.verl import sft
+from pyrag_rl.verl.launch import composed, composed_by, train, write_loops
+from pyrag_rl.verl.overrides import verl_overrides
+from pyrag_rl.verl.program_loop import ProgramAgentLoop
 from tests.rl import tasks, tiny
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # verl, Ray and torch warn of their own affairs

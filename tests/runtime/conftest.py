@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 import pytest
 
 from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading
-from pyrag.config import Settings
-from pyrag.engines import Engines
+from pyrag.episode.ledger import Recording
 from pyrag.errors import ServiceError
-from pyrag.events import Observer, ignore
-from pyrag.ledger import Recording
-from pyrag.runtime import answer_question
-from pyrag.trace import UNKNOWN, Passage, Trace, Usage
+from pyrag.runtime.engines import Engines
+from pyrag.runtime.run import answer_question
+from pyrag.settings import Settings
+from pyrag.trace.events import Observer, ignore
+from pyrag.trace.model import UNKNOWN, Passage, Trace, Usage
 from pyrag_sandbox import Sandbox
 
 

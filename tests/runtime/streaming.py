@@ -10,11 +10,11 @@ from typing import Any
 from pyrag.agents.llm import LLMPlanner
 from pyrag.agents.prompts import load_prompts
 from pyrag.agents.protocol import Agents
-from pyrag.config import Settings
-from pyrag.engines import Engines
 from pyrag.llm.protocol import Message, Reply, Sampling
-from pyrag.runtime import answer_question
-from pyrag.trace import RoleUsage, Step, Trace, Usage
+from pyrag.runtime.engines import Engines
+from pyrag.runtime.run import answer_question
+from pyrag.settings import Settings
+from pyrag.trace.model import RoleUsage, Step, Trace, Usage
 from tests.runtime.conftest import World
 
 SAMPLING = Sampling()

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from pyrag.config import Settings
+from pyrag.episode.ledger import Recording
 from pyrag.errors import RetryableServiceError
-from pyrag.ledger import Recording
-from pyrag.methods._ahead import self_contained
-from pyrag.runtime import answer_question
-from pyrag.trace import Trace
+from pyrag.methods.pyrag.speculative_execution import self_contained
+from pyrag.runtime.run import answer_question
+from pyrag.settings import Settings
+from pyrag.trace.model import Trace
 from pyrag_sandbox import Sandbox
 from tests.runtime.conftest import World
 from tests.runtime.streaming import Writer, ask, engines_of, fenced, timeless

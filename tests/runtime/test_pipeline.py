@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from pyrag.errors import RetryableServiceError, UsageError
-from pyrag.events import Event, Recovering, StepFinished, StepStarted
-from pyrag.trace import Trace
+from pyrag.trace.events import Event, Recovering, StepFinished, StepStarted
+from pyrag.trace.model import Trace
 from tests.runtime.conftest import World
 
 CHAIN = """

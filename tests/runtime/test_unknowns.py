@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from pyrag.agents.protocol import Reading
-from pyrag.trace import UNKNOWN, Passage, Trace, Usage
+from pyrag.trace.model import UNKNOWN, Passage, Trace, Usage
 from tests.runtime.conftest import World
 
 LOST, FOUND = "Where was Ada born?", "What is the birthplace of Ada?"

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyrag_sandbox.dataflow import plan
-from pyrag_sandbox.scheduler import run
-from pyrag_sandbox.tracebacks import program_frames
-from pyrag_sandbox.transport import Execution
+from pyrag_sandbox.dataflow.plan import plan
+from pyrag_sandbox.worker.scheduler import run
+from pyrag_sandbox.worker.tracebacks import program_frames
+from pyrag_sandbox.worker.transport import Execution
 
 PRIMITIVES = ("retrieve", "answer")
 Call = tuple[str, tuple[Any, ...], dict[str, Any], int]

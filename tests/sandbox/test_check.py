@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from pyrag_sandbox import Limits, Outcome, Sandbox, check
+from pyrag_sandbox import Limits, Outcome, Sandbox
+from pyrag_sandbox.host import check
 
 FAST = Limits(own_seconds=0.4)
 

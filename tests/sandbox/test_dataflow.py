@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from pyrag_sandbox.dataflow import plan
-from pyrag_sandbox.units import Plan, Unit
+from pyrag_sandbox.dataflow.plan import plan
+from pyrag_sandbox.dataflow.units import Plan, Unit
 
 
 def planned(source: str, *pure: str) -> Plan:

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 import pyrag_sandbox
-from pyrag_sandbox import Call, Limits, Sandbox, SandboxError, process
+from pyrag_sandbox import Call, Limits, Sandbox, SandboxError
+from pyrag_sandbox.host import process
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 ROOT = Path(pyrag_sandbox.__file__).parent.parent

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from pyrag_sandbox import Limits, Sandbox, SandboxError, capabilities, kernel
+from pyrag_sandbox import Limits, Sandbox, SandboxError, capabilities
+from pyrag_sandbox.worker import kernel
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the filter is Linux's")
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from pyrag_sandbox import Call, Limits, Sandbox, capabilities, check
+from pyrag_sandbox import Call, Limits, Sandbox, capabilities
+from pyrag_sandbox.host import check
 from pyrag_sandbox.wire import FrameReader, WireError
 
 TIGHT = Limits(own_seconds=0.5, cpu_seconds=5)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pyrag_sandbox.dataflow import plan
-from pyrag_sandbox.scheduler import run
+from pyrag_sandbox.dataflow.plan import plan
+from pyrag_sandbox.worker.scheduler import run
 
 from .program_runs import Desk, Stop, plainly, scheduled
 

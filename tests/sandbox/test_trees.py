@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrag_sandbox.trees import children, clone, walk
+from pyrag_sandbox.dataflow.trees import children, clone, walk
 
 SOURCES = [Path(str(module.__file__)).read_text(encoding="utf-8") for module in (statistics, typing, json, ast)]
 PATTERNS = """

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrag_sandbox.contract import Record, Text
-from pyrag_sandbox.conversation import Handles
+from pyrag_sandbox.host.program_session import Handles
 from pyrag_sandbox.wire import FrameReader, WireError, decode, encode, pack_frame
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from pyrag_sandbox.contract import Limits
-from pyrag_sandbox.execution import Job
 from pyrag_sandbox.wire import FrameReader, pack_frame
-from pyrag_sandbox.worker import PipeSession, Reader
+from pyrag_sandbox.worker.execution import Job
+from pyrag_sandbox.worker.worker import PipeSession, Reader
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from pyrag.llm.clients.scripted import role_of
 from pyrag.llm.protocol import Message
-from pyrag.llm.scripted import role_of
 from tests.cli.conftest import Run, pyrag
 
 __all__ = ["ModelServer", "Run", "pyrag", "role_in", "server", "serving"]

@@ -15,8 +15,8 @@ from aiohttp import web
 
 from pyrag import PyRAG
 from pyrag.errors import PyRAGError
-from pyrag.retrieval.embedding import open_embedder
-from pyrag.trace import to_json
+from pyrag.retrieval.embedders.embedding import open_embedder
+from pyrag.trace.model import to_json
 from tests.hostile.servers import BEHAVIOURS, hostile
 from tests.server.conftest import ModelServer, Run, role_in
 

@@ -8,7 +8,7 @@ import pytest
 
 from pyrag import PyRAG
 from pyrag.errors import ConfigError
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 from tests.server.conftest import ModelServer, Run
 
 QUESTION = "Who is Jed Hoyer?"

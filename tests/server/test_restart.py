@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pyrag import PyRAG
-from pyrag.trace import Trace
+from pyrag.trace.model import Trace
 
 QUESTIONS = [f"Who is Jed Hoyer, number {n}?" for n in range(200)]
 HALF, AT_ONCE = 100, 32

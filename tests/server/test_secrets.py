@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from pyrag import PyRAG
-from pyrag.config import Settings, make_settings
 from pyrag.errors import ConfigError
-from pyrag.llm.openai import key_from_environment
-from pyrag.trace import to_json
+from pyrag.llm.clients.openai import key_from_environment
+from pyrag.settings import Settings, make_settings
+from pyrag.trace.model import to_json
 from tests.server.conftest import ModelServer, Run
 
 QUESTION = "Who is Jed Hoyer?"

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from pyrag.errors import ContextLengthError, DataError, PermanentServiceError
-from pyrag.llm.local import LocalChat
-from pyrag.llm.openai import OpenAIChat
+from pyrag.llm.clients.local import LocalChat
+from pyrag.llm.clients.openai import OpenAIChat
 from pyrag.llm.protocol import Message, Sampling
 from pyrag.llm.schema import constraint_of, fits
 from pyrag.llm.spec import open_chat_model

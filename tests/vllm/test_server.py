@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from pyrag.agents.fitting import Fitting, FittingAnswerer
+from pyrag.agents.context_window import Fitting, FittingAnswerer
 from pyrag.agents.llm import LLMAnswerer
 from pyrag.agents.prompts import load_prompts
 from pyrag.errors import ContextLengthError, PermanentServiceError
+from pyrag.llm.clients.openai import OpenAIChat
 from pyrag.llm.context import token_counter
-from pyrag.llm.openai import OpenAIChat
 from pyrag.llm.protocol import Message, Sampling
 from pyrag.llm.schema import constraint_of, fits, response_format
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 from tests.local_models import ASKED, PATTERN, VERDICT, WINDOW, TinyModel
 from tests.vllm.conftest import KEY, Recorder, Run, Served, ask, until
 

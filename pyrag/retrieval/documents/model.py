@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 MARK = "pyrag-index.json"  # the file that makes a folder an index
 LONGEST_LINE = 32 << 20  # bytes of a line of JSON or CSV, or of one element of a JSON file

@@ -17,11 +17,11 @@ from typing import IO
 import msgspec
 
 from pyrag.errors import DataError
-from pyrag.retrieval.contents import split_contents
+from pyrag.retrieval.documents.contents import split_contents
 from pyrag.retrieval.documents.model import LONGEST_LINE, Columns, Document, Placed, at, digest
 from pyrag.retrieval.documents.rows import row_text, row_title
 from pyrag.retrieval.documents.unpack import Opened
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 WHOLE = "*"  # as the column of the text: all columns
 _DELIMITERS = {".csv": ",;\t|", ".tsv": "\t"}

@@ -22,7 +22,7 @@ import msgspec
 from pyrag.retrieval import analysis
 from pyrag.retrieval.bm25 import Bm25Index, document, register, schema
 from pyrag.retrieval.indexing.parts import Settings
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 if TYPE_CHECKING:
     import tantivy

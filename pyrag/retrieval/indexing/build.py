@@ -14,13 +14,13 @@ from typing import Any
 
 import msgspec
 
-from pyrag.retrieval.documents import VERSION, Columns
 from pyrag.retrieval.documents.model import MARK
+from pyrag.retrieval.documents.reading import VERSION, Columns
 from pyrag.retrieval.indexing.checksums import cut_files, write_checksums
 from pyrag.retrieval.indexing.parts import Part, PartWriter
 from pyrag.retrieval.indexing.records import Records
+from pyrag.retrieval.indexing.staging import Workplace, sync
 from pyrag.retrieval.indexing.update import Changes, Progress, Update
-from pyrag.retrieval.indexing.workplace import Workplace, sync
 
 SETTINGS = "settings.json"
 

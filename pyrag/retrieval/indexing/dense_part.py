@@ -14,13 +14,13 @@ from typing import Any
 
 import msgspec
 
-from pyrag.retrieval.embedding import Embedder, Fingerprint
-from pyrag.retrieval.faiss_index import Layout, open_vectors
+from pyrag.retrieval.embedders.embedding import Embedder, Fingerprint
 from pyrag.retrieval.index import VECTORS
 from pyrag.retrieval.indexing.parts import Settings
 from pyrag.retrieval.indexing.workers import InProcess, Workers
-from pyrag.retrieval.vector_folder import VectorFolder
-from pyrag.trace import Passage
+from pyrag.retrieval.vectors.faiss_index import Layout, open_vectors
+from pyrag.retrieval.vectors.folder import VectorFolder
+from pyrag.trace.model import Passage
 
 _BATCH = 256
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 Settings = Mapping[str, str | int | float | bool | None]
 

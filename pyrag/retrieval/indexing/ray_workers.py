@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 from itertools import cycle
 from typing import Any
 
+from pyrag._io.ray_cluster import connected
 from pyrag.errors import PyRAGError
-from pyrag.ray_cluster import connected
-from pyrag.retrieval.embedding import passage_text
-from pyrag.retrieval.faiss_index import Segment
-from pyrag.retrieval.vector_folder import Job, build_segment
-from pyrag.trace import Passage
+from pyrag.retrieval.embedders.embedding import passage_text
+from pyrag.retrieval.vectors.faiss_index import Segment
+from pyrag.retrieval.vectors.folder import Job, build_segment
+from pyrag.trace.model import Passage
 
 _TRIES = 3  # of a batch whose worker died
 _AHEAD = 2  # batches a worker: one that is embedded, one that waits
@@ -66,7 +66,7 @@ class Worker:
     """The actor. Its model is loaded by its first batch."""
 
     def __init__(self, embedder: str) -> None:
-        from pyrag.retrieval.embedding import open_embedder
+        from pyrag.retrieval.embedders.embedding import open_embedder
 
         self._embedder = open_embedder(embedder, timeout=_TIMEOUT)
         self._runner = asyncio.Runner()

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyrag.errors import ConfigError, DataError
-from pyrag.retrieval.embedding import Fingerprint, TextEmbedder
-from pyrag.retrieval.faiss_index import Layout
-from pyrag.retrieval.families import family_of
+from pyrag.retrieval.embedders.embedding import Fingerprint, TextEmbedder
+from pyrag.retrieval.embedders.families import family_of
 from pyrag.retrieval.indexing.dense_part import DensePart
-from pyrag.retrieval.vector_folder import BuildHere
-from pyrag.trace import Passage
+from pyrag.retrieval.vectors.faiss_index import Layout
+from pyrag.retrieval.vectors.folder import BuildHere
+from pyrag.trace.model import Passage
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.embedding import Matrix
+    from pyrag.retrieval.embedders.embedding import Matrix
 
 
 def stored_part(path: Path, model: str, layout: Layout | None = None) -> DensePart:

@@ -14,13 +14,13 @@ from itertools import islice
 from pathlib import Path
 
 from pyrag.errors import DataError
-from pyrag.retrieval.documents import Columns, no_documents, nothing_found, read_opened, used_twice
 from pyrag.retrieval.documents.find import find_documents
 from pyrag.retrieval.documents.model import Document, Placed, Stamp
+from pyrag.retrieval.documents.reading import Columns, no_documents, nothing_found, read_opened, used_twice
 from pyrag.retrieval.documents.unpack import Opened, digest_of, opened
 from pyrag.retrieval.indexing.parts import Part, PartWriter
 from pyrag.retrieval.indexing.records import ALL, CHANGED, UNFINISHED, File, Known, Records, hash64
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
 
 RACY = 2_000_000_000
 """A file that changed less than this many nanoseconds ago may change again without a change of its time."""

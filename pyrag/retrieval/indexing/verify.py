@@ -79,7 +79,7 @@ def _ids(part: str, folder: Path) -> Iterator[str]:
     if part == KIND:
         return Bm25Part().ids(folder)
     if part == VECTORS:
-        from pyrag.retrieval.faiss_index import open_vectors
+        from pyrag.retrieval.vectors.faiss_index import open_vectors
 
         return open_vectors(folder).ids()
     raise DataError("this pyrag does not know it")

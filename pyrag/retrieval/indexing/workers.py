@@ -7,12 +7,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pyrag.retrieval.embedding import passage_text
-from pyrag.retrieval.vector_folder import Builder, BuildHere
-from pyrag.trace import Passage
+from pyrag.retrieval.embedders.embedding import passage_text
+from pyrag.retrieval.vectors.folder import Builder, BuildHere
+from pyrag.trace.model import Passage
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.embedding import Embedder
+    from pyrag.retrieval.embedders.embedding import Embedder
 
 
 class Workers(Builder, Protocol):

@@ -7,5 +7,6 @@
     held_out  that no question is both learnt from and measured on
     build     from a request to files
 
-Left out: what a row is and how it is written (`pyrag_rl.rows`), and the wording of prompts, which is the agents' own.
+Left out: what a row is and how it is written (`pyrag_rl.data.rows`), and the wording of prompts, which is the agents'
+own.
 """

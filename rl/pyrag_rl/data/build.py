@@ -16,18 +16,18 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from pyrag.config import Settings, nearest, public
-from pyrag.engines import open_engines
 from pyrag.errors import DataError, UsageError
-from pyrag.evaluation.datasets import Question, find_file
-from pyrag.evaluation.runs import read_run
-from pyrag.evaluation.suite import Given, QuestionSet, Source, open_set, source_of
+from pyrag.evaluation.datasets.layout import Question, find_file
+from pyrag.evaluation.datasets.suite import Given, QuestionSet, Source, open_set, source_of
+from pyrag.evaluation.runs.folder import read_run
 from pyrag.llm.context import about_tokens
+from pyrag.runtime.engines import open_engines
+from pyrag.settings import Settings, nearest, public
 from pyrag_rl.data import sets, traces
 from pyrag_rl.data.examples import prompted
 from pyrag_rl.data.held_out import HeldOut, held_out, words_mark
+from pyrag_rl.data.rows import RowWriter, SftWriter, TrainRow, forget_unfinished
 from pyrag_rl.data.unfinished import Asked, Unfinished, open_unfinished
-from pyrag_rl.rows import RowWriter, SftWriter, TrainRow, forget_unfinished
 
 TASKS = {
     "answer": "answer", "synthesis": "answer", "analysis": "answer", "plan": "plan", "goals": "plan",

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pyrag.agents.protocol import Agents
-from pyrag.trace import Passage
+from pyrag.trace.model import Passage
+from pyrag_rl.data.rows import Document, TrainRow
 from pyrag_rl.prompting import prompt_of
-from pyrag_rl.rows import Document, TrainRow
 
 Ask = Callable[[Agents], Awaitable[Any]]
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyrag.errors import DataError
-from pyrag.evaluation.datasets import find_file, read_questions
+from pyrag.evaluation.datasets.layout import find_file, read_questions
 from pyrag.evaluation.metrics import normalise
-from pyrag.evaluation.runs import CONFIG, read_run
-from pyrag_rl.rows import TrainRow, read_rows
+from pyrag.evaluation.runs.folder import CONFIG, read_run
+from pyrag_rl.data.rows import TrainRow, read_rows
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pyrag.evaluation.metrics import exact_match
 from pyrag.evaluation.scoring import Row
-from pyrag.trace import Answer, Attempt
+from pyrag.trace.model import Answer, Attempt
 
 
 @dataclass(frozen=True, slots=True)

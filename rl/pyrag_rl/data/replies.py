@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from pyrag.agents.opera import written_goal
-from pyrag.trace import Answer, Attempt, Goal
+from pyrag.methods.opera.agents import written_goal
+from pyrag.trace.model import Answer, Attempt, Goal
 
 THINKING = ("<redacted_thinking>", "</redacted_thinking>")  # as the answer prompts ask for it
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrag.agents.protocol import Decomposer
-from pyrag.evaluation.datasets import Question
+from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.scoring import asked
 from pyrag.retrieval.protocol import Retriever
 from pyrag_rl.data.examples import (
@@ -33,7 +33,7 @@ from pyrag_rl.data.examples import (
     ask_rewrite,
     documents_of,
 )
-from pyrag_rl.rows import TrainRow
+from pyrag_rl.data.rows import TrainRow
 
 _REFERENCE = re.compile(r"#(\d+)")
 

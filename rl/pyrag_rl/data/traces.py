@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyrag.evaluation.runs import read_run
+from pyrag.evaluation.runs.folder import read_run
 from pyrag.evaluation.scoring import Row
-from pyrag.trace import UNPLANNED, Attempt, Passage, Step, Trace
-from pyrag.trajectory import tries
+from pyrag.trace.model import UNPLANNED, Attempt, Passage, Step, Trace
+from pyrag.trace.trajectory import tries
 from pyrag_rl.data.examples import (
     Example,
     ask_analysis,
@@ -34,7 +34,7 @@ from pyrag_rl.data.replies import (
     rewrite_reply,
     sub_queries_reply,
 )
-from pyrag_rl.rows import TrainRow
+from pyrag_rl.data.rows import TrainRow
 
 
 def read_examples(run: Path, task: str, methods: Sequence[str] = ()) -> Iterator[Example]:

@@ -3,7 +3,7 @@
     OUT.part/config.json     what is being built (compared when it goes on) and the sessions that worked on it
     OUT.part/results.jsonl   one line a question, in the order in which they are asked
 
-The folder is that of a run (`pyrag.evaluation.runs`), and goes once its set is written.
+The folder is that of a run (`pyrag.evaluation.runs.folder`), and goes once its set is written.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from pyrag._io.jsonl import append, locked_lines, whole_lines
 from pyrag.errors import DataError
-from pyrag.evaluation.lines import append, locked_lines, whole_lines
-from pyrag.evaluation.runs import RESULTS, open_folder
-from pyrag_rl.rows import TrainRow
+from pyrag.evaluation.runs.folder import RESULTS, open_folder
+from pyrag_rl.data.rows import TrainRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,21 +16,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Protocol
 
+from pyrag._io.jsonl import append, locked_lines
 from pyrag.errors import DataError
-from pyrag.evaluation.lines import append, locked_lines
 from pyrag.evaluation.metrics import score_text, script_of
-from pyrag.evaluation.runs import make_folder
+from pyrag.evaluation.runs.folder import make_folder
 from pyrag.llm.cache import ReplyStore
 from pyrag.llm.protocol import ChatModel, Sampling
-from pyrag.retrieval.embedding import Embedder
-from pyrag.trace import Goal, Trace
-from pyrag_rl.agent_rewards import reason_of
-from pyrag_rl.frozen import Frozen
+from pyrag.retrieval.embedders.embedding import Embedder
+from pyrag.trace.model import Goal, Trace
+from pyrag_rl.data.rows import TrainRow, read_rows
 from pyrag_rl.mapgrpo.plans import completion, logic, read_plan, searches, structure
 from pyrag_rl.mapgrpo.prescored import Candidate, distinct, read_candidates
-from pyrag_rl.role_rewards import run_goals
-from pyrag_rl.rows import TrainRow, read_rows
-from pyrag_rl.score import OUTSIDE
+from pyrag_rl.rewards.agents import reason_of
+from pyrag_rl.rewards.environment import Frozen
+from pyrag_rl.rewards.roles import run_goals
+from pyrag_rl.rewards.score import OUTSIDE
 
 _BEGINNING = b'{"id":'  # of a line
 NEAR = 0.85  # cosine from which two candidates are near-duplicates (paper)

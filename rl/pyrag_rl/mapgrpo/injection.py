@@ -19,9 +19,9 @@ from typing import Any
 
 from verl.experimental.agent_loop.agent_loop import AgentLoopOutput
 
-from pyrag_rl.formed_loop import FormedAgentLoop
+from pyrag_rl.data.rows import row_of
 from pyrag_rl.mapgrpo.prescored import Candidate, best_of
-from pyrag_rl.rows import row_of
+from pyrag_rl.verl.formed_loop import FormedAgentLoop
 
 SLOT = 0  # verl's session of a group, counted from 0
 

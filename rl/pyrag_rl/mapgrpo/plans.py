@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyrag.agents.parsing_goals import EVIDENCE, MAX_GOALS, checked, malformed
-from pyrag.agents.parsing_steps import listed_goals
-from pyrag.agents.step_references import PLACEHOLDER
-from pyrag.checks import check_plan
+from pyrag.episode.plan_checks import check_plan
 from pyrag.errors import BadOutputError
-from pyrag.evaluation.opera import completed
-from pyrag.methods._goals import compile_goals
-from pyrag.trace import Goal, Trace
+from pyrag.evaluation.agent_behaviour import completed
+from pyrag.methods.opera.goal_program import compile_goals
+from pyrag.methods.opera.goal_replies import listed_goals
+from pyrag.methods.opera.goals import EVIDENCE, MAX_GOALS, checked, malformed
+from pyrag.methods.opera.step_references import PLACEHOLDER
+from pyrag.trace.model import Goal, Trace
 from pyrag_sandbox.helpers import HELPERS
 
 _PRIMITIVES = ("retrieve", "answer")  # what goals are compiled to

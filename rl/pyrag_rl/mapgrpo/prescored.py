@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyrag._io.jsonl import whole_lines
 from pyrag.errors import DataError
-from pyrag.evaluation.lines import whole_lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

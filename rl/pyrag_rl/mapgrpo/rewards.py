@@ -12,16 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
-from pyrag.agents.parsing_judged import Judged, parse_judged, parse_rewrite
 from pyrag.agents.schemas import JUDGEMENT, REWRITE, Schema
-from pyrag.climb import plain
-from pyrag.config import nearest
+from pyrag.episode.recovery_runner import plain
 from pyrag.errors import BadOutputError, ConfigError
 from pyrag.evaluation.metrics import ndcg, score_text, script_of
 from pyrag.llm.schema import fits
-from pyrag.trace import Trace
+from pyrag.methods.opera.judgements import Judged, parse_judged, parse_rewrite
+from pyrag.settings import nearest
+from pyrag.trace.model import Trace
 from pyrag_rl.mapgrpo.plans import ReadPlan, execution, logic, structure
-from pyrag_rl.score import Score
+from pyrag_rl.rewards.score import Score
 
 WELL_FORMED, READABLE = 1.0, 0.5  # f_format: JSON of the agent's schema and nothing else; what its parser could read
 

@@ -1,0 +1,62 @@
+"""The address of a service: what is called, what is shown, and what of it is secret."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from pyrag._io.http.errors import shown_url
+from pyrag._io.redaction import secrets_of_query
+from pyrag.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A base URL without credentials, which is also what messages show.
+
+    Attributes:
+        query: what is appended to every path, with its question mark.
+        login: the header for a user and password in the URL.
+        secrets: user, password and values of the query, which messages must not repeat.
+    """
+
+    base: str
+    query: str
+    login: Mapping[str, str]
+    secrets: tuple[str, ...]
+
+
+def read_address(url: str, name: str) -> Address:
+    """The address of the service `name`. Raises `ConfigError` where a URL is none of HTTP."""
+    try:
+        parts = urlsplit(url.strip())
+        port = "" if parts.port is None else f":{parts.port}"
+    except ValueError:
+        parts, port = urlsplit(""), ""
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"{shown_url(url)!r} is no URL of a {name}: write it like http://127.0.0.1:8000")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    base = urlunsplit((parts.scheme, host + port, parts.path.rstrip("/"), "", ""))
+    secrets = [*secrets_of_query(parts.query)]
+    login = {}
+    if parts.username is not None:
+        user, password = unquote(parts.username), unquote(parts.password or "")
+        pair = f"{user}:{password}"
+        login["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
+        secrets += [pair, user, password, parts.username, parts.password or ""]
+    return Address(base, f"?{parts.query}" if parts.query else "", login, tuple(dict.fromkeys(filter(None, secrets))))
+
+
+def checked_headers(headers: Mapping[str, str], name: str) -> Mapping[str, str]:
+    """Headers that can be sent. Raises `ConfigError` for others, without showing them."""
+    for key, value in headers.items():
+        if any(ord(char) < 32 or ord(char) > 126 for char in value):
+            raise ConfigError(f"the {key} header for the {name} holds a line break or an odd character: check the key")
+    return headers
+
+
+def secrets_of_headers(headers: Mapping[str, str]) -> list[str]:
+    """The tokens in headers, without the word before them such as `Bearer`."""
+    return [value.rpartition(" ")[2] for key, value in headers.items() if key != "Content-Type"]

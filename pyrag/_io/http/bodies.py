@@ -1,0 +1,141 @@
+"""Reading of HTTP replies within a limit: whole bodies, the start of refusals, and server-sent events.
+
+Sizes count bytes after decompression, and are checked while a body arrives: a body without an end, or one that unpacks
+into a thousand times its size, costs no more memory than the limit. Left out: time limits, which are
+`pyrag._io.http.client`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import weakref
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+
+import aiohttp
+
+from pyrag._io.http.errors import FaultError
+from pyrag._io.http.options import BodyLimit
+
+MAX_REFUSAL = 64 << 10
+"""Bytes of an error body that are read; the rest is left on the line."""
+
+MAX_EVENT = 16 << 20
+"""Bytes of one server-sent event."""
+
+_MAX_READ_AT_ONCE = 1 << 20  # a body that says its size, up to this one, is read by aiohttp's own loop
+_GUARDED_FROM = 1 << 20  # smaller bodies cannot hold enough values to matter
+_MAX_SHARED = 1 << 20  # bytes of a body that may be read beside others
+_MAX_SHARED_STREAM = 16 << 20
+_MAX_VALUES = 500_000
+_turns: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = weakref.WeakKeyDictionary()
+
+
+async def read_body(response: aiohttp.ClientResponse, limit: BodyLimit) -> bytes:
+    """The whole body. Raises `FaultError` as soon as it is larger than the limit."""
+    length = response.content_length
+    if length is not None and length > limit.bytes:
+        raise too_large(limit)
+    if length is not None and length <= _MAX_READ_AT_ONCE and "Content-Encoding" not in response.headers:
+        return await response.read()
+    # It grows in place and gives its bytes without a copy; closed, an error that knows this frame does not keep them.
+    with io.BytesIO() as body:
+        async for chunk in chunks_of(response, limit, shared=_MAX_SHARED):
+            body.write(chunk)
+        return body.getvalue()
+
+
+async def read_start(response: aiohttp.ClientResponse) -> bytes:
+    """The first `MAX_REFUSAL` bytes of an error body."""
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) >= MAX_REFUSAL:
+            break
+    return bytes(body[:MAX_REFUSAL])
+
+
+async def chunks_of(
+    response: aiohttp.ClientResponse, limit: BodyLimit, *, shared: int = _MAX_SHARED_STREAM
+) -> AsyncGenerator[bytes, None]:
+    """The body as it arrives. Beyond `shared` bytes, bodies are read one after the other: the memory of many calls is
+    that of one.
+
+    Raises:
+        FaultError: all of it is larger than the limit.
+    """
+    size = 0
+    async with contextlib.AsyncExitStack() as stack:
+        async for chunk in response.content.iter_any():
+            size += len(chunk)
+            if size > limit.bytes:
+                raise too_large(limit)
+            if size > shared >= size - len(chunk):
+                await stack.enter_async_context(_turn())
+            yield chunk
+
+
+def _turn() -> asyncio.Lock:
+    """The lock of large bodies in the running loop."""
+    return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+
+async def events_of(chunks: AsyncIterator[bytes], on_line: Callable[[], None]) -> AsyncIterator[bytes]:
+    """The data of each server-sent event; `on_line` is called for each chunk that completed a line, be it a comment
+    by which a server says that it is still there.
+
+    Raises:
+        ValueError: an event or a line is larger than `MAX_EVENT`.
+    """
+    parts: list[bytes] = []  # of a line whose end has not come
+    data: list[bytes] = []
+    size = 0  # of both
+    async for chunk in chunks:
+        size += len(chunk)
+        if b"\n" in chunk:
+            *lines, rest = b"".join((*parts, chunk)).split(b"\n")
+            parts = [rest]
+            completed = _events_in(lines, data)
+            on_line()
+            if completed or not data:
+                size = len(rest) + sum(map(len, data))
+            for event in completed:
+                yield event
+        else:
+            parts.append(chunk)
+        if size > MAX_EVENT:
+            raise ValueError("an event without an end")
+    _read_line(b"".join(parts).rstrip(), data)  # some leave out the last line's end
+    if rest_of_data := b"\n".join(data):
+        yield rest_of_data
+
+
+def _events_in(lines: list[bytes], data: list[bytes]) -> list[bytes]:
+    """The events that these lines complete; `data` holds those of an event that has begun."""
+    completed: list[bytes] = []
+    for line in map(bytes.rstrip, lines):
+        if line:
+            _read_line(line, data)
+        elif data:
+            completed += filter(None, [b"\n".join(data)])  # the standard passes over an event without data
+            data.clear()
+    return completed
+
+
+def _read_line(line: bytes, data: list[bytes]) -> None:
+    if line.startswith(b"data:"):
+        data.append(line[5:].removeprefix(b" "))
+
+
+def too_large(limit: BodyLimit) -> FaultError:
+    raise_it = f", or raise the setting {limit.setting}" if limit.setting else ""
+    return FaultError(f"sent a reply of more than {limit.megabytes} MB", f"check that its URL is right{raise_it}")
+
+
+def check_values(content: bytes) -> None:
+    """Refuses JSON that is small for what it would become in memory. Raises `ValueError`."""
+    if len(content) < _GUARDED_FROM:
+        return
+    if content.count(b"{") + content.count(b"[") + content.count(b'":') > _MAX_VALUES:
+        raise ValueError(f"it holds more than {_MAX_VALUES:,} objects, lists and keys")

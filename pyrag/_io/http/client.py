@@ -1,0 +1,359 @@
+"""JSON over HTTP to one service: connection reuse, time limits, retries, and one clear error for whatever fails.
+
+`HttpService` is what the retriever client and the model client stand on. A client describes its service once, calls
+`post_json` or `get_json` with a decoder for the reply's shape, and gets a value or a `pyrag.errors.ServiceError`:
+
+    service = HttpService("http://127.0.0.1:8000/v1", name="model server", timeout=60.0, cure="start it or pass --llm")
+    reply = await service.post_json("/chat/completions", body, msgspec.json.Decoder(Completion).decode)
+    await service.aclose()
+
+* A fault that may pass (no connection, no reply in time, a cut-off reply, 408, 429, 5xx) is tried again, `retries`
+  times at most, after 0.1-0.5 s or what `Retry-After` asks for; then it is a `RetryableServiceError`.
+* Any other status is a `PermanentServiceError`. A reply that the decoder refuses (it raised `msgspec.DecodeError` or
+  `ValueError`) is a `MalformedReplyError`, and is not tried again.
+* `timeout` limits one attempt, `total` everything including the pauses (default: twice `timeout`) but for the time
+  spent waiting for a `gate`. In a stream, `timeout` limits the time to the next event instead.
+* `limit` bounds a reply while it is read; of an error's body, only the start is read.
+* A `gate` decides when an attempt may start and learns how it ended. A server that is busy behind a gate (429, 503)
+  is asked more often before the call fails, since what it needs is patience, not luck.
+* Messages name the service and its URL without credentials and query, quote the server's own words (secrets struck
+  out), and end with the cure; `cures` replaces the cure of single statuses.
+* Cancelling a call closes its connection. One object may serve several event loops, each with its own connections,
+  which `aclose` closes, and at the latest the end of the loop.
+
+`post_events` gets its reply in pieces (server-sent events), for an hour at most.
+
+Import it where a client is made and no earlier: aiohttp takes longer than the rest of a start.
+
+Proxies and certificates are `pyrag._io.http.routes`. Left out: redirects (an error that says where to), cookies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Protocol, TypeVar
+
+import aiohttp
+import msgspec
+
+from pyrag._io.http.address import checked_headers, read_address, secrets_of_headers
+from pyrag._io.http.bodies import check_values, chunks_of, events_of, read_body, read_start
+from pyrag._io.http.errors import (
+    Fault,
+    FaultError,
+    ReportedError,
+    TransportError,
+    connection_fault,
+    is_passing,
+    seconds_to_wait,
+    server_words,
+    shortened,
+    status_cure,
+)
+from pyrag._io.http.options import BodyLimit, Transport
+from pyrag._io.http.routes import route_to
+from pyrag._io.http.sessions import CONNECT_SECONDS, LoopSessions
+from pyrag._io.redaction import Redactor, without_secrets
+from pyrag.errors import (
+    MalformedReplyError,
+    PermanentServiceError,
+    RetryableServiceError,
+    ServiceError,
+)
+
+T = TypeVar("T")
+
+_LARGE_BODY = 1 << 20  # above this aiohttp warns about raw bytes and wants a file
+_DETAIL = 4_000  # characters of a refusal's body that an error keeps for whoever looks for its cause
+_NO_CURES: Mapping[int, str] = MappingProxyType({})
+_MAX_STREAM_SECONDS = 3600.0
+_DEFAULT_LIMIT = BodyLimit()
+_DEFAULT_TRANSPORT = Transport()
+_BUSY_RETRIES = 6  # of a call behind a gate, besides its other retries
+
+
+class Gate(Protocol):
+    """Who may start an attempt, and when. `pyrag.llm.limiter` has one that adapts to the server."""
+
+    async def enter(self, *, again: bool = False) -> int:
+        """Waits for this caller's turn; `again` after a fault. Returns a ticket for `leave`."""
+        ...
+
+    def leave(self, ticket: int, fault: Fault | None = None, retry_after: float | None = None) -> None: ...
+
+
+class _Clock:
+    """The time limit of one attempt, which starts anew with each line of a stream."""
+
+    def __init__(self, seconds: float, idle: float) -> None:
+        self.seconds = seconds
+        self.timeout = asyncio.timeout(seconds)
+        self.streamed = 0.0  # seconds until the last line
+        self._idle = idle
+        self._started = asyncio.get_running_loop().time()
+
+    def on_line(self) -> None:
+        now = asyncio.get_running_loop().time()
+        self.streamed = now - self._started
+        self.timeout.reschedule(min(now + self._idle, self._started + _MAX_STREAM_SECONDS))
+
+
+Consume = Callable[[aiohttp.ClientResponse, _Clock], Awaitable[bytes]]
+Check = Callable[[bytes], None]
+
+
+def _unchecked(content: bytes) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """`consume` reads the reply of a request that succeeded, where it may be a stream; `check` raises `ReportedError`
+    where one in a piece says that the server failed all the same."""
+
+    method: str
+    path: str
+    body: bytes | None = None
+    consume: Consume | None = None
+    check: Check = _unchecked
+
+
+class HttpService:
+    """One service at one base URL; see the module's docstring for what its calls promise.
+
+    `name` is the word for it in messages ("retriever"), `cure` what to do when it cannot be reached, `patience` what
+    gives it more time. A user and
+    password in the URL are sent as basic authentication and appear nowhere else: `redactor` strikes them out of what
+    the service says.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        name: str,
+        timeout: float,
+        total: float | None = None,
+        retries: int = 2,
+        headers: Mapping[str, str] | None = None,
+        cure: str = "start it or give another URL",
+        patience: str = "",
+        cures: Mapping[int, str] = _NO_CURES,
+        gate: Gate | None = None,
+        limit: BodyLimit = _DEFAULT_LIMIT,
+        transport: Transport = _DEFAULT_TRANSPORT,
+    ) -> None:
+        self.name = name
+        self._address = address = read_address(url, name)
+        sent = {"Content-Type": "application/json", **address.login, **checked_headers(headers or {}, name)}
+        self._timeout = timeout
+        self._total = 2 * timeout if total is None else total
+        self._retries = retries
+        self._cure = cure
+        self._cures = cures
+        self._patience = patience
+        self.gate = gate
+        self._limit = limit
+        self._route = route_to(address.base, transport)
+        self.redactor = Redactor([*secrets_of_headers(sent), *address.secrets, *self._route.secrets])
+        self._sessions = LoopSessions(sent, self._route)
+
+    @property
+    def url(self) -> str:
+        """The base URL without credentials and query."""
+        return self._address.base
+
+    async def post_json(self, path: str, body: Any, decode: Callable[[bytes], T], check: Check = _unchecked) -> T:
+        """POST `body` as JSON to base URL + `path`; `decode` turns the reply's bytes into a value.
+
+        `check` raises `ReportedError` where a reply of status 200 says that the server failed.
+        """
+        request = _Request("POST", path, msgspec.json.encode(body), check=check)
+        return self._decoded(await self._request(request), path, decode)
+
+    async def get_json(self, path: str, decode: Callable[[bytes], T]) -> T:
+        return self._decoded(await self._request(_Request("GET", path)), path, decode)
+
+    async def post_events(
+        self,
+        path: str,
+        body: Any,
+        read: Callable[[AsyncIterator[bytes]], Awaitable[T]],
+        decode: Callable[[bytes], T],
+        check: Check = _unchecked,
+    ) -> T:
+        """POST `body`; `read` makes a value of the reply's events, anew in each attempt. A server that replies in one
+        piece all the same is decoded.
+
+        `read` gets the data of each event. It raises `ReportedError` where the server says that it failed, and
+        `ConnectionError` where the events end too soon.
+        """
+        values: list[T] = []
+
+        async def consume(response: aiohttp.ClientResponse, clock: _Clock) -> bytes:
+            if response.content_type != "text/event-stream":
+                return await self._checked(response, check)
+            async with aclosing(chunks_of(response, self._limit)) as chunks:
+                values.append(await read(events_of(chunks, clock.on_line)))
+            return b""
+
+        try:
+            content = await self._request(_Request("POST", path, msgspec.json.encode(body), consume))
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
+            raise self._malformed(path, error, b"") from error
+        return values[-1] if values else self._decoded(content, path, decode)
+
+    async def aclose(self) -> None:
+        await self._sessions.aclose()
+
+    async def _request(self, request: _Request) -> bytes:
+        deadline = time.monotonic() + self._total
+        faults: list[Fault] = []
+        while True:
+            gate = self.gate if request.method == "POST" else None
+            ticket = 0
+            if gate:
+                queued = time.monotonic()
+                ticket = await gate.enter(again=bool(faults))
+                deadline += time.monotonic() - queued
+            clock = _Clock(min(self._timeout, deadline - time.monotonic()), self._timeout)
+            try:
+                return await self._gated(gate, ticket, request, clock)
+            except FaultError as fault:
+                deadline += clock.streamed  # a server that was writing has not used up its time
+                pause = max(_backoff(len(faults)), fault.retry_after or 0.0)
+                faults.append(fault.kind)
+                no_time = time.monotonic() + pause >= deadline
+                if not fault.retryable or self._exhausted(faults) or no_time:
+                    raise self._error(fault, request.path, len(faults)) from self._shown_cause(fault.__cause__)
+                await asyncio.sleep(pause)
+
+    def _exhausted(self, faults: list[Fault]) -> bool:
+        busy = faults.count("busy") if self.gate else 0
+        return len(faults) - busy > self._retries or busy > _BUSY_RETRIES
+
+    async def _gated(self, gate: Gate | None, ticket: int, request: _Request, clock: _Clock) -> bytes:
+        kind: Fault | None = "other"  # what a cancelled call leaves with
+        retry_after = None
+        try:
+            content = await self._attempt(request, clock)
+            kind = None
+            return content
+        except FaultError as fault:
+            kind, retry_after = fault.kind, fault.retry_after
+            raise
+        finally:
+            if gate:
+                gate.leave(ticket, kind, retry_after)
+
+    async def _attempt(self, request: _Request, clock: _Clock) -> bytes:
+        try:
+            async with (
+                clock.timeout,
+                (await self._sessions.here()).request(
+                    request.method,
+                    self._address.base + request.path + self._address.query,
+                    data=_payload(request.body),
+                    allow_redirects=False,
+                ) as response,
+            ):
+                if response.status // 100 == 2:
+                    return await self._read(request, response, clock)
+                content = await read_start(response)
+        except aiohttp.ConnectionTimeoutError as error:
+            what = f"could not be reached within {CONNECT_SECONDS:g} s"
+            raise FaultError(what, self._cure, True, kind="unreachable") from error
+        except TimeoutError as error:
+            raise self._timeout_fault(clock) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise connection_fault(error, self._cure, self._route.shown_proxy) from error
+        except ReportedError as error:
+            raise self._status_fault(error.status, {}, error.content) from error
+        raise self._status_fault(response.status, response.headers, content)
+
+    async def _read(self, request: _Request, response: aiohttp.ClientResponse, clock: _Clock) -> bytes:
+        if request.consume is None:
+            return await self._checked(response, request.check)
+        return await request.consume(response, clock)
+
+    async def _checked(self, response: aiohttp.ClientResponse, check: Check) -> bytes:
+        content = await read_body(response, self._limit)
+        check(content)
+        return content
+
+    def _timeout_fault(self, clock: _Clock) -> FaultError:
+        more_time = f"allow it more time with {self._patience}" if self._patience else "allow it more time"
+        cure = f"look whether it is overloaded or stuck, or {more_time}"
+        if not clock.streamed:
+            return FaultError(f"did not reply within {clock.seconds:.3g} s", cure, True, kind="timeout")
+        if clock.streamed >= _MAX_STREAM_SECONDS - self._timeout:
+            return FaultError(f"had not ended a reply after {_MAX_STREAM_SECONDS:g} s", cure, kind="timeout")
+        what = f"paused for {self._timeout:.3g} s in the middle of a reply"
+        return FaultError(what, cure, True, kind="timeout")
+
+    def _status_fault(self, status: int, headers: Mapping[str, str], content: bytes) -> FaultError:
+        redacted = self.redactor.message
+        words = server_words(redacted(content.decode("utf-8", "replace")), redacted)
+        what = f"replied HTTP {status}" + (f" ({words})" if words else "")
+        retryable = is_passing(status, content)
+        cure = self._cures.get(status) or status_cure(status, headers)
+        return FaultError(
+            what,
+            redacted(cure),
+            retryable,
+            seconds_to_wait(headers) if retryable else None,
+            kind="busy" if status in (429, 503) else "other",
+            status=status,
+            detail=redacted(content.decode("utf-8", "replace"))[:_DETAIL],
+        )
+
+    def _error(self, fault: FaultError, path: str, attempts: int) -> ServiceError:
+        service = f"{self.name} {self._address.base}{path}"
+        tries = f" in {attempts} attempts" if attempts > 1 else ""
+        message = f"{service} {fault.what}{tries}: {fault.cure}"
+        if fault.retryable:
+            late = fault.kind == "timeout"
+            return RetryableServiceError(message, service=service, retry_after=fault.retry_after, timed_out=late)
+        return PermanentServiceError(message, service=service, status=fault.status, detail=fault.detail)
+
+    def _shown_cause(self, error: BaseException | None) -> Exception | None:
+        """The part of the library's own error that a traceback may show, which names the whole URL."""
+        if error is None:
+            return None
+        said = self.redactor.message(without_secrets(str(error)))
+        return TransportError(f"{type(error).__name__}: {said}").with_traceback(error.__traceback__)
+
+    def _decoded(self, content: bytes, path: str, decode: Callable[[bytes], T]) -> T:
+        try:
+            check_values(content)
+            return decode(self.redactor.body(content))
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
+            raise self._malformed(path, error, content) from error
+
+    def _malformed(self, path: str, error: Exception, content: bytes) -> MalformedReplyError:
+        service = f"{self.name} {self._address.base}{path}"
+        start = shortened(self.redactor.message(content[:_DETAIL].decode("utf-8", "replace")), 80)
+        reason = shortened(self.redactor.message(str(error)), 200)
+        return MalformedReplyError(
+            f"{service} sent a reply of the wrong form ({reason}; it starts {start!r}): "
+            f"check that the URL is that of a {self.name}",
+            service=service,
+        )
+
+
+def _payload(body: bytes | None) -> Any:
+    if body is None or len(body) < _LARGE_BODY:
+        return body
+    import io
+
+    return io.BytesIO(body)
+
+
+def _backoff(attempt: int) -> float:
+    return random.uniform(0.1, 0.25) * min(attempt + 1, 2)  # noqa: S311 (jitter, not a secret)

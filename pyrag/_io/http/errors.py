@@ -1,0 +1,165 @@
+"""Why an HTTP request failed, in words: what happened, what to do about it, and whether to try again.
+
+Plain functions from an exception or a reply; what is done about a fault is `pyrag._io.http.client`'s.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import aiohttp
+
+Fault = Literal["busy", "timeout", "unreachable", "other"]
+
+_AWAY: Fault = "unreachable"
+_NO_PROXY = "check the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY or the setting proxy), or name the host in NO_PROXY"
+_PROXY_CURES = {407: "write the proxy's user and password into its URL, http://USER:PASSWORD@HOST:PORT"}
+_QUOTED = 300  # characters of a server's own words that an error repeats
+# Where no waiting helps though the status is 500 (templates and windows of llama.cpp, unknown fields) or 429
+# (OpenAI, Groq).
+_REFUSED = re.compile(
+    rb"raise_exception|Jinja|[Tt]emplate ?[Ee]rror|must alternate|strictly positive|ontext size has been exceeded"
+    rb"|response_format|structured_outputs|[Uu]nexpected keyword|[Uu]nsupported (?:param|value|field)"
+)
+_QUOTA = re.compile(rb'"insufficient_quota"|"billing_|[Rr]equest too large for')
+
+
+@dataclass(eq=False)
+class FaultError(Exception):
+    """One failed attempt: what happened, what to do about it, and whether another attempt makes sense."""
+
+    what: str
+    cure: str
+    retryable: bool = False
+    retry_after: float | None = None
+    _: KW_ONLY
+    kind: Fault = "other"
+    status: int | None = None
+    detail: str = ""
+
+
+class ReportedError(Exception):
+    """A server says in the middle of a stream that it failed: `status` as it would have been, `content` its words."""
+
+    def __init__(self, status: int, content: bytes) -> None:
+        super().__init__(status)
+        self.status = status
+        self.content = content
+
+
+class TransportError(Exception):
+    """The HTTP library's words on a failed attempt, without secrets: the cause of an error of ours."""
+
+
+def is_passing(status: int, content: bytes) -> bool:
+    """Whether a request that got this reply may be answered when it is tried again."""
+    if status == 501 or (status == 500 and _REFUSED.search(content)):
+        return False
+    return status >= 500 or (status in (408, 429) and not _QUOTA.search(content))
+
+
+def connection_fault(error: Exception, cure: str, proxy: str = "") -> FaultError:
+    """The meaning of a failed connection; `proxy` is the one that was asked, if any."""
+    import aiohttp
+
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        return FaultError(f"could not be reached, as the proxy {proxy} {_refusal(error)}", _NO_PROXY, True, kind=_AWAY)
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        what = f"could not be reached, as the proxy {proxy} replied HTTP {error.status}"
+        return FaultError(what, _PROXY_CURES.get(error.status, _NO_PROXY), error.status >= 500, kind=_AWAY)
+    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
+        return _tls_fault(error)
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        what = "has a host name that cannot be resolved"
+        return FaultError(what, "check the URL and the network", True, kind=_AWAY)
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return FaultError(_refusal(error), cure, True, kind=_AWAY)
+    if isinstance(error, aiohttp.ClientConnectionError | aiohttp.ClientPayloadError | OSError):
+        what = "closed the connection before the reply was complete"
+        return FaultError(what, "look into its log", True, kind=_AWAY)
+    return FaultError(f"did not speak proper HTTP ({type(error).__name__})", "check that the URL and port are right")
+
+
+def _refusal(error: aiohttp.ClientConnectorError) -> str:
+    import errno
+
+    if error.os_error.errno == errno.ECONNREFUSED:
+        return "refused the connection"
+    return f"could not be reached ({error.os_error.strerror or error.os_error})"
+
+
+def _tls_fault(error: Exception) -> FaultError:
+    import aiohttp
+
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        reason = getattr(error.certificate_error, "verify_message", "") or "it does not fit the host"
+        cure = "name the certificate of its authority with the setting ca_bundle, or in SSL_CERT_FILE"
+        return FaultError(f"has a TLS certificate that cannot be trusted ({reason})", cure)
+    return FaultError("does not speak TLS that can be trusted", "check that its address begins with https:// rightly")
+
+
+def status_cure(status: int, headers: Mapping[str, str]) -> str:
+    if status in _PROXY_CURES:
+        return _PROXY_CURES[status]
+    if status in (401, 403):
+        return "check the API key or password"
+    if status in (404, 405):
+        return "check the URL and the names given to it"
+    if status == 429:
+        return "wait, or lower --concurrency"
+    if status // 100 == 3:
+        return f"use the URL it redirects to, {shown_url(headers.get('Location', 'which it does not give'))}"
+    if status >= 500:
+        return "look into its log, or try again later"
+    return "change what it complains about"
+
+
+def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
+    """Seconds from `Retry-After`, which holds a number or an HTTP date."""
+    value = headers.get("Retry-After", "").strip()
+    if not value:
+        return None
+    return float(value) if value.isdecimal() else _seconds_until(value)
+
+
+def _seconds_until(date: str) -> float | None:
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(parsedate_to_datetime(date).timestamp() - time.time(), 0.0)
+    except ValueError:
+        return None
+
+
+def server_words(text: str, redacted: Callable[[str], str] = str) -> str:
+    """The message in an error body: `{"error": {"message"}}`, `{"error"}`, `{"detail"}`, `{"message"}`, or its text.
+
+    `redacted` takes secrets out of it, before it is cut.
+    """
+    import msgspec
+
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return "" if text.lstrip().startswith("<") else shortened(text, _QUOTED)
+    while isinstance(value, dict):
+        value = next((value[key] for key in ("error", "message", "detail") if key in value), "")
+    return shortened(redacted(str(value)), _QUOTED)
+
+
+def shortened(text: str, limit: int) -> str:
+    text = " ".join(text[: 4 * limit].split())
+    return text if len(text) <= limit else text[:limit] + "…"
+
+
+def shown_url(url: str) -> str:
+    """A URL without what may be credentials: all before the last @ of its first part, all after the first ? or #."""
+    start = re.split(r"[?#]", url, maxsplit=1)[0]
+    if "@" not in start and "@" in url:  # a password with a question mark, or a query with an @: nobody knows
+        return start.partition("://")[0] + "://…"
+    return start.rpartition("@")[2]

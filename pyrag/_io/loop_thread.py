@@ -1,0 +1,235 @@
+"""An event loop in a thread of its own, for synchronous callers: any thread hands it work and waits for the result.
+
+Events that the work reports are delivered in the thread that waits, so that an observer never runs beside its caller.
+Ctrl-C there cancels the work. The thread is a daemon: interpreters end while one runs, and end it cleanly.
+
+A fork copies the loop's memory without its thread. `disown` makes the copy harmless: descriptors that the loop watches
+are shared with the parent, which must not notice what a child closes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import os
+import queue
+import selectors
+import threading
+import weakref
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Generic, TypeVar
+
+from pyrag._io.threads import LastingPool
+from pyrag.errors import UsageError
+
+T = TypeVar("T")
+Close = Callable[[], Awaitable[None]]
+Report = Callable[[Any], None]
+
+CANCEL_SECONDS = 10.0  # that a cancelled call may take to end its requests before its caller goes on without it
+EXIT_SECONDS = 5.0  # that closing may take when the interpreter ends
+_CLOSED = "this PyRAG was closed while it answered: close it after the last question"
+_INSIDE = "a synchronous call from inside pyrag's own event loop would wait for itself: use `await rag.aask(…)` there"
+
+
+class _Call(Generic[T]):
+    """One coroutine with the thread that waits for it."""
+
+    def __init__(self, start: Callable[[Report], Coroutine[Any, Any, T]]) -> None:
+        self._start = start
+        self._reports: queue.SimpleQueue[tuple[Any] | None] = queue.SimpleQueue()
+        self._task: asyncio.Task[None] | None = None
+        self._result: list[T] = []
+        self._error: BaseException | None = None
+        self.forsaken = False  # its caller, a daemon, ends with the interpreter and wants no news before
+
+    def begin(self) -> None:
+        """In the loop's thread."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        try:
+            self._result.append(await self._start(lambda event: self._reports.put((event,))))
+        except BaseException as error:
+            self.fail(error)
+        else:
+            self._end()
+
+    def fail(self, error: BaseException) -> None:
+        self._error = self._error or error
+        self._end()
+
+    def _end(self) -> None:
+        if not self.forsaken:
+            self._reports.put(None)
+
+    def cancel(self) -> None:
+        """In the loop's thread."""
+        if self._task is None:
+            self.fail(asyncio.CancelledError())
+        else:
+            self._task.cancel()
+
+    def wait(self, observer: Report) -> None:
+        """In the caller's thread: pass events on until there is a result."""
+        while (report := self._reports.get()) is not None:
+            observer(report[0])
+
+    def result(self) -> T:
+        if isinstance(self._error, asyncio.CancelledError):
+            raise UsageError(_CLOSED) from None
+        if self._error is not None:
+            raise self._error
+        return self._result[0]
+
+    def wait_for_end(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while self._reports.get(timeout=CANCEL_SECONDS) is not None:
+                pass
+
+
+class LoopThread:
+    """A running event loop. It starts with the object and runs until `stop`, or until the interpreter ends.
+
+    `close` is awaited in the loop as the last thing that it does; its error is `close_error` after `join`.
+    """
+
+    def __init__(self, close: Close) -> None:
+        self.close_error: Exception | None = None
+        self._lock = threading.RLock()  # a garbage collection may call `stop` in the middle of `run`
+        self._calls: set[_Call[Any]] = set()
+        self._stopping = False
+        self._close = close
+        self._selector = selectors.DefaultSelector()
+        self._loop = asyncio.SelectorEventLoop(self._selector)
+        self._loop.set_default_executor(LastingPool(thread_name_prefix="pyrag"))
+        self._stop = asyncio.Event()
+        self._thread = threading.Thread(target=self._serve, name="pyrag-loop", daemon=True)
+        _running.add(self)
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        return not self._stopping and self._thread.is_alive()
+
+    def run(self, start: Callable[[Report], Coroutine[Any, Any, T]], observer: Report) -> T:
+        """Run a coroutine to its end.
+
+        Args:
+            start: makes the coroutine; it is given the function that reports events.
+            observer: called with each event, in this thread.
+
+        Raises:
+            UsageError: called from the loop's own thread, or the loop was stopped meanwhile.
+        """
+        if threading.current_thread() is self._thread:
+            raise UsageError(_INSIDE)
+        call = _Call(start)
+        try:
+            self._begin(call)
+            call.wait(observer)
+        except BaseException:  # Ctrl-C, or the observer failed
+            self._cancel(call)
+            raise
+        finally:
+            self._calls.discard(call)
+        return call.result()
+
+    def _begin(self, call: _Call[Any]) -> None:
+        with self._lock:
+            if not self.alive:
+                raise UsageError(_CLOSED)
+            self._calls.add(call)
+            self._loop.call_soon_threadsafe(call.begin)
+
+    def _cancel(self, call: _Call[Any]) -> None:
+        """What the call began is over before its caller goes on."""
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and with it the call
+            self._loop.call_soon_threadsafe(call.cancel)
+            call.wait_for_end()
+
+    def stop(self) -> None:
+        """Cancel what runs, close, and end the thread. Does not wait: see `join`."""
+        with self._lock:
+            if self._stopping:
+                return
+            self._stopping = True
+            with contextlib.suppress(RuntimeError):  # ended by itself
+                self._loop.call_soon_threadsafe(self._stop.set)
+
+    def forsake_callers(self) -> None:
+        for call in list(self._calls):
+            call.forsaken = True
+
+    def join(self, seconds: float | None = None) -> None:
+        if threading.current_thread() is not self._thread:
+            self._thread.join(seconds)
+
+    def disown(self) -> None:
+        """In a forked child, before anything closes there: let go of the descriptors that the parent watches."""
+        if self in _inherited:
+            return
+        _inherited.append(self)
+        _running.discard(self)
+        self._stopping = True
+        self._loop.set_exception_handler(lambda loop, context: None)  # leftovers of the parent are no news
+        null = os.open(os.devnull, os.O_RDWR)
+        watched = self._selector.get_map() or {}
+        for key in list(watched.values()):
+            os.dup2(null, key.fd, inheritable=False)
+        os.close(null)
+        if hasattr(self._selector, "fileno"):
+            with contextlib.closing(selectors.DefaultSelector()) as own:
+                os.dup2(own.fileno(), self._selector.fileno(), inheritable=False)
+
+    def _serve(self) -> None:
+        with contextlib.suppress(Exception), asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            try:
+                runner.run(self._main())
+            except BaseException as ended:  # SystemExit and KeyboardInterrupt of a task end the loop
+                self._fail(ended)
+        self._fail(RuntimeError("the event loop has ended"))
+        _running.discard(self)
+
+    def _fail(self, error: BaseException) -> None:
+        with self._lock:
+            self._stopping = True
+        for call in list(self._calls):
+            call.fail(error)
+
+    async def _main(self) -> None:
+        await self._stop.wait()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        try:
+            await self._close()
+        except Exception as error:  # for whoever waits; when the interpreter ends, nobody does
+            self.close_error = error
+
+
+_running: set[LoopThread] = set()
+
+
+def _end_all() -> None:
+    """End the thread with the interpreter."""
+    for one in list(_running):
+        one.forsake_callers()
+        one.stop()
+    for one in list(_running):
+        one.join(EXIT_SECONDS)
+
+
+def _forget_all() -> None:
+    """In a forked child."""
+    for one in list(_running):
+        one.disown()
+
+
+_inherited: list[LoopThread] = []  # kept, since destructors would act on what belongs to the parent
+weakref.finalize(LoopThread, _end_all).atexit = False  # `weakref` registers its own end with the first finalizer:
+atexit.register(_end_all)  # so this comes before it, and closes what finalizers would pull from under a running loop
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)

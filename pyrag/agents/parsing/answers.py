@@ -1,0 +1,261 @@
+"""What a model's reply means, part three: an answer, whether it is one, and what it cites.
+
+`parse_answer` is strict and says what a model did wrong; `salvage_answer` makes the best of a reply after which nobody
+is asked again; `read_answer` is both, for callers that ask once. Where the answer stands is found by `parsing_extract`,
+unknown is decided by `is_unknown`, by the whole of the answer and never by a word in it: "Unknown Pleasures" is one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from pyrag.agents.parsing.answer_places import extracted, is_form, without_label
+from pyrag.agents.parsing.citations import find_citations, strip_citations
+from pyrag.agents.parsing.json_values import split_thinking
+from pyrag.agents.parsing.spans import (
+    is_evasive,
+    is_wordy,
+    repeats_question,
+    shortened,
+    verdict_of,
+    without_preposition,
+)
+from pyrag.errors import BadOutputError
+from pyrag.trace.model import UNKNOWN
+from pyrag_sandbox.unknown import is_unknown
+
+__all__ = [
+    "MAX_ANSWER",
+    "ParsedAnswer",
+    "find_citations",
+    "is_evasive",
+    "is_unknown",
+    "parse_answer",
+    "read_answer",
+    "salvage_answer",
+    "strip_citations",
+]
+
+MAX_ANSWER = 2000
+_SHORT = 200  # characters that an answer without tags may have
+
+_FORM = "it repeats the form, and has no answer in it"
+_PAYLOAD = r"(?i)<\s?(?:final[ _-]?)?answer\s?>"
+_MARKUP = re.compile(r"</?[A-Za-z_][\w:-]{0,60}>|```(?:[a-z]{1,20}(?=\n))?|<\|")
+_FENCED = re.compile(r"\A```(?:[\w+-]{0,20}\n)?([^`]{1,2000}?)\n?```\Z")
+_ELEMENT = re.compile(r"</?[a-z][\w-]{0,20}(?:\s[^<>]{0,60})?/?>", re.IGNORECASE)
+_CITED = re.compile(r"<(cite|sup|ref)>\s?\[?\d{1,3}\]?\s?</\1>", re.IGNORECASE)
+_CONFIDENCE = re.compile(r"(?<=\S)\s{0,2}[(\[]confidence[^()\[\]]{0,30}[)\]]\.?\Z", re.IGNORECASE)
+_CLOSING_QUOTES = tuple("\"'”’»")
+_MIN_REMARK_WORDS = 6
+_MAX_LAST_WORDS = 10  # of a last line that is taken for the answer
+_CONCLUDES = re.compile(
+    r"\W*(?:so|thus|hence|therefore|in conclusion|overall|finally|i|it|the answer)\b", re.IGNORECASE
+)
+_MAX_NAME_WORDS = 4  # of what is no sentence, and loses its full stop
+_STOPPED = re.compile(
+    r"([^.,;:!?]*\b(?!(?:Inc|Ltd|Corp|Bros|Jun|Sen|Esq|etc|vol)\.)(?:[^\W\d_]{3,}|\d+))\.", re.IGNORECASE
+)
+_EXPLAINED = re.compile(
+    r"(?:\n[^\S\n]{0,8}|(?<=[.)\]])\s{1,4})[*_(]{0,3}(?:explanation|reason(?:ing)?|because|note|sources?|evidence|justification"
+    r"|rationale"
+    r"|citations?|references?|confidence|supporting \w+|解释|理由|说明)[*_]{0,2}\s{0,2}[:：]",
+    re.IGNORECASE,
+)
+_REASON = re.compile(
+    r"(?<=\S)(?:\s{0,2}[-–—,;:(]\s{0,2}|\s)(?:because|since|given that|per|according to"
+    r"|as (?:is )?(?:stated|mentioned|noted|said|given|described|shown|per))\b"
+    r"|\n\s{0,9}\n",
+    re.IGNORECASE,
+)
+_INVISIBLE = dict.fromkeys(map(ord, "\u200b\u2060\ufeff"))
+_HOW_MANY = re.compile(r"\bhow (?:many|much|often)\b|\b(?:number|any|none|which of)\b", re.IGNORECASE)
+_AROUND = tuple(
+    tuple(pair.split())
+    for pair in ("** **", "* *", "__ __", "` `", "$ $", '" "', "“ ”", "' '", "‘ ’", "« »", "「 」", "『 』", "„ “")
+)
+_BULLET = re.compile(r"\A\s{0,8}(?:[-*•]|\d{1,2}[.)])\s{1,4}(?=\S)")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedAnswer:
+    """An answer read from a reply. `citations` count from 0; `note` says what was done to the text, if anything."""
+
+    text: str
+    known: bool
+    citations: tuple[int, ...] = ()
+    rationale: str = ""
+    note: str = ""
+
+
+def parse_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer:
+    """Read a reply in the form of the answer prompts, or in one that shows as plainly where the answer stands.
+
+    Args:
+        text: The reply.
+        documents: How many documents it may cite.
+        query: What was asked. Yes or no to a question for something else, and a sentence for a span, are out of form.
+
+    Raises:
+        BadOutputError: the reply has another form; the message is for the model.
+    """
+    thinking, rest = split_thinking(text, _PAYLOAD)
+    found = UNKNOWN if _refuses(rest) else extracted(rest, query)
+    if found is not None and is_form(found):
+        raise BadOutputError(_FORM)
+    parsed = _made(_untagged(rest, documents) if found is None else found, thinking, rest, documents, query)
+    if parsed.known:
+        checked_span(parsed.text, query)
+    return parsed
+
+
+def checked_span(answer: str, query: str) -> None:
+    """Raises `BadOutputError` where an answer is not of the form that the query asks for."""
+    if is_form(answer):
+        raise BadOutputError(_FORM)
+    if repeats_question(query, answer):
+        raise BadOutputError("it repeats the question, and has no answer in it")
+    if is_evasive(query, answer):
+        raise BadOutputError("the question does not ask whether something is so, but the answer is yes or no")
+    if query and is_wordy(query, answer):
+        raise BadOutputError("the answer is a sentence: write only the name, date, number or few words asked for")
+
+
+def cleaned(answer: str, documents: int = 0, query: str = "") -> str:
+    """An answer from a field of its own, without labels, emphasis, citations and explanations around it.
+
+    The arguments are those of `parse_answer`.
+    """
+    return _made(answer, "", "", documents, query).text
+
+
+def salvage_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer | None:
+    """The best reading of a reply when asking again did not help, shortened; None if it is no answer.
+
+    The arguments are those of `parse_answer`.
+    """
+    thinking, rest = split_thinking(text, _PAYLOAD)
+    found = UNKNOWN if _refuses(rest) else extracted(rest, query)
+    if found is None:
+        found = _last_words(rest) or (extracted(thinking) if thinking and not rest else None)
+    if found is None or is_form(found):
+        return None
+    parsed = _made(found, thinking, rest, documents, query)
+    short = shortened(query, parsed.text) if parsed.known else parsed.text
+    return parsed if short == parsed.text else replace(parsed, text=short, note="the answer was a sentence")
+
+
+def read_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer:
+    """The answer of a reply after which nobody is asked again; unknown where there is none.
+
+    The arguments are those of `parse_answer`.
+    """
+    try:
+        return parse_answer(text, documents, query)
+    except BadOutputError as error:
+        problem = str(error)
+    return salvage_answer(text, documents, query) or ParsedAnswer(UNKNOWN, False, note=f"no answer: {problem}")
+
+
+def _made(answer: str, thinking: str, rest: str, documents: int, query: str) -> ParsedAnswer:
+    citations = find_citations(answer, documents) or find_citations(f"{thinking}\n{rest}", documents)
+    plain = _tidy(strip_citations(answer[:MAX_ANSWER], documents))
+    answer, note = UNKNOWN if is_unknown(plain) else _tidy(_unexplained(_unwrapped(answer, query), documents)), ""
+    if len(answer) > MAX_ANSWER:
+        note = f"the answer was cut from {len(answer)} to {MAX_ANSWER} characters"
+        answer = answer[:MAX_ANSWER]
+    answer = _tidy(strip_citations(answer, documents))
+    stopped = _STOPPED.fullmatch(answer) if len(answer.split()) <= _MAX_NAME_WORDS else None
+    answer = stopped[1] if stopped else answer
+    if is_unknown(answer) or _names_none(answer, query):
+        return ParsedAnswer(UNKNOWN, False, (), thinking, note)
+    answer = without_preposition(query, answer)
+    return ParsedAnswer(verdict_of(query, answer) or answer, True, citations, thinking, note)
+
+
+def _names_none(answer: str, query: str) -> bool:
+    """True if "None" stands where a name, date or place was asked for; it counts things where a number was."""
+    return answer.casefold() == "none" and bool(query) and not _HOW_MANY.search(query)
+
+
+def _unexplained(answer: str, documents: int) -> str:
+    """An answer without a reason behind it that cites documents."""
+    found = _REASON.search(answer)
+    if found is None or not find_citations(answer[found.end() :], documents):
+        return answer
+    return answer[: found.start()]
+
+
+def _refuses(rest: str) -> bool:
+    """True if a reply without tags says that there is no answer."""
+    text = rest.strip()
+    return (
+        bool(text)
+        and not any(char in text for char in "<{")
+        and is_unknown(text.split("\n", 1)[0])
+        and is_unknown(text)
+    )
+
+
+def _untagged(text: str, documents: int) -> str:
+    """A short clean text is an answer all the same."""
+    text = text.strip()
+    text = strip_citations(text, documents) if len(text) <= 2 * _SHORT else text
+    if not text:
+        raise BadOutputError("it is empty")
+    if is_form(without_label(text)):
+        raise BadOutputError(_FORM)
+    if len(text) > _SHORT or "\n" in text or text.startswith(("{", '["')) or _MARKUP.search(text):
+        raise BadOutputError("it has no <answer>…</answer>")
+    return text
+
+
+def _last_words(rest: str) -> str | None:
+    """A short reply as it is; of a longer one, its last line where that is short."""
+    lines = [line.strip() for line in _MARKUP.sub(" ", rest).splitlines() if line.strip()]
+    whole = " ".join(lines)
+    if whole and (is_unknown(whole) or (len(lines) > 1 and _CONCLUDES.match(lines[-1]) and is_unknown(lines[-1]))):
+        return UNKNOWN
+    if whole.startswith(("{", '["')) or is_form(without_label(whole)):
+        return None
+    if 0 < len(whole) <= _SHORT:
+        return whole
+    last = lines[-1] if len(lines) > 1 else ""
+    return last if 0 < len(last.split()) <= _MAX_LAST_WORDS and not last.endswith((":", "?")) else None
+
+
+def _unwrapped(answer: str, query: str) -> str:
+    """An answer without what models put around it inside the tags: fences, labels, lists, an explanation below."""
+    answer = answer.strip()
+    if fenced := _FENCED.match(answer):
+        answer = fenced[1]
+    answer = answer.strip().removesuffix("```").strip()
+    if explained := _EXPLAINED.search(answer):
+        answer = answer[: explained.start()] or answer
+    answer = _first_paragraph(_ELEMENT.sub("", _CITED.sub("", answer)).strip() or answer)
+    answer = _CONFIDENCE.sub("", answer) or answer
+    lines = [line for line in answer.splitlines() if line.strip()]
+    if lines and all(_BULLET.match(line) for line in lines) and (len(lines) > 1 or not lines[0].strip()[0].isdigit()):
+        return ", ".join(_BULLET.sub("", line).strip() for line in lines)
+    inner = extracted(answer, query) if len(answer) <= MAX_ANSWER else None
+    return inner if inner else answer
+
+
+def _first_paragraph(answer: str) -> str:
+    """An answer without the remarks that stand below it, a line between."""
+    first, _, rest = answer.partition("\n\n")
+    remark = rest.strip().startswith("(") or len(rest.split()) >= _MIN_REMARK_WORDS
+    return first if first.strip() and len(first) <= _SHORT and remark and not _BULLET.match(first) else answer
+
+
+def _tidy(text: str) -> str:
+    """One line, without Markdown emphasis or quotes around the whole."""
+    text = " ".join(text.translate(_INVISIBLE).split())
+    if text[-2:-1] in _CLOSING_QUOTES and text.endswith("."):
+        text = text[:-1]
+    for opening, closing in _AROUND:
+        if text.startswith(opening) and text.endswith(closing) and len(text) > 2 * len(opening):
+            inner = text[len(opening) : -len(closing)]
+            text = text if opening in inner or closing in inner else inner.strip()
+    return text

@@ -1,0 +1,205 @@
+"""What a model's reply means, part two: the program in it, and why it does not compile.
+
+Text only: whether a program is *allowed* is the sandbox's to say, whether it is *sensible* the plan checks'.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import re
+import textwrap
+import warnings
+
+from pyrag.agents.parsing.json_values import MAX_REPLY, clipped, split_thinking
+from pyrag.agents.parsing.wrapped_programs import candidates
+from pyrag.errors import BadOutputError
+
+MAX_SOURCE = 64 * 1024  # bytes, as in the sandbox's own limit
+
+# Possessive, here and below: a reply that degenerates into one character must not cost the cube of its length.
+# The first character is named before what must stand around it, so that a search passes over all others at once.
+_FENCE = re.compile(
+    r"([`~](?:(?<=`)(?<!``)`{2,}+|(?<=~)(?<!~~)~{2,}+))"
+    r"[ \t]*+\{?([\w+-]*)\}?(?:[ \t]{1,4}\w{1,20}=[^\s()]{1,60}){0,3}[ \t]*\n"
+    r"((?:(?![ \t]*+\1)[^\n]*+\n)*+(?:(?![ \t]*+\1)[^\n]++)?+)(?:[ \t]*+\1|\Z)"
+)
+_NOTHING = "(?!)"
+_PAYLOAD = r"(?:```|~~~)\s*(?:python|py)\b"
+_PRIMITIVE = re.compile(r"\b(?:retrieve|answer)\s*\(")
+_RESULT = re.compile(r"^[ \t]*+final_answer\b[^=\n]*=", re.MULTILINE)
+_CODE_LINE = re.compile(
+    r"\s*+(?:[^\W\d]\w*+(?:\s*+:[^=\n]++|[\[.,][^=\n]*+|\s*+[-+*/|&]?)=(?!=)|import |from [\w.]+ import |#|@|print\("
+    r"|retrieve\(|answer\(|try:|(?:def|for|if|while|with|class) .*:\s*(?:#.*)?$)"
+)
+_WRAPPED = ("{", "[", "'''", '"""', "python\n", "Python\n")  # so no program begins, and all of it may compile
+_DOUBLE = "“”„‟"
+_SINGLE = "‘’‚‛"
+
+
+def parse_program(text: str) -> str:
+    """The program of a reply; it may still have syntax errors. Raises `BadOutputError` where there is none."""
+    source = _source_in(text, _PAYLOAD)
+    if source.startswith(_WRAPPED) or not source.strip() or syntax_error(source) is not None:
+        source = unwrapped(split_thinking(text, _PAYLOAD)[1]) or source
+    if not source.strip():
+        raise BadOutputError("it holds no program")
+    if len(source.encode("utf-8", "replace")) > MAX_SOURCE:
+        raise BadOutputError(f"its program is longer than {MAX_SOURCE // 1024} KiB")
+    return repaired_quotes(source)
+
+
+def unwrapped(rest: str) -> str:
+    """A program that compiles within a wrapping that is no fence (tags, JSON, prompts …); empty where there is none."""
+    found = (repaired_quotes(one) for one in candidates(rest) if len(one) <= MAX_SOURCE and _looks_like_code(one))
+    return next((one for one in found if syntax_error(one) is None), "")
+
+
+def parse_draft(text: str) -> str:
+    """How the program of an unfinished reply begins, as far as that is seen from whole lines; empty where it is not.
+
+    Thinking that is not closed yet is no program, and prose without a fence is waited for.
+    """
+    if len(text) > MAX_REPLY:
+        return ""
+    if not _FENCE.search(text) and not _CODE_LINE.match(text.lstrip()):
+        return ""
+    source = _source_in(text, _NOTHING)
+    return f"{repaired_quotes(source)}\n" if source.strip() and len(source) <= MAX_SOURCE else ""
+
+
+def _source_in(text: str, payload: str) -> str:
+    rest = split_thinking(clipped(text).lstrip("\ufeff").replace("\r\n", "\n"), payload)[1]
+    blocks = [(found[2].lower(), found[3]) for found in _FENCE.finditer(rest)]
+    source = (_best(blocks) if blocks else _bare(rest)).strip("\n")
+    return (textwrap.dedent(source).strip("\n") if source[:1].isspace() else source).rstrip()
+
+
+def _best(blocks: list[tuple[str, str]]) -> str:
+    """The best of several blocks: one that sets the result, else one that uses primitives; the last of equals."""
+    return max(enumerate(blocks), key=lambda block: (*_rank(*block[1]), block[0]))[1][1]
+
+
+def _rank(language: str, block: str) -> tuple[bool, bool, bool]:
+    uses = bool(_PRIMITIVE.search(block))
+    return uses and bool(_RESULT.search(block)), uses, language in ("python", "py", "python3", "")
+
+
+def _bare(text: str) -> str:
+    """A program without a fence: the text without prose before and after it."""
+    if syntax_error(text) is None and _looks_like_code(text):
+        return text
+    lines = text.split("\n")
+    start = next((i for i, line in enumerate(lines) if _CODE_LINE.match(line)), None)
+    if start is None or not _looks_like_code(text):
+        return ""
+    blocks = re.split(r"\n\s*\n", "\n".join(lines[start:]))
+    while len(blocks) > 1 and _is_prose(blocks[-1]):
+        blocks.pop()
+    return "\n\n".join(blocks)
+
+
+def _looks_like_code(text: str) -> bool:
+    return bool(_PRIMITIVE.search(text) or _RESULT.search(text))
+
+
+def _is_prose(block: str) -> bool:
+    return not any(char in block for char in "=()[]{}#") and block.strip()[:1].isupper()
+
+
+def syntax_error(source: str) -> str | None:
+    """What the parser says against a program, with line and caret as Python shows it; None if it compiles."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(source, "<program>", "exec", dont_inherit=True)
+    except SyntaxError as error:
+        return _located(error)
+    except (ValueError, OverflowError, RecursionError, MemoryError) as error:
+        return f"SyntaxError: the program cannot be parsed ({type(error).__name__}: {error})"
+    return None
+
+
+def _located(error: SyntaxError) -> str:
+    said = f"SyntaxError: {error.msg}" + (f" (line {error.lineno})" if error.lineno else "")
+    line = (error.text or "").rstrip("\n")
+    if not line.strip():
+        return said
+    stripped = line.lstrip()
+    column = max((error.offset or 1) - 1 - (len(line) - len(stripped)), 0)
+    return f"{said}\n    {stripped[:200]}\n" + (f"    {' ' * column}^" if column <= 200 else "")
+
+
+def repaired_quotes(source: str) -> str:
+    """The program with typographic quotes outside its literals made plain, if that and only that makes it compile.
+
+    Inside a literal they are text of the question and stay.
+    """
+    if not any(char in source for char in _DOUBLE + _SINGLE) or syntax_error(source) is None:
+        return source
+    plain = _plain_quotes(source)
+    return plain if syntax_error(plain) is None else source
+
+
+def _plain_quotes(source: str) -> str:
+    out: list[str] = []
+    closing = {kind: [found.start() for found in _closing(kind).finditer(source)] for kind in (_DOUBLE, _SINGLE)}
+    position = 0
+    while position < len(source):
+        char = source[position]
+        if char == "#":
+            end = _line_end(source, position)
+        elif char in "'\"":
+            end = _literal_end(source, position)
+        elif char in _DOUBLE + _SINGLE:
+            end = _typographic_end(source, position, closing[_DOUBLE if char in _DOUBLE else _SINGLE])
+            out.append(_as_literal(source[position:end]))
+            position = end
+            continue
+        else:
+            end = position + 1
+        out.append(source[position:end])
+        position = end
+    return "".join(out)
+
+
+def _line_end(source: str, start: int) -> int:
+    end = source.find("\n", start)
+    return len(source) if end < 0 else end
+
+
+def _literal_end(source: str, start: int) -> int:
+    """Where an ordinary literal ends, or its line if it is never closed."""
+    quote = source[start] * 3 if source.startswith(source[start] * 3, start) else source[start]
+    position = start + len(quote)
+    while position < len(source):
+        if source[position] == "\\":
+            position += 2
+        elif source.startswith(quote, position):
+            return position + len(quote)
+        elif source[position] == "\n" and len(quote) == 1:
+            return position
+        else:
+            position += 1
+    return len(source)
+
+
+@functools.cache
+def _closing(kind: str) -> re.Pattern[str]:
+    """Quotes of a kind behind which code goes on, or the line ends."""
+    return re.compile(rf"[{kind}](?=[^\S\n]*+(?:[,)\]}}:+#]|$))", re.MULTILINE)
+
+
+def _typographic_end(source: str, start: int, closing: list[int]) -> int:
+    """The end of a literal in typographic quotes: at the first quote of its kind before code goes on, or at once."""
+    following = bisect.bisect_right(closing, start)
+    if following == len(closing) or source.find("\n", start, closing[following]) >= 0:
+        return start + 1
+    return closing[following] + 1
+
+
+def _as_literal(quoted: str) -> str:
+    quote = '"' if quoted[0] in _DOUBLE else "'"
+    if len(quoted) == 1:
+        return quote
+    return quote + quoted[1:-1].replace(quote, "\\" + quote) + quote

@@ -1,0 +1,1 @@
+"""`pyrag ask`: one question live, or many from stdin."""

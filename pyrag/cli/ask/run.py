@@ -1,0 +1,121 @@
+"""`pyrag ask`: one question live on a terminal, or many from stdin, and where their traces go."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyrag.api import PyRAG
+from pyrag.cli.ask.stdin import question_lines
+from pyrag.cli.output import Sink, as_object, print_json
+from pyrag.cli.views.terminal import one_line
+from pyrag.cli.views.verdict import remark
+from pyrag.cli.views.words import counted
+from pyrag.settings import Settings
+from pyrag.trace.model import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The form in which answers are printed."""
+
+    as_json: bool = False
+    quiet: bool = False
+
+
+def run(question: str, settings: Settings, form: Form, *, trace_file: Path | None, record_file: Path | None) -> None:
+    """Answers and prints. Leaves with the exit code of the (last) failure, if any."""
+    with Sink(trace_file, record_file) as sink:
+        work = _many(settings, sink, form) if question == "-" else _one(question, settings, sink, form)
+        code = asyncio.run(work)
+    if code:
+        sys.exit(code)
+
+
+async def _one(question: str, settings: Settings, sink: Sink, form: Form) -> int:
+    async with PyRAG.from_settings(settings) as rag:
+        if sys.stdout.isatty() and not (form.as_json or form.quiet):
+            from pyrag.cli.views.live import LiveView
+
+            with LiveView(rag.engines.agents.name, rag.engines.retriever.name) as view:
+                trace = await rag.aask(question, observer=view, keep=sink.wanted)
+            view.finish(trace)
+        else:
+            trace = await rag.aask(question, keep=sink.wanted)
+            _print(trace, form)
+        sink.write(trace)
+    return trace.error.exit_code if trace.error else 0
+
+
+@dataclass(slots=True)
+class _Batch:
+    """The questions of stdin: the lines of those that are under way, and how those before them fared."""
+
+    lines: deque[int] = field(default_factory=deque)
+    answered: int = 0
+    failed: list[int] = field(default_factory=list)
+    code: int = 0
+
+    async def questions(self) -> AsyncIterator[str]:
+        async for line in question_lines(sys.stdin):
+            self.lines.append(line.number)
+            yield line.text
+
+    def add(self, trace: Trace) -> int:
+        """The line that the trace belongs to: traces come in the order of the questions."""
+        number = self.lines.popleft()
+        self.answered += 1
+        if trace.error:
+            self.failed.append(number)
+            self.code = trace.error.exit_code
+        return number
+
+
+async def _many(settings: Settings, sink: Sink, form: Form) -> int:
+    if sys.stdin.isatty():
+        _tell("reading questions from the terminal, one a line; end with Ctrl-D")
+    batch = _Batch()
+    async with (
+        PyRAG.from_settings(settings) as rag,
+        aclosing(rag.aask_many(batch.questions(), keep=sink.wanted)) as traces,  # whose reader may go
+    ):
+        async for trace in traces:
+            _print(trace, form, batch.add(trace))
+            sink.write(trace)
+    if not batch.answered:
+        _tell("stdin holds no question: write one on each line")
+    elif batch.failed and (form.as_json or batch.answered > 1):
+        asked = counted(batch.answered, "question")
+        _tell(f"{len(batch.failed)} of {asked} failed, the first of them in line {batch.failed[0]}")
+    return batch.code
+
+
+def _print(trace: Trace, form: Form, line: int | None = None) -> None:
+    """The answer, or the object, on stdout; on stderr what went wrong, and what to think of a weak answer.
+
+    A known answer that is not weak leaves stderr empty.
+    """
+    if form.as_json:
+        print_json(as_object(trace) if line is None else {"line": line, **as_object(trace)})
+        return
+    print(one_line(trace.answer.text), flush=True)
+    said = [trace.error.message] if trace.error else []
+    if not form.quiet:
+        said += [*_about_language(trace), *filter(None, [remark(trace)])]
+    for one in said:
+        _tell(one if line is None else f"line {line}: {one}")
+
+
+def _about_language(trace: Trace) -> list[str]:
+    from pyrag.runtime.run import ENGLISH_ONLY
+
+    return [ENGLISH_ONLY] if ENGLISH_ONLY in trace.warnings else []
+
+
+def _tell(message: str) -> None:
+    print(f"pyrag: {one_line(message)}", file=sys.stderr, flush=True)

@@ -1,0 +1,1 @@
+"""`pyrag bench`: options, the run, its workers and its views."""

@@ -1,0 +1,205 @@
+"""`pyrag bench`: from the options to a run that is asked, kept and summed up."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyrag.cli.bench.ask import LocalAsk, WorkersAsk
+from pyrag.cli.bench.view import Progress, print_summary
+from pyrag.cli.views.words import counted
+from pyrag.errors import UsageError
+from pyrag.evaluation.datasets.suite import Given, QuestionSet, Source, default_sets, gold_titles, open_set, source_of
+from pyrag.evaluation.reports.summary import Summary, summarise
+from pyrag.evaluation.runs.batch import Job, run_jobs
+from pyrag.evaluation.runs.folder import SUMMARY, RunWriter, open_run, write_json
+from pyrag.evaluation.runs.journal import journal_path
+from pyrag.evaluation.runs.provenance import session
+from pyrag.evaluation.scoring import score
+from pyrag.methods.registry import check_writer, get_method, method_names
+from pyrag.runtime.engines import about_embedded
+from pyrag.settings import Settings, public
+from pyrag.trace.model import Trace
+
+if TYPE_CHECKING:
+    from pyrag.cli.bench.ray import RayAsk
+
+# What `pyrag bench` compares where nothing else is said: all that needs no model, or the paper's baselines.
+EMBEDDED_METHODS = ("pyrag", "decompose-only", "iter-retgen", "adaptive", "vanilla")
+MODEL_METHODS = ("pyrag", "iter-retgen", "ircot", "self-ask", "vanilla", "cot", "direct")
+# Settings that do not change what is answered, or that each set and method has of its own.
+_OUTSIDE = (
+    "concurrency",
+    "max_in_flight",
+    "cache_mb",
+    "llm_body_mb",
+    "retriever_body_mb",
+    "proxy",
+    "ca_bundle",
+    "method",
+    "index",
+    "retriever",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The options of `pyrag bench`; `settings` holds those that `pyrag ask` has too."""
+
+    settings: Settings
+    sets: Sequence[str] = ()
+    methods: Sequence[str] = ()
+    limit: int | None = None
+    seed: int = 0
+    data: Path | None = None
+    split: str = ""
+    out: Path | None = None
+    corpora: Sequence[Path] = ()
+    index_dir: Path | None = None
+    workers: int = 0
+    ray: str | None = None
+    resume_steps: bool = False
+    as_json: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A set with its passages, and the titles of its gold passages for the error analysis."""
+
+    questions: QuestionSet
+    source: Source
+    titles: dict[str, str]
+
+
+def run(request: Request) -> None:
+    """Asks what is not answered yet. Leaves with exit code 3 or 1 if questions failed outside their method."""
+    usual = EMBEDDED_METHODS if about_embedded(request.settings.llm) else MODEL_METHODS
+    methods = list(request.methods) or [name for name in usual if name in method_names()]
+    engines = (request.settings.llm, request.settings.answer_llm or request.settings.llm)
+    for name in methods:
+        get_method(name)
+        check_writer(name, can_write=not all(map(about_embedded, engines)))
+    out = request.out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+    sets = _open_sets(request, out)
+    about = session(
+        concurrency=request.settings.concurrency,
+        workers=request.workers,
+        files={one.questions.name: str(one.questions.path) for one in sets},
+        passages={one.questions.name: one.source.name for one in sets},
+    )
+    with open_run(out, _identity(request, sets, methods), about) as writer:
+        _tell_of_other_code(writer)
+        asyncio.run(_answer_all(request, sets, methods, writer))
+        expected = sum(len(one.questions.questions) for one in sets) * len(methods)
+        summary = summarise(writer.rows.values(), [one.questions.name for one in sets], methods, expected)
+        write_json(out / SUMMARY, summary)
+    print_summary(summary, out, as_json=request.as_json)
+    if summary.failed:
+        _leave(summary, writer)
+
+
+def _open_sets(request: Request, out: Path) -> list[Asked]:
+    settings = request.settings
+    cache = request.index_dir or out.resolve().parent / "indexes"
+    index = None if settings.index is None else Path(settings.index)
+    given = Given(tuple(request.corpora), index, settings.retriever, cache)
+    sets = []
+    for name in request.sets or default_sets(request.data):
+        chosen = open_set(name, request.data, split=request.split, limit=request.limit, seed=request.seed)
+        source = source_of(chosen, given, lambda corpus: _say(f"building an index of {corpus} in {cache} …"))
+        sets.append(Asked(chosen, source, gold_titles(source, chosen.questions)))
+    return sets
+
+
+def _identity(request: Request, sets: Sequence[Asked], methods: Sequence[str]) -> dict[str, Any]:
+    """What makes two runs the same run."""
+    settings = {key: value for key, value in public(request.settings).items() if key not in _OUTSIDE}
+    return {
+        "sets": [one.questions.name for one in sets],
+        "methods": list(methods),
+        "limit": request.limit,
+        "seed": request.seed if request.limit else None,
+        "split": request.split,
+        "questions": {one.questions.name: one.questions.sha256 for one in sets},
+        "passages": {one.questions.name: one.source.identity or one.source.name for one in sets},
+        "settings": settings,
+    }
+
+
+async def _answer_all(request: Request, sets: Sequence[Asked], methods: Sequence[str], writer: RunWriter) -> None:
+    """Set by set, since an engine belongs to one index; within a set, method by method."""
+    todo = [(one, _open_jobs(one.questions, methods, writer)) for one in sets]
+    if request.resume_steps:
+        _discard_others(writer.folder, [job for _, jobs in todo for job in jobs])
+    with Progress(writer.rows.values(), sum(len(jobs) for _, jobs in todo)) as progress:
+        for one, jobs in todo:
+            if jobs:
+                settings = replace(request.settings, **one.source.overrides)  # type: ignore[arg-type]  # both are str | None
+                await _answer_set(one, jobs, settings, request, writer, progress)
+
+
+def _open_jobs(questions: QuestionSet, methods: Sequence[str], writer: RunWriter) -> list[Job]:
+    jobs = [Job(questions.name, method, question) for method in methods for question in questions.questions]
+    return [job for job in jobs if (row := writer.rows.get(job.key)) is None or row.passing]
+
+
+def _discard_others(run: Path, jobs: Sequence[Job]) -> None:
+    """Journals of answered questions: a kill can come between a result and the end of its journal."""
+    open_ones = {journal_path(run, *job.key) for job in jobs}
+    for path in run.glob("journal/*"):
+        if path not in open_ones:
+            path.unlink()
+
+
+async def _answer_set(
+    one: Asked, jobs: list[Job], settings: Settings, request: Request, writer: RunWriter, progress: Progress
+) -> None:
+    journals = writer.folder if request.resume_steps else None
+    if journals:
+        (journals / "journal").mkdir(exist_ok=True)
+
+    def done(job: Job, trace: Trace) -> None:
+        row = score(job.set, job.method, job.question, trace, one.titles)
+        progress.add(writer.write(row, trace))
+        if journals:
+            journal_path(journals, *job.key).unlink(missing_ok=True)
+
+    async with _open_ask(settings, journals, request) as ask:
+        await run_jobs(jobs, ask, done, concurrency=settings.concurrency)
+
+
+def _open_ask(settings: Settings, journals: Path | None, request: Request) -> LocalAsk | WorkersAsk | RayAsk:
+    if request.ray:
+        from pyrag.cli.bench.ray import RayAsk
+
+        if journals:
+            raise UsageError("--resume-steps keeps files of this machine: leave it out with --ray")
+        return RayAsk(settings, request.ray, request.workers or 2)
+    return WorkersAsk(settings, journals, request.workers) if request.workers else LocalAsk(settings, journals)
+
+
+def _tell_of_other_code(writer: RunWriter) -> None:
+    """A run may go on after a fix, but its reader should know."""
+    now = writer.sessions[-1].get("commit")
+    others = {str(one.get("commit")) for one in writer.sessions if one.get("commit") != now}
+    if others and writer.rows:
+        _say(f"this run has results of other code (commit {', '.join(sorted(others))}); this is {now}")
+
+
+def _leave(summary: Summary, writer: RunWriter) -> None:
+    failed = [row.error for row in writer.rows.values() if row.passing and row.error]
+    _say(
+        f"{summary.failed} of {counted(summary.questions, 'question')} failed, "
+        f"the last one with: {failed[-1].message}; "
+        f"run the same command with --out {writer.folder} to ask them again"
+    )
+    sys.exit(max(error.exit_code for error in failed))
+
+
+def _say(text: str) -> None:
+    print(f"pyrag: {text}", file=sys.stderr)

@@ -1,0 +1,136 @@
+"""What `pyrag bench` shows: progress while it runs, tables after it, examples of errors, reports."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Self
+
+from pyrag.cli.output import print_json
+from pyrag.cli.views.words import counted
+from pyrag.errors import UsageError
+from pyrag.evaluation.failures import KINDS
+from pyrag.evaluation.reports.summary import Summary, summarise
+from pyrag.evaluation.reports.tables import failure_table, main_table, pair_table, percent
+from pyrag.evaluation.runs.folder import Run, read_run
+from pyrag.evaluation.scoring import Row
+
+
+class Progress:
+    """A bar on stderr, on a terminal only: how far, EM so far, calls a question, time left."""
+
+    def __init__(self, done: Iterable[Row], todo: int) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        from pyrag.cli.views.live import SafeConsole
+
+        console = SafeConsole(stderr=True)
+        rows = [row for row in done if not row.passing]
+        self._count, self._em, self._calls = len(rows), sum(row.em for row in rows), sum(row.calls for row in rows)
+        self._bar = Bar(
+            TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+            TextColumn("{task.fields[scores]}"), TimeRemainingColumn(),
+            console=console, disable=not console.is_terminal, transient=True,
+        )  # fmt: skip
+        self._task = self._bar.add_task("", total=self._count + todo, completed=self._count, scores="")
+
+    def add(self, row: Row) -> None:
+        self._count += 1
+        self._em += row.em
+        self._calls += row.calls
+        scores = f"EM {100 * self._em / self._count:.1f} · {self._calls / self._count:.1f} calls/question"
+        self._bar.update(self._task, advance=1, description=f"{row.set} · {row.method}", scores=scores)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._bar.stop()
+
+
+def print_summary(summary: Summary, folder: Path, *, as_json: bool) -> None:
+    if as_json:
+        print_json(summary)
+        return
+    print(main_table(summary))
+    print("\nEM, F1 … in per cent; coin: guessing between the two options that a question names.")
+    if failures := failure_table(summary.sets):
+        print(f"\nWrong answers by cause (per cent of them)\n\n{failures}")
+    for one in summary.sets:
+        if one.all.unplanned:
+            print(f"\n{one.set}, {one.method}: {percent(one.all.unplanned)} % of the questions had no usable plan")
+    if summary.pairs:
+        print(f"\nDifferences on the same questions (paired bootstrap)\n\n{pair_table(summary.pairs)}")
+    print(
+        f"\n{folder}: look at errors with pyrag bench show {folder} --errors, at plots with pyrag bench report {folder}"
+    )
+
+
+def summary_of(run: Run, sets: Sequence[str] = (), methods: Sequence[str] = ()) -> Summary:
+    """A run's results as they stand, finished or not."""
+    about = run.config["run"]
+    rows = _chosen(run, sets, methods)
+    return summarise(rows, sets or about["sets"], methods or about["methods"], len(rows))
+
+
+def _chosen(run: Run, sets: Sequence[str], methods: Sequence[str]) -> list[Row]:
+    rows = [row for row in run.rows if (not sets or row.set in sets) and (not methods or row.method in methods)]
+    if not rows:
+        raise UsageError(f"{run.folder} has no results of that set and method: see pyrag bench show {run.folder}")
+    return rows
+
+
+def show_run(folder: Path, *, sets: Sequence[str], methods: Sequence[str], as_json: bool) -> None:
+    print_summary(summary_of(read_run(folder), sets, methods), folder, as_json=as_json)
+
+
+def show_errors(
+    folder: Path, *, kind: str | None, limit: int, sets: Sequence[str], methods: Sequence[str], as_json: bool
+) -> None:
+    """Wrong answers, the commonest kind first, `limit` of each with their traces."""
+    if kind is not None and kind not in KINDS:
+        from pyrag.settings import nearest
+
+        raise UsageError(f"there is no kind of error {kind!r}{nearest(kind, KINDS)}")
+    run = read_run(folder)
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in sorted(_chosen(run, sets, methods), key=lambda one: one.key):
+        if row.failure and kind in (None, row.failure.kind):
+            groups[row.failure.kind].append(row)
+    for name, rows in sorted(groups.items(), key=lambda entry: -len(entry[1])):
+        _print_examples(run, name, rows, limit, as_json=as_json)
+    if not groups:
+        print("no wrong answer of that kind" if kind else "no wrong answer", file=sys.stderr)
+
+
+def _print_examples(run: Run, kind: str, rows: list[Row], limit: int, *, as_json: bool) -> None:
+    if as_json:
+        for row in rows[:limit]:
+            print_json(row)
+        return
+    from rich.text import Text
+
+    from pyrag.cli.views.live import SafeConsole, trace_view
+
+    console = SafeConsole()
+    console.print(Text(f"\n{KINDS[kind]}: {counted(len(rows), 'wrong answer')}", style="bold magenta"))
+    for row in rows[:limit]:
+        detail = f" ({row.failure.detail})" if row.failure and row.failure.detail else ""
+        console.print(Text(f"\n{row.set} · {row.method} · {row.id}{detail}", style="magenta"))
+        console.print(Text.assemble(("gold: ", "bold"), " | ".join(row.gold) or "(no answer)"))
+        missing = [hop.gold for hop in row.support if not hop.found]
+        if missing:
+            console.print(Text.assemble(("gold passages not found: ", "bold"), ", ".join(missing)))
+        console.print(trace_view(run.trace(row)))
+
+
+def write_report(folders: Sequence[Path], out: Path | None) -> None:
+    from pyrag.evaluation.reports.report import report_files
+
+    runs = [read_run(folder) for folder in folders]
+    for path in report_files(runs, out or folders[0]):
+        print(path)

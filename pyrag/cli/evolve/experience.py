@@ -1,0 +1,113 @@
+"""`pyrag experience`: what a library holds, and passing it on."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pyrag.cli.output import print_json
+from pyrag.cli.views.terminal import json_line, one_line
+from pyrag.cli.views.words import counted
+
+if TYPE_CHECKING:
+    from pyrag.methods.hera.experience.entry import Experience
+
+experience_app = typer.Typer(
+    help="Look at what pyrag evolve has learnt, and pass it on.", no_args_is_help=True, rich_markup_mode=None
+)
+
+Library_ = Annotated[Path, typer.Argument(help="An experience library, such as RUN/experience.db.", metavar="LIBRARY")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object an entry.")]
+
+
+@experience_app.command("list")
+def list_(
+    library: Library_,
+    type_: Annotated[str | None, typer.Option("--type", help="Only for questions of this type.")] = None,
+    json: Json = False,
+) -> None:
+    """List the insights, those that helped most often first."""
+    from pyrag.errors import UsageError
+    from pyrag.methods.hera.experience.library import Library
+    from pyrag.methods.hera.topology import QUESTION_TYPES
+    from pyrag.settings import nearest
+
+    if type_ is not None and type_ not in QUESTION_TYPES:
+        raise UsageError(f"there is no question type {type_!r}{nearest(type_, QUESTION_TYPES)}")
+    with Library.open(library) as opened:
+        entries = [one for one in opened.entries() if type_ in (None, one.profile.type)]
+    for one in sorted(entries, key=lambda one: (-one.utility, one.id)):
+        _print_json(one) if json else print(_line(one))
+
+
+@experience_app.command()
+def show(
+    library: Library_, id_: Annotated[int, typer.Argument(metavar="ID", help="As list shows it.")], json: Json = False
+) -> None:
+    """Show one entry."""
+    from pyrag.errors import UsageError
+    from pyrag.methods.hera.experience.library import Library
+
+    with Library.open(library) as opened:
+        entry = opened.get(id_)
+    if entry is None:
+        raise UsageError(f"{library} has no entry {id_}: see pyrag experience list {library}")
+    _print_json(entry) if json else _print_all(entry)
+
+
+@experience_app.command("export")
+def export(
+    library: Library_, out: Annotated[Path | None, typer.Option(help="Write here instead of to stdout.")] = None
+) -> None:
+    """Write all entries as JSON Lines."""
+    from pyrag.methods.hera.experience.exchange import exported
+    from pyrag.methods.hera.experience.library import Library
+
+    with Library.open(library) as opened:
+        content = b"".join(exported(opened.entries()))
+    if out is None:
+        print(json_line(content.decode()), end="")
+    else:
+        out.write_bytes(content)
+
+
+@experience_app.command("import")
+def import_(
+    library: Library_,
+    file: Annotated[Path, typer.Argument(help="What export wrote; - for stdin.")],
+    json: Json = False,
+) -> None:
+    """Add entries from JSON Lines, all or none. Those that are there already are left out."""
+    from pyrag.errors import DataError
+    from pyrag.methods.hera.experience.exchange import import_lines
+    from pyrag.methods.hera.experience.library import Library
+
+    # What is to be imported is read first: a wrong path must not leave an empty library.
+    try:
+        lines = (sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()).splitlines()
+    except OSError as error:
+        raise DataError(f"cannot read {file}: {error.strerror}; name what pyrag experience export wrote") from error
+    with Library.open(library, write=True) as opened:
+        added = import_lines(opened, lines, str(file))
+        total = len(opened.entries())
+    print(f'{{"added":{added},"entries":{total}}}' if json else f"{added} added, {counted(total, 'entry')}: {library}")
+
+
+def _line(entry: Experience) -> str:
+    return f"{entry.id:>4}  {entry.utility}/{entry.uses}  {entry.profile.type:<12}  {one_line(entry.insight)}"
+
+
+def _print_all(entry: Experience) -> None:
+    profile = entry.profile
+    asks = f", asking for: {profile.asks}" if profile.asks else ""
+    print(f"Profile  {profile.type}, {profile.difficulty}{asks}\nInsight  {entry.insight}")
+    print(f"Utility  {entry.utility} of the {counted(entry.uses, 'trajectory')} that had been shown it succeeded")
+
+
+def _print_json(entry: Experience) -> None:
+    from pyrag.methods.hera.experience.exchange import as_object
+
+    print_json(as_object(entry))

@@ -1,0 +1,91 @@
+"""`pyrag evolve`: learning with a bar on a terminal, its summary, and the versions of its prompts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+from pyrag.cli.output import print_json
+from pyrag.cli.views.words import counted
+from pyrag.evolve.config import EvolveConfig
+from pyrag.evolve.prompt_versions import PromptVersions
+from pyrag.evolve.questions import split
+from pyrag.evolve.records import StepRecord
+from pyrag.evolve.run import Limits, Summary, evolve
+from pyrag.settings import Settings
+
+
+def learn(
+    train: Path,
+    out: Path,
+    validation: str,
+    settings: Settings,
+    config: EvolveConfig,
+    limits: Limits,
+    *,
+    limit: int | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    questions = split(train, validation, limit=limit, seed=seed)
+    with Progress(len(questions.train) * config.epochs) as progress:
+        summary = evolve(out, questions, settings, config, limits, progress.add)
+    _print(summary, out, config, as_json=as_json)
+
+
+class Progress:
+    """A bar on stderr, on a terminal only: steps, validation F1, updates, calls."""
+
+    def __init__(self, steps: int) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        from pyrag.cli.views.live import SafeConsole
+
+        console = SafeConsole(stderr=True)
+        self._bar = Bar(
+            TextColumn("learning"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[state]}"),
+            TimeRemainingColumn(), console=console, disable=not console.is_terminal, transient=True,
+        )  # fmt: skip
+        self._task = self._bar.add_task("", total=steps, state="measuring the start")
+
+    def add(self, record: StepRecord) -> None:
+        state = f"validation F1 {100 * record.score:.1f} · prompts {record.version} · {counted(record.calls, 'call')}"
+        self._bar.update(self._task, completed=record.step, state=state)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._bar.stop()
+
+
+def _print(summary: Summary, out: Path, config: EvolveConfig, *, as_json: bool) -> None:
+    if as_json:
+        print_json(summary)
+        return
+    cost = (
+        f"{counted(summary.calls, 'call')}, {counted(summary.tokens, 'token')}"
+        if summary.calls
+        else "no model was asked"
+    )
+    print(f"{summary.steps} of {counted(summary.of, 'question')} learned from, {cost}")
+    if config.topologies:
+        print("learned which topologies suit which questions; the prompts stay as they are")
+    if summary.stopped:
+        print(f"stopped early: {summary.stopped}; the same command goes on from here")
+    if summary.before is not None and summary.after is not None:
+        print(f"validation F1 {100 * summary.before:.1f} → {100 * summary.after:.1f}")
+    learned = f"{counted(summary.entries, 'experience')}, prompts version {summary.version}"
+    print(f"{counted(summary.accepted, 'update')} accepted, {summary.refused} refused; {learned}")
+    print(
+        f"{out}/report.html shows all; ask with --method hera --prompts {out}/prompts --experience {out}/experience.db"
+    )
+
+
+def show_difference(run: Path, old: int | None, new: int | None) -> None:
+    versions = PromptVersions(run)
+    new = versions.current() if new is None else new
+    old = max(new - 1, 0) if old is None else old
+    print(versions.difference(old, new).rstrip("\n") or f"versions {old} and {new} are the same")

@@ -1,0 +1,1 @@
+"""`pyrag index`: options and work."""

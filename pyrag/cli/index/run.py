@@ -1,0 +1,308 @@
+"""The work of `pyrag index`: build with progress, info, search, verify."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyrag.cli.output import print_json
+from pyrag.cli.views.terminal import printable, raw_stream
+from pyrag.cli.views.words import counted
+
+if TYPE_CHECKING:
+    from pyrag.retrieval.documents.model import Columns
+    from pyrag.retrieval.index import Built
+    from pyrag.retrieval.indexing.parts import Part
+    from pyrag.retrieval.indexing.ray_workers import RayWorkers
+    from pyrag.retrieval.indexing.update import Progress
+    from pyrag.retrieval.vectors.faiss_index import Layout, VectorInfo
+
+_SHOWN = 20  # files that were left out
+_NAMED = 5  # files of one remark
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vectors:
+    """How vectors are made and kept; None where an index that is there stays as it is."""
+
+    embedder: str | None = None
+    type: str | None = None
+    target: float | None = None
+    shards: int | None = None
+    ray: str | None = None
+    workers: int = 2
+
+    def layout(self, before: Layout) -> Layout:
+        """The layout that is there, with what was named."""
+        import msgspec
+
+        named = {name: getattr(self, name) for name in ("type", "target", "shards")}
+        return msgspec.structs.replace(before, **{name: value for name, value in named.items() if value is not None})
+
+
+def build(
+    paths: list[Path],
+    out: Path,
+    *,
+    columns: Columns,
+    vectors: Vectors,
+    rebuild: bool,
+    check_contents: bool,
+    follow_links: bool,
+    as_json: bool,
+) -> None:
+    with _parts(vectors, out) as parts:
+        build_parts(
+            paths, out, parts, as_json=as_json, columns=columns, rebuild=rebuild, check_contents=check_contents,
+            follow_links=follow_links,
+        )  # fmt: skip
+
+
+def build_parts(paths: list[Path], out: Path, parts: tuple[Part, ...], *, as_json: bool, **options: Any) -> None:
+    """Builds with progress, and says what came of it; the `options` are `update_index`'s."""
+    from pyrag.retrieval.index import update_index
+
+    started = time.perf_counter()
+    progress = _Progress()
+    built = update_index(
+        paths, out, progress, parts=parts, **options,
+        on_wait=lambda: print(f"another build of {out} is going on: waiting for it to end", file=sys.stderr),
+    )  # fmt: skip
+    progress.end()
+    seconds = time.perf_counter() - started
+    if as_json:
+        print_json(_as_object(built, out, seconds))
+        return
+    _print_left_out(built.problems, built.info.left_out)
+    _print_remarks(built.remarks)
+    _print_shortfall(out, built)
+    changes = f"{built.added} added, {built.changed} changed, {built.removed} removed; {seconds:.1f} s"
+    print(f'{counted(built.info.passages, "passage")} in {out} ({changes}). Ask with: pyrag ask --index {out} "…"')
+
+
+@contextmanager
+def _parts(vectors: Vectors, out: Path) -> Iterator[tuple[Part, ...]]:
+    from pyrag.errors import UsageError
+    from pyrag.retrieval.indexing.bm25_part import Bm25Part
+
+    embedder, layout = made_before(out)
+    embedder = embedder if vectors.embedder is None else vectors.embedder
+    named = [name for name in ("type", "target", "shards", "ray") if getattr(vectors, name) is not None]
+    if embedder in ("", "none"):
+        if named:
+            option = "recall" if named[0] == "target" else named[0]
+            raise UsageError(f"--{option} is about vectors, and this index has none: add --dense or --embedder")
+        yield (Bm25Part(),)
+        return
+    from pyrag.retrieval.embedders.embedding import open_embedder
+    from pyrag.retrieval.indexing.dense_part import DensePart
+
+    layout = vectors.layout(layout)
+    dense = DensePart(open_embedder(embedder, timeout=300.0), layout, _on_ray(embedder, vectors))
+    try:
+        yield Bm25Part(), dense
+    finally:
+        dense.close()
+
+
+def made_before(out: Path) -> tuple[str, Layout]:
+    """The embedder and the layout of an index that is there: one that is damaged must not lose its vectors for that."""
+    from pyrag.errors import DataError
+    from pyrag.retrieval.index import embedder_of, read_info, vectors_folder
+    from pyrag.retrieval.vectors.faiss_index import Layout, read_vector_info
+
+    embedder = embedder_of(out)
+    try:
+        return embedder, read_vector_info(vectors_folder(out, read_info(out))).layout if embedder else Layout()
+    except DataError:
+        return embedder, Layout()
+
+
+def _on_ray(embedder: str, vectors: Vectors) -> RayWorkers | None:
+    if vectors.ray is None:
+        return None
+    from pyrag.retrieval.indexing.ray_workers import RayWorkers
+
+    return RayWorkers(embedder, vectors.ray, vectors.workers)
+
+
+def _as_object(built: Built, out: Path, seconds: float) -> dict[str, Any]:
+    return {
+        "index": str(out),
+        "passages": built.info.passages,
+        "files": built.info.files,
+        "added": built.added,
+        "changed": built.changed,
+        "removed": built.removed,
+        "files_read": built.files_read,
+        "left_out": [{"file": name, "reason": reason} for name, reason in built.problems],
+        "remarks": [{"file": name, "remark": remark} for name, remark in built.remarks],
+        "generation": built.info.generation,
+        "seconds": seconds,
+    }
+
+
+def _print_left_out(problems: tuple[tuple[str, str], ...] | list[tuple[str, str]], count: int) -> None:
+    if not count:
+        return
+    print(f"left out {count} {'file' if count == 1 else 'files'}:", file=sys.stderr)
+    for _, reason in problems[:_SHOWN]:
+        print(f"  {reason}", file=sys.stderr)
+    if count > _SHOWN:
+        print(f"  and {count - _SHOWN} more, see pyrag index info --json", file=sys.stderr)
+
+
+def _print_remarks(remarks: tuple[tuple[str, str], ...]) -> None:
+    """One line for each remark, with the files that it is about."""
+    by_remark: dict[str, list[str]] = {}
+    for name, remark in remarks:
+        by_remark.setdefault(remark, []).append(name)
+    for remark, names in by_remark.items():
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        print(printable(f"{remark}: {', '.join(names[:_NAMED])}{more}"), file=sys.stderr)
+
+
+def _print_shortfall(out: Path, built: Built) -> None:
+    from pyrag.retrieval.index import vectors_folder
+    from pyrag.retrieval.vectors.faiss_index import read_vector_info
+
+    if built.info.embedder and (short := _shortfall(read_vector_info(vectors_folder(out, built.info)))):
+        print(f"the vectors: {short}", file=sys.stderr)
+
+
+def info(folder: Path, *, as_json: bool) -> None:
+    import msgspec
+
+    from pyrag.retrieval.index import open_generation, read_info, vectors_folder
+    from pyrag.retrieval.indexing.records import Records
+    from pyrag.retrieval.vectors.faiss_index import read_vector_info
+
+    about = read_info(folder)
+    records = open_generation(folder, Records)
+    try:
+        problems = records.problems()
+    finally:
+        records.close()
+    generation = folder / about.generation
+    sizes = {part.name: _size(part) for part in sorted(generation.glob("*/"))}
+    vectors = read_vector_info(vectors_folder(folder, about)) if about.embedder else None
+    if as_json:
+        left_out = [{"file": name, "reason": reason} for name, reason in problems]
+        facts = {**msgspec.to_builtins(about), "vectors": msgspec.to_builtins(vectors)}
+        print_json({"index": str(folder), **facts, "left_out": left_out, "bytes": _size(generation), "parts": sizes})
+        return
+    passages, files = counted(about.passages, "passage"), counted(about.files, "file")
+    print(f"{folder}: {about.kind}, {passages} of {files}, built {about.created}")
+    print(f"  from {', '.join(about.sources)}")
+    parts = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in sizes.items())
+    print(f"  {_size(generation) / 1e6:.1f} MB ({parts}) in {about.generation}")
+    if vectors:
+        print(f"  vectors of {about.embedder}: {_described(vectors)}")
+        if short := _shortfall(vectors):
+            print(f"  {short}")
+    _print_left_out(problems, len(problems))
+
+
+def _described(vectors: VectorInfo) -> str:
+    """Its segments in words, those of a kind together."""
+    kinds: dict[str, list[int]] = {}
+    for one in vectors.segments:
+        kinds.setdefault(f"{one.type} {one.search}".strip(), []).append(one.rows - one.deleted)
+    some = (f"{sum(rows)} in {len(rows)} x {kind}" for kind, rows in kinds.items())
+    found = "exact" if set(kinds) == {"Flat"} else f"recall {vectors.recall:.3f} on a sample of them"
+    return f"{', '.join(some)}; {found}"
+
+
+def _shortfall(vectors: VectorInfo) -> str:
+    """Empty where the index reaches the recall that was asked for."""
+    if vectors.recall >= vectors.target:
+        return ""
+    return f"their search reaches a recall of {vectors.recall:.3f}, not {vectors.target:g}: name another --type or auto"
+
+
+def search(folder: Path, query: str, topk: int, *, as_json: bool) -> None:
+    from pyrag.retrieval import open_retriever
+
+    async def found() -> Any:
+        retriever = open_retriever(folder)
+        try:
+            return await retriever.retrieve(query, topk)
+        finally:
+            await retriever.aclose()
+
+    passages = asyncio.run(found())
+    if as_json:
+        print_json(passages)
+        return
+    for number, one in enumerate(passages, 1):
+        parts = "".join(f", {name} {score:.3f}" for name, score in one.parts.items()) if len(one.parts) > 1 else ""
+        found_at = f"{one.title or one.id} ({one.score:.3f}{parts}) {one.place}"
+        print(printable(f"{number}. {found_at}\n   {_shortened(one.text)}"))
+    if not passages:
+        print("nothing found", file=sys.stderr)
+
+
+def verify(folder: Path, *, as_json: bool) -> None:
+    """Leaves with exit code 1 where something is wrong."""
+    from pyrag.retrieval.indexing.verify import verify_index
+
+    report = verify_index(folder)
+    if as_json:
+        print_json(report)
+    elif report.problems:
+        for problem in report.problems:
+            print(f"FAIL {problem}")
+        print(f"build it again with pyrag index PATH... --out {folder} --rebuild", file=sys.stderr)
+    else:
+        print(f"ok   {counted(report.passages, 'passage')}, in the records and in {', '.join(report.parts)}")
+    if report.problems:
+        sys.exit(1)
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 200 else line[:199] + "…"
+
+
+class _Progress:
+    """Passages, rate and time left on stderr, on a terminal only."""
+
+    def __init__(self) -> None:
+        self._on = sys.stderr.isatty()
+        self._shown = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.perf_counter()
+        if self._on and now - self._shown > 0.1:
+            self._shown = now
+            print(f"\r\033[K{line(progress)} ", end="", file=raw_stream(sys.stderr), flush=True)
+
+    def end(self) -> None:
+        if self._on:
+            print("\r\033[K", end="", file=raw_stream(sys.stderr), flush=True)
+
+
+def line(progress: Progress) -> str:
+    """The state of a build in words."""
+    seconds = max(progress.seconds, 1e-9)
+    words = f"{counted(progress.passages, 'passage')}, {progress.passages / seconds:.0f}/s"
+    if not progress.done:
+        return words
+    left = seconds * (progress.total - progress.done) / progress.done
+    return f"{words}, {100 * progress.done / max(progress.total, 1):.0f} %, {_time(left)} left"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,1 @@
+"""`pyrag train`: options and the doors to `pyrag_rl`."""

@@ -1,0 +1,86 @@
+"""`pyrag train`: the commands and their options. The work is `pyrag_rl`'s, imported when a command runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pyrag.cli.output import print_json
+from pyrag.cli.train import data as train_data
+from pyrag.cli.train import runs as train_runs
+
+train_app = typer.Typer(
+    help="Train an agent by reward, or on examples. Rewards are made by the pipeline that answers users.",
+    rich_markup_mode=None,
+)
+
+train_app.command("data")(train_data.data)
+train_app.command("prescore")(train_data.prescore)
+train_app.command("curriculum")(train_runs.curriculum)
+train_app.command("report")(train_runs.report)
+
+Run = Annotated[Path, typer.Argument(help="The run folder: the --out of pyrag train.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@train_app.callback(invoke_without_command=True)
+def train(
+    ctx: typer.Context,
+    agent: Annotated[str | None, typer.Option(help="answer, plan, decompose or rewrite.")] = None,
+    algorithm: Annotated[str, typer.Option(help="grpo, mapgrpo (OPERA) or sft.")] = "grpo",
+    model: Annotated[
+        str | None, typer.Option(help="A model folder or hub name; embedded for the embedded reader.")
+    ] = None,
+    data: Annotated[str | None, typer.Option(help="Training set (Parquet, see pyrag train data).")] = None,
+    eval_data: Annotated[str | None, typer.Option(help="Held-out set, for evaluation on the way.")] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="The run folder; one that is there goes on.")] = None,
+    profile: Annotated[str | None, typer.Option(help="gpu, or cpu-smoke to try the whole path without one.")] = None,
+    adapter: Annotated[str | None, typer.Option(help="A PEFT adapter to start from.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A YAML file of training settings.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Any training setting, as in batch_size=16 or runtime.topk=5.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print verl's config and command, start nothing.")] = False,
+) -> None:
+    """Train an agent. The same command goes on with a run that was stopped."""
+    if ctx.invoked_subcommand is not None:
+        return
+    from pyrag.errors import UsageError
+
+    if agent is None:
+        raise UsageError("which agent? pass --agent answer, plan, decompose or rewrite (or see pyrag train --help)")
+    from pyrag_rl.config import load_config, with_settings
+    from pyrag_rl.start import start
+
+    flags = {
+        "model": model, "data": data, "eval_data": eval_data, "out": out, "profile": profile, "adapter": adapter,
+    }  # fmt: skip
+    made = with_settings(load_config(agent, algorithm, file=config, **flags), settings or [])
+    start(made, console=_say, dry_run=dry_run)
+
+
+@train_app.command()
+def export(
+    run: Run,
+    step: Annotated[int | None, typer.Option(help="Of which step (the last).", min=1)] = None,
+    merged: Annotated[bool, typer.Option("--merged", help="Write a model with the adapter merged in, too.")] = False,
+    json: Json = False,
+) -> None:
+    """Write a run's PEFT adapter, and say how to serve and use it."""
+    from pyrag_rl.verl.export import export
+
+    done = export(run, step=step, merged=merged)
+    if json:
+        print_json(done)
+        return
+    for name, path in (("adapter", done.adapter), ("merged", done.merged)):
+        if path is not None:
+            print(f"{name}: {path} (step {done.step})")
+    print(f"serve it:  {done.serve}")
+    print(f"use it:    {done.ask}")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

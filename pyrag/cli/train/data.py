@@ -1,0 +1,199 @@
+"""`pyrag train data`: training sets from data sets and from runs of `pyrag bench`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pyrag.cli import options
+from pyrag.cli.bench.app import names
+from pyrag.cli.output import print_json
+from pyrag.cli.views.words import counted
+
+if TYPE_CHECKING:
+    from pyrag_rl.data.build import Built, Request
+
+
+def data(
+    tasks: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TASK...",
+            help="answer, synthesis (answers without documents), plan, decompose; OPERA's goals, analysis, rewrite.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The Parquet file to write; what was begun goes on.")],
+    folder: Annotated[Path | None, typer.Option("--data", help="Folder with one folder a set.")] = None,
+    sets: Annotated[list[str] | None, typer.Option("--sets", help="Sets of it, with commas or repeated.")] = None,
+    split: Annotated[str, typer.Option(help="Which questions: train, or '' for a set's only ones.")] = "train",
+    from_run: Annotated[
+        list[Path] | None, typer.Option("--from-run", help="A run of pyrag bench; repeatable.", show_default=False)
+    ] = None,
+    method: Annotated[list[str] | None, typer.Option("--method", help="Of the runs, only these methods.")] = None,
+    sft: Annotated[
+        bool, typer.Option("--sft", help="Write prompts with the replies of questions that came out right.")
+    ] = False,
+    eval_out: Annotated[Path | None, typer.Option(help="Another file, for the questions of --eval-share.")] = None,
+    eval_share: Annotated[float, typer.Option(help="Share of the questions to evaluate on.", min=0, max=1)] = 0.0,
+    held_out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Questions that must not be learnt from: a set, a run or a Parquet file.", show_default=False
+        ),
+    ] = None,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Leave such questions out instead of refusing them.")
+    ] = False,
+    depths: Annotated[str, typer.Option(help="Passages of a prompt: one of these for each question.")] = "3,5,8,10",
+    limit: Annotated[int | None, typer.Option(help="Questions a set.", min=1)] = None,
+    seed: Annotated[int, typer.Option(help="Of the samples.")] = 0,
+    corpus: Annotated[list[Path] | None, typer.Option(help="Documents for sets without a corpus.")] = None,
+    index: options.Index = None,
+    retriever: options.RetrieverUrl = None,
+    index_dir: Annotated[Path, typer.Option(help="Where indexes are built and kept.")] = Path("runs/indexes"),
+    llm: options.Llm = None,
+    topk: options.TopK = None,
+    prompts: options.Prompts = None,
+    concurrency: options.Concurrency = None,
+    json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+    config: options.Config = None,
+) -> None:
+    """Write a training set. Prompts are those that the agents send when they answer users."""
+    from pyrag.evaluation.datasets.suite import Given
+    from pyrag.settings import load_settings
+    from pyrag_rl.data.build import Request, build
+
+    flags = {"llm": llm, "topk": topk, "prompts": prompts, "concurrency": concurrency}
+    request = Request(
+        tasks=names(tasks), out=out, data=folder, sets=names(sets), split=split, runs=from_run or (),
+        methods=names(method), limit=limit, seed=seed, depths=_numbers(depths), held_out=held_out or (),
+        leave_out=leave_out, eval_out=eval_out, eval_share=eval_share, sft=sft,
+        given=Given(tuple(corpus or ()), Path(index) if index else None, retriever, index_dir),
+        settings=load_settings(flags, config=config),
+    )  # fmt: skip
+    with _progress(lambda built: f"questions {built.questions} · rows {built.by_source.total()}") as tell:
+        built = build(request, tell)
+    _print(request, built, as_json=json)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    from pyrag.errors import UsageError
+
+    try:
+        return tuple(int(one) for one in text.split(","))
+    except ValueError:
+        raise UsageError(f"--depths takes numbers with commas, such as 3,5,8,10, not {text!r}") from None
+
+
+@contextmanager
+def _progress(line: Callable[[Any], str]) -> Iterator[Callable[[Any], None]]:
+    """A line on stderr about what is told, on a terminal only."""
+    from pyrag.cli.views.live import SafeConsole
+
+    console = SafeConsole(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status("") as status:
+        yield lambda told: status.update(line(told))
+
+
+def _print(request: Request, built: Built, *, as_json: bool) -> None:
+    if as_json:
+        import msgspec
+
+        print_json({"out": str(request.out), **msgspec.to_builtins(built)})
+        return
+    aside = f", {built.eval_rows} in {request.eval_out}" if request.eval_out else ""
+    print(f"{counted(built.rows, 'row')} in {request.out}{aside}, from {counted(built.questions, 'question')}")
+    print("by set: " + ", ".join(f"{name} {count}" for name, count in built.by_source.items()))
+    if built.sufficient:
+        print("documents: " + ", ".join(f"{name} {count}" for name, count in built.sufficient.items()))
+    if built.dropped:
+        print("left out: " + ", ".join(f"{count} {why}" for why, count in built.dropped.items()))
+    print(f"longest prompt: about {built.longest} tokens (a training run leaves out what exceeds its prompt_tokens)")
+    print(
+        "held out: " + (", ".join(built.held_out) or "nothing"), file=sys.stderr if not built.held_out else sys.stdout
+    )
+
+
+def prescore(
+    rows: Annotated[Path, typer.Argument(help="What pyrag train data goals wrote.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file of candidates; one that is there goes on.")],
+    author: Annotated[
+        str | None, typer.Option(help="A stronger model that writes the plans, as in openai:MODEL@URL.")
+    ] = None,
+    completions: Annotated[
+        Path | None, typer.Option(help="Plans written before: JSON lines with source, id and completion.")
+    ] = None,
+    count: Annotated[int, typer.Option(help="Plans a question (paper: 10 to 15).", min=1)] = 12,
+    temperature: Annotated[float, typer.Option(help="Of all but the first.", min=0)] = 0.8,
+    near: Annotated[float, typer.Option(help="Cosine from which two plans are the same.", min=0, max=1)] = 0.85,
+    embedder: Annotated[str, typer.Option(help="Whose cosine: bundled, onnx:DIR, st:NAME, openai:MODEL@URL.")] = (
+        "bundled"
+    ),
+    llm: options.Llm = None,
+    rewrite_llm: options.RewriteLlm = None,
+    index: options.Index = None,
+    retriever: options.RetrieverUrl = None,
+    topk: options.TopK = None,
+    concurrency: options.Concurrency = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+    config: options.Config = None,
+) -> None:
+    """Write, run and score candidate plans. They are MAPGRPO's high-score samples (the setting prescored)."""
+    import asyncio
+
+    from pyrag.errors import UsageError
+    from pyrag.llm.cache import CachedChat
+    from pyrag.llm.spec import open_chat_model
+    from pyrag.retrieval.embedders.embedding import open_embedder
+    from pyrag.runtime.engines import model_options
+    from pyrag.settings import load_settings, public
+    from pyrag_rl.config import make_config
+    from pyrag_rl.mapgrpo.candidates import Counts, Drawn, kept_replies, plan_rows, prescore, recorded
+    from pyrag_rl.rewards.environment import Frozen
+
+    if (author is None) == (completions is None):
+        raise UsageError("name where plans come from: --author MODEL or --completions FILE")
+    flags = {
+        "llm": llm, "rewrite_llm": rewrite_llm, "index": index, "retriever": retriever, "topk": topk,
+        "concurrency": concurrency,
+    }  # fmt: skip
+    settings = load_settings(flags, config=config)
+    made, replies = plan_rows(rows), kept_replies(out)
+
+    def written_by(spec: str) -> Drawn:
+        model = open_chat_model(spec, model_options(settings))
+        return Drawn(CachedChat(model, replies), count, temperature)
+
+    async def work(tell: Callable[[Counts], None]) -> Counts:
+        writer = written_by(author) if author else recorded(completions or Path())
+        chosen = make_config({"agent": "plan", "algorithm": "mapgrpo", "runtime": public(settings)})
+        frozen, vectors = Frozen(chosen), open_embedder(embedder)
+        try:
+            return await prescore(made, out, writer, frozen, vectors, near=near, tell=tell)
+        finally:
+            await frozen.aclose()
+            await vectors.aclose()
+            if isinstance(writer, Drawn):
+                await writer.model.aclose()
+
+    with _progress(lambda counts: f"questions {counts.questions} · candidates {counts.kept}") as tell:
+        counts = asyncio.run(work(tell))
+    if not counts.without:
+        replies.remove()
+    if json:
+        print_json(counts)
+        return
+    high, middle = (sum(one >= least for one in counts.scores) for least in (0.8, 0.4))
+    print(f"{counted(counts.kept, 'candidate')} of {counted(counts.questions, 'question')} in {out}")
+    print(f"scores: {high} from 0.8, {middle - high} from 0.4, {len(counts.scores) - middle} below")
+    print(f"left out: {counted(counts.duplicates, 'near-duplicate')}, {counts.unscored} that could not be run")
+    if counts.without:
+        print(f"without a candidate: {counted(counts.without, 'question')}, whose plans the same command runs again")

@@ -1,0 +1,227 @@
+"""How a question's course looks on a terminal: live while it is answered, and again from a saved trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import IO, Self
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.segment import Segment
+from rich.syntax import Syntax
+from rich.text import Text
+
+from pyrag.cli.views.terminal import ReaderGone, printable, raw_stream
+from pyrag.cli.views.verdict import confidence, is_weak, remark
+from pyrag.cli.views.words import counted, shorten
+from pyrag.runtime.engines import about_embedded
+from pyrag.trace.events import (
+    Answered,
+    Decomposed,
+    Event,
+    Planned,
+    Recovering,
+    Rejected,
+    StepFinished,
+    StepStarted,
+    Warned,
+)
+from pyrag.trace.model import Passage, Program, Step, Trace
+
+ORIGINS = {"plan": "Program", "check": "Program, revised after a check", "repair": "Program, repaired"}
+
+
+class SafeConsole(Console):
+    """A console with colours of its own and no others: text that is shown moves no cursor and sets no title."""
+
+    @property
+    def file(self) -> IO[str]:
+        """Where colours pass: behind the streams that let none through."""
+        return raw_stream(super().file)
+
+    @file.setter
+    def file(self, new_file: IO[str]) -> None:
+        self._file = new_file
+
+    def on_broken_pipe(self) -> None:
+        raise ReaderGone
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=printable(segment.text))
+
+
+class LiveView:
+    """An observer that prints what is settled and keeps a line for each step that is under way."""
+
+    def __init__(self, engine: str, retriever: str, console: Console | None = None) -> None:
+        self.console = console or SafeConsole()
+        self._running: dict[int, Text] = {}
+        self._live = Live(console=self.console, refresh_per_second=8, transient=True)
+        self._intro = engine_line(engine, retriever)
+
+    def __enter__(self) -> Self:
+        self.console.print(self._intro)
+        self._live.start()
+        self._busy("writing the plan …")
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._live.stop()
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Decomposed(sub_queries):
+                self._live.console.print(sub_queries_view(sub_queries))
+            case Planned(program):
+                self._refresh()
+                self._live.console.print(program_view(program))
+            case Rejected(error):
+                self._busy("repairing the program …")
+                self._live.console.print(error_view(error))
+            case StepStarted(step, primitive, query):
+                self._running[step] = Text.assemble(("… ", "yellow"), (primitive, "bold"), f" {shorten(query)}")
+                self._refresh()
+            case Recovering(step, policy, topk, query):
+                what = f"{policy} to {shorten(query, 60)!r}, top-{topk}" if query else f"{policy} to top-{topk}"
+                self._running[step] = Text.assemble(("↻ ", "yellow"), f"unknown: {what} …")
+                self._refresh()
+            case StepFinished(step):
+                self._running.pop(step.id, None)
+                self._refresh()  # first, since printing shows again what is under way
+                self._live.console.print(step_view(step))
+            case Warned(message):
+                self._live.console.print(Text(f"! {message}", style="yellow"))
+            case Answered():
+                self._live.update(Text(""))
+
+    def finish(self, trace: Trace) -> None:
+        self.console.print(answer_view(trace))
+
+    def _refresh(self) -> None:
+        self._live.update(Group(*self._running.values()), refresh=True)
+
+    def _busy(self, what: str) -> None:
+        self._live.update(Text(what, style="dim"), refresh=True)
+
+
+def trace_view(trace: Trace) -> Group:
+    """A whole saved trace, in the order in which it happened."""
+    rendered: list[RenderableType] = [
+        Text(trace.question, style="bold"),
+        engine_line(trace.engine, trace.retriever),
+    ]
+    if trace.goals:
+        from pyrag.cli.views.trajectory import trajectory_view
+
+        return Group(*rendered, trajectory_view(trace), *_ending(trace))
+    if trace.topology:
+        from pyrag.cli.views.topology import topology_view
+
+        return Group(*rendered, topology_view(trace), *_ending(trace))
+    if trace.sub_queries:
+        rendered.append(sub_queries_view(trace.sub_queries))
+    for number, program in enumerate(trace.programs):
+        rendered.append(program_view(program))
+        rendered += [step_view(step, trace.passages) for step in trace.steps if step.round == number]
+        if program.error:
+            rendered.append(error_view(program.error))
+    if not trace.programs:  # a method without programs
+        rendered += [step_view(step, trace.passages) for step in trace.steps]
+    return Group(*rendered, *_ending(trace))
+
+
+def _ending(trace: Trace) -> list[RenderableType]:
+    return [*(Text(f"! {warning}", style="yellow") for warning in trace.warnings), answer_view(trace)]
+
+
+def engine_line(engine: str, retriever: str) -> Text:
+    note = f" ({about})" if (about := about_embedded(engine)) else ""
+    return Text(f"engine: {engine}{note} · retriever: {retriever}", style="dim")
+
+
+def sub_queries_view(sub_queries: tuple[str, ...]) -> Group:
+    lines = [_indented(Text(f"{number}. {query}")) for number, query in enumerate(sub_queries, start=1)]
+    return Group(Text("Sub-queries", style="bold cyan"), *lines)
+
+
+def program_view(program: Program) -> Group:
+    title = ORIGINS.get(program.origin, "Program")
+    code = Syntax("", "python", theme="ansi_dark", background_color="default").highlight(program.source.rstrip())
+    code.rstrip()
+    code.no_wrap = False
+    return Group(Text(title, style="bold cyan"), _indented(code))
+
+
+def error_view(error: str) -> Group:
+    lines = error.strip().splitlines()
+    return Group(Text("Rejected", style="bold red"), _indented(Text("\n".join(lines[-6:]))))
+
+
+def step_view(step: Step, passages: dict[str, Passage] | None = None) -> Text:
+    """One line a step: what was asked, what came back, what it took."""
+    mark, style = ("✗ ", "red") if step.error else ("? ", "yellow") if unknown(step) else ("✓ ", "green")
+    took = "memo" if step.memo else f"{step.seconds:.2f} s"
+    line = Text.assemble((mark, style), (step.primitive, "bold"), f" {shorten(step.query)} ")
+    if step.error:
+        return line + Text(f"→ {shorten(step.error, 120)}", style="red")
+    if step.answer:
+        tried = f", {counted(len(step.attempts), 'attempt')}" if step.attempts else ""
+        return line + Text.assemble("→ ", (shorten(step.answer.text), "bold"), (f"  ({took}{tried})", "dim"))
+    if step.output:
+        return line + Text.assemble(f"→ {shorten(step.output)}", (f"  ({took})", "dim"))
+    titles = ", ".join(dict.fromkeys(passages[one].title for one in step.passages)) if passages else ""
+    found = f"→ {counted(len(step.passages), 'passage')}" + (f": {shorten(titles, 90)}" if titles else "")
+    return line + Text.assemble(found, (f"  ({took})", "dim"))
+
+
+def unknown(step: Step) -> bool:
+    return step.answer is not None and not step.answer.known
+
+
+def answer_view(trace: Trace) -> Group:
+    """The answer, its numbered citations, what it cost."""
+    lines: list[RenderableType] = []
+    if trace.error:
+        lines.append(Text(f"✗ {trace.error.message}", style="bold red"))
+    if not trace.error or trace.answer.known or trace.citations:
+        numbers = "".join(f" [{citation.number}]" for citation in trace.citations)
+        style = "bold green" if trace.answer.known and not is_weak(trace) else "bold yellow"
+        label = "Answer: " if not trace.error else "Partial answer: "
+        sure = confidence(trace) if trace.answer.known else None
+        shown = "" if sure is None else f"  confidence {sure:.2f}"
+        answer = (trace.answer.text, style), (numbers, "cyan"), (shown, "dim")
+        lines.append(Text.assemble(("\n" + label, "bold"), *answer))
+    if said := remark(trace):
+        lines.append(Text(f"! {said}", style="yellow"))
+    for citation in trace.citations:
+        passage = trace.passages[citation.passage]
+        where = f"  ({passage.place})" if passage.place else ""
+        body = f": {shorten(passage.text, 160)}{where}"
+        head = (f"[{citation.number}] ", "cyan"), (passage.title or passage.id, "bold")
+        lines.append(_indented(Text.assemble(*head, body)))
+    return Group(*lines, cost_line(trace))
+
+
+def _indented(text: Text) -> Padding:
+    return Padding(text, (0, 0, 0, 2), expand=False)
+
+
+def cost_line(trace: Trace) -> Text:
+    usage = trace.usage
+    tokens = usage.prompt_tokens + usage.completion_tokens
+    parts = [
+        counted(usage.model_calls, "model call"),
+        counted(usage.retrievals, "retrieval"),
+        counted(tokens, "token"),
+    ]
+    if trace.repairs:
+        parts.append(counted(trace.repairs, "repair"))
+    if usage.unused_calls or usage.unused_retrievals:
+        parts.append(f"{usage.unused_calls + usage.unused_retrievals} of them begun ahead in vain")
+    if usage.cached_calls:
+        parts.append(f"{usage.cached_calls} from the cache")
+    if usage.cost is not None:
+        parts.append(f"cost {usage.cost:.4g}")
+    return Text(" · ".join([*parts, f"{usage.seconds:.2f} s"]), style="dim")

@@ -1,0 +1,1 @@
+"""The grammar of questions: each module reads one kind of phrase or question."""

@@ -1,0 +1,181 @@
+"""The questions that descriptions answer: "the city where Alpha died" is found by "In which city did Alpha die?".
+
+A clause can always be asked for; of a phrase ("the N of Alpha") only what singles out one thing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pyrag.embedded.lexicon import words
+from pyrag.embedded.planner.grammar.bounds import (
+    ADVERBS,
+    AUXILIARY,
+    DETERMINERS,
+    PREPOSITIONS,
+    PRONOUNS,
+    RELATIVE,
+    owns,
+    plain,
+    takes_complement,
+)
+from pyrag.embedded.planner.grammar.names import starts_name
+from pyrag.embedded.planner.grammar.verbs import base_of, is_base, is_participle, is_past, is_present, present_of
+from pyrag.embedded.planner.relations import BY_NOUN, COMPOSED
+
+_PERSONS = words("person man woman individual people one guy figure someone somebody boy girl")
+_KINDS = words(
+    "country state city town village county province district region continent place location nation island area"
+    " language religion company team club band group party university school river lake sea ocean mountain newspaper"
+    " film movie song album book novel show series airport stadium museum church building bridge empire kingdom dynasty"
+    " organization organisation planet species army tribe network station label award league house nation port channel"
+)
+_RANKING = re.compile(
+    r"(?:[a-z]{3,}est|most|least|best|worst|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last"
+    r"|only|main|dominant|predominant|official|current|former|legal|national|original|next|previous)$"
+)
+_NO_RANKING = words(
+    "west east northwest northeast southwest southeast forest interest request conquest harvest rest test"
+)
+_TRADE = re.compile(r"[a-z]{3,}(?:ist|ian)$")
+_ROLES = words("head voice star host subject namesake patron actress")
+NEAR = words("near by along off beside outside")
+
+
+def question_of(kind: str, clause: list[str], *, nested: bool) -> str:
+    """The question that "the KIND CLAUSE" answers, empty if it is nothing to look up; `nested`: it holds slots."""
+    which = "who" if kind in _PERSONS else f"which {kind}"
+    first, rest = plain(clause[0]), clause[1:]
+    if first == "to":
+        return f"which {kind.rpartition(' ')[2]} was the {kind} {' '.join(clause)}" if _is_first_to(kind, rest) else ""
+    if has_pronoun(clause):
+        return _inverted(f"{first} {which}", rest[1:])
+    if any(takes_complement(clause[at : at + 2]) for at in (0, 1)):
+        return f"{which} is {' '.join(clause)}"
+    if first in PREPOSITIONS:
+        return _asked_phrase(which, kind, clause, nested)
+    return _asked_clause(which, kind, first, clause)
+
+
+def _asked_clause(which: str, kind: str, first: str, clause: list[str]) -> str:
+    rest, told = clause[1:], " ".join(clause[1:])
+    if first in ("where", "when"):
+        return _inverted(f"in which {kind}", rest)
+    if first == "whose":
+        return f"{which}'s {told}"
+    if first in ("who", "that", "which", "whom"):
+        own = bool(rest) and (plain(rest[0]) in DETERMINERS | PRONOUNS or starts_name(rest[0]) or rest[0][:1] == "{")
+        return _inverted(which, rest) if own or first == "whom" else f"{which}{clause[0][len(first) :]} {told}"
+    if is_participle(first):
+        return f"{which} was {' '.join(clause)}"
+    if first.endswith("ing"):
+        return f"{which} {present_of(first) or f'is {first}'} {told}"
+    return _inverted(which, clause)
+
+
+def _asked_phrase(which: str, kind: str, clause: list[str], nested: bool) -> str:
+    prep, rest, last = clause[0], " ".join(clause[1:]), kind.rpartition(" ")[2]
+    whole = f"what is the {kind} {' '.join(clause)}"
+    if prep in NEAR:
+        return f"{which} is {prep} {rest}" if " of " in kind or last in _KINDS else ""
+    if prep == "with":
+        owner = last in _KINDS or " as its " in f" {rest} " or rest.startswith(("the ", "a ", "an "))
+        return f"{which} has {rest}" if owner else ""
+    if " of " in kind or any(plain(word) in RELATIVE for word in clause):
+        return whole
+    if not nested and not any(re.match(r"[\"“(]*[A-Z]", word) for word in clause):
+        return ""
+    if last in _PERSONS and (prep == "behind" or rest.startswith("charge of ")):
+        return f"who is {' '.join(clause)}"
+    if is_role(kind) and (prep != "in" or any(map(is_ranking, kind.split()))):
+        return whole.replace("what", "who", 1)
+    return whole if _singles_out(kind, prep) else ""
+
+
+def is_person(kind: str) -> bool:
+    return kind in _PERSONS or is_role(kind)
+
+
+def is_role(kind: str) -> bool:
+    """Whether a noun names who does something: by the tables, or made of a verb ("founder") or a trade ("pianist")."""
+    known, noun = _known(kind), kind.rpartition(" ")[2].lower()
+    if known in COMPOSED or (known in BY_NOUN and BY_NOUN[known].answer_type == "person"):
+        return True
+    if noun in _ROLES or _TRADE.match(noun):
+        return True
+    made = is_base(noun[:-1]) or (is_base(noun[:-2]) and noun[-3:-2] != "e") or is_base(f"{noun[:-2]}e")
+    return noun.endswith(("er", "or")) and made
+
+
+def _known(kind: str) -> str:
+    """The longest end of a noun phrase that the tables of relations know: "the first | prime minister"."""
+    parts = kind.lower().split()
+    ends = (" ".join(parts[at:]) for at in range(len(parts)))
+    return next((end for end in ends if end in BY_NOUN or end in COMPOSED), "")
+
+
+def is_kind(kind: str) -> bool:
+    """Whether a noun names a kind of thing that has a name of its own: a place, a group, a work."""
+    return kind.rpartition(" ")[2] in _KINDS
+
+
+def tells_relation(kind: str) -> bool:
+    """Whether a noun names one thing of another, by the tables of relations, or a place."""
+    known, last = _known(kind), kind.rpartition(" ")[2]
+    if known in COMPOSED or last in ("state", "county", "town", "village", "province"):
+        return True
+    return known in BY_NOUN and BY_NOUN[known].answer_type not in ("number", "date", "thing")
+
+
+def _singles_out(kind: str, prep: str) -> bool:
+    """Whether "the KIND of Alpha" is one thing to look up: "the largest city", "the host city", "the second album"."""
+    head = kind.split()
+    ranked = any(map(is_ranking, head[:-1]))
+    if len(head) > 1 and is_kind(kind) and (ranked or prep in ("of", "for", "behind")):
+        return True
+    if prep == "in" and any(re.fullmatch(r"[a-z]{3,}est", word) and is_ranking(word) for word in head[:-1]):
+        return True
+    known = _known(kind)
+    related = BY_NOUN[known].answer_type if known in BY_NOUN else "number"
+    return (ranked or prep in ("of", "for")) and related not in ("number", "date")
+
+
+def is_ranking(word: str) -> bool:
+    return bool(_RANKING.match(word)) and word not in _NO_RANKING
+
+
+def _is_reduced(clause: list[str], at: int) -> bool:
+    """Whether a participle describes the subject, as a verb is still to come."""
+    later = [plain(word) for word in clause[at + 2 :]]
+    return plain("".join(clause[at + 1 : at + 2])) in PREPOSITIONS and any(
+        is_past(one) or is_present(one) for one in later
+    )
+
+
+def _inverted(lead: str, clause: list[str]) -> str:
+    """Lead and clause as a question: "in which city", "Alpha worked until 1900"."""
+    for at in range(1, len(clause)):
+        word, before = plain(clause[at]), plain(clause[at - 1])
+        if starts_name(clause[at]) or before in PREPOSITIONS | DETERMINERS | RELATIVE or word in ADVERBS:
+            continue
+        subject, rest = " ".join(clause[:at]), " ".join(clause[at + 1 :])
+        if is_participle(word) and _is_reduced(clause, at):
+            continue  # "the team owned by Alpha | plays"
+        if word in AUXILIARY:
+            return f"{lead} {word} {subject} {rest}"
+        if is_past(word) or is_present(word):
+            return f"{lead} {'did' if is_past(word) else 'does'} {subject} {base_of(word)} {rest}"
+        if is_base(word) and before.endswith("s") and not owns(clause[at - 1]):
+            return f"{lead} do {subject} {word} {rest}"
+    return ""
+
+
+def has_pronoun(clause: list[str]) -> bool:
+    """Whether a clause begins with a preposition and its pronoun: "in which"."""
+    return len(clause) > 1 and plain(clause[0]) in PREPOSITIONS and plain(clause[1]) in ("which", "whom")
+
+
+def _is_first_to(kind: str, rest: list[str]) -> bool:
+    """ "the first monarch | to live in Alpha": what is ranked may be told by an infinitive."""
+    ranked = any(map(is_ranking, kind.split())) and not any(map(is_past, kind.split()))
+    return ranked and bool(rest) and is_base(plain(rest[0]))

@@ -1,0 +1,335 @@
+"""Where a description that begins inside a question ends, told by counting verbs: each clause has one of its own.
+
+"How many children did | the man who wrote Alpha while he lived in Beta | have in 1990": the clause opened by "who" has
+its verb, so has the one opened by "while"; the next one is the question's. Knows classes of words, no wordings.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from pyrag.embedded.lexicon import words
+from pyrag.embedded.planner.grammar.names import SMALL, starts_name
+from pyrag.embedded.planner.grammar.verbs import is_base, is_participle, is_past, is_present
+
+Waiting = Literal[
+    "base", "participle", "finite", "nothing"
+]  # the form of the question's own verb that is still to come
+
+AUXILIARY = words(
+    "is was are were has have had do does did will would can could may might must shall should isn't wasn't didn't"
+)
+PREPOSITIONS = words(
+    "of in on at by for to from with about against between during after before near under over through into as than"
+    " since until within without among along across around behind beyond despite toward towards via upon onto off"
+    " outside inside per like beside besides beneath below above"
+)
+DETERMINERS = words("the a an his her its their this these those each every all both some any no another")
+PRONOUNS = words("he she it they him them himself herself itself themselves there")
+RELATIVE = words("who whom which that whose where when")
+ASKING = words("who whom whose what which when where how why")
+_OPENERS = words("while because if although though whereas how why what whether")
+_JOINING = words("and or but nor")
+ADVERBS = words(
+    "first also later finally still already once originally initially ever never often now currently eventually then"
+    " last not only just once twice again even together almost nearly about"
+)
+_PARTICLES = words("up out down off away back")
+_NO_ADVERBS = words(
+    "early family daily weekly monthly yearly elderly assembly anomaly supply ally rally fly holy monopoly"
+)
+_FUNCTION = (
+    AUXILIARY | PREPOSITIONS | DETERMINERS | PRONOUNS | RELATIVE | _OPENERS | _JOINING | words("be been being not to")
+)
+_WITH_COMPLEMENT = words(
+    "north south east west northeast northwest southeast southwest adjacent close closer closest near nearer nearest"
+    " next opposite similar related home native responsible famous known"
+)  # adjectives that describe from behind
+_STATES = words("born located based founded is was")
+_NO_NOUNS = _FUNCTION | SMALL | _PARTICLES
+
+
+def plain(word: str) -> str:
+    return word.strip(',;:?."“”()').lower()
+
+
+def is_noun(word: str) -> bool:
+    """Whether a word in small letters can be part of a noun phrase, as far as its spelling tells."""
+    return word[:1].islower() and word.rstrip(",;:") not in _NO_NOUNS and not _is_adverb(word)
+
+
+def takes_complement(pair: list[str]) -> bool:
+    """Whether an adjective begins a modifier: "west of", "adjacent to", "famous for", "larger than"."""
+    if len(pair) == 2 and pair[1] == "than":
+        return pair[0].endswith("er") or pair[0] == "other"
+    return len(pair) == 2 and pair[0] in _WITH_COMPLEMENT and pair[1] in ("of", "to", "for")
+
+
+def owns(word: str) -> bool:
+    return bool(re.search(r"(?:['’]s|s['’])$", word))
+
+
+def _is_adverb(word: str) -> bool:
+    return word in ADVERBS or (word.endswith("ly") and word not in _NO_ADVERBS)
+
+
+@dataclass(slots=True)
+class _Clause:
+    """An open clause: whether its subject and its verb were seen."""
+
+    subject: bool
+    verb: bool = False
+    relative: bool = False  # its subject is its pronoun: "who wrote"
+
+
+class Bounds:
+    """Reads a description's words from its head on, and stops where the question around it goes on.
+
+    `tokens` are the whole question's words. First `opens` is asked, then `end`, both for the place behind the noun.
+    """
+
+    def __init__(self, tokens: list[str], waiting: Waiting) -> None:
+        self.tokens, self.waiting = tokens, waiting
+        self.clauses: list[_Clause] = []
+        self._head = -1  # where the modifier begins
+        self._verb = -1  # where the last verb stands
+        self._paired = False  # whether "between" stands in front, so that "and" parts two descriptions
+        self._asked = True  # whether the question's own question word was seen
+
+    def end(self, at: int) -> int | None:
+        """One past the description's last word, where it begins its modifier at `at`; None if a clause lacks a verb."""
+        before = {plain(word) for word in self.tokens[: at - 1]}
+        self._asked, self._paired = not ASKING.isdisjoint(before), "between" in before and "and" not in before
+        while at < len(self.tokens):
+            if (at > self._head and self._ends_before(at)) or self._is_stranded(at):
+                break
+            self._read(at)
+            at += 1
+            if at < len(self.tokens) and (self._comma_ends(at) or self._owns_as_clause(at - 1)):
+                break
+        while at and plain(self.tokens[at - 1]) in ADVERBS and at < len(self.tokens):
+            at -= 1
+        return at if self._complete() else None
+
+    def opens(self, at: int) -> bool:
+        """Whether a modifier begins right behind the head; a clause without a pronoun is open from then on."""
+        word, self._head = self._word(at), at
+        described = at + _is_adverb(word)  # "directly west of Alpha"
+        if word in RELATIVE | PREPOSITIONS or takes_complement(self.tokens[described : described + 2]):
+            return True
+        if not self._name(at) and is_participle(word):
+            return self._is_modifier(at)
+        if not self._name(at) and word.endswith("ing"):
+            return True
+        if self._name(at) or word in DETERMINERS | PRONOUNS:
+            if not self._has_verb_next(at):
+                return False
+            self.clauses.append(_Clause(subject=self._name(at) or word in PRONOUNS))
+            return True
+        return False
+
+    def _is_modifier(self, at: int) -> bool:
+        """Whether a participle behind the head describes it, and is not the verb that is waited for."""
+        if self.waiting == "finite":  # "the team | owned by Alpha | plays"
+            return self._word(at + 1) in PREPOSITIONS and self._finites(at + 2) > 0
+        return self.waiting != "participle" or not self._is_own_participle(at)
+
+    def _is_stranded(self, at: int) -> bool:
+        """Whether a last preposition is the question's: "Where is | the man who wrote Alpha | from"."""
+        if not self._complete() or self._word(len(self.tokens) - 1) not in PREPOSITIONS:
+            return False
+        rest = [plain(word) for word in self.tokens[at:]]
+        if len(rest) == 1:
+            return bool(self.clauses) and self.clauses[-1].relative
+        return at - 1 != self._verb and (rest == ["part", "of"] or (len(rest) == 3 and rest[::2] == ["the", "of"]))
+
+    def _has_verb_next(self, at: int) -> bool:
+        """Whether the noun phrase at a place is the subject of a clause: "the city | Alpha lost"."""
+        if not self._name(at):
+            return True
+        at = self._after_subject(at)
+        if self.waiting == "finite":  # two verbs are needed: the clause's and the question's
+            return self._is_finite(at) and self._finites(at + 1) > 0
+        return self._is_finite(at) and not self._is_own(at)
+
+    def _after_subject(self, at: int) -> int:
+        """One past a name, or past what it owns, and an adverb."""
+        while (self._name(at) and not owns(self.tokens[at])) or self._is_inside_name(at):
+            at += 1
+        if at < len(self.tokens) and self._name(at):
+            at += 1
+            while at < len(self.tokens) and is_noun(self._word(at)) and not self._is_finite(at):
+                at += 1
+        return at + (self._word(at) in ADVERBS)
+
+    def _is_inside_name(self, at: int) -> bool:
+        """Whether a small word joins two parts of a name: "Love | in the | Ruins"."""
+        small = [self._word(later) in SMALL for later in (at, at + 1)]
+        return small[0] and (self._name(at + 1) or (small[1] and self._name(at + 2)))
+
+    def _is_finite(self, at: int) -> bool:
+        word = self._word(at)
+        return not self._name(at) and (word in AUXILIARY or is_past(word) or is_present(word))
+
+    def _finites(self, at: int) -> int:
+        """How many finite verbs follow, "was rescued" being one."""
+        later = range(at, len(self.tokens))
+        return sum(self._is_finite(place) and self._word(place - 1) not in AUXILIARY for place in later)
+
+    def _complete(self) -> bool:
+        return all(clause.verb for clause in self.clauses)
+
+    def _word(self, at: int) -> str:
+        word = plain(self.tokens[at]) if 0 <= at < len(self.tokens) else ""
+        return word[:-2] if word.endswith("'s") and self._owns_as_clause(at) else word
+
+    def _owns_as_clause(self, at: int) -> bool:
+        """ "the band that Alpha sang | for's | founder": a whole clause owns something."""
+        word = self.tokens[at].removesuffix("'s")
+        return word != self.tokens[at] and (word in PREPOSITIONS | _STATES or is_past(word))
+
+    def _name(self, at: int) -> bool:
+        return 0 <= at < len(self.tokens) and starts_name(self.tokens[at].strip(',"“”'))
+
+    def _ends_before(self, at: int) -> bool:
+        word = self._word(at)
+        if self._name(at) or not self._complete():
+            return False
+        if not self._asked and (ASKING - RELATIVE) & {word, self._word(at + 1) if word in PREPOSITIONS else ""}:
+            return True  # "… during what century"
+        if word in AUXILIARY:
+            return self._word(at - 1) not in RELATIVE | _JOINING | {"to"}
+        return self._is_own(at) or (self._paired and word == "and" and self._word(at + 1) in DETERMINERS)
+
+    def _is_own(self, at: int) -> bool:
+        """Whether a word is the verb that the question waits for."""
+        if self.waiting == "base":
+            return self._is_own_base(at)
+        if self.waiting == "finite":
+            return self._is_finite(at) and not self._explained(at)
+        return self.waiting == "participle" and self._is_own_participle(at)
+
+    def _is_own_base(self, at: int) -> bool:
+        """Whether a word is the base form that "did" waits for: the first that can be nothing else, or the last."""
+        if self._likely_base(at) == 2:
+            return True
+        return self._likely_base(at) == 1 and not any(map(self._likely_base, range(at + 1, len(self.tokens))))
+
+    def _likely_base(self, at: int) -> int:
+        """0: no verb; 1: a verb or a noun ("set up a spy ring in …"); 2: a verb, as what follows begins anew."""
+        word, before, after = self._word(at), self._word(at - 1), self._word(at + 1)
+        if not is_base(word) or before in DETERMINERS | AUXILIARY | _JOINING | {"to", "not"}:
+            return 0
+        if before in PREPOSITIONS:  # "the state that Alpha is part of | join the league"
+            return 2 * (after in DETERMINERS or self._name(at + 1))
+        begins = after in DETERMINERS | PRONOUNS | {"", "to"} or after.endswith("ing") or self._name(at + 1)
+        return 2 if begins else int(after != "of")
+
+    def _is_own_participle(self, at: int) -> bool:
+        """Whether a word is the participle that "was" waits for: the last one that nothing else explains."""
+        if not is_participle(self._word(at)) or self._explained(at) or self._strands(at + 1):
+            return False
+        return not self._has_later_participle(at + 1)
+
+    def _strands(self, at: int) -> bool:
+        """Whether a preposition ends a clause: "the show Alpha starred | in | is about"."""
+        return self._word(at) in PREPOSITIONS and (self._word(at + 1) in PREPOSITIONS or self._is_finite(at + 1))
+
+    def _has_later_participle(self, at: int) -> bool:
+        """Whether an unexplained participle follows; every relative pronoun in between has a verb of its own."""
+        owed = 0
+        for later in range(at, len(self.tokens)):
+            word = self._word(later)
+            verb = is_participle(word) and not self._explained(later) and not self._name(later)
+            if verb and not owed:
+                return True
+            owed += (word in RELATIVE) - bool(owed and (verb or word in AUXILIARY))
+        return False
+
+    def _explained(self, at: int) -> bool:
+        """Whether a participle belongs to an auxiliary, a relative pronoun, a subject before it, or a noun after it."""
+        before, after = self._word(at - 1), self._word(at + 1)
+        if _is_adverb(before):
+            before = self._word(at - 2)
+        if before in AUXILIARY | RELATIVE | DETERMINERS | _JOINING | PRONOUNS | {"be", "been", "being"}:
+            return True
+        adjective = is_participle(self._word(at)) and not self._name(at - 1)
+        return adjective and bool(after) and is_noun(after) and not self._name(at + 1)
+
+    def _read(self, at: int) -> None:
+        word = self._word(at)
+        if self._name(at):
+            self._read_name(at)
+        elif self._opens(at, word):
+            relative = word in ("who", "which", "that")
+            self.clauses.append(_Clause(subject=relative, relative=relative))
+        elif self.clauses and not self.clauses[-1].verb:
+            if self.clauses[-1].subject and self._opens_bare(at) and self._finites(at) > 1:
+                self.clauses.append(_Clause(subject=False))  # "where the show | the author of Alpha hosted | was made"
+            else:
+                self._seek_verb(at, word)
+        elif not self._complete() and self._is_finite(at) and (word in AUXILIARY or not self._explained(at)):
+            self._close(at)
+        elif self._opens_bare(at) or (word == "and" and self.clauses and self._conjoins(at + 1)):
+            self.clauses.append(_Clause(subject=False))
+
+    def _close(self, at: int) -> None:
+        """The verb of an outer clause ends those inside it: "that the man who wrote Alpha | sold"."""
+        while self.clauses[-1].verb:
+            self.clauses.pop()
+        self.clauses[-1].verb = True
+        self._verb = at
+
+    def _opens(self, at: int, word: str) -> bool:
+        if word == "that":
+            return not self._name(at + 1) or is_noun(self._word(at - 1)) or self._name(at - 1)
+        return word in RELATIVE or word in _OPENERS
+
+    def _conjoins(self, at: int) -> bool:
+        """Whether a name begins a second clause: "where Alpha died and | Beta was born"."""
+        verb = self._after_subject(at) if self._name(at) else len(self.tokens)
+        later = self.waiting != "finite" or self._finites(verb + 1) > 0
+        return later and self._is_finite(verb) and not self._is_own(verb)
+
+    def _opens_bare(self, at: int) -> bool:
+        """ "the country | the man was born in": a noun phrase right after a noun."""
+        before = self._word(at - 1)
+        if is_past(before) or before.endswith("ing") or at - 1 == self._verb or _is_adverb(before):
+            return False
+        return self._word(at) in ("the", "a", "his", "her", "he", "she", "they", "it") and is_noun(self.tokens[at - 1])
+
+    def _read_name(self, at: int) -> None:
+        """A name is the subject of a clause that has none; right after a noun it may begin one."""
+        top = self.clauses[-1] if self.clauses else None
+        begins = is_noun(self.tokens[at - 1]) and at - 1 != self._verb and self._has_verb_next(at)
+        if top and not top.verb:
+            verb = self._after_subject(at)
+            begins &= top.subject and at != self._head and any(map(self._is_finite, range(verb + 1, verb + 4)))
+            top.subject, top.relative = True, False
+        if begins:
+            self.clauses.append(_Clause(subject=True))
+
+    def _seek_verb(self, at: int, word: str) -> None:
+        clause = self.clauses[-1]
+        before = self._word(at - 1 - _is_adverb(self._word(at - 1)))
+        if word in AUXILIARY:
+            clause.verb = True
+        elif not clause.subject:
+            clause.subject = word in PRONOUNS or is_noun(word)
+        elif before in ("who", "which", "that"):
+            clause.verb = word not in _FUNCTION and not _is_adverb(word)  # whatever it is
+            clause.relative &= clause.verb or _is_adverb(word)
+        elif before not in PREPOSITIONS | DETERMINERS:
+            several = self._word(at - 1).endswith("s") and not owns(self.tokens[at - 1])  # "the Jets call"
+            passive = is_participle(word) and self._word(at + 1) == "by"  # "the team | owned by Alpha | plays"
+            clause.verb = not passive and (is_past(word) or is_present(word) or (several and is_base(word)))
+        if clause.verb:
+            self._verb = at
+
+    def _comma_ends(self, at: int) -> bool:
+        """Whether the comma before `at` ends the description: "…, how many", but not "Paris, France"."""
+        if not self.tokens[at - 1].endswith((",", ";", ":")) or not self._complete():
+            return False
+        return not self._name(at) and self._word(at) not in RELATIVE | _JOINING

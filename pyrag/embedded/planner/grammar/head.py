@@ -1,0 +1,101 @@
+"""Finds the noun that a description is about: "the largest city | in Alpha", "the body of water | near Beta"."""
+
+from __future__ import annotations
+
+import re
+
+from pyrag.embedded.lexicon import words
+from pyrag.embedded.planner.grammar.asked import NEAR, is_ranking, is_role
+from pyrag.embedded.planner.grammar.bounds import (
+    DETERMINERS,
+    PREPOSITIONS,
+    RELATIVE,
+    Waiting,
+    is_noun,
+    owns,
+    plain,
+    takes_complement,
+)
+from pyrag.embedded.planner.grammar.names import starts_name
+from pyrag.embedded.planner.grammar.predicate import PAST_PARTICIPLE
+from pyrag.embedded.planner.grammar.verbs import is_base, is_participle, present_of
+
+NO_HEADS = words(
+    "name names number amount percentage percent type types kind kinds part parts fact way reason time times day date"
+    " year years case result rest lot majority most first last same beginning end start purpose idea belief claim one"
+    " word term title extent rate level total many"
+)
+
+
+def head_end(tokens: list[str], at: int, waiting: Waiting) -> int | None:
+    """One past the noun that is described; None where there is none."""
+    start, most = at, min(at + 6, len(tokens))
+    while (
+        at < most and _is_in_head(tokens, at, start) and not (waiting == "base" and at > start and is_base(tokens[at]))
+    ):
+        at += 1
+        if tokens[at - 1].endswith(","):
+            break
+        if _is_of_kind(tokens, at):
+            return at + 2
+    head = tokens[at - 1]
+    if at == start or at >= len(tokens) or not is_noun(head) or not plain(head).isalpha() or is_ranking(head):
+        return None
+    if _is_plural(head) and not (tokens[at] == "of" and is_role(head[:-1]) and not _some_of(tokens, start - 1)):
+        return None
+    told = plain(head) in _ONLY_WITH_CLAUSE and plain(tokens[at]) in RELATIVE
+    return at if told or plain(head) not in NO_HEADS else None
+
+
+def _some_of(tokens: list[str], at: int) -> bool:
+    """ "Which of | the founders": one of them is asked for."""
+    return (
+        at > 1 and tokens[at - 1] == "of" and plain(tokens[at - 2]) in ("which", "one", "some", "many", "any", "most")
+    )
+
+
+def _is_in_head(tokens: list[str], at: int, start: int) -> bool:
+    """Whether a word belongs to the noun that is described: an adjective, a name in front of it, the noun itself."""
+    word = tokens[at]
+    if at > start and takes_complement(tokens[at : at + 2]):
+        return False  # "the state | west of Alpha"
+    if at > start and is_noun(tokens[at - 1]) and (starts_name(word) or _is_verbal(tokens, at)):
+        return False
+    named = (starts_name(word) and not owns(word)) or word[:1].isdigit()
+    return named or is_noun(word) or word in ("first", "last", "only")
+
+
+_ONLY_WITH_CLAUSE = words("one year month day date")
+_ING_NOUNS = words(
+    "building painting recording meeting opening ending beginning setting funding founding finding ruling training"
+    " writing reading crossing landing hearing offering standing drawing shooting killing fishing manufacturing living"
+    " broadcasting publishing racing understanding warning wedding testing feeling holding feeding spending going"
+)
+_LIKE_PREPOSITIONS = words("following regarding concerning including according")
+
+
+def _is_of_kind(tokens: list[str], at: int) -> bool:
+    """Whether a noun goes on as in "the body | of water near Alpha", "the state | of birth of Beta"."""
+    noun, of, kind, after = ([*tokens[at - 1 : at + 3], "", "", ""])[:4]
+    singular = is_noun(noun) and not _is_plural(noun) and noun not in NO_HEADS
+    if not singular or of != "of" or not is_noun(kind):
+        return False
+    subject = kind == "water" and (starts_name(after) or after == "the")
+    return (
+        subject or after in NEAR | RELATIVE | {"of"} or is_participle(after) or takes_complement(tokens[at + 2 :][:2])
+    )
+
+
+def _is_verbal(tokens: list[str], at: int) -> bool:
+    """Whether a participle goes on with a clause ("recorded by"), and is no adjective ("the best known book")."""
+    word, after = plain(tokens[at]), tokens[at + 1] if at + 1 < len(tokens) else ""
+    if word.endswith("ing"):
+        if plain(after) in PREPOSITIONS:
+            return after != "of" and bool(present_of(word)) and word not in _ING_NOUNS
+        return word not in _LIKE_PREPOSITIONS and (plain(after) in DETERMINERS or starts_name(after))
+    passive = re.fullmatch(PAST_PARTICIPLE, word) if word.endswith("ed") else is_participle(word)
+    return bool(passive) and not is_noun(after)
+
+
+def _is_plural(noun: str) -> bool:
+    return noun.endswith("s") and not noun.endswith(("ss", "us", "is", "series"))

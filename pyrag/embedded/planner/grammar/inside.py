@@ -1,0 +1,204 @@
+"""Finds the descriptions inside a question, where only their words tell where they begin and end.
+
+"How many people live in | the city where Alpha died", "When was | the company that made Beta | sold".
+"""
+
+from __future__ import annotations
+
+import re
+
+from pyrag.embedded.lexicon import words
+from pyrag.embedded.planner.grammar.asked import is_kind, is_person
+from pyrag.embedded.planner.grammar.names import is_name, starts_name
+from pyrag.embedded.planner.grammar.phrase import is_reduced, parse_phrase
+from pyrag.embedded.planner.grammar.predicate import PAST_PARTICIPLE
+from pyrag.embedded.planner.meaning import Node, Step
+from pyrag.embedded.planner.relations import RELATIONS
+
+_LONGEST = 60  # words
+
+
+def embed(text: str, *, strict: bool = True) -> tuple[str, tuple[Node, ...]]:
+    """The text with its longest descriptions replaced by slots, and what they stand for."""
+    words = text.split()
+    if len(words) > _LONGEST:
+        return text, ()
+    parts: list[str] = []
+    args: list[Node] = []
+    at = 0
+    while at < len(words):
+        found = _longest_at(words, at, strict) if _may_start(words, at) else None
+        if found is None:
+            parts.append(words[at])
+            at += 1
+            continue
+        node, end = found
+        tail = re.search(r"[,;:]+$", words[end - 1])
+        asks = end < len(words) and words[end] in _QUESTION_WORDS
+        keep = tail and (tail[0] != "," or "," in " ".join(words[:at]) or asks)  # else it parts subject and verb
+        parts.append(f"{{{len(args)}}}{tail[0] if tail and keep else ''}")
+        args.append(node)
+        at = end
+    return " ".join(parts), tuple(args)
+
+
+def _may_start(words: list[str], at: int) -> bool:
+    word = words[at]
+    if _IDENTITY.fullmatch(" ".join(words[:at])):
+        return False  # "Who was the king when …": the question asks who that is
+    first = next((i for i in range(at, 0, -1) if words[i - 1][:1].islower()), 0)  # where a name of several words begins
+    if " ".join(words[max(first - 2, 0) : first]).lower() in _SOME_OF:
+        return False
+    if word.lower() in ("the", "that"):
+        return at + 2 < len(words)
+    if word in ("a", "an"):
+        return at > 0 and words[at - 1].lower() in _BEFORE_INDEFINITE
+    if word in _FIRST_WORDS:
+        return words[at - 1].lower() in _BEFORE_NOUN
+    return at > 0 and not word[:1].islower()
+
+
+_QUESTION_WORDS = words("who whom what which when where why how")
+_FIRST_WORDS = frozenset(noun.split()[0] for relation in RELATIONS for noun in relation.nouns)
+_BEFORE_NOUN = words("is was are were did does do of in by for to at with from on and has had")
+_BEFORE_INDEFINITE = words("by of from featuring starring did does do")
+_IDENTITY = re.compile(r"(?:who|what) (?:is|was|are|were)", re.IGNORECASE)
+_SOME_OF = ("one of", "some of", "which of", "two of", "many of", "any of")
+_DO = words("did does do")
+_AUXILIARY = words("did does do is was are were has have had will can could would should")
+
+
+def _longest_at(words: list[str], at: int, strict: bool) -> tuple[Step, int] | None:
+    for end in range(len(words), at + 1, -1):
+        phrase = " ".join(words[at:end])
+        phrase = phrase[:1].lower() + phrase[1:] if phrase.startswith(("The ", "That ")) else phrase
+        if not _bounded(words, at, end, strict) or not _describes(phrase, words[:at], words[end:]):
+            continue
+        node = parse_phrase(phrase, strict=not _closed(phrase, words, at, end, strict))
+        numbers = isinstance(node, Step) and node.relation and node.relation.answer_type == "number"
+        if isinstance(node, Step) and not numbers and _has_name(node, phrase):
+            return node, end
+    return None
+
+
+def _has_name(node: Step, phrase: str) -> bool:
+    """Whether what is described can be looked up: its words hold a name, or it is of a kind that has names."""
+    kind = node.variable.rpartition("_")[2]
+    return bool(re.search(r"[A-Z\d\"]", phrase)) or is_kind(kind) or is_person(kind)
+
+
+def _bounded(words: list[str], at: int, end: int, strict: bool) -> bool:
+    """Whether a description may end there."""
+    before = words[at - 1].lower() if at else ""
+    if end == len(words):  # not where the question's own verb is still to come
+        return at > 0 and before not in _DO and not (before in _AUXILIARY and not strict)
+    goes_on = words[end] == "of" or _inside_name(words, end) or _has_object(words, end) or _goes_on(words, at, end)
+    return not goes_on and _may_end(words[end - 1], words[end])
+
+
+def _describes(phrase: str, before: list[str], after: list[str]) -> bool:
+    """Whether words may be a description at all."""
+    if phrase.count('"') % 2:
+        return False
+    if phrase.startswith(("a ", "an ")) and not re.search(r" [^a-z\s]", phrase):
+        return False  # "a man who sings": nobody in particular
+    # "Where is the stone found in Alpha": the verb is the question's own
+    return _VERB_LIKE.match(" ".join(after)) is not None or not is_reduced(phrase) or not _lacks_verb(before)
+
+
+def _closed(phrase: str, words: list[str], at: int, end: int, strict: bool) -> bool:
+    """Whether the end is certain: the question's, a clause's before the question's own verb or between commas."""
+    before = words[at - 1].lower() if at else ""
+    if end == len(words):
+        return not strict or _ends_in_noun(words, before)
+    if _BETWEEN_COMMAS.fullmatch(phrase):
+        return True
+    return words[end] in _FINITE and before not in _AUXILIARY and _CLAUSE.match(phrase) is not None
+
+
+_BETWEEN_COMMAS = re.compile(r"[^,]+, (?:who|which|whose) [^,]+,")
+_CLAUSE = re.compile(r"(?:the|that|an?) (?:[\w.'-]+ ){1,5}?(?:(?:who|that|which) (?!the |an? )[a-z]|with )")
+
+
+def _ends_in_noun(words: list[str], before: str) -> bool:
+    """Whether a question's last word belongs to the name before it: "by the truce that ended the Iran-Iraq war"."""
+    return (
+        before not in _AUXILIARY
+        and len(words) > 1
+        and words[-2][:1].isupper()
+        and words[-2][-2:] not in ("'s", "s'")
+        and words[-1].islower()
+        and not _VERB_LIKE.match(words[-1])
+    )
+
+
+def _lacks_verb(before: list[str]) -> bool:
+    """Whether a question that begins so still waits for its participle: "When were most problems of"."""
+    start = " ".join(before)
+    waiting = None if _COPULA.fullmatch(start) else _WAITING.search(start)
+    return waiting is not None and (not waiting["subject"] or not _COPULA.match(start))
+
+
+_COPULA = re.compile(r"how [a-z]+ (?:is|was|are|were)|(?:who|what) (?:is|was|are|were) .+", re.IGNORECASE)
+_WAITING = re.compile(
+    rf"\b(?:is|was|are|were)(?P<subject>(?: (?!(?:did|does|do|is|was|are|were|{PAST_PARTICIPLE})\b)[^\s,]+)*)$"
+)
+
+
+def _has_object(words: list[str], end: int) -> bool:
+    """Whether the last word is a preposition that belongs to what follows: "is located in | the city"."""
+    return words[end - 1] in ("in", "on", "at", "to", "by", "for") and (
+        words[end] in ("the", "a", "an") or not words[end][:1].islower()
+    )
+
+
+def _inside_name(words: list[str], end: int) -> bool:
+    return starts_name(words[end]) and words[end - 1][:1].isupper() and words[end - 1][-1:].isalnum()
+
+
+def _goes_on(words: list[str], at: int, end: int) -> bool:
+    """Whether a name seems to go on after a word in small letters: "the Hong Kong | duo Twins", "Apple | founder"."""
+    last, word = words[end - 1], words[end]
+    if not (word.isalpha() and word.islower()) or word in _JOINING:
+        return False
+    if (
+        last.endswith(("'s", "’s"))
+        or (last.isdigit() and words[end - 2] == "the")
+        or word in _FIRST_WORDS
+        or re.search(r"(?:er|or|ist|ian)$", word)
+    ):
+        return True
+    if end + 1 == len(words) and _ends_in_noun(words, words[at - 1].lower()):
+        return True
+    followed = end + 1 < len(words) and words[end + 1][:1].isupper()
+    return followed and words[at - 1].lower() not in _AUXILIARY and not re.search(r"(?:ed|s|ing|en)$", word)
+
+
+_JOINING = words(
+    "in on at by for to from with and or of the is was are were did as after before during become over under ever "
+    "either later earlier enter discover conquer offer star host coach"
+)
+
+
+def _may_end(word: str, after: str) -> bool:
+    """Whether a description may end with this word, where another follows."""
+    return (
+        word.endswith(",")
+        or after in _FINITE
+        or is_name(word.strip(",;:"))
+        or word.rstrip(",;:") in _ENDS
+        or bool(re.search(r"(?:ed|[)\"”'])[;:]?$", word))
+    )
+
+
+_VERB_LIKE = re.compile(r"(?:[a-z]+ed|born|made|built|held|set|shot|found|sold|won)\b")
+_FINITE = words("is was are were has had have did does do will can could would")
+_ENDS = words(
+    "from in of for at by on born died is was located birth death father mother wife husband spouse son daughter"
+    " child brother "
+    "sister team birthplace director author singer performer composer producer writer publisher country state"
+    " city town "
+    "continent county mater university school college employer founder capital owner label company religion"
+    " party held citizen member fought built set found taught made won wrote sang led "
+    "ran left gave sold met plays works lives owns runs"
+)

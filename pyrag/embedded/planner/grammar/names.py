@@ -1,0 +1,93 @@
+"""Tells names from other words, by spelling alone: "Alpha (1951 Film)", "film The Last Beta", "\"Gamma\""."""
+
+from __future__ import annotations
+
+import re
+
+from pyrag.embedded.lexicon import words
+from pyrag.embedded.planner.meaning import Entity
+
+_KINDS = (
+    "film movie song album novel book single band group series show magazine newspaper company village town city river "
+    "school university game play poem opera airport mountain lake singer actor actress rapper footballer politician"
+)
+_KIND_WORDS = frozenset((*_KINDS.split(), "television"))
+_DEMONYM = re.compile(
+    r"[A-Z][a-z]+(?:ish|ese|nian|lian|sian|xian|dian|gian|rian|can)|French|Dutch|Greek|Swiss|Welsh|German|Czech"
+    r"|Roman|Thai"
+)
+_KIND = re.compile(rf"(?:the |The )?(?P<kind>{'|'.join(_KINDS.split())}),? (?P<name>.+)", re.DOTALL)
+_OTHER = r"(?!(?:of|in|on|at|by|for|to|from|with|and|or|that|which|who|whom|whose|where|when|is|was|are|were|as)\b)"
+_DESCRIBED = re.compile(
+    rf"[Tt]he (?P<kind>(?:{_OTHER}[a-z][a-z-]* ){{0,2}}?{_OTHER}[a-z][a-z-]*"
+    r"(?: called| named|(?<=city) of|(?<=town) of|(?<=village) of|(?<=film) of|(?<=island) of|(?<=book) of"
+    r"|(?<=state) of)?)"
+    r" (?P<name>[^a-z\s].*)",
+    re.DOTALL,
+)
+_ROLE = re.compile(
+    rf"(?:er|or|ist|ian|man|ess|king|queen|poet|artist|\b(?:{'|'.join(_KINDS.split())})(?: of| called| named)?)$"
+)
+SMALL = words(
+    "of the and a an in on for to at by with from de la le les el los las du des der die das den van von und y e"
+    " di da do "
+    "del al the's or & vs. vs ft. feat. is no et zu zur zum im am och i a' o' bin ibn"
+)
+_QUOTED = re.compile(r"[\"“][^\"“”]+[\"”]|'[A-Z][^']+'(?=$|\W)")
+_CLAUSE = re.compile(
+    r"\b(?:who|whom|whose|which|that|where|when|while|what|how|why|did|does|has|had|was|were|is|are)\b"
+)
+
+
+_VERB_LAST = re.compile(
+    r" (?:born|died|die|buried|founded|located|situated|released|published|live|lived|from|in|of|by"
+    r"|[a-z]+ed (?:with|to|for|as|at|on))$|[a-z]\S* (?:located|situated|based|found) in\b"
+)
+
+
+def is_name(text: str) -> bool:
+    """Whether all of a text looks like one name: it begins and ends with a capital, a number or a quotation."""
+    text = re.sub(r"^[Tt]he (?=\S)", "", text.strip())
+    text = _QUOTED.sub("X", re.sub(r"\s*\([^()]*\)$", "", text))
+    words = text.replace(",", " ").split()
+    if not words or not starts_name(words[0]) or not starts_name(words[-1]):
+        return False
+    if len(words) == 1 and _DEMONYM.fullmatch(words[0]):
+        return False  # "the Swedish" goes on: artist, city
+    return all(starts_name(word) or word in SMALL or word in _KIND_WORDS for word in words)
+
+
+def starts_name(word: str) -> bool:
+    letter = next((character for character in word if character.isalnum()), "")
+    capital = not letter.islower() or re.match(r"[a-z]{1,2}['’-][A-Z]", word)  # "d'Or"
+    return bool(letter) and bool(capital) and not re.search(r"[?;:]$", word)
+
+
+def read_name(text: str, *, strict: bool = False) -> Entity | None:
+    """The name that a phrase is, without its kind word and quotes; None where it is no name but a description."""
+    kind, name = "", text
+    described = _DESCRIBED.fullmatch(text)
+    if described and is_name(described["name"]) and not _ROLE.search(described["kind"]):
+        return Entity(text)
+    if described and is_name(described["name"]):
+        return Entity(_unquote(described["name"]), re.sub(r" (?:of|called|named)$", "", described["kind"]))
+    match = _KIND.fullmatch(text)
+    if match and not match["name"].startswith(("of ", "in ", "that ", "which ", "who ", "is ", "was ", "by ")):
+        kind, name = match["kind"], match["name"]
+    if kind and not strict and not _VERB_LAST.search(name) and not _CLAUSE.search(_QUOTED.sub("X", name)):
+        return Entity(_unquote(name), kind)
+    if is_name(name):
+        return Entity(_unquote(name), kind)
+    if strict or _VERB_LAST.search(text) or _CLAUSE.search(_QUOTED.sub("X", text)) or not _name_like(text):
+        return None
+    return Entity(_unquote(text))
+
+
+def _name_like(text: str) -> bool:
+    first = re.sub(r"^(?:the|The|a|an) ", "", text)[:1]
+    return not first.islower() or (" of " not in text and len(text.split()) <= 3)
+
+
+def _unquote(text: str) -> str:
+    match = re.fullmatch(r"[\"“'](.+)[\"”']", text.strip())
+    return match[1].strip() if match and not re.search(r"[\"“”]", match[1]) else text.strip()

@@ -1,0 +1,356 @@
+"""Parses noun phrases: "the father of the director of film Alpha", "Alpha's wife", "the city where Beta died".
+
+Longest reading first. Where the end of a phrase is not known (it stands inside a question), `strict` asks for names
+that look like names; a phrase that cannot be read is None, never a guess.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from pyrag.embedded.lexicon import words
+from pyrag.embedded.planner.grammar.asked import is_kind, is_role
+from pyrag.embedded.planner.grammar.names import is_name, read_name
+from pyrag.embedded.planner.grammar.predicate import (
+    AFTER_VERB,
+    BE,
+    LEMMAS,
+    PAST_PARTICIPLE,
+    PREDICATE,
+    PREPOSITION,
+    PREPOSITIONS,
+    inverted,
+    nested,
+    one_clause,
+    place_question,
+)
+from pyrag.embedded.planner.meaning import Entity, Node, Step
+from pyrag.embedded.planner.relations import BY_NAME, BY_NOUN, COMPOSED, Relation
+from pyrag.embedded.planner.wording import PLACE_KINDS, WORK_KINDS, free_step, relation_step
+
+_NOT_PERSONS = (
+    PLACE_KINDS
+    | WORK_KINDS
+    | words(
+        "newspaper magazine company band team club university school ship building airline army organization"
+        " organisation stadium museum airport bridge river award language"
+    )
+)
+_NOUNS = "|".join(re.escape(noun) for noun in sorted([*BY_NOUN, *COMPOSED], key=len, reverse=True))
+_OF = re.compile(rf"(?:the |an? )?(?P<noun>{_NOUNS})(?: and (?:{_NOUNS}))? (?:of|for|behind) (?P<rest>.+)", re.DOTALL)
+_POSSESSIVE = re.compile(rf"(?P<rest>.+?(?:['’]s|s['’])) (?P<noun>{_NOUNS})", re.DOTALL)
+_CLAUSE_OF_NAME = re.compile(r"the [a-z ]+? (?:that|which|who|where) .+ [^a-z\s]\S*['’]s [a-z ]+$", re.DOTALL)
+_COMPOUNDED = "|".join(  # whom or what a name before them tells: "the Alpha director", "the Beta birthplace"
+    noun
+    for noun, relation in BY_NOUN.items()
+    if (relation.answer_type == "person" and relation.domain != "person")
+    or (relation.answer_type == "place" and (relation.domain == "person" or noun.startswith("headquarters")))
+    or (relation.answer_type == "organisation" and noun.endswith(("er", "or")))
+)
+_COMPOUND = re.compile(
+    rf"the (?P<name>[^a-z\s](?:.* [^a-z\s]\S*|\S*)) (?P<noun>{_COMPOUNDED})",
+    re.DOTALL,
+)
+_PLACES = r"(?P<type>(?:home |birth )?(?:state|city|town|village|province|district|region|municipality|territory))"
+_PLACE_OF = re.compile(rf"(?:the )?{_PLACES} of (?P<rest>.+)", re.DOTALL)
+_PLACE_AFTER = re.compile(rf"(?P<rest>.+?(?:['’]s|s['’])) {_PLACES}", re.DOTALL)
+
+_NO_TYPE = (
+    r"(?!(?:who|whom|that|which|whose|where|when|is|was|are|were|of|in|on|at|for|to|by|from|with|and|or|the|as|had|has"
+    r"|behind|about|after|before|near|under|over|like|an?|be|been|have|may|might|must|can|could|would|should|will|not"
+    r"|more|most|so|such|than|his|her|its|their|some|any|what|how"
+    r"|time|way|reason|form|start|begin|become|win|die|open|make|get|last|first time)\b)"
+)
+_LAST_WORD = rf"{_NO_TYPE}[a-z][a-z-]*(?<![a-z]{{3}}ed)(?<!born)(?<!ially)"
+_ADJECTIVE = rf"(?:[A-Z][\w.-]*|\d{{4}}|{_NO_TYPE}[a-z][a-z-]*)"  # "the Welsh singer", "a 1968 album"
+_TYPE = rf"(?:(?:the|an?) (?:same )?|that (?=[a-z]))(?P<type>(?:{_ADJECTIVE} ){{0,4}}?{_LAST_WORD})"
+_SUBJECT_CLAUSE = re.compile(rf"{_TYPE},? (?:that|which|who) (?P<clause>(?!the |an? )[a-z].*)", re.DOTALL)
+_PLACE_CLAUSE = re.compile(
+    rf"{_TYPE},? (?P<how>where|when|(?:in|on|at|from|to|for|by|under) (?:which|whom)) (?P<clause>.+)", re.DOTALL
+)
+_WHOSE = re.compile(rf"{_TYPE},? whose (?P<clause>.+)", re.DOTALL)
+_PARTICIPLE = re.compile(
+    rf"{_TYPE},? (?P<verb>(?:[a-z]+ly )?(?:{PAST_PARTICIPLE} {AFTER_VERB}|considered|called|named)) (?P<rest>.+)",
+    re.DOTALL,
+)
+_FINITE = {  # participles that describe as a clause does, and their finite forms
+    "containing": "contains", "including": "includes", "bordering": "borders", "surrounding": "surrounds",
+    "crossing": "crosses", "starring": "stars", "featuring": "features", "hosting": "hosted", "housing": "houses",
+    "owning": "owns", "ruling": "ruled", "governing": "governed", "operating": "operates", "serving": "serves",
+    "representing": "represents", "employing": "employs", "producing": "produces", "publishing": "publishes",
+    "releasing": "releases", "premiering": "premiered", "performing": "performed", "making": "makes",
+    "manufacturing": "manufactures", "ending": "ended", "linking": "links", "connecting": "connects",
+}  # fmt: skip
+_GERUND = re.compile(rf"{_TYPE} (?P<verb>{'|'.join(_FINITE)}) (?P<rest>(?:the |an? |[^a-z\s]).*)", re.DOTALL)
+_WITH = re.compile(rf"{_TYPE} with (?P<rest>(?:the|an?|its|his|her) .+)", re.DOTALL)
+_OBJECT_CLAUSE = re.compile(
+    rf"{_TYPE},? (?P<pronoun>(?:that|which|whom|who) )?(?P<clause>[^a-z\s].*|the .+)",
+    re.DOTALL,
+)
+
+_PERSONS = {"person", "man", "woman", "individual", "people", "one", "guy", "author", "artist"}
+_OWNERS = PLACE_KINDS | words("planet team club school university company band person man woman player language")
+_PLAIN = re.compile(
+    rf"(?:(?![a-z]+ed\b)[\w'’.-]+ ){{1,8}}?{BE} (?:[a-z]+ly )?{PAST_PARTICIPLE}"
+)  # "the first case was reported"
+_HAVE_CONTENT = words("claim idea fact belief view notion theory argument statement news rumour rumor evidence opinion")
+_CLAUSE_WORDS = words("who whom whose which that where when how what why did does do")
+_LATER_VERB = re.compile(rf"(?<!^)(?<!\band )(?<!\bor )(?<!\bwho )(?<!\bthat )\b(?:{BE[3:-1]})\b")
+_BESIDE = re.compile(r"\b(?:and|but) (?:who|which|that|whose)\b.*", re.DOTALL)
+_DEEPEST = 6
+
+
+@lru_cache(maxsize=4096)  # one question asks for the same phrases over and over
+def parse_phrase(text: str, *, strict: bool = False, depth: int = 0) -> Node | None:
+    """What a noun phrase stands for."""
+    text = text.strip().rstrip(",;").strip()
+    if not text or depth > _DEEPEST:
+        return None
+    for read in (_by_noun, _by_place_noun, _by_clause):
+        node = read(text, strict, depth + 1)
+        if node is not None:
+            return node
+    return read_name(text, strict=strict)
+
+
+def compose(noun: str, of: Node, reading: int = 0) -> Node:
+    """The relation that a noun names, or the steps it is made of."""
+    if noun == "country" and isinstance(of, Step) and of.relation and of.relation.answer_type == "person":
+        return relation_step(BY_NAME["country of citizenship"], of, noun)
+    if noun not in COMPOSED:
+        return relation_step(BY_NOUN[noun], of, noun)
+    readings = COMPOSED[noun]
+    for name in readings[min(reading, len(readings) - 1)]:
+        of = relation_step(BY_NAME[name], of)
+    return of
+
+
+def is_reduced(text: str) -> bool:
+    """Whether a phrase may also be read as subject and verb: "the stone found in Alpha"."""
+    return bool(_PARTICIPLE.fullmatch(text) or _GERUND.fullmatch(text))
+
+
+def fits(relation: Relation | None, node: Node) -> bool:
+    """Whether a relation can be asked of what a node gives: nobody directs a wife."""
+    if relation is None or not isinstance(node, Step) or relation.domain == "any":
+        return True
+    if node.relation is None:
+        others = {"person": _NOT_PERSONS, "work": PLACE_KINDS, "place": frozenset[str]()}[relation.domain]
+        return node.variable.rpartition("_")[2] not in others
+    wanted = {"person": {"person"}, "work": {"work", "thing"}, "place": {"place", "country"}}[relation.domain]
+    return node.relation.answer_type in wanted
+
+
+def _by_noun(text: str, strict: bool, depth: int) -> Node | None:
+    """ "the NOUN of X" and "X's NOUN"; where both fit, the one that makes sense."""
+    readings = []
+    if _CLAUSE_OF_NAME.match(text) and (clause := _by_clause(text, strict, depth)):
+        return clause
+    for pattern in (_OF, _POSSESSIVE):
+        match = pattern.fullmatch(text)
+        of = (
+            parse_phrase(_owner(match["rest"]) if pattern is _POSSESSIVE else match["rest"], strict=strict, depth=depth)
+            if match
+            else None
+        )
+        if (
+            match
+            and of is not None
+            and not (pattern is _POSSESSIVE and isinstance(of, Entity) and of.text.removeprefix("the ")[:1].islower())
+        ):
+            readings.append((match["noun"], of))
+    if not readings:
+        maker = _COMPOUND.fullmatch(text)
+        name = read_name(maker["name"], strict=maker["name"].count(" ") < 2) if maker else None
+        return compose(maker["noun"], name) if maker and name else None
+    sensible = next((reading for reading in readings if fits(_first_relation(reading[0]), reading[1])), None)
+    return compose(*sensible) if sensible else None
+
+
+def _owner(text: str) -> str:
+    return re.sub(r"\s*['’]s$|(?<=s)['’]$", "", text)
+
+
+def _first_relation(noun: str) -> Relation | None:
+    return BY_NAME[COMPOSED[noun][0][0]] if noun in COMPOSED else BY_NOUN[noun]
+
+
+def _by_place_noun(text: str, strict: bool, depth: int) -> Node | None:
+    """ "X's state", "the city of X": where something lies."""
+    match = _PLACE_AFTER.fullmatch(text)
+    rest = _owner(match["rest"]) if match else ""
+    if match is None and (match := _PLACE_OF.fullmatch(text)):
+        rest = match["rest"]
+        if isinstance(parse_phrase(rest, strict=strict, depth=depth), Entity):
+            return None  # "the city of Paris" is Paris
+    of = parse_phrase(rest, strict=strict, depth=depth) if match else None
+    if match is None or of is None:
+        return None
+    return _located(match["type"], of)
+
+
+def _located(kind: str, of: Node) -> Step:
+    kind = kind.rpartition(" ")[2]
+    return free_step(f"In which {kind} is {{0}} located?", f"the {kind} of {{0}}", kind, (of,))
+
+
+def possession(noun: str, of: Node) -> Step | None:
+    """What a thing owns: "(the band that made Alpha)'s founder". None where it is nothing with a name of its own."""
+    if noun not in BY_NOUN and noun not in COMPOSED:
+        if re.fullmatch(_PLACES, noun):
+            return _located(noun, of)
+        named = is_kind(noun) or is_role(noun)
+        return free_step(f"What is the {noun} of {{0}}?", f"the {noun} of {{0}}", noun, (of,)) if named else None
+    owned = compose(noun, of) if fits(_first_relation(noun), of) else None
+    singled = isinstance(owned, Step) and owned.relation and owned.relation.answer_type not in ("number", "date")
+    return owned if isinstance(owned, Step) and singled else None
+
+
+def _by_clause(text: str, strict: bool, depth: int) -> Node | None:
+    indefinite = text.startswith(("a ", "an "))
+    if not (text.startswith(("the ", "that ")) or (indefinite and re.search(r" [^a-z\s]", text))):
+        return None
+    return (
+        _place_clause(text, strict, depth)
+        or _whose_clause(text, strict, depth)
+        or _participle_clause(text, strict, depth)
+        or _object_clause(text, depth)
+        or _subject_clause(text, strict, depth)
+        or _with_clause(text, strict, depth)
+    )
+
+
+def _split(clause: str, depth: int, *, bare: bool = False) -> tuple[Node, str] | None:
+    """Subject and predicate of "the author of Alpha was born"."""
+    words = clause.split(" ")
+    for at in range(1, len(words)):
+        predicate = " ".join(words[at:])
+        if words[at][:1].islower() and (PREDICATE.fullmatch(predicate) or (bare and re.fullmatch(BE, predicate))):
+            text = " ".join(words[:at])
+            subject = parse_phrase(text, strict=True, depth=depth)
+            if subject is not None:
+                return subject, predicate
+            loose = parse_phrase(text, depth=depth) if one_clause(text) else None  # the predicate tells where it ends
+            if isinstance(loose, Step):
+                return loose, predicate
+    return None
+
+
+def _place_clause(text: str, strict: bool, depth: int) -> Node | None:
+    match = _PLACE_CLAUSE.fullmatch(text)
+    if match is None:
+        return None
+    kind, how = match["type"], match["how"]
+    how = f"{how.split()[0]} which" if " " in how else "in which"
+    parts = _split(match["clause"], depth, bare=True)
+    if parts is not None:
+        subject, predicate = parts
+        asked = place_question(how, kind, predicate)
+        return free_step(asked, f"the {kind} {match['how']} {{0}} {predicate}", kind, (subject,))
+    clause = match["clause"]
+    if nested(clause) or len(re.findall(rf"\b{BE}\b", clause)) > 1 or (strict and not _PLAIN.fullmatch(clause)):
+        return None
+    asked = inverted(f"{how.capitalize()} {kind}", clause) or f"{clause} {how} {kind}?"
+    return free_step(asked, text, kind, ())
+
+
+def _whose_clause(text: str, strict: bool, depth: int) -> Node | None:
+    match = _WHOSE.fullmatch(text)
+    filled = _filled(match["clause"], strict, depth, verbs=1) if match else None
+    if match is None or filled is None:
+        return None
+    clause, args = filled
+    return free_step(f"Which {match['type']}'s {clause}?", f"the {match['type']} whose {clause}", match["type"], args)
+
+
+def _participle_clause(text: str, strict: bool, depth: int) -> Node | None:
+    """ "the film shot in Alpha", "the country bordering Beta", "the album produced by the singer of Gamma"."""
+    for pattern in () if text.startswith("that ") else (_PARTICIPLE, _GERUND):  # "noted that cranes housed in …"
+        match = pattern.fullmatch(text)
+        filled = _filled(match["rest"], strict, depth) if match else None
+        if match is None or filled is None:
+            continue
+        kind, verb, (rest, args) = match["type"], match["verb"], filled
+        if verb in ("containing", "including") and kind.rpartition(" ")[2] in PLACE_KINDS:
+            question = f"In which {kind} is {rest} located?"
+        else:
+            question = f"Which {kind} {_FINITE.get(verb) or f'was {verb}'} {rest}?"
+        return free_step(question, f"the {kind} {verb} {rest}", kind, args)
+    return None
+
+
+def _with_clause(text: str, strict: bool, depth: int) -> Node | None:
+    match = _WITH.fullmatch(text)
+    if match is None or match["type"].rpartition(" ")[2] not in _OWNERS:
+        return None
+    filled = _filled(match["rest"], strict, depth)
+    if filled is None:
+        return None
+    return free_step(
+        f"Which {match['type']} has {filled[0]}?", f"the {match['type']} with {filled[0]}", match["type"], filled[1]
+    )
+
+
+def _filled(clause: str, strict: bool, depth: int, verbs: int = 0) -> tuple[str, tuple[Node, ...]] | None:
+    """A clause with the phrase that it ends in as a slot, and what that stands for; None where its end is not clear."""
+    words = clause.split(" ")
+    for at, word in enumerate(words):
+        if word in _CLAUSE_WORDS:
+            break
+        rest = " ".join(words[at:])
+        if word not in ("the", "that", "a", "an") and not word[:1].isupper() and word[:1] not in '"“':
+            continue
+        node = parse_phrase(rest, strict=True, depth=depth)
+        if isinstance(node, Step) or (node is not None and is_name(rest)):
+            before = " ".join([*words[:at], "{0}"])
+            return (before, (node,)) if _later_verbs(before) <= verbs and (not strict or one_clause(before)) else None
+    if (
+        nested(clause)
+        or _later_verbs(clause) > verbs
+        or (strict and not (_ends_in_name(clause) and one_clause(clause)))
+    ):
+        return None
+    return clause, ()
+
+
+def _object_clause(text: str, depth: int) -> Node | None:
+    match = _OBJECT_CLAUSE.fullmatch(text)
+    parts = _split(match["clause"], depth) if match else None
+    if match is None or parts is None:
+        return None
+    kind, (subject, predicate) = match["type"], parts
+    if kind in _HAVE_CONTENT and match["pronoun"] == "that ":
+        return None
+    if match["pronoun"] is None and (kind.rpartition(" ")[2] in WORK_KINDS or match["clause"][0] in '"“'):
+        return None  # "the novel Alpha transported to": the name of a work, not who did something to it
+    phrase = f"the {kind} {{0}} {predicate}"
+    if kind.endswith(("year", "date", "month", "decade")):
+        return free_step(place_question("in what", kind, predicate), phrase, kind, (subject,))
+    verb, _, rest = predicate.partition(" ")
+    if kind.rpartition(" ")[2] in PLACE_KINDS and not re.search(rf"\b{PREPOSITION}$", predicate) and re.match(BE, verb):
+        return free_step(place_question("in which", kind, predicate), phrase, kind, (subject,))
+    if re.fullmatch(BE, verb) and (rest.split() or [""])[-1] in PREPOSITIONS:
+        return free_step(f"Which {kind} {verb} {{0}} {rest}?", phrase, kind, (subject,))
+    if verb in LEMMAS:
+        return free_step(f"Which {kind} did {{0}} {LEMMAS[verb]} {rest}?", phrase, kind, (subject,))
+    return free_step(f"{{0}} {predicate} which {kind}?", phrase, kind, (subject,))
+
+
+def _later_verbs(clause: str) -> int:
+    """How many forms of "be" follow the clause's first word, clauses beside it ("and who …") left out."""
+    return len(_LATER_VERB.findall(_BESIDE.sub("", clause)))
+
+
+def _subject_clause(text: str, strict: bool, depth: int) -> Node | None:
+    match = _SUBJECT_CLAUSE.fullmatch(text)
+    filled = _filled(match["clause"], strict, depth) if match else None
+    if match is None or filled is None:
+        return None
+    kind, (clause, args) = match["type"], filled
+    lead = "Who" if kind in _PERSONS else f"Which {kind}"
+    return free_step(f"{lead} {clause}?", f"the {kind} {'who' if kind in _PERSONS else 'that'} {clause}", kind, args)
+
+
+def _ends_in_name(text: str) -> bool:
+    return is_name(text.split(" ")[-1])

@@ -1,0 +1,113 @@
+"""Parses questions that name reports: each report, and each thing it is said to tell, is searched for on its own.
+
+"Who, according to the Ashton Post, founded a guild and, as reported by Kell News, lost it?" names two. Knows how
+reports are named, and no publication.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from pyrag.embedded.planner.grammar.verbs import is_participle, is_past, is_present
+from pyrag.embedded.planner.meaning import Entity, Gather, Meaning
+
+_MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
+_NAME = (
+    rf"(?!(?:{_MONTH}|\d|(?:Who|What|Which|When|Where|Does|Did|Was|Is|Has|Have|Do|Are|Between|After|Considering)\b))"
+    r"(?:[Tt]he )?[A-Z0-9][\w.'&-]*(?: (?:(?:of|the|for) )?[A-Z0-9&|][\w.'&-]*)*"
+)
+_NAMES = rf"{_NAME}(?:(?:, {_NAME})*,? and {_NAME})?"
+_REPORT = r"(?:article|report|review|piece|story|stories|coverage|column|interview|feature|reporting|publication)s?"
+_TOLD = (
+    r"(?:reported|described|discussed|featured|covered|mentioned|published|highlighted|cited|noted|identified|quoted"
+    r"|portrayed|profiled|stated|detailed|recognized|reviewed|suggested|claimed|said)"
+)
+_NAMED = re.compile(
+    rf"\b(?:according to|(?:as )?{_TOLD} (?:[a-z]+ )?(?:by|in)|{_REPORT} (?:by|from|in|of))"
+    rf" (?:(?:an?|the|both|one|another) )?(?:[a-z]+ )?(?:{_REPORT} (?:by|from|in|on) )?(?P<by>{_NAMES})"
+    rf"|\b(?P<of>{_NAMES})(?:'s)? (?:[a-z]+ )?{_REPORT}\b"
+    rf"|\b(?P<bare>(?:the|an|one|another) {_REPORT}) (?:on|about|of|that|which|discussing)\b"
+)
+_JOINING = r"(?:and|but|while|whereas|or|than|with|versus|before|after|to)\b(?: (?:also|then)\b)?"
+_LINK = re.compile(rf",? {_JOINING}|[,;]")
+_EDGE = re.compile(rf"^(?:{_JOINING} ?|[ ,])+|(?: (?:in|by|on|the|an?|and))+$")
+
+
+def parse_evidence(question: str) -> Meaning | None:
+    """What is known about each report that a question names and each thing told of one, if there are two or more."""
+    named = _reports(question)
+    cuts = [_between(question, first, second) for first, second in pairwise(named)]
+    ends = pairwise([0, *cuts, len(question)])
+    told = [
+        _EDGE.sub("", claim.strip(" ,;?."))
+        for (start, end), match in zip(ends, named, strict=False)
+        for part in _each_source(question, start, end, match)
+        for claim in _claims(part, asked=bool(_ASKS.match(question)))
+    ]
+    return _gathered(told)
+
+
+def parse_conditions(question: str) -> Meaning | None:
+    """Several things told of what is asked for: "Which actor, born in Alpha, sang in Beta and led Gamma?"."""
+    pieces = [_EDGE.sub("", claim.strip(" ,;?.")) for claim in _claims(question, asked=True)]
+    asked = re.search(r"\b(?:who|whom|what|which)\b", pieces[0], re.IGNORECASE)
+    named = all(re.search(r"(?!^)\b[A-Z0-9]\w", piece) for piece in pieces)
+    return _gathered(pieces) if asked and named else None
+
+
+def _gathered(pieces: list[str]) -> Meaning | None:
+    kept = [piece for piece in dict.fromkeys(pieces) if len(piece.split()) > 2]
+    names = (Entity(piece[:1].lower() + piece[1:] if _ASKS.match(piece) else piece) for piece in kept)
+    return Gather(tuple(names)) if len(kept) > 1 else None
+
+
+def _reports(question: str) -> list[re.Match[str]]:
+    """Where reports are named; "the article on Alpha published by Beta" is one."""
+    found: list[re.Match[str]] = []
+    for match in _NAMED.finditer(question):
+        if found and found[-1]["bare"] and not _LINK.search(question, found[-1].end(), match.start() + 1):
+            found.pop()
+        found.append(match)
+    return found
+
+
+def _between(question: str, first: re.Match[str], second: re.Match[str]) -> int:
+    """Where what the second report tells begins: behind the first's words if the second stands behind its own."""
+    links = list(_LINK.finditer(question, first.end(), second.start() + 1))
+    if not links:
+        return second.start()
+    behind = question[second.end() :].lstrip()[:1] in ("", ",", "?") and second[0].startswith(("according", "as "))
+    return links[0 if behind else -1].start()
+
+
+def _each_source(question: str, start: int, end: int, match: re.Match[str]) -> Iterator[str]:
+    """The part of a question that is about a report, for each of its sources: "articles from Alpha and Beta"."""
+    group = "by" if match["by"] else "of"
+    names = re.split(r", (?:and )?| and ", match[group]) if match[group] else [""]
+    for name in names:
+        at, last = match.span(group) if match[group] else (start, start)
+        yield question[start:at] + name + question[last:end]
+
+
+def _claims(text: str, *, asked: bool) -> Iterator[str]:
+    """The parts of a text that each tell something: "founded a guild | and also lost a ship".
+
+    `asked`: the question itself stands in front; else it comes last and is no claim.
+    """
+    at = 0
+    for link in _NEXT.finditer(text):
+        before, word = text[at : link.start()], text[link.end() :].split()[0]
+        tells = is_past(word) or is_present(word) or is_participle(word) or (asked and _ASKS.match(word))
+        told = before if at else _NAMED.sub("", before)  # "who, according to Alpha" tells nothing yet
+        if tells and len(told.split()) > 3 and len(text[link.end() :].split()) > 3:
+            yield before
+            at = link.start()
+    yield text[at:]
+
+
+_NEXT = re.compile(r",? (?:and|but|while)(?: (?:also|then))? (?=[a-z])|, (?=[a-z])")
+_ASKS = re.compile(
+    r"(?:who|whose|what|which|that|when|where|is|are|was|were|has|have|had|do|does|did)\b", re.IGNORECASE
+)

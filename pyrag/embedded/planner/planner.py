@@ -1,0 +1,148 @@
+"""The embedded planner and decomposer: a question becomes sub-queries and a program by rules, without a model.
+
+What the rules cannot read with confidence becomes a program of one step, and the plan's note says so. A repair
+never returns the program that failed: first come other readings of the question, then the question in one step, then
+the same with more passages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from pyrag.agents.protocol import Decomposition, Plan
+from pyrag.embedded.planner.grammar.compare import parse_comparison, parse_difference, parse_verdict
+from pyrag.embedded.planner.grammar.question import parse_chain
+from pyrag.embedded.planner.grammar.reports import parse_conditions, parse_evidence
+from pyrag.embedded.planner.grammar.shared import parse_gathering, parse_same, parse_shared
+from pyrag.embedded.planner.meaning import Meaning, Whole
+from pyrag.embedded.planner.program_text import TOPK, listed_program, sub_queries, whole_program, write_program
+from pyrag.embedded.planner.readings import other_readings
+from pyrag.errors import BadOutputError
+
+_MAX_CHARACTERS = 1000  # longer texts are no questions that the rules know
+_ONE_STEP = "no rule reads this question with confidence, so it is asked in one step"
+_CLAIM = re.compile(r"\W*is (?:this|it) true\b", re.IGNORECASE)
+_COMPARED = (
+    "rules cannot weigh a claim, they only compare it with what single passages say: ask with a language model (--llm)"
+)
+_LISTED = "no rule reads this question, so each sub-query is a step and the answer is drawn from all of them"
+_MORE = (2, 4, 8)  # how much larger top-k gets where one step must be tried again
+
+
+def parse(question: str) -> Meaning:
+    """What a question means, as far as the rules can tell."""
+    text = _tidy(question)
+    if len(text) > _MAX_CHARACTERS or "{" in text or "}" in text:
+        return Whole()
+    for read in _READERS:
+        meaning = read(text)
+        if meaning is not None:
+            return meaning
+    chain = parse_chain(text)
+    unread = isinstance(chain, Whole) and not chain.sure
+    return (parse_conditions(text) if unread else None) or chain
+
+
+_READERS = (
+    parse_evidence,
+    parse_verdict,
+    parse_same,
+    parse_shared,
+    parse_difference,
+    parse_comparison,
+    parse_gathering,
+)
+
+
+def _tidy(question: str) -> str:
+    text = " ".join(question.split()).replace("’", "'").replace("`", "'")
+    text = re.sub(r"(?<=\w)'([ST])\b", lambda found: found[0].lower(), text)  # "Man'S", from titles in capitals
+    text = _ROMAN.sub(lambda found: found[0].upper(), text)  # "Philip Iv"
+    text = re.sub(r"^(What|Who|Where|When)'s ", r"\1 is ", text)
+    text = re.sub(r" ('s\b|[?,;:])", r"\1", text)
+    text = _RANKED_TITLE.sub(lambda found: found[0].lower(), text)
+    for wording, plain in _PLAINER:
+        text = wording.sub(plain, text)
+    return text
+
+
+_ROMAN = re.compile(r"(?<=[a-z] )(?:Ii|Iii|Iv|Vi{1,3}|Ix|Xi{1,3}|Xiv|Xvi{0,3})\b")
+_RANKED_TITLE = re.compile(
+    r"\b(?:first|second|third|last|current|former|previous|next)"
+    r" (?:President|Prime Minister|King|Queen|Emperor|Empress|Governor|Mayor|Chancellor)\b(?! [A-Z])"
+)
+_WHICH_REGION = r"(?:[Ii]n |[Oo]n )?([Ww](?:hat|hich) (?:county|continent|region))"  # of which a page tells the city
+_THE_PLACE = r"(the (?:city|town|village|place|country|state|location))"
+# Wordings that are read as their plain form.
+_PLAINER = (
+    (re.compile(r"\bdid (.+?) come into the world\b"), r"was \1 born"),
+    (re.compile(r"\b(came|come) into the world\b"), "born"),
+    (re.compile(r"\blived to (?:be older|a greater age|an older age)\b"), "lived longer"),
+    (re.compile(r"\bmakers? of (?=(?:the )?(?:\d{4} )?(?:film|movie)\b)"), "director of "),
+    (re.compile(r"\badviser\b"), "advisor"),
+    (re.compile(r"\bCEO\b"), "chief executive"),
+    (re.compile(rf"^{_WHICH_REGION} was (.+?) born(?: in| on)?\??$"), r"\1 is the city where \2 was born in"),
+    (re.compile(rf"^{_WHICH_REGION} did (.+?) die(?: in| on)?\??$"), r"\1 is the city where \2 died in"),
+    (re.compile(rf"\b{_THE_PLACE} of ([^,]+?)'s birth\b"), r"\1 where \2 was born"),
+    (re.compile(rf"\b{_THE_PLACE} of ([^,]+?)'s death\b"), r"\1 where \2 died"),
+)
+
+
+@lru_cache(maxsize=512)
+def read_question(question: str) -> Meaning:
+    """What `parse` says, remembered."""
+    return parse(question)
+
+
+class EmbeddedDecomposer:
+    """The sub-queries of the planner's own reading."""
+
+    async def decompose(self, question: str) -> Decomposition:
+        meaning = read_question(question)
+        return Decomposition(sub_queries(question, meaning), note=note_of(question, meaning))
+
+
+class EmbeddedPlanner:
+    async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
+        """The rules' own reading; where there is none, a step for each sub-query that someone else wrote."""
+        meaning = read_question(question)
+        if isinstance(meaning, Whole) and sub_queries and len(sub_queries) > 1:
+            source = listed_program(question, sub_queries)
+            return Plan(source, sub_queries=tuple(sub_queries), raw=(source,), note=_LISTED)
+        return _plan(question, meaning)
+
+    async def repair(self, question: str, sub_queries: Sequence[str], source: str, error: str) -> Plan:
+        """The next program after the one that failed. Raises BadOutputError when there is none left."""
+        programs = list(dict.fromkeys(_programs(question)))
+        position = programs.index(source) if source in programs else -1
+        if position + 1 >= len(programs):
+            raise BadOutputError(
+                "the embedded planner has no further program for this question: ask it in simpler words"
+            )
+        text = programs[position + 1]
+        return Plan(
+            text, sub_queries=tuple(sub_queries), raw=(text,), note="the program failed, so another reading is tried"
+        )
+
+
+def _plan(question: str, meaning: Meaning) -> Plan:
+    source = write_program(question, meaning)
+    return Plan(source, sub_queries=sub_queries(question, meaning), raw=(source,), note=note_of(question, meaning))
+
+
+def note_of(question: str, meaning: Meaning) -> str:
+    """Why a reading is a fallback; empty if it is none."""
+    if _CLAIM.match(question):
+        return _COMPARED
+    return _ONE_STEP if isinstance(meaning, Whole) and not meaning.sure else ""
+
+
+def _programs(question: str) -> Iterator[str]:
+    """Every program for a question, in the order in which they are tried."""
+    meaning = read_question(question)
+    yield write_program(question, meaning)
+    yield from (write_program(question, other) for other in other_readings(question, meaning))
+    yield whole_program(question)
+    yield from (whole_program(question, TOPK * factor) for factor in _MORE)

@@ -1,0 +1,246 @@
+"""Writes what a question means as a Python program over `retrieve` and `answer`.
+
+Text of the question only ever gets into a program inside string literals that are escaped here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pyrag.agents.passages import given
+from pyrag.agents.python_text import braced, literal
+from pyrag.embedded.planner.meaning import (
+    Chain,
+    Choice,
+    Difference,
+    Entity,
+    Gather,
+    Meaning,
+    Node,
+    Same,
+    Shared,
+    Step,
+    Verdict,
+    Whole,
+)
+from pyrag.embedded.planner.wording import SLOT, name, search_name, sub_question
+
+TOPK = 5
+
+
+def whole_program(question: str, topk: int = TOPK) -> str:
+    text = literal(question)
+    return f"docs = retrieve({text}, topk={topk})\nfinal_answer = answer({text}, docs)\n"
+
+
+def listed_program(question: str, sub_queries: Sequence[str]) -> str:
+    """A step for each sub-query, in which "#1" stands for the first answer, then one answer drawn from all of them."""
+    lines = []
+    for number, query in enumerate(sub_queries, start=1):
+        text = _referring(query, number)
+        lines.append(f"docs_{number} = retrieve({text}, topk={TOPK})")
+        lines.append(f"answer_{number} = answer({text}, docs_{number})")
+    facts = "; ".join(f"{braced(query)} {{answer_{number}}}" for number, query in enumerate(sub_queries, start=1))
+    lines.append(f'final_answer = answer(f"{given(facts, braced(question))}")')
+    return "\n".join(lines) + "\n"
+
+
+def _referring(query: str, number: int) -> str:
+    """A sub-query as a literal, with the earlier answers that it refers to by number."""
+    parts = re.split(r"#([1-9]\d?)(?!\d)", query)
+    texts = [braced(parts[0])]
+    for reference, rest in zip(parts[1::2], parts[2::2], strict=True):
+        earlier = int(reference) < number
+        texts += [f"{{answer_{int(reference)}}}" if earlier else f"#{reference}", braced(rest)]
+    return 'f"' + "".join(texts) + '"' if any(text.startswith("{answer_") for text in texts) else literal(query)
+
+
+def write_program(question: str, meaning: Meaning) -> str:
+    return _Writer(question).program(meaning)
+
+
+def sub_queries(question: str, meaning: Meaning) -> tuple[str, ...]:
+    """The questions that the program asks, each complete in itself, in the program's order."""
+    writer = _Writer(question)
+    writer.program(meaning)
+    return tuple(writer.asked) or (question,)
+
+
+class _Writer:
+    def __init__(self, question: str) -> None:
+        self.question = question
+        self.lines: list[str] = []
+        self.asked: list[str] = []
+        self.values: dict[tuple[int, Step], str] = {}  # by branch: a step used twice in a branch is asked once
+        self.names: set[str] = set()
+        self.last_docs = ""
+
+    def program(self, meaning: Meaning) -> str:
+        match meaning:
+            case Chain(Step() as node):
+                self.lines.append(f"final_answer = {self.value(node)}")
+            case Choice():
+                self._choice(meaning)
+            case Verdict():
+                self._verdict(meaning)
+            case Same():
+                self._same(meaning)
+            case Shared():
+                self._shared(meaning)
+            case Difference():
+                self._difference(meaning)
+            case Gather():
+                self._gather(meaning)
+            case Chain() | Whole():
+                return whole_program(self.question)
+        return "\n".join(self.lines) + "\n"
+
+    # Steps
+
+    def value(self, node: Node, branch: int = 0) -> str:
+        """Writes what a node needs; returns the expression that holds its value."""
+        if isinstance(node, Entity):
+            return literal(node.text)
+        if (branch, node) not in self.values:
+            for arg in node.args:
+                self.value(arg, branch)
+            self._ask(node, branch)
+        return self.values[branch, node]
+
+    def _ask(self, step: Step, branch: int) -> None:
+        variable = self._new_name(step.variable, branch)
+        docs = self._new_name("docs_" + step.variable, branch)
+        self.lines.append(f"{docs} = retrieve({self._text(step.query, step, branch, searching=True)}, topk={TOPK})")
+        self.lines.append(f"{variable} = answer({self._text(step.question, step, branch)}, {docs})")
+        self.asked.append(sub_question(step))
+        self.values[branch, step] = variable
+        self.last_docs = docs
+
+    def _new_name(self, base: str, branch: int) -> str:
+        wanted = f"{base}_{branch}" if branch else base
+        number = 2
+        while wanted in self.names:
+            wanted = f"{base}_{branch}_{number}" if branch else f"{base}_{number}"
+            number += 1
+        self.names.add(wanted)
+        return wanted
+
+    def _text(self, template: str, step: Step, branch: int, *, searching: bool = False) -> str:
+        """A template as a literal: names are written out, values of earlier steps are interpolated."""
+        variables = any(isinstance(arg, Step) for arg in step.args)
+        parts, at = [], 0
+        for slot in SLOT.finditer(template):
+            parts += [template[at : slot.start()], self._slot(slot[0], step, branch, searching)]
+            at = slot.end()
+        parts.append(template[at:])
+        if not variables:
+            return literal("".join(part if isinstance(part, str) else part[0] for part in parts))
+        return 'f"' + "".join(self._f_part(part) for part in parts) + '"'
+
+    def _slot(self, slot: str, step: Step, branch: int, searching: bool) -> str | tuple[str]:
+        position = int(slot[1:-1])
+        arg = step.args[position] if position < len(step.args) else None
+        if isinstance(arg, Step):
+            return (self.values[branch, arg],)
+        return slot if arg is None else search_name(arg) if searching else name(arg)
+
+    @staticmethod
+    def _f_part(part: str | tuple[str]) -> str:
+        if isinstance(part, tuple):
+            return "{" + part[0] + "}"
+        return braced(part)
+
+    # What is done with the values
+
+    def _pair(self, values: Sequence[Node]) -> tuple[str, str, str]:
+        """Both values, and the documents that they were read from."""
+        docs, names = [], []
+        for branch, node in enumerate(values, start=1):
+            names.append(self.value(node, branch))
+            docs.append(self.last_docs)
+        return names[0], names[1], f"{docs[0]} + {docs[1]}"
+
+    def _else_ask(self, docs: str) -> str:
+        return f"    final_answer = answer({literal(self.question)}, {docs})"
+
+    def _try(self, statement: str, docs: str) -> None:
+        self.lines += ["try:", f"    final_answer = {statement}", "except ValueError:", self._else_ask(docs)]
+
+    def _if_known(self, first: str, second: str, statement: str, docs: str) -> None:
+        self.lines += [
+            f"if is_known({first}) and is_known({second}):",
+            f"    final_answer = {statement}",
+            "else:",
+            self._else_ask(docs),
+        ]
+
+    def _choice(self, choice: Choice) -> None:
+        values, docs = [], []
+        for branch, parts in enumerate(choice.values, start=1):
+            values += [self.value(part, branch) for part in parts]
+            docs.append(self.last_docs)
+        options = [self.value(option, branch) for branch, option in enumerate(choice.options, start=1)]
+        self._try(computed(choice, values, options), " + ".join(docs))
+
+    def _verdict(self, verdict: Verdict) -> None:
+        first, second, docs = self._pair(verdict.values)
+        self._try(computed(verdict, (first, second)), docs)
+
+    def _same(self, same: Same) -> None:
+        first, second, docs = self._pair(same.values)
+        if same.by == "entity":
+            self._if_known(first, second, computed(same, (first, second)), docs)
+        else:
+            self._try(computed(same, (first, second)), docs)
+
+    def _shared(self, shared: Shared) -> None:
+        first, second, docs = self._pair(shared.values)
+        if shared.by == "period":
+            self._try(computed(shared, (first, second)), docs)
+            return
+        known = f"is_known({first}) and is_known({second})"
+        self.lines += [f"shared = common({first}, {second}) if {known} else []", "if shared:"]
+        self.lines += ['    final_answer = ", ".join(shared)', "else:", self._else_ask(docs)]
+
+    def _difference(self, difference: Difference) -> None:
+        first, second, docs = self._pair(difference.values)
+        self._try(computed(difference, (first, second)), docs)
+
+    def _gather(self, gather: Gather) -> None:
+        docs = []
+        for number, entity in enumerate(gather.names, start=1):
+            docs.append(f"docs_{number}")
+            self.asked.append(f"What is known about {name(entity)}?")
+            self.lines.append(f"docs_{number} = retrieve({literal(search_name(entity))}, topk={TOPK})")
+        self.lines.append(f"final_answer = answer({literal(self.question)}, {' + '.join(docs)})")
+
+
+_READ = {"date": "parse_date", "number": "parse_number", "day": "parse_date", "year": "parse_year"}
+
+
+def computed(meaning: Meaning, values: Sequence[str], options: Sequence[str] = ()) -> str:
+    """What is done with the values (and between the options), as an expression; empty where nothing is computed."""
+    match meaning:
+        case Choice(key="span", least=least):
+            spans = [f"years_between({values[i]}, {values[i + 1]})" for i in (0, 2)]
+            return f"{options[0]} if {spans[0]} {'<' if least else '>'} {spans[1]} else {options[1]}"
+        case Choice(key=key, least=least):
+            return f"{options[0]} if {_compared(values, key, least)} else {options[1]}"
+        case Verdict(key=key, least=least):
+            return f'"yes" if {_compared(values, key, least)} else "no"'
+        case Same(by="entity"):
+            return f'"yes" if same_entity({values[0]}, {values[1]}) else "no"'
+        case Same(by=by):
+            return f'"yes" if {_READ[by]}({values[0]}) == {_READ[by]}({values[1]}) else "no"'
+        case Shared(by="period"):
+            return f"overlap({values[0]}, {values[1]})"
+        case Shared():
+            return f'", ".join(common({values[0]}, {values[1]}))'
+        case Difference():
+            return f"str(years_between({values[0]}, {values[1]}))"
+    return ""
+
+
+def _compared(values: Sequence[str], key: str, least: bool) -> str:
+    return f"{_READ[key]}({values[0]}) {'<' if least else '>'} {_READ[key]}({values[1]})"

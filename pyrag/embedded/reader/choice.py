@@ -1,0 +1,257 @@
+"""Yes/no and either-or questions: two things compared by a date, a number or a shared property.
+
+Works on statements, one text per thing compared: passages in evidence mode, the clauses of the facts in aggregation
+mode. Comparing is done with parsed dates and numbers; what cannot be parsed is not compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyrag.embedded.lexicon import words
+from pyrag.embedded.question_analysis import Want, analyse
+from pyrag.embedded.reader.facts import FACTS
+from pyrag.embedded.reader.patterns import NAME
+from pyrag.embedded.reader.people import Found, by_cue
+from pyrag.embedded.reader.view import View, view
+from pyrag.embedded.words import content_stem, fold, sentence
+from pyrag.trace.model import Passage
+from pyrag_sandbox.helpers import parse_date, parse_number, same_name
+
+_EARLY = r"\b(?:older|oldest|elder|eldest|first|earlier|earliest|before|prior)\b"
+_LATE = r"\b(?:younger|youngest|later|latest|last|newer|newest|recent|recently|after)\b"
+_MORE = (
+    r"\b(?:more|most|larger|largest|bigger|biggest|higher|highest|taller|tallest|greater|greatest|longer|longest"
+    r"|heavier|deeper)\b"
+)
+_LESS = r"\b(?:fewer|fewest|less|least|smaller|smallest|lower|lowest|shorter|shortest|lighter)\b"
+_MEASURES = (
+    ("date of death", r"\b(?:die|died|death|passed away)\b"),
+    ("date of birth", r"\b(?:born|birth|older|younger|oldest|youngest|elder|eldest)\b"),
+    ("publication date", r"\b(?:release[ds]?|come out|came out|published|premiered?|aired|debuted)\b"),
+    ("inception", r"\b(?:founded|formed|established|opened|started|created|built|launched|began)\b"),
+    ("population", r"\b(?:population|populous|people|inhabitants)\b"),
+)
+_SAME = re.compile(r"\b(?:same|share|both|common|also)\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An answer reached by comparing; `because` is the sentence shown to people."""
+
+    text: str
+    confidence: float
+    because: str
+    pages: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What is said of one of the things compared."""
+
+    name: str
+    page: View
+    certain: float = 1.0
+
+
+def about_option(option: str, passages: Sequence[Passage]) -> Statement | None:
+    """The passage about an option: the one whose title it names best."""
+    want = Want(option, "", "thing", option, "")
+    pages = [view(position, passage, want) for position, passage in enumerate(passages)]
+    best = max(pages, key=lambda page: (page.about, -page.position), default=None)
+    return Statement(option, best, best.about) if best is not None and best.about >= 0.6 else None
+
+
+def from_facts(names: Sequence[str], facts: str) -> list[Statement | None]:
+    """For each name the stretch of the facts from its mention to the next name's."""
+    lowered = facts.lower()
+    places = [lowered.find(name.lower()) for name in names]
+    found: list[Statement | None] = []
+    for name, place in zip(names, places, strict=True):
+        if place < 0:
+            found.append(None)
+            continue
+        stop = min((other for other in places if other > place), default=len(facts))
+        text = facts[place:stop].strip(" ,;")
+        text = re.sub(r"(?:\band|;|,)\s*$", "", text).strip()
+        want = Want(name, "", "thing", name, "")
+        found.append(Statement(name, view(0, Passage("", name, text), want)))
+    return found
+
+
+def choose(want: Want, options: Sequence[Statement | None]) -> Verdict | None:
+    """Which of two options the question asks for, by date or number; None where that cannot be computed."""
+    first, second = options
+    direction = _direction(want.question)
+    if first is None or second is None or not direction:
+        return None
+    left, right = (_value(want, each) for each in (first, second))
+    if left is None or right is None or left[0] == right[0]:
+        return None
+    smaller = first if left[0] < right[0] else second
+    larger = second if smaller is first else first
+    chosen = smaller if direction == "min" else larger
+    because = f"{first.name}: {left[1]}; {second.name}: {right[1]}"
+    return Verdict(chosen.name, 0.9 * min(first.certain, second.certain), because, _positions(first, second))
+
+
+def _positions(*statements: Statement) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(each.page.position for each in statements))
+
+
+def _direction(question: str) -> str:
+    """Whether the smaller or the larger value is asked for: "min", "max", or "" where nothing is compared."""
+    text = question.lower()
+    if re.search(r"\b(?:lived? longer|longer life)\b", text):
+        return "max"
+    for pattern, direction in ((_LATE, "max"), (_EARLY, "min"), (_LESS, "min"), (_MORE, "max")):
+        if re.search(pattern, text):
+            return direction
+    return ""
+
+
+def _value(want: Want, statement: Statement) -> tuple[float, str] | None:
+    text = want.question.lower()
+    if re.search(r"\b(?:lived? longer|longer life)\b", text):
+        return _lifespan(want, statement)
+    by_date = bool(re.search(f"{_EARLY}|{_LATE}", text))
+    named = [relation for relation, pattern in _MEASURES if re.search(pattern, text)]
+    fallbacks = ["date of birth", "publication date", "inception"] if by_date else []
+    for relation in dict.fromkeys((*named, *fallbacks)):
+        found = best_fact(relation, want, statement.page)
+        value = _parsed(found, parse_date) if by_date else None
+        value = value if value is not None or by_date else _parsed(found, parse_number)
+        if value is not None:
+            return value, found
+    if by_date and not named:
+        return None
+    whole = " ".join(each.text for each in statement.page.sentences)
+    reader = parse_date if by_date else parse_number
+    value = _parsed(whole.replace(statement.name, " "), reader) if len(whole) < 200 else None
+    return None if value is None else (value, whole[:60])
+
+
+def _lifespan(want: Want, statement: Statement) -> tuple[float, str] | None:
+    born, died = (best_fact(relation, want, statement.page) for relation in ("date of birth", "date of death"))
+    start, end = _parsed(born, parse_date), _parsed(died, parse_date)
+    return None if start is None or end is None else (end - start, f"{born} – {died}")
+
+
+def _parsed(text: str, reader: Callable[[str], object]) -> float | None:
+    if not text:
+        return None
+    try:
+        value = reader(text)
+    except ValueError:
+        return None
+    ordinal = getattr(value, "toordinal", None)
+    return float(ordinal()) if ordinal else float(str(value))
+
+
+def facts_of(relation: str, want: Want, page: View) -> list[Found]:
+    """All that a page says in answer to a relation; strongest first, earlier ones before later ones."""
+    found = list(FACTS[relation](page, want)) if relation in FACTS else []
+    found = found or list(by_cue(relation, page))
+    return sorted(found, key=lambda each: -each.strength)
+
+
+def best_fact(relation: str, want: Want, page: View) -> str:
+    found = facts_of(relation, want, page)
+    return found[0].text if found else ""
+
+
+def decide(want: Want, things: Sequence[Statement]) -> Verdict | None:
+    """Yes or no. Two things: compared, or their shared property; one thing: whether its page says so."""
+    if len(things) >= 2:
+        return _than(want, things) or _shared(want, things)
+    return _stated(want, things[0]) if things else None
+
+
+def _than(want: Want, things: Sequence[Statement]) -> Verdict | None:
+    match = re.search(r"\b(?:than|before|after)\b", want.question)
+    if not match or not _direction(want.question):
+        return None
+    ordered = sorted(things[:2], key=lambda each: want.question.lower().find(each.name.lower()))
+    verdict = choose(want, ordered)
+    if verdict is None:
+        return None
+    return Verdict(
+        "yes" if verdict.text == ordered[0].name else "no", verdict.confidence, verdict.because, verdict.pages
+    )
+
+
+_PROPERTIES = (
+    ("nationality", r"nationalit|citizen|\bcountr(?:y|ies)\b|\bnation\b"),
+    ("country", r"located|situated|\bcountr(?:y|ies)\b"),
+    ("country of origin", r"originat|\bcountr(?:y|ies)\b"),
+    ("occupation", r"profession|occupation|\bjobs?\b"),
+    ("genre", r"\bgenre\b"),
+    ("publication date", r"released? in the same year|same year"),
+)
+
+
+def _shared(want: Want, things: Sequence[Statement]) -> Verdict | None:
+    """Whether the things agree: in the property asked ("the same country"), or each in what is said of both."""
+    text = want.question.lower()
+    if re.search(r"\bsame\b|\bshare\b", text):
+        named = re.search(r"\bsame (province|state|county|district|region|municipality|city|town)\b", text)
+        if named:
+            return _same_area(named.group(1), things)
+        for relation, pattern in _PROPERTIES:
+            values = [best_fact(relation, analyse(want.question), each.page) for each in things[:2]]
+            if re.search(pattern, text) and all(values):
+                same = same_name(*values)
+                because = "; ".join(f"{each.name}: {value}" for each, value in zip(things, values, strict=False))
+                return Verdict("yes" if same else "no", 0.75, because, _positions(*things[:2]))
+    verdicts = [_stated(want, each, things) for each in things[:2]]
+    if not _SAME.search(text) and " and " not in text:
+        return verdicts[0]
+    holds = all(each is not None and each.text == "yes" for each in verdicts)
+    because = "; ".join(each.because for each in verdicts if each)
+    return Verdict("yes" if holds else "no", 0.5, because, _positions(*things[:2])) if all(verdicts) else None
+
+
+def _same_area(noun: str, things: Sequence[Statement]) -> Verdict | None:
+    """Whether two pages name the same province (state, county …)."""
+    pattern = re.compile(
+        rf"({NAME}) [{noun[0].upper()}{noun[0]}]{noun[1:]}\b|\b[{noun[0].upper()}{noun[0]}]{noun[1:]} of ({NAME})"
+    )
+    values = []
+    for each in things[:2]:
+        match = pattern.search(each.page.lead.text) if each.page.lead else None
+        in_state = best_fact("state", Want(noun, "state", "state", "", ""), each.page)
+        values.append((match.group(1) or match.group(2)) if match else in_state)
+    if not all(values):
+        return None
+    same = same_name(*values)
+    return Verdict("yes" if same else "no", 0.7, "; ".join(values), _positions(*things[:2]))
+
+
+def _stated(want: Want, thing: Statement, things: Sequence[Statement] = ()) -> Verdict | None:
+    """Yes if a sentence has nearly all of what the question says of the thing, no if none comes near."""
+    titles = (thing.page.base, thing.name, *(each.name for each in things))
+    names = {stem for title in titles for stem in sentence(title).stems}
+    asked = {found for word in fold(want.question).split()[1:] if (found := content_stem(word)) and found not in names}
+    others = {stem for word in want.question.split()[1:] if word[:1].isupper() and (stem := content_stem(fold(word)))}
+    asked = {stem for stem in asked if stem not in _FILLERS}
+    if not asked or not thing.page.sentences:
+        return None
+    covered, best = max(
+        ((len(asked & set(each.stems)) / len(asked), each) for each in thing.page.sentences), key=lambda pair: pair[0]
+    )
+    negated = bool(re.search(r"\b(?:not|never|no longer|n't)\b", best.text)) and not re.search(
+        r"\b(?:not|never)\b", want.question
+    )
+    missing = (others & asked) - {stem for each in thing.page.sentences for stem in each.stems}
+    holds = covered >= 0.5 and not negated and not missing
+    return Verdict("yes" if holds else "no", 0.45 + 0.3 * abs(covered - 0.5), f"“{best.text[:80]}”", _positions(thing))
+
+
+_FILLERS = frozenset(
+    content_stem(word)
+    for word in words("""
+    both same film movie person band type kind
+""")
+)

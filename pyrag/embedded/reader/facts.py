@@ -1,0 +1,297 @@
+"""Facts that a page states of its own subject: life dates and places, nationality, country, occupation, release.
+
+Reads the opening of an encyclopaedic page ("X (3 May 1902 in Bonn – 4 June 1980) was a German painter") and the plain
+sentences after it. Relations whose answer is a name are in `reader_people`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from pyrag.embedded.lexicon import ADJECTIVES, CONTINENTS, COUNTRIES, PEOPLES, STATES, words
+from pyrag.embedded.question_analysis import Want
+from pyrag.embedded.reader.life import burial, cause, first_date, life_date, life_place
+from pyrag.embedded.reader.patterns import (
+    ALL_DATES,
+    COPULA,
+    CURRENCY,
+    FOUNDING,
+    GENRE,
+    HEIGHT,
+    LANGUAGE,
+    LENGTH,
+    MONTH_WORDS,
+    NAME,
+    POPULATION,
+    POSITION,
+    PRIZE,
+    RELEASE,
+    RIVER,
+    SPORT,
+)
+from pyrag.embedded.reader.people import Found, names_after
+from pyrag.embedded.reader.periods import period
+from pyrag.embedded.reader.spans import names
+from pyrag.embedded.reader.view import View
+
+
+def _peoples(text: str, hyphen: int = -1) -> Iterator[tuple[int, str]]:
+    words = list(re.finditer(r"[\w.]+(?:-[\w]+)*", text))
+    for index, match in enumerate(words):
+        two = text[match.start() : words[index + 1].end()] if index + 1 < len(words) else ""
+        word = match.group().rstrip(".") if match.group() not in PEOPLES else match.group()
+        if two in PEOPLES:
+            yield match.start(), two
+        elif word in PEOPLES and not (index and text[words[index - 1].start() : match.end()] in PEOPLES):
+            yield match.start(), word
+        elif "-" in word and not word.endswith("-born") and word.split("-")[hyphen] in PEOPLES:
+            yield match.start(), word.split("-")[hyphen]
+
+
+def nationality(page: View, want: Want, hyphen: int = -1) -> Iterator[Found]:
+    prefers_country = bool(re.search(r"\bcountry\b", want.question, re.I)) and want.kind != "country"
+    for sentence in page.sentences:
+        copula = COPULA.search(sentence.text)
+        start = copula.end() if copula else 0
+        base = 1.0 if sentence.index == 0 else 0.6 - 0.05 * min(sentence.index, 6)
+        for position, word in _peoples(sentence.text, hyphen):
+            near = 0 <= position - start < 40
+            yield Found(
+                word, base * (1.0 if near else 0.6) - (0.12 if prefers_country else 0), sentence.index, "nationality"
+            )
+        for country in _countries(sentence.text):
+            yield Found(country, base * (0.55 if not prefers_country else 0.9), sentence.index, "country")
+
+
+def _countries(text: str) -> list[str]:
+    names = [
+        re.sub(r"['’]s?$", "", name.rstrip(".")) if name not in COUNTRIES else name
+        for name in re.findall(rf"{NAME}", text)
+    ]
+    found: list[str] = []
+    for name in names:
+        for part in (name, *re.split(r" (?:and|of|in) ", name)):
+            bare = part.removeprefix("the ").removeprefix("The ").rstrip(".")
+            key = part if part in COUNTRIES else bare
+            if key in COUNTRIES:
+                found.append(key)
+                break
+    return found
+
+
+def country(page: View, want: Want) -> Iterator[Found]:
+    """Where a place lies, or what it belongs to: the last country of the opening, else an adjective of one."""
+    for sentence in page.sentences:
+        strength = 1.0 - 0.08 * min(sentence.index, 6)
+        wanted = {"state": STATES, "continent": CONTINENTS}.get(want.kind)
+        found = (
+            _countries(sentence.text)
+            if wanted is None
+            else [
+                n
+                for each in re.findall(NAME, sentence.text)
+                if (n := re.sub(r"['’]s?$", "", each.rstrip("."))) in wanted
+            ]
+        )
+        found = [name for name in found if name != page.base]
+        if found:
+            yield Found(
+                _enclosing(found, sentence.text) if wanted is None else found[0], strength, sentence.index, "in"
+            )
+        if wanted is None:
+            for _, word in _peoples(sentence.text):
+                noun = ADJECTIVES.get(word, "")
+                named = noun and any(re.search(rf"\b{noun}\b", each.text) for each in page.sentences)
+                yield Found(noun if named else word, strength * 0.7, sentence.index, "nationality")
+                break
+
+
+def _enclosing(found: list[str], text: str) -> str:
+    """Of several countries in a sentence the one a place lies in: ", Nigeria, sharing a border with Niger"."""
+    text = re.split(r"\b(?:border|shar|neighbou?r)\w*", text)[0]
+    inside = [
+        name
+        for name in found
+        if re.search(
+            rf"(?:,|\bin|\bof|\bwithin)(?: the| [a-z]+ern| [a-z]+-[a-z]+)? {re.escape(name)}(?=[.,;]|$| and\b)", text
+        )
+    ]
+    return (inside or found)[-1]
+
+
+def county(page: View, want: Want) -> Iterator[Found]:
+    for sentence in page.sentences:
+        match = re.search(rf"{NAME} County|County {NAME}", sentence.text)
+        if match:
+            yield Found(match.group(), 1.0 - 0.1 * sentence.index, sentence.index, "County")
+
+
+_DROP = words("""
+    silent
+    former retired professional noted famous prominent leading well-known notable award-winning renowned early late
+    young ex prolific influential popular acclaimed celebrated amateur active senior emeritus distinguished current
+    female male Hall contemporary self-taught
+""")
+
+
+_ENDS_ROLE = words("""
+    and of who in for from with at that which on by best known as to the based he she was is whose or serving born
+    perhaps primarily mostly mainly also under during since until active
+""")
+_NO_ROLE = words("""
+    son daughter grandson granddaughter child member one person man woman native nephew niece brother sister stage
+    film silent television radio theatre theater voice screen visual musical
+""")
+
+
+def occupation(page: View, want: Want) -> Iterator[Found]:
+    """The first noun phrase after "was a German" that can be a role, without nationality and praise."""
+    for sentence in page.sentences[:3]:
+        match = COPULA.search(sentence.text)
+        roles = _noun_phrases(sentence.text[match.end() :]) if match else []
+        fitting = [role for role in roles if want.relation != "occupation" or role.split()[-1] not in _NO_ROLE]
+        if fitting:
+            yield Found(fitting[0], 1.0 if sentence.index == 0 else 0.6, sentence.index, "is a")
+            return
+
+
+def _noun_phrases(text: str) -> list[str]:
+    """The plain phrases of the next words, parted by commas and small words."""
+    found: list[list[str]] = [[]]
+    for word in re.findall(r"[\w'’.-]+|[^\w\s]", text)[:16]:
+        bare = word.rstrip(".")
+        if not word[0].isalpha() or bare in _ENDS_ROLE or bare.endswith("ing"):
+            found.append([])
+        elif found[-1] or not _is_praise(bare):
+            found[-1].append(bare)
+    return [" ".join(phrase) for phrase in found if phrase]
+
+
+def _is_praise(word: str) -> bool:
+    return word in _DROP or not word[:1].islower() or "-born" in word or word.endswith("-American")
+
+
+def event_date(page: View, want: Want, pattern: re.Pattern[str]) -> Iterator[Found]:
+    """The date that stands with a verb of release or foundation, else the year of the opening."""
+    for sentence in page.sentences:
+        for match in pattern.finditer(sentence.text):
+            after = sentence.text[match.end() : match.end() + 130]
+            text = first_date(after, want.year_only)
+            if text:
+                full = -0.3 if not re.search(r"\d{3}", text) else 0.1 if re.search(r"[A-Z]", text) else 0.0
+                close = 0.05 if ALL_DATES.search(after[:30]) else 0.0
+                yield Found(text, 0.85 + full + close - 0.06 * min(sentence.index, 8), sentence.index, match.group())
+    if page.lead is not None:
+        opening = re.search(r"\b(?:is|was|are|were) (?:an?|the) .{0,30}?\b(\d{4})\b", page.lead.text)
+        if opening:
+            yield Found(opening.group(1), 0.88, 0, "is a")
+        elif text := first_date(page.lead.text, want.year_only):
+            yield Found(text, 0.5, 0, "date")
+
+
+def population(page: View, want: Want) -> Iterator[Found]:
+    for sentence in page.sentences:
+        match = POPULATION.search(sentence.text)
+        if match:
+            yield Found(match.group(1) or match.group(2), 1.0 - 0.05 * sentence.index, sentence.index, "population")
+
+
+def award(page: View, want: Want) -> Iterator[Found]:
+    for sentence in page.sentences:
+        won = re.search(r"\b(?:won|win\w*|receiv\w+|recipient|awarded|honou?red|inducted|earned)\b", sentence.text)
+        for span in names(sentence):
+            joined = span.first > 1 and sentence.lowers[span.first - 1] == "&"  # "Rock & Roll Hall of Fame"
+            text = sentence.span(span.first - 2 if joined else span.first, span.stop)
+            text = re.sub(r"^(?:The|A|An) ", "", text)
+            if PRIZE.search(text) and len(text.split()) > 1:
+                yield Found(
+                    text,
+                    (0.9 if won else 0.5) - 0.05 * min(sentence.index, 6),
+                    sentence.index,
+                    won.group() if won else "award",
+                )
+
+
+def by_pattern(page: View, pattern: re.Pattern[str], cue: str) -> Iterator[Found]:
+    for sentence in page.sentences:
+        match = pattern.search(sentence.text)
+        if match:
+            text = next((group for group in match.groups() if group), match.group())
+            yield Found(
+                re.sub(r"^(?:a|an|the|as) ", "", text), 0.9 - 0.05 * min(sentence.index, 8), sentence.index, cue
+            )
+
+
+_NO_GENRE = words("""
+    debut studio live compilation first second third fourth fifth language feature short silent black-and-white made
+    television direct-to-video upcoming original official self-titled final independent theatrical the by of
+""")
+
+
+def genre(page: View, want: Want) -> Iterator[Found]:
+    """What stands between the nationality and the noun of a work or band: "an American punk rock band"."""
+    if page.lead is None:
+        return
+    match = GENRE.search(page.lead.text)
+    kept = (
+        [word for word in match.group(1).split() if word.lower() not in _NO_GENRE and word[0].islower()]
+        if match
+        else []
+    )
+    if kept:
+        yield Found(" ".join(kept).strip(","), 0.9, 0, "is a")
+
+
+def continent(page: View, want: Want) -> Iterator[Found]:
+    pattern = re.compile(rf"\b({'|'.join(sorted(CONTINENTS, key=len, reverse=True))})\b")
+    yield from by_pattern(page, pattern, "in")
+
+
+def origin(page: View, want: Want) -> Iterator[Found]:
+    """Nationality of a work or a band, by adjective or by the country it is from."""
+    for found in nationality(page, want, hyphen=0):
+        bonus = 0.25 if found.text in COUNTRIES and found.text not in ADJECTIVES and found.sentence == 0 else 0.0
+        yield Found(found.text, min(found.strength + bonus, 1.0), found.sentence, found.cue)
+
+
+def places_in_lead(page: View, want: Want) -> Iterator[Found]:
+    for sentence in page.sentences[:3]:
+        for match in re.finditer(r"\b(?:in|of|at)\s+(?:the )?", sentence.text):
+            names = names_after(sentence, match.end())
+            if names and names[0].split()[0] not in MONTH_WORDS and names[0] != page.base:
+                yield Found(names[0], 0.85 - 0.1 * sentence.index - 0.001 * match.start(), sentence.index, "in")
+
+
+Extractor = Callable[[View, Want], Iterator[Found]]
+FACTS: dict[str, Extractor] = {
+    "date of birth": lambda page, want: life_date(page, want, death=False),
+    "date of death": lambda page, want: life_date(page, want, death=True),
+    "place of birth": lambda page, want: life_place(page, want, death=False),
+    "place of death": lambda page, want: life_place(page, want, death=True),
+    "date of burial": burial,
+    "cause of death": cause,
+    "award received": award,
+    "nationality": nationality,
+    "country of origin": origin,
+    "country": country,
+    "state": country,
+    "county": county,
+    "located in": places_in_lead,
+    "occupation": occupation,
+    "instance of": occupation,
+    "publication date": lambda page, want: event_date(page, want, RELEASE),
+    "inception": lambda page, want: event_date(page, want, FOUNDING),
+    "date of marriage": lambda page, want: event_date(page, want, re.compile(r"\bmarri\w+\b")),
+    "population": population,
+    "position": lambda page, want: by_pattern(page, POSITION, "plays as"),
+    "language": lambda page, want: by_pattern(page, LANGUAGE, "language"),
+    "continent": continent,
+    "genre": genre,
+    "sport": lambda page, want: by_pattern(page, SPORT, "sport"),
+    "currency": lambda page, want: by_pattern(page, CURRENCY, "currency"),
+    "height": lambda page, want: by_pattern(page, HEIGHT, "height"),
+    "length": lambda page, want: by_pattern(page, LENGTH, "length"),
+    "river": lambda page, want: by_pattern(page, RIVER, "river"),
+    "period": period,
+}

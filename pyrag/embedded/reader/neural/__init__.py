@@ -1,0 +1,1 @@
+"""The network that marks answers in passages: its input, its run, and what its scores mean."""

@@ -1,0 +1,167 @@
+"""The neural answerer: a small network marks the answer in each passage, or that there is none.
+
+Either-or and yes/no questions, and answers from facts already found, are computed by the lexical reader, which
+compares dates and names; where one of its patterns of a known relation is sure, that stands too (on training questions
+patterns are right more often than the network). Everything else is read by the network. A candidate's score is its
+margin over "no answer", more for a passage about the question's subject, and more where the lexical reader's patterns
+found the same. The best score, calibrated, is the confidence; below a threshold the answer is unknown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Protocol
+
+from pyrag.agents.protocol import Reading
+from pyrag.embedded.question_analysis import Want, analyse
+from pyrag.embedded.reader.neural.decode import Span, trim
+from pyrag.embedded.reader.neural.network import MODEL_FOLDER, Calibration, load
+from pyrag.embedded.reader.neural.objections import objection
+from pyrag.embedded.reader.reader import by_guess, by_pattern, read_views
+from pyrag.embedded.reader.reader import read as read_lexically
+from pyrag.embedded.reader.view import View, views
+from pyrag.embedded.words import fold
+from pyrag.trace.model import UNKNOWN, Passage
+
+COMPUTED = ("yesno", "choice")  # kinds of questions that the lexical reader decides by comparing
+
+
+class Reader(Protocol):
+    """What marks answers: a `Model`, or a stand-in."""
+
+    @property
+    def calibration(self) -> Calibration: ...
+
+    def spans(self, question: str, texts: Sequence[tuple[str, str]], count: int = 3) -> list[Span]: ...
+
+
+@dataclass(slots=True)
+class NeuralAnswerer:
+    """Answers single-hop questions; the model loads with the first. `eagerness` above 1 says unknown less often."""
+
+    folder: Path = MODEL_FOLDER
+    eagerness: float = 1.0
+    _model: Reader | None = field(default=None, init=False, repr=False)
+    _loading: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
+
+    async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        return await asyncio.to_thread(self.read, query, passages)
+
+    def read(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        """`answer` without the event loop."""
+        if passages is None:
+            return read_lexically(query, None, self.eagerness)
+        want = analyse(query)
+        pages = views(want, passages)
+        if want.kind in COMPUTED:
+            return read_views(want, pages, passages, self.eagerness)
+        sure = by_pattern(want, pages, self.eagerness)
+        if sure is not None and not _objected(want, pages, sure):
+            return sure
+        model = self.model
+        found = candidates(model, want, passages, pages, by_guess(want, pages))
+        return answer(supported(found, want, pages), model.calibration, passages, self.eagerness)
+
+    def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
+        """How likely each passage answers the question, in [0, 1]; for gates and rerankers."""
+        model, want = self.model, analyse(query)
+        pages = views(want, passages)
+        found = candidates(model, want, passages, pages, by_pattern(want, pages) or by_guess(want, pages))
+        best = [0.0] * len(passages)
+        for each in found:
+            likely = _probability(each.score(model.calibration), model.calibration)
+            best[each.span.passage] = max(best[each.span.passage], likely)
+        return best
+
+    @property
+    def model(self) -> Reader:
+        with self._loading:  # questions of one moment are read in threads
+            if self._model is None:
+                self._model = load(self.folder)
+            return self._model
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A possible answer and what speaks for it, the latter two in [0, 1]."""
+
+    span: Span
+    text: str
+    about: float  # how surely the passage is about the question's subject
+    agrees: float  # how sure the lexical reader is of the same answer
+
+    def score(self, calibration: Calibration) -> float:
+        return self.span.margin + calibration.about * self.about + calibration.agrees * self.agrees
+
+
+def answer(
+    found: Sequence[Candidate], calibration: Calibration, passages: Sequence[Passage], eagerness: float = 1.0
+) -> Reading:
+    if not found:
+        return Reading(UNKNOWN, False, (), "there is nothing to read", 0.0)
+    best = ordered(found, calibration)[0]
+    confidence = round(_probability(best.score(calibration), calibration), 4)
+    if confidence * eagerness < calibration.threshold:
+        return Reading(UNKNOWN, False, (), "no passage answers the question well enough", confidence)
+    place = best.span.passage
+    return Reading(best.text, True, (place,), _because(passages[place].text, best.span), confidence)
+
+
+def supported(found: Sequence[Candidate], want: Want, pages: Sequence[View]) -> list[Candidate]:
+    """Those whose sentence is not about another thing than the question (`pyrag.embedded.reader.neural.objections`)."""
+    return [each for each in found if not objection(want, pages[each.span.passage], each.text)]
+
+
+def _objected(want: Want, pages: Sequence[View], said: Reading) -> bool:
+    return any(objection(want, pages[place], said.text) for place in said.citations)
+
+
+def ordered(found: Sequence[Candidate], calibration: Calibration) -> list[Candidate]:
+    """Best first; of equals, those of earlier passages."""
+    return sorted(found, key=lambda each: (-each.score(calibration), each.span.passage, each.span.start))
+
+
+def candidates(
+    model: Reader, want: Want, passages: Sequence[Passage], pages: Sequence[View], said: Reading
+) -> list[Candidate]:
+    """What the network marks in each passage, and what the lexical reader `said` where the network missed it."""
+    spans = model.spans(want.question, [(passage.title, passage.text) for passage in passages])
+    about = [page.about for page in pages]
+    sure = (said.confidence or 0.0) if said.known else 0.0
+    found = []
+    for span in spans:
+        text = trim(passages[span.passage].text, span.start, span.end, want)
+        if text:
+            same = sure > 0 and fold(text) == fold(said.text)
+            found.append(Candidate(span, text, about[span.passage], sure if same else 0.0))
+    if sure > 0 and not any(each.agrees for each in found):
+        found += _missed(said, spans, passages, about, sure)
+    return found
+
+
+def _missed(
+    said: Reading, spans: Sequence[Span], passages: Sequence[Passage], about: Sequence[float], sure: float
+) -> list[Candidate]:
+    """The lexical answer as a candidate, with the least margin that the network gave in its passage."""
+    if not said.citations:
+        return []
+    place = said.citations[0]
+    start = passages[place].text.find(said.text)
+    margin = min((span.margin for span in spans if span.passage == place), default=0.0)
+    if start < 0:
+        return []
+    return [Candidate(Span(place, start, start + len(said.text), margin), said.text, about[place], sure)]
+
+
+def _probability(score: float, calibration: Calibration) -> float:
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, calibration.scale * score + calibration.offset))))
+
+
+def _because(text: str, span: Span) -> str:
+    around = text[max(0, span.start - 60) : span.end + 60].strip()
+    return f"“{around}” of [{span.passage + 1}] reads like the answer"

@@ -1,0 +1,242 @@
+"""Candidate answers in a sentence: dates, numbers, places, nationalities, quoted titles, names, plain phrases.
+
+Finds and classifies spans; whether one answers a question is decided elsewhere. Spans are positions of tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pyrag.embedded.lexicon import (
+    CONTINENTS,
+    COUNTRIES,
+    HONORIFICS,
+    MONTHS,
+    NUMBER_WORDS,
+    PARTICLES,
+    PEOPLES,
+    SHORT_MONTHS,
+    STATES,
+    words,
+)
+from pyrag.embedded.words import STOPWORDS, Sentence
+
+_MONTH = rf"(?:{MONTHS}|{SHORT_MONTHS})"
+_ERA = r"(?:\s?(?:BCE?|CE|AD|B\.C\.|A\.D\.))?"
+DATE = re.compile(
+    rf"(?:\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH},?\s+\d{{3,4}}|{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{3,4}}"
+    rf"|{_MONTH},?\s+(?:of\s+)?\d{{4}}|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?(?:{MONTHS})\b|(?:{MONTHS})\s+\d{{1,2}}(?:st|nd|rd|th)?(?![\d,]))"
+    + _ERA
+)
+YEAR = re.compile(
+    r"(?:AD\s)?\b(?:1\d{3}|20\d{2})s?\b(?!\s?(?:km|m|ft|feet|miles|people|inhabitants|metres|meters|%|,\d))" + _ERA
+    + r"|\b\d{1,4}\s?(?:BCE?|CE|AD|B\.C\.|A\.D\.)(?!\w)|\bAD\s?\d{1,4}\b"
+)  # fmt: skip
+CENTURY = re.compile(
+    r"\b(?:(?:early|late|mid|the)[\s-])*(?:\d{1,2}(?:st|nd|rd|th)|[a-z]+th|first|second|third)[\s-]centur(?:y|ies)\b"
+    + _ERA
+)
+_UNITS = (
+    r"(?:\s(?:million|billion|trillion|thousand|hundred|percent|per\scent|km2|km²|sq\smi|square\s(?:miles|kilomet(?:er|re)s|feet|met(?:er|re)s)"
+    r"|kilomet(?:er|re)s|met(?:er|re)s|miles|feet|inches|km|m|ft|mi|kg|tons|tonnes|pounds|years|months|weeks|days|hours|minutes|acres|hectares"
+    r"|dollars|euros|mph|degrees|times|people|inhabitants|seats|students|members)\b|\s?%|-time\b)?"
+)
+NUMBER = re.compile(
+    r"[$€£¥]?(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?![\w])(?:\s(?:million|billion|trillion|thousand)\b)?" + _UNITS
+)
+_NUMBER_WORD = re.compile(
+    rf"\b(?:{'|'.join(sorted(NUMBER_WORDS))})(?:[\s-](?:{'|'.join(sorted(NUMBER_WORDS))}))*\b" + _UNITS, re.I
+)
+QUOTED = re.compile(r"[\"“]([^\"”]{2,80})[\"”]")
+_PLACES = frozenset(COUNTRIES) | STATES | CONTINENTS
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Tokens `first` to `stop` (exclusive) of a sentence; `kind` is one of the names in this module's docstring."""
+
+    first: int
+    stop: int
+    kind: str
+
+
+def is_name_word(word: str) -> bool:
+    return word[:1].isupper() or (word[:1].isdigit() is False and len(word) > 2 and word[1:2].isupper())
+
+
+def _by_regex(sentence: Sentence, pattern: re.Pattern[str], kind: str, group: int = 0) -> Iterator[Span]:
+    for match in pattern.finditer(sentence.text):
+        first = next((i for i, end in enumerate(sentence.ends) if end > match.start(group)), None)
+        if first is None:
+            continue
+        stop = first
+        while stop < len(sentence.ends) and sentence.starts[stop] < match.end(group):
+            stop += 1
+        if stop > first:
+            yield Span(first, stop, kind)
+
+
+def dates(sentence: Sentence) -> list[Span]:
+    """Full dates first, then years and centuries that lie in no date."""
+    found = list(_by_regex(sentence, DATE, "date")) if any(char.isdigit() for char in sentence.text) else []
+    for pattern in (CENTURY, YEAR):
+        for span in _by_regex(sentence, pattern, "year"):
+            if not any(span.first < other.stop and other.first < span.stop for other in found):
+                found.append(span)
+    return found
+
+
+def numbers(sentence: Sentence, taken: list[Span]) -> list[Span]:
+    """Numbers with their unit, and again without it."""
+    found: list[Span] = []
+    for pattern in (NUMBER, _NUMBER_WORD):
+        for span in _by_regex(sentence, pattern, "number"):
+            if not any(span.first < other.stop and other.first < span.stop for other in (*taken, *found)):
+                found.append(span)
+                if span.stop - span.first > 1 and sentence.words[span.stop - 1].isalpha():
+                    found.append(Span(span.first, span.stop - 1, "bare number"))
+    return found
+
+
+def name_run(sentence: Sentence, first: int, *, joiners: frozenset[str] = PARTICLES - {"and"}) -> int:
+    """Where the name that starts at token `first` ends (exclusive); `first` itself where there is none."""
+    words, lowers = sentence.words, sentence.lowers
+    if first >= len(words) or not is_name_word(words[first]):
+        return first
+    stop = first + 1
+    while stop < len(words):
+        look = stop
+        while look < len(words) and look - stop < 3 and lowers[look] in joiners and words[look].islower():
+            look += 1
+        if (
+            look < len(words)
+            and words[look] == "."
+            and look == stop
+            and (len(words[look - 1]) == 1 or lowers[look - 1] in HONORIFICS)
+        ):
+            look += 1  # an initial or a title: "M. Krishnan Nair", "Hon. George Villiers"
+        if (look < len(words) and is_name_word(words[look]) and words[look] not in _BREAKING) or (
+            look < len(words)
+            and look == stop
+            and words[look][0].isdigit()
+            and words[look - 1][0].isupper()
+            and len(words[look]) < 4
+        ):
+            stop = look + 1
+        else:
+            break
+    return stop
+
+
+_BREAKING = frozenset(("He", "She", "It", "They", "The", "His", "Her", "In", "On", "At", "An", "This"))
+
+
+def strip_title_words(sentence: Sentence, first: int, stop: int) -> int:
+    """Start of a name without a leading nationality: "American Jim Sheridan" begins at "Jim"."""
+    while stop - first > 1:
+        two = " ".join(sentence.words[first : first + 2])
+        if two in PEOPLES and stop - first > 2:
+            first += 2
+        elif sentence.words[first] in PEOPLES:
+            first += 1
+        else:
+            break
+    return first
+
+
+def kind_of_name(sentence: Sentence, first: int, stop: int) -> str:
+    text = sentence.span(first, stop)
+    if text in PEOPLES:
+        return "nationality"
+    if text.removeprefix("the ").removeprefix("The ") in _PLACES:
+        return "place"
+    before = sentence.lowers[first - 1] if first else ""
+    if sentence.lowers[first] in HONORIFICS and stop - first > 1:
+        return "person"
+    if first == 0 and stop == 1:
+        return "opener"  # any word may open a sentence with a capital
+    if sentence.lowers[stop - 1] in _ORGANISATION:
+        return "organisation"
+    if sentence.lowers[stop - 1] in _LANDSCAPE or before in ("in", "near", "at"):
+        return "place"
+    return "name"
+
+
+_ORGANISATION = words("""
+    university college school institute company corporation inc ltd records studios pictures press club party
+    association society league army navy church museum council committee band orchestra group foundation agency bank
+    academy museum union entertainment productions
+""")  # fmt: skip
+_LANDSCAPE = words("""
+    city county river lake mountain mountains island islands sea ocean valley province district state republic
+    kingdom bay street road park hills hill village town beach range desert peninsula region square
+""")  # fmt: skip
+
+
+def names(sentence: Sentence) -> list[Span]:
+    """Capitalised runs. A word that opens the sentence counts unless it is a stop word."""
+    found: list[Span] = []
+    position = 0
+    while position < len(sentence.words):
+        stop = name_run(sentence, position)
+        lone_stopword = stop - position == 1 and sentence.lowers[position] in STOPWORDS
+        if stop > position and not lone_stopword:
+            first = position + (sentence.lowers[position] in STOPWORDS)
+            found.append(Span(first, stop, kind_of_name(sentence, first, stop)))
+        position = max(stop, position + 1)
+    return found
+
+
+def quoted(sentence: Sentence) -> list[Span]:
+    return list(_by_regex(sentence, QUOTED, "quoted", 1)) if '"' in sentence.text or "“" in sentence.text else []
+
+
+def phrases(sentence: Sentence) -> list[Span]:
+    """Runs of words between stop words and punctuation, and the same joined by "of", "and" or "the"."""
+    runs: list[Span] = []
+    start = None
+    for index, word_stem in enumerate((*sentence.stems, "")):
+        if word_stem and start is None:
+            start = index
+        elif not word_stem and start is not None:
+            runs.append(Span(start, index, "phrase"))
+            start = None
+    joined = [
+        Span(left.first, right.stop, "phrase")
+        for left, right in pairwise(runs)
+        if right.first - left.stop <= 2 and all(w in _JOINS for w in sentence.lowers[left.stop : right.first])
+    ]
+    return runs + joined + [part for run in runs for part in _parts(run)]
+
+
+def _parts(run: Span) -> list[Span]:
+    """Ends of a longer run: "human migration" also offers "migration"."""
+    length = run.stop - run.first
+    ends = [Span(run.stop - 1, run.stop, "phrase")] if length > 1 else []
+    if length > 2:
+        ends += [Span(run.stop - 2, run.stop, "phrase"), Span(run.first, run.stop - 1, "phrase")]
+    return ends
+
+
+_CLAUSE_OPENERS = words("""
+    because to by due since so that when while using through
+""")
+
+
+def clauses(sentence: Sentence) -> list[Span]:
+    """From a word that opens a reason or a manner to the next stop: "because it was cheap"."""
+    found = []
+    for index, lower in enumerate(sentence.lowers[:-1]):
+        if lower in _CLAUSE_OPENERS:
+            first = index + 1 + (sentence.lowers[index + 1] in ("of", "to"))
+            stop = next(
+                (at for at in range(first, len(sentence.words)) if sentence.words[at] in ",.;:()"), len(sentence.words)
+            )
+            found.append(Span(first, stop, "clause"))
+    return found
+
+
+_JOINS = frozenset(("of", "and", "the", "to", "for", "in", "a", "or", "'s", "-"))

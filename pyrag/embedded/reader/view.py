@@ -1,0 +1,125 @@
+"""A passage as the reader sees it: sentences, the title without its qualifier, and how well it fits a subject.
+
+The match of a question's entity with a title is the strongest evidence a lexical reader has: a page is about its title.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyrag.embedded.lexicon import HONORIFICS, words
+from pyrag.embedded.question_analysis import Want
+from pyrag.embedded.words import STOPWORDS, Sentence, fold, sentences, tidy
+from pyrag.trace.model import Passage
+
+_QUALIFIER = re.compile(r"\s*\(([^()]*)\)\s*$")
+_GENERIC = words("""
+    film movie song album band book novel series single director actor singer footballer politician musician the of
+    and in jr sr ii iii iv
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A passage made ready. `about` in [0, 1] says how surely the passage is the page of the question's subject."""
+
+    position: int
+    title: str
+    base: str
+    sentences: tuple[Sentence, ...]
+    about: float
+    mentions: float  # share of the subject's words that the text mentions
+
+    @property
+    def lead(self) -> Sentence | None:
+        return self.sentences[0] if self.sentences else None
+
+
+def views(want: Want, passages: Sequence[Passage]) -> list[View]:
+    return [view(position, passage, want) for position, passage in enumerate(passages)]
+
+
+def view(position: int, passage: Passage, want: Want) -> View:
+    title = tidy(passage.title)
+    found = tuple(sentences(passage.text))
+    base = _QUALIFIER.sub("", title).strip() or title
+    about = _about(title, base, want, found[0] if found else None)
+    return View(position, title, base, found, about, _mentions(want.subject, title, found))
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in fold(text).split() if word not in ("the", "a", "an", "of", "and", "s", "de")]
+
+
+def _about(title: str, base: str, want: Want, lead: Sentence | None) -> float:
+    """1 for the page named in the question, less for part of a name, 0 for a page about something else."""
+    question, folded = want.folded, fold(base)
+    if not folded:
+        return 0.0
+    score = 0.0
+    if f" {folded} " in f" {question} " and not (len(folded) < 3 or folded in STOPWORDS):
+        score = 0.9 if len(folded.split()) > 1 or not want.subject or folded == fold(want.subject) else 0.45
+        if want.subject and fold(want.subject) == folded:
+            score = 0.95
+        elif want.subject and score == 0.9:
+            score *= _coverage(want.subject, folded)
+        qualifier = fold(title[len(base) :])
+        if qualifier:
+            shared = [w for w in qualifier.split() if f" {w} " in f" {question} "]
+            score += 0.05 if len(shared) == len(qualifier.split()) else (0.0 if shared else -0.02)
+    if score < 0.9 and want.subject and "," in base and fold(base.split(",")[0]) == fold(want.subject):
+        score = max(score, 0.85)
+    if score < 0.9 and want.subject:
+        score = max(score, _name_match(want.subject, base), _lead_match(want.subject, lead))
+    return min(score, 1.0)
+
+
+def _coverage(subject: str, folded_title: str) -> float:
+    """Share of the subject's capitalised words in a title: "Limousine" is not the page of "Long Black Limousine"."""
+    words = {fold(word) for word in subject.split() if word[:1].isupper() or word[:1].isdigit()} - {
+        "",
+        "the",
+        "a",
+        "an",
+    }
+    inside = set(folded_title.split())
+    return sum(set(word.split()) <= inside for word in words) / len(words) if words else 1.0
+
+
+def _name_match(subject: str, title: str) -> float:
+    """Names that differ by middle names, suffixes or honorifics; 0 where a surname or number differs."""
+    left = [w for w in _words(_QUALIFIER.sub("", subject)) if w not in HONORIFICS]
+    right = [w for w in _words(title) if w not in HONORIFICS]
+    if not left or not right:
+        return 0.0
+    if left == right:
+        return 0.92
+    common = set(left) & set(right)
+    if len(common) == min(len(set(left)), len(set(right))):
+        ratio = len(common) / max(len(left), len(right))
+        return 0.35 + 0.5 * ratio if len(common) > 1 or ratio >= 0.5 else 0.25
+    if left[-1] == right[-1] and left[0] == right[0]:
+        return 0.7
+    jaccard = len(common) / len(set(left) | set(right))
+    return 0.8 * jaccard if jaccard > 0.5 else 0.0
+
+
+def _lead_match(subject: str, lead: Sentence | None) -> float:
+    """The subject is another name of the page, given in its first words: "X, better known as Y"."""
+    wanted = [w for w in _words(subject) if w not in HONORIFICS]
+    if lead is None or not wanted:
+        return 0.0
+    head = " ".join(_words(re.split(r"\b(?:is|was|are|were)\b", lead.text, maxsplit=1)[0][:200]))
+    if " ".join(wanted) in head:
+        return 0.8 if len(wanted) > 1 else 0.4
+    return 0.7 if len(wanted) > 1 and all(word in head.split() for word in wanted) else 0.0
+
+
+def _mentions(subject: str, title: str, found: tuple[Sentence, ...]) -> float:
+    wanted = [w for w in _words(subject) if w not in _GENERIC]
+    if not wanted:
+        return 0.0
+    seen = {part for each in found for word in each.lowers for part in fold(word).split()} | set(fold(title).split())
+    return sum(word in seen for word in wanted) / len(wanted)

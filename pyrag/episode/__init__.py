@@ -1,0 +1,1 @@
+"""One question being answered: primitives, budget, memo, recovery, plan checks, speculation."""

@@ -1,0 +1,393 @@
+"""One question being answered: the primitives bound to it, their memo and recording.
+
+An episode runs programs; it does not write them (a method does) and does not know which method that is. Programs of
+one episode share the memo, so that a repaired program pays only for what changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+from operator import add
+from typing import Any, Literal, TypeVar
+
+from pyrag.agents.protocol import Agents, Decomposition, FindFault, GoalPlan, Orchestration, Reading, Rewritten, Written
+from pyrag.agents.reply_room import written_answer
+from pyrag.episode.ledger import Ledger
+from pyrag.episode.primitive_args import bind, check_query, check_topk, kind_of
+from pyrag.episode.program_values import answer_text, plain, record
+from pyrag.episode.recovery import Boost, Ladder
+from pyrag.episode.recovery_runner import Climb, attempt, ids_of, merge
+from pyrag.episode.speculation import Foresight
+from pyrag.episode.unknown_values import UNKNOWN_ERROR
+from pyrag.errors import PyRAGError
+from pyrag.methods.hera.experience.library import Library
+from pyrag.methods.hera.topology import Topology
+from pyrag.retrieval.checked import content_id
+from pyrag.retrieval.protocol import Retriever, passages_of
+from pyrag.trace.events import Observer, StepFinished, StepStarted, Warned, ignore
+from pyrag.trace.model import UNKNOWN, Answer, Attempt, Goal, Passage, Program, Step
+from pyrag_sandbox import Call, Limits, Outcome, PrimitiveError, Record, Sandbox, Text
+
+T = TypeVar("T")
+UnknownPolicy = Literal["repair", "allow"]
+ReadAnswer = Callable[[str], Answer | None]
+_UNKNOWN_WORD = re.compile(rf"\b{UNKNOWN}\b", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Episode:
+    """State of one question. `unknown_policy` says what using an unknown answer in a query does: an error that goes
+    back to the planner (`repair`), or nothing (`allow`). `more` are primitives of a method, beside the usual two."""
+
+    question: str
+    agents: Agents
+    retriever: Retriever
+    sandbox: Sandbox
+    ledger: Ledger
+    topk: int = 5
+    ladder: Ladder = (Boost(10),)
+    unknown_policy: UnknownPolicy = "repair"
+    parallel: bool = True
+    foresight: Foresight | None = None
+    observer: Observer = ignore
+    sub_queries: tuple[str, ...] = ()
+    goals: tuple[Goal, ...] = ()
+    topology: Topology | None = None
+    experience: Library | None = None
+    more: Mapping[str, Primitive] = field(default_factory=dict)
+    programs: list[Program] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    passages: dict[str, Passage] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    fallbacks: list[str] = field(default_factory=list)
+    variables: dict[str, Any] = field(default_factory=dict)
+
+    def warn(self, message: str) -> None:
+        """Says something once: decomposing and planning may both notice it."""
+        if message not in self.warnings:
+            self.warnings.append(message)
+            self.observer(Warned(message))
+
+    def keep_notes(self, role: str, reply: Decomposition | GoalPlan | Orchestration) -> None:
+        """Keeps what a plan says about itself: its note and warnings, and whether it is the fallback of its role."""
+        for message in filter(None, (reply.note, *getattr(reply, "warnings", ()))):
+            self.warn(message)
+        if reply.fallback:
+            self.fallbacks.append(role)
+
+    @property
+    def primitives(self) -> tuple[str, ...]:
+        """What programs may call."""
+        return ("retrieve", "answer", *self.more)
+
+    async def run(self, program: Program) -> tuple[Outcome, Round]:
+        """Executes a program in the sandbox and adds its steps to the episode, in program order.
+
+        Raises what a primitive raised because of a failing service or a spent budget; the steps made so far are kept.
+        """
+        self.programs.append(program)
+        round_ = Round(self, len(self.programs) - 1, first=len(self.steps))
+        primitives: dict[str, Callable[[Call], Awaitable[Any]]] = {
+            "retrieve": round_.retrieve,
+            "answer": round_.answer,
+            **{name: partial(work, round_) for name, work in self.more.items()},
+        }
+        # The calls limit is the sandbox's own, against floods; the ledger's budget is what users set.
+        limits = Limits(calls=max(100, self.ledger.budget.calls + self.ledger.budget.retrievals))
+        try:
+            outcome = await self.sandbox.run(program.source, primitives, limits=limits, concurrent=self.parallel)
+        except BaseException:
+            self.steps += round_.finished(None)
+            raise
+        self.steps += round_.finished([call.id for call in outcome.calls])
+        self.variables = {name: plain(value) for name, value in outcome.variables.items()}
+        if outcome.output:
+            self.programs[-1] = replace(program, output=outcome.output)
+        return outcome, round_
+
+    async def aclose(self) -> None:
+        """Cancels what is still in flight."""
+        await self.ledger.aclose()
+
+    async def ask(
+        self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
+    ) -> tuple[T, bool]:
+        """An agent's or retriever's reply, from the memo where the same was asked before."""
+        reply, memo = await self.ledger.once(role, request, run, reply_type)
+        if note := getattr(reply, "note", ""):  # of how a reply came about
+            self.warn(note)
+        return reply, memo
+
+    async def fetch(self, query: str, topk: int) -> tuple[list[Passage], bool]:
+        request = {"query": query, "topk": topk}
+        found, memo = await self.ask(
+            "retrieve", request, lambda: passages_of(self.retriever, query, topk, self.warn), list[Passage]
+        )
+        found = [self._distinct(passage) for passage in found]
+        for passage in found:
+            self.passages.setdefault(passage.id, passage)
+        return found, memo
+
+    def _distinct(self, passage: Passage) -> Passage:
+        """Under an id of its own, where another retrieval gave another text under its id."""
+        known = self.passages.get(passage.id, passage)
+        if (known.title, known.text) == (passage.title, passage.text):
+            return passage
+        self.warn(f"the retriever {self.retriever.name}: other texts under the same id {passage.id!r}")
+        return replace(passage, id=f"{passage.id}#{content_id(passage.title, passage.text)}")
+
+    async def read(self, query: str, passages: Sequence[Passage] | None, role: str = "answer") -> tuple[Reading, bool]:
+        """What the Answer or the Conclude agent says: evidence mode, or aggregation mode with `passages=None`."""
+        if passages is not None and not passages:
+            return Reading(UNKNOWN, known=False, rationale="no passages"), False
+        team = self.agents.team
+        agent = team.concluder if team is not None and role == "conclude" else self.agents.answerer
+        request = {"query": query, "passages": None if passages is None else [passage.id for passage in passages]}
+        return await self.ask(role, request, lambda: agent.answer(query, passages), Reading)
+
+    async def rewrite(
+        self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str
+    ) -> tuple[Rewritten, bool]:
+        """Another query of the Rewrite agent, from the memo where the same was asked before."""
+        ids = [passage.id for passage in passages]
+        request = {"query": query, "tried": list(tried), "passages": ids, "missing": missing}
+
+        async def run() -> Rewritten:
+            assert self.agents.rewriter is not None
+            return await self.agents.rewriter.rewrite(query, tried, passages, missing)
+
+        return await self.ask("rewrite", request, run, Rewritten)
+
+    @property
+    def can_rewrite(self) -> bool:
+        """Whether the engine has a Rewriter; a replay has what its recording had."""
+        return self._has(self.agents.rewriter, "rewrite")
+
+    @property
+    def can_write(self) -> bool:
+        """Whether the engine has a Writer; a replay has what its recording had."""
+        return self._has(self.agents.writer, "write")
+
+    def _has(self, agent: object, role: str) -> bool:
+        recording = self.ledger.recording
+        return agent is not None if recording is None else recording.holds(role)
+
+    async def write(
+        self, template: str, values: Mapping[str, str], stop: tuple[str, ...], prefix: str, fault: FindFault | None
+    ) -> tuple[Written, bool]:
+        """The Writer's text, from the memo where the same was asked before."""
+        request = {"template": template, "values": dict(values), "stop": list(stop), "prefix": prefix}
+
+        async def run() -> Written:
+            assert self.agents.writer is not None
+            return await self.agents.writer.write(template, values, stop, prefix, fault)
+
+        return await self.ask("write", request, run, Written)
+
+
+# What a program's call comes to, in the round of that program.
+Primitive = Callable[["Round", Call], Awaitable[Any]]
+
+
+@dataclass(slots=True)
+class OpenStep:
+    """A step that has begun, as far as its `Step` is known by then."""
+
+    id: int
+    call: int  # the sandbox's id
+    started: float  # seconds since the question was asked
+    fields: dict[str, Any]
+
+    def step(self, **more: Any) -> Step:
+        return Step(id=self.id, started=self.started, **self.fields | more)
+
+
+@dataclass(slots=True)
+class Round:
+    """The primitives of one program run. Steps are keyed by the sandbox's call ids until the run ends.
+
+    A `bare` round belongs to a method that knows neither recovery nor the refusal of unknown answers in queries.
+    """
+
+    episode: Episode
+    index: int
+    first: int  # number of steps before this round
+    bare: bool = False
+    _open: dict[int, OpenStep] = field(default_factory=dict)
+    _steps: dict[int, Step] = field(default_factory=dict)
+    retrieved: dict[int, tuple[str, int, list[Passage]]] = field(default_factory=dict)
+    _answers: dict[int, Answer] = field(default_factory=dict)
+    _ids: dict[int, int] = field(default_factory=dict)
+
+    async def retrieve(self, call: Call) -> list[Record]:
+        """`retrieve(query, topk=k)`: a list of passages, best first."""
+        query, topk = bind(call, "retrieve", ("query", "topk"), {"topk": self.episode.topk})
+        query = check_query(query, "retrieve")
+        topk = check_topk(topk)
+        self.refuse_unknown(call, query)
+        step = self.start(call, query, topk=topk)
+        found, memo = await self.watched(step, self.episode.fetch(query, topk))
+        self.retrieved[call.id] = (query, topk, found)
+        self.finish(step, passages=ids_of(found), memo=memo)
+        return [record(passage) for passage in found]
+
+    async def answer(self, call: Call) -> Text:
+        """`answer(query, docs)` from passages; `answer(query)` aggregates the facts in the query."""
+        return await self.answered(call, "answer", recover=not self.bare)
+
+    async def answered(self, call: Call, role: str, *, recover: bool = False) -> Text:
+        """What an agent that answers says, as a step: from passages, or from the facts in its query."""
+        query, docs = bind(call, role, ("query", "docs"), {"docs": None})
+        query = check_query(query, role)
+        passages = None if docs is None else self.passages_of(docs)
+        if passages is not None:
+            self.refuse_unknown(call, query)
+        mode = "aggregation" if docs is None else "evidence"
+        step = self.start(call, query, passages=ids_of(passages or ()), mode=mode)
+        reading, memo = await self.watched(step, self.episode.read(query, passages, role))
+        attempts = [attempt("first", query, passages or (), reading)]
+        if passages is not None and not reading.known and recover:
+            attempts += await self.watched(step, self._recover(call, step, query, passages, reading))
+        last = attempts[-1]
+        assert last.answer is not None
+        self._answers[call.id] = last.answer
+        self.finish(
+            step,
+            answer=last.answer,
+            passages=last.passages,
+            attempts=tuple(attempts) if len(attempts) > 1 else (),
+            memo=memo,
+            usage=reduce(add, (one.usage for one in attempts)),
+            rationale=last.rationale,
+        )
+        return answer_text(last.answer, query, self.source)
+
+    async def write(
+        self, call: Call, query: str, work: Awaitable[tuple[Written, bool]], read: ReadAnswer, **fields: Any
+    ) -> Written:
+        """A model's free text as a step; `read` finds the answer in it, if it is to hold one. Not for programs."""
+        step = self.start(call, query, **fields)
+        written: Written
+        written, memo = await self.watched(step, work)
+        answer = written_answer(written, read)
+        if answer is not None:
+            self._answers[call.id] = answer
+        self.finish(step, output=written.text, answer=answer, memo=memo, usage=written.usage)
+        if written.cut_off and answer is not None and not answer.known:
+            self.episode.warn("a reply was cut off, so its answer is unknown (see the request option max_tokens)")
+        return written
+
+    async def _recover(
+        self, call: Call, step: OpenStep, query: str, passages: list[Passage], reading: Reading
+    ) -> list[Attempt]:
+        """Climbs the ladder until the answer is known, from the searches that this step's passages came from."""
+        searches = {self.retrieved[one][0]: self.retrieved[one][1] for one in self.sources(call, passages)}
+        if not searches:
+            return []
+        return await Climb(self.episode, step.id, query, searches, passages, reading).up(self.episode.ladder)
+
+    def sources(self, call: Call, passages: Sequence[Passage]) -> list[int]:
+        """The retrievals of this round that the passages came from; with no passages, those that found nothing."""
+        given = {passage.id for passage in passages}
+        found = {
+            one: {passage.id for passage in self.retrieved[one][2]} for one in call.depends_on if one in self.retrieved
+        }
+        exact = [one for one, ids in found.items() if ids == given]
+        return exact[:1] or [one for one, ids in found.items() if ids & given]
+
+    def passages_of(self, docs: Any) -> list[Passage]:
+        """Flattens what a program passed as documents. Only passages from `retrieve` are evidence."""
+        if isinstance(docs, Record):
+            docs = [docs]
+        if not isinstance(docs, list):
+            raise PrimitiveError(f"docs must be a list of passages from retrieve(), not {kind_of(docs)}", "TypeError")
+        flat: list[Passage] = []
+        for doc in docs:
+            if isinstance(doc, list):
+                flat += self.passages_of(doc)
+            elif isinstance(doc, Record) and doc.fields.get("id") in self.episode.passages:
+                flat.append(self.episode.passages[str(doc.fields["id"])])
+            else:
+                raise PrimitiveError(
+                    f"docs must hold passages from retrieve(), not {kind_of(doc)}: "
+                    "pass what retrieve() returned, or call answer(query) without docs to aggregate facts",
+                    "TypeError",
+                )
+        return merge(flat)
+
+    def refuse_unknown(self, call: Call, query: str) -> None:
+        """An unknown answer must not leak into a later query as if it were a name (paper, failure F2)."""
+        if self.bare or self.episode.unknown_policy == "allow" or not _UNKNOWN_WORD.search(query):
+            return
+        for source in call.depends_on:
+            if (known := self._answers.get(source)) is not None and not known.known:
+                asked = self._steps[source].query
+                raise PrimitiveError(
+                    f"the answer to {asked!r} is unknown, so it cannot be used in the query {query!r}: "
+                    "find it another way, ask for it differently, or test is_known(…) first",
+                    UNKNOWN_ERROR,
+                )
+
+    def start(self, call: Call, query: str, **fields: Any) -> OpenStep:
+        """Begins a step. It becomes one of the trace by `finish`, or as it is if it never gets that far."""
+        known = {
+            "primitive": call.name,
+            "query": query,
+            "line": call.line,
+            "round": self.index,
+            "depends_on": call.depends_on,
+        }
+        step = OpenStep(self.first + len(self._open), call.id, self.episode.ledger.elapsed(), known | fields)
+        self._open[call.id] = step
+        self._ids[step.id] = call.id
+        self.episode.observer(StepStarted(step.id, call.name, query))
+        return step
+
+    async def watched(self, step: OpenStep, work: Awaitable[Any]) -> Any:
+        """Awaits, and leaves a service's failure on the step it happened at."""
+        try:
+            return await work
+        except PyRAGError as error:
+            self.finish(step, error=str(error))
+            raise
+
+    def finish(self, step: OpenStep, **fields: Any) -> None:
+        done = step.step(seconds=self.episode.ledger.elapsed() - step.started, **fields)
+        self._steps[step.call] = done
+        self.episode.observer(StepFinished(done))
+
+    def finished(self, order: list[int] | None) -> list[Step]:
+        """The steps in program order (`order` holds call ids), renumbered; without an order, as they began."""
+        kept = list(self._open) if order is None else [one for one in order if one in self._open]
+        numbers = {call_id: self.first + position for position, call_id in enumerate(kept)}
+        self._ids = {number: call_id for call_id, number in numbers.items()}
+        steps = [self._steps.get(call_id) or self._open[call_id].step() for call_id in kept]
+        return [_renumbered(step, number, numbers) for step, number in zip(steps, numbers.values(), strict=True)]
+
+    def answer_of(self, call_id: int) -> Answer:
+        """The answer that an `answer` call of this round came to."""
+        return self._answers[call_id]
+
+    @property
+    def source(self) -> str:
+        """The program of this round; empty for a method that writes none."""
+        programs = self.episode.programs
+        return programs[self.index].source if self.index < len(programs) else ""
+
+    def is_unknown(self, calls: Iterable[int] | None = None) -> bool:
+        """True where one of these calls (of all, where none are given) came to an unknown answer."""
+        unknown = {one for one, answer in self._answers.items() if not answer.known}
+        return bool(unknown) if calls is None else not unknown.isdisjoint(calls)
+
+    def step_ids(self, calls: Sequence[int]) -> list[int]:
+        """Step ids of the sandbox's call ids, after the run has ended."""
+        numbers = {call_id: number for number, call_id in self._ids.items()}
+        return sorted(numbers[one] for one in calls if one in numbers)
+
+
+def _renumbered(step: Step, number: int, numbers: Mapping[int, int]) -> Step:
+    needs = tuple(sorted(numbers[one] for one in step.depends_on if one in numbers))
+    return step if (step.id, step.depends_on) == (number, needs) else replace(step, id=number, depends_on=needs)

@@ -1,0 +1,278 @@
+"""The one gate to agents and retriever: budget, usage, recording and replay of a question.
+
+Every request of an episode passes `Ledger.call`. That is what makes a budget hold, a usage add up, and a recording
+complete, whichever engine is behind it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import msgspec
+
+from pyrag.errors import BadOutputError, BudgetExceededError, DataError, ReplayError
+from pyrag.trace.model import Exchange, RoleUsage, Usage
+
+if TYPE_CHECKING:
+    from pyrag.episode.speculation import Guesses
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Most that one question may spend: model calls, retrievals, tokens (prompt and completion), seconds, money.
+
+    Prices are per million tokens; without them nothing costs money. `patient`: a request that only those under way
+    leave no room for waits for them, since they may turn out to cost nothing (a cache); otherwise it is refused.
+    """
+
+    calls: int = 20
+    retrievals: int = 50
+    tokens: int | None = None
+    seconds: float | None = 120.0
+    cost: float | None = None
+    price_in: float | None = None
+    price_out: float | None = None
+    patient: bool = False
+
+    def price(self, usage: Usage) -> float | None:
+        """What the tokens of `usage` cost; None without prices."""
+        if self.price_in is None and self.price_out is None:
+            return None
+        spent = usage.prompt_tokens * (self.price_in or 0.0) + usage.completion_tokens * (self.price_out or 0.0)
+        return spent / 1e6
+
+
+class Recording:
+    """Exchanges to answer from instead of an engine. Equal requests are answered in the order recorded."""
+
+    def __init__(self, exchanges: Iterable[Exchange]) -> None:
+        self._replies: dict[tuple[str, str], deque[Exchange]] = defaultdict(deque)
+        for exchange in exchanges:
+            self._replies[exchange.role, exchange.key].append(exchange)
+
+    @classmethod
+    def load(cls, path: Path) -> Recording:
+        """Reads what `--record` wrote: one exchange a line. Raises `DataError`."""
+        try:
+            lines = path.read_bytes().splitlines()
+        except OSError as error:
+            raise DataError(f"cannot read the recording {path}: {error.strerror}") from error
+        exchanges = []
+        for number, line in enumerate(lines, start=1):
+            try:
+                exchanges.append(msgspec.json.decode(line, type=Exchange))
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise DataError(f"{path} line {number} is no recorded exchange ({error}): record again") from error
+        return cls(exchanges)
+
+    def holds(self, role: str) -> bool:
+        """Whether any request of this role was recorded."""
+        return any(recorded == role for recorded, _ in self._replies)
+
+    def reply(self, role: str, key: str, request: dict[str, Any]) -> Exchange:
+        """The next reply to this request; the last one stays for good. Raises `ReplayError`."""
+        queue = self._replies.get((role, key))
+        if not queue:
+            asked = str(request.get("query") or request.get("question") or request)[:80]
+            raise ReplayError(f"the recording holds no {role} for {asked!r}: record again with --record")
+        return queue.popleft() if len(queue) > 1 else queue[0]
+
+
+class Journal(Protocol):
+    """Exchanges of one question kept as they happen, so that the question can go on where its process ended."""
+
+    @property
+    def spent(self) -> float:
+        """Seconds that earlier processes spent on the question."""
+        ...
+
+    def recall(self, role: str, key: str) -> Exchange | None:
+        """What an earlier process got for this request, once each."""
+        ...
+
+    def keep(self, exchange: Exchange) -> None: ...
+
+
+class Ledger:
+    """Spends a budget. `exchanges` holds what was asked and replied if `keep` is set.
+
+    What a journal recalls counts against the budget like any other request, the seconds spent on it included.
+    """
+
+    def __init__(
+        self,
+        budget: Budget,
+        *,
+        recording: Recording | None = None,
+        keep: bool = False,
+        journal: Journal | None = None,
+    ) -> None:
+        self.budget = budget
+        self.recording = recording
+        self.journal = journal
+        self.keep = keep or recording is not None
+        self.started = time.perf_counter() - (journal.spent if journal else 0.0)
+        self.usage = Usage()
+        self.roles: dict[str, RoleUsage] = {}
+        self.guesses: Guesses | None = None  # what was asked ahead
+        self.exchanges: list[Exchange] = []
+        self._calls_under_way = 0
+        self._retrievals_under_way = 0
+        self._settled = asyncio.Event()  # a new one whenever a request ends
+        self._memo: dict[bytes, asyncio.Future[Any]] = {}
+
+    def elapsed(self) -> float:
+        """Seconds since the question was asked, time between processes left out."""
+        return time.perf_counter() - self.started
+
+    async def once(
+        self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
+    ) -> tuple[T, bool]:
+        """Like `call`, and whether the same was asked before: then that is the reply. Failures are not remembered."""
+        key = canonical(role, request)
+        if (asked := self.asked(key)) is not None:
+            return await asyncio.shield(asked), True
+        if self.guesses is not None:
+            run = self.guesses.claim(key, run)
+        task = self._memo[key] = asyncio.ensure_future(self.call(role, request, run, reply_type))
+        task.add_done_callback(lambda done: self._forget_failure(key, done))
+        # Shielded: when a program fails, what it has in flight goes on, since its repair will ask for it again.
+        return await asyncio.shield(task), False
+
+    def asked(self, key: bytes) -> asyncio.Future[Any] | None:
+        """The reply to a request that was made before."""
+        return self._memo.get(key)
+
+    def _forget_failure(self, key: bytes, task: asyncio.Future[Any]) -> None:
+        if task.cancelled() or task.exception() is not None:
+            self._memo.pop(key, None)
+
+    async def aclose(self) -> None:
+        """Cancels what is still in flight, and counts the guesses that nobody asked for."""
+        tasks = [task for task in self._memo.values() if not task.done()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self.guesses is not None:
+            self.usage += await self.guesses.unused()
+
+    async def call(self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]) -> T:
+        """Runs one request, or replays it. Raises `BudgetExceededError` before it would cost too much."""
+        cost = cost_of(role)
+        while self.budget.patient and not self._has_room(cost):
+            await self._settled.wait()
+        self._check(cost)  # before the request is made, so that requests side by side cannot overspend together
+        self._calls_under_way += cost.model_calls
+        self._retrievals_under_way += cost.retrievals
+        started = time.perf_counter()
+        try:
+            recalled = self._recalled(role, request, reply_type)
+            reply = await run() if recalled is None else recalled
+            self.usage += spent_on(reply, cost)
+        except BadOutputError as error:
+            self.usage += replace(error.usage, seconds=0.0)
+            raise
+        finally:
+            seconds = time.perf_counter() - started
+            self.roles[role] = self.roles.get(role, RoleUsage()) + RoleUsage(1, seconds)
+            self._calls_under_way -= cost.model_calls
+            self._retrievals_under_way -= cost.retrievals
+            self._settled.set()
+            self._settled = asyncio.Event()
+        if self.keep or self.journal:
+            self._record(role, request, reply, seconds, new=recalled is None)
+        return reply
+
+    def has_room_for(self, cost: Usage) -> bool:
+        """Whether the budget bears this beside what was spent and what is under way."""
+        try:
+            self._check(cost)
+        except BudgetExceededError:
+            return False
+        return True
+
+    def _has_room(self, cost: Usage) -> bool:
+        """Whether waiting for the requests under way could not help, because there is room or nothing under way."""
+        calls = self._calls_under_way
+        return not calls or self.usage.model_calls + calls + cost.model_calls <= self.budget.calls
+
+    def _check(self, cost: Usage) -> None:
+        """Raises `BudgetExceededError` where this is too much beside what was spent and what is under way."""
+        spent, budget = self.usage, self.budget
+        tokens = spent.prompt_tokens + spent.completion_tokens + cost.prompt_tokens + cost.completion_tokens
+        for wanted, limit, what in (
+            (spent.model_calls + self._calls_under_way + cost.model_calls, budget.calls, "model calls"),
+            (spent.retrievals + self._retrievals_under_way + cost.retrievals, budget.retrievals, "retrievals"),
+            (tokens, budget.tokens, "tokens"),
+        ):
+            if limit is not None and wanted > limit:
+                raise BudgetExceededError(f"the budget of {limit} {what} for this question is spent: raise it to go on")
+        self._check_cost()
+
+    def _check_cost(self) -> None:
+        """What a request will cost shows afterwards: the last one may go beyond the budget, no other begins."""
+        spent, limit = self.budget.price(self.usage), self.budget.cost
+        if limit is not None and spent is not None and spent >= limit:
+            raise BudgetExceededError(
+                f"the budget of {limit:g} for this question is spent ({spent:.6g}): raise --max-cost to go on"
+            )
+
+    def _record(self, role: str, request: dict[str, Any], reply: Any, seconds: float, *, new: bool) -> None:
+        body = {"value": msgspec.to_builtins(reply)}
+        exchange = Exchange(role, request_key(role, request), request, body, seconds)
+        if self.keep:
+            self.exchanges.append(exchange)
+        if self.journal and new:
+            self.journal.keep(exchange)
+
+    def _recalled(self, role: str, request: dict[str, Any], reply_type: type[T]) -> T | None:
+        """The reply from the recording or journal; None where the engine must be asked."""
+        exchange: Exchange | None = None
+        if self.recording:
+            exchange = self.recording.reply(role, request_key(role, request), request)
+        elif self.journal:
+            exchange = self.journal.recall(role, request_key(role, request))
+        if exchange is None:
+            return None
+        try:
+            return msgspec.convert(exchange.reply.get("value"), reply_type)
+        except msgspec.ValidationError as error:
+            raise ReplayError(f"the recorded reply to {role} is not in form: {error}") from error
+
+
+_RETRIEVAL, _MODEL_CALL = Usage(retrievals=1), Usage(model_calls=1)
+
+
+def cost_of(role: str) -> Usage:
+    """The least that a request costs."""
+    return _RETRIEVAL if role == "retrieve" else _MODEL_CALL
+
+
+def spent_on(reply: Any, cost: Usage) -> Usage:
+    """What a request cost. An agent that needed several model calls (retries) says so."""
+    spent: Usage | None = getattr(reply, "usage", None)
+    if spent is None:
+        return cost
+    calls = spent.model_calls if spent.cached_calls else max(cost.model_calls, spent.model_calls)
+    if (spent.model_calls, spent.retrievals, spent.seconds, spent.cost) == (calls, cost.retrievals, 0.0, None):
+        return spent  # as most agents say it
+    return replace(spent, model_calls=calls, retrievals=cost.retrievals, seconds=0.0, cost=None)
+
+
+def canonical(role: str, request: dict[str, Any]) -> bytes:
+    """Equal for equal requests, in any process."""
+    return msgspec.json.encode([role, request], order="sorted")
+
+
+def request_key(role: str, request: dict[str, Any]) -> str:
+    """A digest of the canonical form."""
+    return hashlib.sha256(canonical(role, request)).hexdigest()[:32]

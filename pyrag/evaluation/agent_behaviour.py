@@ -1,0 +1,238 @@
+"""How agents behaved over traces: calls by role, success patterns, rewrites and what they brought (OPERA, tables 2, 10
+and 12).
+
+Works for every method whose steps climb a ladder. Left out: scores and their intervals (`summary`), which this only
+relates to calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from pyrag.evaluation.datasets.layout import Question
+from pyrag.evaluation.metrics import is_claim
+from pyrag.evaluation.reports.tables import Table
+from pyrag.evaluation.retrieval_recall import accepted_of
+from pyrag.evaluation.runs.folder import Run
+from pyrag.evaluation.scoring import Row
+from pyrag.trace.model import Attempt, Step, Trace
+from pyrag.trace.trajectory import Role, actions, goal_of
+
+ROLES: tuple[Role, ...] = ("plan", "analysis", "rewrite")
+_SEARCH = re.compile(r"\bretrieve\(")
+PATTERNS = ("direct", "one rewrite", "several rewrites")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An answered question with its exact match."""
+
+    question: Question
+    trace: Trace
+    em: float
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """How far the first plans of `n` questions go: mean number of searches, shares of those with one search, and
+    of those with fewer searches than the question has hops."""
+
+    n: int
+    searches: float
+    single: float
+    short: float
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStats:
+    """Means a question, shares from 0 to 1; None where nothing can be said.
+
+    `patterns` are shares of the questions answered right, by the most rewrites that one step took. `efficiency` is the
+    share of the steps with a rewrite that ended in an answer, `efficient` that of those whose question came out right.
+    `hops` counts goals with an answer, `goals` all. `before` and `after` are the recall of gold passages at the steps
+    that failed at first: by the first attempt, and by all. `depth` goes by a question's hops.
+    """
+
+    n: int
+    em: float
+    calls: float
+    roles: dict[str, float]
+    patterns: dict[str, float]
+    efficiency: float | None
+    efficient: float | None
+    goals: float
+    hops: float
+    failed: int
+    before: float | None
+    after: float | None
+    depth: dict[int, Depth]
+
+    @property
+    def em_per_call(self) -> float:
+        """Points of exact match (0 to 100) that a model call brings."""
+        return 100 * self.em / self.calls if self.calls else 0.0
+
+
+def outcomes_of(run: Run, rows: Iterable[Row]) -> dict[tuple[str, str], list[Outcome]]:
+    """By set and method. A row does not keep its gold passages' alternatives, so recall here counts these alone.
+
+    Raises `DataError` where a trace is not there.
+    """
+    groups: dict[tuple[str, str], list[Outcome]] = {}
+    for row in rows:
+        gold = tuple(hop.gold for hop in row.support)
+        question = Question(row.id, row.question, row.gold, row.type, row.hops)
+        titled = is_claim(row.gold)
+        question = replace(question, supporting_titles=gold) if titled else replace(question, supporting=gold)
+        groups.setdefault((row.set, row.method), []).append(Outcome(question, run.trace(row), row.em))
+    return dict(sorted(groups.items()))
+
+
+def agent_stats(outcomes: Sequence[Outcome]) -> AgentStats:
+    """Raises `ValueError` for no outcomes."""
+    if not outcomes:
+        raise ValueError("there are no outcomes to describe")
+    roles = [Counter(action.role for action in actions(one.trace)) for one in outcomes]
+    right = [one for one in outcomes if one.em == 1.0]
+    rewritten = [(one, step) for one in outcomes for step in tried_again(one.trace) if rewrites(step)]
+    failed = [pair for one in outcomes for pair in _recalls(one)]
+    return AgentStats(
+        n=len(outcomes),
+        em=fmean(one.em for one in outcomes),
+        calls=fmean(one.trace.usage.model_calls for one in outcomes),
+        roles={role: fmean(count[role] for count in roles) for role in ROLES},
+        patterns={name: _share([pattern(one.trace) == name for one in right]) or 0.0 for name in PATTERNS},
+        efficiency=_share([_known(step) for _, step in rewritten]),
+        efficient=_share([_known(step) and one.em == 1.0 for one, step in rewritten]),
+        goals=fmean(len(one.trace.goals) or len(one.trace.sub_queries) for one in outcomes),
+        hops=fmean(completed(one.trace) for one in outcomes),
+        failed=len(failed),
+        before=_mean([first for first, _ in failed]),
+        after=_mean([last for _, last in failed]),
+        depth=depths((one.question.hops, _searches(one.trace)) for one in outcomes),
+    )
+
+
+def pattern(trace: Trace) -> str:
+    """How a question went: without a rewrite, with one at most, or with several at one step."""
+    most = max((len(rewrites(step)) for step in tried_again(trace)), default=0)
+    return PATTERNS[min(most, 2)]
+
+
+def tried_again(trace: Trace) -> list[Step]:
+    return [step for step in trace.steps if len(step.attempts) > 1 and not step.memo]
+
+
+def rewrites(step: Step) -> list[Attempt]:
+    return [one for one in step.attempts if one.policy == "rewrite"]
+
+
+def completed(trace: Trace) -> int:
+    """Hops completed: goals of the last plan with an answer; answered steps where the method has no goals."""
+    known = [step for step in trace.steps if step.mode == "evidence" and _known(step)]
+    if not trace.goals:
+        return len(known)
+    found = (goal_of(trace, step) for step in known)
+    return len({goal.step for goal in found if goal is not None})
+
+
+def noise(question: Question, trace: Trace) -> float | None:
+    """Share of the passages that searches brought which are no gold passage; None where none are known or found."""
+    accepted = [ids for _, ids in accepted_of(question, trace)]
+    gold = set[str]().union(*accepted)
+    found = [one for step in trace.steps if step.primitive == "retrieve" for one in step.passages]
+    return _share([one not in gold for one in found]) if accepted else None
+
+
+def _recalls(one: Outcome) -> Iterable[tuple[float, float]]:
+    """For each failed step the share of the question's gold passages in its first attempt, and in all attempts."""
+    accepted = [ids for _, ids in accepted_of(one.question, one.trace)]
+    for step in tried_again(one.trace) if accepted else ():
+        first = set(step.attempts[0].passages)
+        seen = first.union(*(tried.passages for tried in step.attempts))
+        yield fmean(bool(ids & first) for ids in accepted), fmean(bool(ids & seen) for ids in accepted)
+
+
+def depths(planned: Iterable[tuple[int, int]]) -> dict[int, Depth]:
+    """From pairs of a question's hops and the searches planned for it."""
+    groups: dict[int, list[int]] = {}
+    for hops, searches in planned:
+        groups.setdefault(hops, []).append(searches)
+    return {
+        hops: Depth(len(made), fmean(made), fmean(one == 1 for one in made), fmean(one < hops for one in made))
+        for hops, made in sorted(groups.items())
+    }
+
+
+def _searches(trace: Trace) -> int:
+    """Of the first program, since a plan revised for an unknown answer is often a shorter one."""
+    return len(_SEARCH.findall(trace.programs[0].source)) if trace.programs else 0
+
+
+def _known(step: Step) -> bool:
+    return step.answer is not None and step.answer.known
+
+
+def _share(flags: Sequence[bool]) -> float | None:
+    return sum(flags) / len(flags) if flags else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+def agents_table(named: Iterable[tuple[str, AgentStats]]) -> Table:
+    """The paper's table 12 and its call patterns, a line for each name."""
+    header = ("", "n", "EM", "calls", *ROLES, *PATTERNS, "rewrites answered", "and right", "goals", "hops done")
+    rows = [
+        (
+            name,
+            str(one.n),
+            _percent(one.em),
+            f"{one.calls:.2f}",
+            *(f"{one.roles[role]:.2f}" for role in ROLES),
+            *(_percent(one.patterns[name]) for name in PATTERNS),
+            _percent(one.efficiency),
+            _percent(one.efficient),
+            f"{one.goals:.2f}",
+            f"{one.hops:.2f}",
+        )
+        for name, one in named
+    ]
+    return Table(header, rows)
+
+
+def ladder_table(named: Iterable[tuple[str, AgentStats]]) -> Table:
+    """Which ladder pays: exact match, what a call brings, and the recall of failed steps before and after."""
+    header = ("", "n", "EM", "calls", "EM/call", "failed steps", "recall before", "after")
+    rows = [
+        (
+            name,
+            str(one.n),
+            _percent(one.em),
+            f"{one.calls:.2f}",
+            f"{one.em_per_call:.2f}",
+            str(one.failed),
+            _percent(one.before),
+            _percent(one.after),
+        )
+        for name, one in named
+    ]
+    return Table(header, rows)
+
+
+def depth_table(depths: Mapping[int, Depth]) -> Table:
+    """How deep the plans are: a line for questions of as many hops."""
+    rows = [
+        (str(hops), str(one.n), f"{one.searches:.2f}", _percent(one.single), _percent(one.short))
+        for hops, one in depths.items()
+    ]
+    return Table(("hops", "n", "searches", "one search", "fewer than hops"), rows)
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f}"

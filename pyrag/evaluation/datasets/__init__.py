@@ -1,0 +1,1 @@
+"""Question sets: reading, sampling, and importing released ones."""

@@ -1,0 +1,1 @@
+"""Importers of released data sets into the common layout."""

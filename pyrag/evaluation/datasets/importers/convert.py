@@ -1,0 +1,102 @@
+"""Brings a released data set into the common layout: a folder with `questions.jsonl` and perhaps `corpus.jsonl`.
+
+Records stream through; the files appear when all of them are good, so that a broken source leaves no half a set.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from pyrag.errors import DataError, UsageError
+from pyrag.evaluation.datasets.importers.formats import OFFICIAL, Format, Item, format_of
+from pyrag.evaluation.datasets.importers.source import Record, read_records
+from pyrag.evaluation.datasets.layout import question_of
+from pyrag.settings import nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    questions: int
+    passages: int
+
+
+def import_set(name: str, source: Path, out: Path) -> Imported:
+    """Reads `source` as a file of the set `name`; an import of before in `out` is replaced.
+
+    Raises `DataError` naming file, place and cure, and `UsageError` where the file's format cannot be told.
+    """
+    with _files(out) as (questions, corpus):
+        writer = _Writer(questions, corpus)
+        chosen: Format | None = None
+        for number, record in enumerate(read_records(source), start=1):
+            chosen = chosen or _format(record, name)
+            writer.add(record, chosen(record, name, number))
+        if not writer.seen:
+            raise DataError(f"{source} holds no record: fetch it again")
+    return Imported(len(writer.seen), len(writer.passages))
+
+
+def _format(record: Record, name: str) -> Format:
+    found = format_of(record, name)
+    if found is None:
+        raise UsageError(
+            f"{record.where} is in none of the layouts that go by their fields (ours, FlashRAG, Search-R1), "
+            f"and there is no data set {name!r} with a format of its own{nearest(name, OFFICIAL)}"
+        )
+    return found
+
+
+class _Writer:
+    """Writes each question and each passage once; two questions of one id are an error."""
+
+    def __init__(self, questions: IO[bytes], corpus: IO[bytes]) -> None:
+        self.questions, self.corpus = questions, corpus
+        self.seen: dict[str, str] = {}  # where a question stands, by id
+        self.passages: set[str] = set()
+
+    def add(self, record: Record, item: Item) -> None:
+        self._write(self.questions, record, item.fields)
+        for passage in item.passages:
+            if passage.id not in self.passages:
+                self.passages.add(passage.id)
+                self._dump(self.corpus, {"id": passage.id, "title": passage.title, "text": passage.text})
+
+    def _write(self, file: IO[bytes], record: Record, fields: dict[str, Any]) -> None:
+        question = question_of(record.where, fields)
+        if question.id in self.seen:
+            record.fail(f"repeats the id {question.id!r} of {self.seen[question.id]}: remove one of them")
+        self.seen[question.id] = record.where.rpartition(" ")[2]
+        self._dump(file, fields)
+
+    @staticmethod
+    def _dump(file: IO[bytes], fields: dict[str, Any]) -> None:
+        import msgspec
+
+        file.write(msgspec.json.encode(fields) + b"\n")
+
+
+@contextmanager
+def _files(out: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Both files, under other names until the block has ended well. An empty corpus leaves no file."""
+    parts = [out / f".{stem}.jsonl.{os.getpid()}" for stem in ("corpus", "questions")]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with parts[0].open("wb") as corpus, parts[1].open("wb") as questions:
+            yield questions, corpus
+            for file in (corpus, questions):
+                file.flush()
+                os.fsync(file.fileno())
+        if parts[0].stat().st_size:
+            parts[0].replace(out / "corpus.jsonl")
+        parts[1].replace(out / "questions.jsonl")
+    except OSError as error:
+        raise DataError(f"cannot write into {out}: {error.strerror or error}") from error
+    finally:
+        for part in parts:
+            with suppress(OSError):  # what is wrong with the folder was told above
+                part.unlink()

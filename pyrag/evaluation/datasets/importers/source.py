@@ -1,0 +1,206 @@
+"""Records of a file that somebody released: JSON arrays, JSON Lines, TSV, CSV and Parquet, one record at a time.
+
+Memory is bounded by the largest record, not by the file. Each record knows where it stands, so that whatever is wrong
+with it is reported as file, place and cure. Left out: what the fields mean.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from pyrag.errors import DataError, UsageError
+from pyrag.evaluation.datasets.layout import LONGEST_LINE, not_utf8, numbered_lines
+
+_CHUNK = 1 << 20
+_BOM = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record, and where it stands: "FILE line 7"."""
+
+    where: str
+    fields: dict[str, Any]
+
+    def fail(self, problem: str) -> NoReturn:
+        raise DataError(f"{self.where} {problem}")
+
+    def has(self, name: str) -> bool:
+        return self.fields.get(name) not in (None, "")
+
+    def text(self, *names: str) -> str:
+        """The first of these fields that is there, as text that is not empty."""
+        value = next((self.fields[name] for name in names if self.has(name)), None)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            value = str(value)
+        if not isinstance(value, str) or not value.strip():
+            self.fail(f"has no text in the field {names[0]!r}: fill it in, or check that the file is of this data set")
+        return " ".join(value.split())
+
+    def items(self, name: str) -> list[Any]:
+        value = self.fields.get(name)
+        if not isinstance(value, list | tuple):
+            self.fail(f"has no list in the field {name!r}: fill it in, or check that the file is of this data set")
+        return list(value)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of texts, each once, without empty ones."""
+        values = [" ".join(one.split()) for one in self.items(name) if isinstance(one, str)]
+        return tuple(dict.fromkeys(one for one in values if one))
+
+    def part(self, name: str, value: Any) -> Record:
+        """An object inside this record."""
+        if not isinstance(value, dict):
+            self.fail(f"has something in the field {name!r} that is no object: write it as the release does")
+        return Record(self.where, value)
+
+
+def read_records(path: Path) -> Iterator[Record]:
+    """Records of a file, its kind told by its name (`.gz` may follow). Raises `DataError` and `UsageError`."""
+    kind = Path(path.name.removesuffix(".gz")).suffix.lower()
+    match kind:
+        case ".jsonl" | ".ndjson":
+            return _json_lines(path)
+        case ".json":
+            return _json_array(path) if _first_character(path) == "[" else _json_lines(path)
+        case ".tsv":
+            return _table(path, "\t")
+        case ".csv":
+            return _table(path, ",")
+        case ".parquet":
+            return _parquet(path)
+    raise UsageError(f"{path} has an unknown ending: use a .json, .jsonl, .tsv, .csv or .parquet file")
+
+
+def _json_lines(path: Path) -> Iterator[Record]:
+    for number, line in numbered_lines(path):
+        where = f"{path} line {number}"
+        try:
+            fields = json.loads(line)
+        except UnicodeDecodeError as error:
+            raise not_utf8(where) from error
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{where} is not JSON ({error}): fix or remove the line") from error
+        yield _object(where, fields)
+
+
+def _object(where: str, fields: Any) -> Record:
+    if not isinstance(fields, dict):
+        raise DataError(f"{where} is no JSON object but {type(fields).__name__}: fix or remove it")
+    return Record(where, fields)
+
+
+def _json_array(path: Path) -> Iterator[Record]:
+    """Objects of one large array, decoded from a window that moves over the file."""
+    decoder = json.JSONDecoder()
+    with _open_text(path) as file:
+        before, _, window = _read(file, path).partition("[")
+        line = 1 + before.count("\n")
+        while True:
+            rest = window.lstrip(" \t\r\n,")
+            line += window.count("\n", 0, len(window) - len(rest))
+            window = rest
+            if window.startswith("]"):
+                return
+            try:
+                fields, end = decoder.raw_decode(window)
+            except (ValueError, RecursionError) as error:
+                window = _more(file, path, window, line, error)
+                continue
+            yield _object(f"{path} line {line}", fields)
+            line += window.count("\n", 0, end)
+            window = window[end:]
+
+
+def _more(file: IO[str], path: Path, window: str, line: int, error: Exception) -> str:
+    """A larger window for an object that is cut off; raises where it is broken instead."""
+    at = getattr(error, "pos", 0)
+    cut_off = isinstance(error, json.JSONDecodeError) and (at >= len(window) - 8 or "Unterminated" in error.msg)
+    if cut_off and len(window) <= LONGEST_LINE:
+        if added := _read(file, path):
+            return window + added
+        raise DataError(f"{path} ends in the middle of the record of line {line}: fetch the file again") from error
+    what = getattr(error, "msg", "it is nested too deeply")
+    line += window.count("\n", 0, at)
+    raise DataError(f"{path} line {line} is not JSON ({what}): fix the record there") from error
+
+
+def _table(path: Path, delimiter: str) -> Iterator[Record]:
+    with _open_text(path) as file:
+        rows = csv.DictReader(_decoded(file, path), delimiter=delimiter, strict=True)
+        try:
+            for row in rows:
+                where = f"{path} line {rows.line_num}"
+                if None in row or None in row.values():
+                    given = len([value for value in row.values() if value is not None])
+                    columns = len(rows.fieldnames or ())
+                    raise DataError(f"{where} has {given} columns instead of {columns}: quote or complete the row")
+                yield Record(where, dict(row))
+        except csv.Error as error:
+            raise DataError(f"{path} line {rows.line_num + 1} is no table row ({error}): fix or remove it") from error
+
+
+def _decoded(file: IO[str], path: Path) -> Iterator[str]:
+    number = 0
+    while True:
+        try:
+            line = file.readline(LONGEST_LINE)
+        except UnicodeDecodeError as error:
+            raise not_utf8(f"{path} line {number + 1}") from error
+        except (OSError, EOFError) as error:
+            raise DataError(f"{path} is damaged after line {number} ({error}): fetch it again") from error
+        if not line:
+            return
+        number += 1
+        yield line.lstrip(_BOM) if number == 1 else line
+
+
+def _parquet(path: Path) -> Iterator[Record]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+    except ImportError as error:
+        raise UsageError(
+            f"{path} is a Parquet file: install what reads it, pip install 'pyrag-runtime[data]'"
+        ) from error
+    number = 0
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=256):
+                for fields in batch.to_pylist():
+                    number += 1
+                    yield Record(f"{path} row {number}", fields)
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+    except pa.ArrowException as error:
+        raise DataError(f"{path} is damaged after row {number} ({error}): fetch it again") from error
+
+
+def _open_text(path: Path) -> IO[str]:
+    try:
+        if path.suffix == ".gz":
+            return io.TextIOWrapper(gzip.open(path, "rb"), encoding="utf-8", newline="")
+        return path.open(encoding="utf-8", newline="")
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _read(file: IO[str], path: Path) -> str:
+    try:
+        return file.read(_CHUNK)
+    except UnicodeDecodeError as error:
+        raise not_utf8(str(path)) from error
+    except (OSError, EOFError) as error:
+        raise DataError(f"{path} is damaged ({error}): fetch it again") from error
+
+
+def _first_character(path: Path) -> str:
+    with _open_text(path) as file:
+        return _read(file, path).lstrip(_BOM).lstrip()[:1]

@@ -1,0 +1,185 @@
+"""What a run asks and over which passages: question sets by name, the sample of them, the corpus of each.
+
+A set is a folder of `--data` in the common layout, or one of the bundled mini sets, whose questions are made up in the
+manner of the set that they are named after: `mini-popqa` is not PopQA. A set's own corpus comes first;
+those without one (Bamboogle, NQ) take what the user names. Indexes are built once and kept by the corpus's digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from pyrag._io.redaction import without_secrets
+from pyrag.errors import DataError, UsageError
+from pyrag.evaluation.datasets.layout import Question, find_file, read_questions
+from pyrag.settings import nearest
+
+FIVE = ("popqa", "hotpotqa", "2wikimultihopqa", "musique", "bamboogle")
+MINI = "mini-"
+BUNDLED = Path(str(files("pyrag"))) / "data" / "mini"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    """A set as it is asked: `questions` is the sample, `sha256` that of the whole file."""
+
+    name: str
+    path: Path
+    sha256: str
+    questions: tuple[Question, ...]
+    corpus: Path | None = None
+    bundled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a set's passages come from. At most one of `index` and `retriever` is set; neither: the bundled corpus."""
+
+    name: str
+    identity: str = ""  # digest of the corpus, generation of an index; empty for a server
+    index: Path | None = None
+    retriever: str | None = None
+    corpora: tuple[Path, ...] = ()
+
+    @property
+    def overrides(self) -> dict[str, str | None]:
+        """Settings that make an engine use it."""
+        return {"index": None if self.index is None else str(self.index), "retriever": self.retriever}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the user named for passages: a server for all sets, or a corpus or index for the sets without their own."""
+
+    corpora: tuple[Path, ...] = ()
+    index: Path | None = None
+    retriever: str | None = None
+    cache: Path = Path("runs/indexes")  # where indexes are built
+
+
+def default_sets(data: Path | None) -> list[str]:
+    """The paper's five sets, as far as they are there; without `data` the bundled ones named after them."""
+    if data is None:
+        return [f"{MINI}{name}" for name in FIVE if (BUNDLED / f"{name}.jsonl").is_file()]
+    found = [name for name in FIVE if find_file(data / name, "questions")]
+    if not found:
+        raise DataError(f"{data} holds none of the sets {', '.join(FIVE)}: name a folder of sets, or sets with --sets")
+    return found
+
+
+def open_set(name: str, data: Path | None, *, split: str = "", limit: int | None = None, seed: int = 0) -> QuestionSet:
+    """Reads a set's questions. `split` "train" means `train_questions`. Raises `DataError` and `UsageError`."""
+    path, corpus = _paths(name, data, f"{split}_" if split else "")
+    questions = list(read_questions(path))
+    if not questions:
+        raise DataError(f"{path} holds no question: name another file or set")
+    chosen = sample(questions, limit, seed)
+    return QuestionSet(name, path, digest(path), tuple(chosen), corpus, bundled=data is None)
+
+
+def _paths(name: str, data: Path | None, prefix: str) -> tuple[Path, Path | None]:
+    if data is None:
+        if prefix:
+            raise UsageError("the bundled sets have no training questions: name a folder of sets with --data")
+        return _bundled(name), None
+    found = find_file(data / name, f"{prefix}questions")
+    if found is None:
+        folders = sorted(data.iterdir()) if data.is_dir() else []
+        names = [one.name for one in folders if find_file(one, f"{prefix}questions")]
+        hint = nearest(name, names) if names else ", nor in any other folder there: name another one with --data"
+        raise UsageError(f"there is no {prefix}questions.jsonl[.gz] in {data / name}{hint}")
+    return found, find_file(data / name, f"{prefix}corpus")
+
+
+def _bundled(name: str) -> Path:
+    names = {f"{MINI}{one.stem}": one for one in BUNDLED.glob("*.jsonl")}
+    if name not in names:
+        hint = nearest(MINI + name.removeprefix(MINI), sorted(names))
+        raise UsageError(f"there is no bundled set {name!r}{hint}; {name} itself, or another set, needs --data FOLDER")
+    return names[name]
+
+
+def sample(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:
+    """`limit` questions in the order of the file. Drawn by a digest of seed and id, so that a larger limit asks the
+    same questions and more, on any machine."""
+    if limit is None or limit >= len(questions):
+        return list(questions)
+    ranked = sorted(questions, key=lambda one: hashlib.sha256(f"{seed}:{one.id}".encode()).digest())
+    kept = {one.id for one in ranked[:limit]}
+    return [one for one in questions if one.id in kept]
+
+
+def source_of(chosen: QuestionSet, given: Given, building: Callable[[str], None] = lambda _: None) -> Source:
+    """The passages of a set; builds their index where it is not there yet. `building` is told before that.
+
+    Raises `UsageError` where the set has no corpus and none was named.
+    """
+    if given.retriever:
+        return Source(without_secrets(given.retriever), retriever=given.retriever)
+    if chosen.corpus:
+        return _indexed((chosen.corpus,), f"{chosen.name} corpus", given.cache, building)
+    if given.index:
+        from pyrag.retrieval.index import read_info
+
+        return Source(f"index {given.index}", read_info(given.index).generation, given.index)
+    if given.corpora:
+        return _indexed(given.corpora, ", ".join(map(str, given.corpora)), given.cache, building)
+    if chosen.bundled:
+        corpus = BUNDLED.parent / "corpus.jsonl"
+        return Source("bundled corpus", digest(corpus), corpora=(corpus,))
+    raise UsageError(
+        f"the set {chosen.name} has no corpus: name one with --corpus FILE, --index FOLDER or --retriever URL, "
+        "or leave the set out with --sets"
+    )
+
+
+def _indexed(corpora: Sequence[Path], name: str, cache: Path, building: Callable[[str], None]) -> Source:
+    from pyrag.retrieval.index import read_info, update_index
+
+    sha = _joint_digest(corpora)
+    folder = cache / f"{corpora[0].name.partition('.')[0]}-{sha[:16]}"
+    try:
+        read_info(folder)
+    except DataError:
+        building(name)
+        update_index(corpora, folder)
+    return Source(f"{name} (BM25)", sha, folder, corpora=tuple(corpora))
+
+
+def _joint_digest(paths: Sequence[Path]) -> str:
+    digests = [digest(path) for path in paths]
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file, or of the files of a folder with their names."""
+    found = hashlib.sha256()
+    try:
+        if path.is_file():
+            return _file_digest(path)
+        for one in sorted(one for one in path.rglob("*") if one.is_file()):
+            found.update(f"{one.relative_to(path)}:{_file_digest(one)}\n".encode())
+    except OSError as error:
+        raise DataError(f"cannot read {error.filename or path}: {error.strerror}") from error
+    if not path.exists():
+        raise DataError(f"there is no {path}: name an existing file or folder")
+    return found.hexdigest()
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def gold_titles(source: Source, questions: Iterable[Question]) -> dict[str, str]:
+    """Titles of the gold passages, where the corpus is a file that can be read through; for the error analysis."""
+    wanted = {one for question in questions for one in question.supporting}
+    if not wanted or not source.corpora:
+        return {}
+    from pyrag.retrieval.documents.reading import read_passages
+
+    return {one.id: one.title for one in read_passages(source.corpora) if one.id in wanted}

@@ -1,0 +1,1 @@
+"""Reports over runs: summaries, tables, plots, Markdown and HTML."""

@@ -1,0 +1,265 @@
+"""A report over one or more runs: the same sections as Markdown and as one HTML page with plots.
+
+Methods stand side by side, whichever run they come from; a method that several runs have is named with its run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pyrag.evaluation.agent_behaviour import agent_stats, agents_table, ladder_table, outcomes_of
+from pyrag.evaluation.failures import KINDS
+from pyrag.evaluation.reports.reported import LABEL, NOTES, reported
+from pyrag.evaluation.reports.summary import SetStats, Summary, summarise
+from pyrag.evaluation.reports.tables import (
+    Table,
+    course_table,
+    failure_table,
+    hop_table,
+    interval,
+    main_table,
+    opera_table,
+    pair_table,
+    role_table,
+    slice_table,
+)
+from pyrag.evaluation.runs.folder import TRACES, Run, make_folder, write_whole
+from pyrag.evaluation.scoring import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading, what must be said with it, its table and the names of its plots (HTML only).
+
+    `links` are addresses for cells of the table, by row and column (HTML only).
+    """
+
+    title: str
+    text: str = ""
+    table: Table | None = None
+    plots: tuple[str, ...] = ()
+    links: Mapping[tuple[int, int], str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything both forms are written from. `rows` carry the labels of the methods."""
+
+    runs: tuple[Run, ...]
+    rows: tuple[Row, ...]
+    labels: tuple[str, ...]
+    methods: dict[str, str]  # label → method
+    summary: Summary
+    sections: tuple[Section, ...]
+
+
+def report_files(runs: Sequence[Run], out: Path) -> list[Path]:
+    """Writes `report.md` and `report.html`; returns their paths."""
+    from pyrag.evaluation.reports.html import page
+
+    report = make_report(runs)
+    make_folder(out)
+    paths = [out / "report.md", out / "report.html"]
+    for path, text in zip(paths, (markdown(report), page(report, out)), strict=True):
+        write_whole(path, text.encode())
+    return paths
+
+
+def wrong_anchor(set_name: str, label: str) -> str:
+    """The id of the place in the page where the wrong answers of a set and method are."""
+    digest = hashlib.blake2b(f"{set_name}\0{label}".encode("utf-8", "replace"), digest_size=6).hexdigest()
+    return f"wrong-{digest}"
+
+
+def wrong_links(sets: Sequence[SetStats]) -> dict[tuple[int, int], str]:
+    """From the counts of wrong answers to these."""
+    column = 2
+    return {(row, column): f"#{wrong_anchor(one.set, one.method)}" for row, one in enumerate(sets) if one.all.failures}
+
+
+def make_report(runs: Sequence[Run]) -> Report:
+    """Raises `DataError` where a run has no result."""
+    from pyrag.errors import DataError
+
+    for run in runs:
+        if not run.rows:
+            raise DataError(f"{run.folder} has no results yet: run pyrag bench with --out {run.folder} first")
+    labels = labels_of(runs)
+    rows = tuple(replace(row, method=labels[i, row.method]) for i, run in enumerate(runs) for row in run.rows)
+    names = tuple(labels.values())
+    sets = list(dict.fromkeys(name for run in runs for name in run.config["run"]["sets"]))
+    summary = summarise(rows, sets, names, len(rows))
+    methods = {label: method for (_, method), label in labels.items()}
+    sections = (*_sections(runs, summary, methods, rows), *_agents(runs, labels))
+    return Report(tuple(runs), rows, names, methods, summary, sections)
+
+
+def labels_of(runs: Sequence[Run]) -> dict[tuple[int, str], str]:
+    """A label for each run's method, in the order of the runs; the run's name joins where a method repeats."""
+    methods = [(i, method) for i, run in enumerate(runs) for method in run.config["run"]["methods"]]
+    often = Counter(method for _, method in methods)
+    labels: dict[tuple[int, str], str] = {}
+    for i, method in methods:
+        label = method if often[method] == 1 else f"{runs[i].name}:{method}"
+        labels[i, method] = label if label not in labels.values() else f"{label} ({i + 1})"
+    return labels
+
+
+_OPERA_FIGURES = (
+    " The paper's figures (HotpotQA, 2Wiki, MuSiQue): planning 13.3, 11.1, 14.1; retrieval 24.6, 19.7, 47.8; reasoning "
+    "62.1, 69.2, 38.1. It does not count answers refused though the evidence was there (incorrect NO decision)."
+)
+
+
+def _sections(
+    runs: Sequence[Run], summary: Summary, methods: dict[str, str], rows: Sequence[Row]
+) -> tuple[Section, ...]:
+    sections = (
+        Section("What ran", table=_runs_table(runs)),
+        Section(
+            "Scores",
+            "Per cent, with 95 % bootstrap intervals over the questions. coin: guessing between the two options that "
+            "a question names. recall@5 and all gold@5: gold passages among the first five of some retrieval. The "
+            "average counts each set once.",
+            main_table(summary),
+            ("cost", "seconds"),
+        ),
+        Section(
+            f"Beside the papers: {LABEL}",
+            "Exact match. The first figure is this report's; the second is copied from a paper, and not comparable as "
+            f"it stands. {NOTES}",
+            _papers_table(summary, methods),
+        ),
+        Section("Differences", "Paired bootstrap on the questions that both answered.", pair_table(summary.pairs)),
+        Section(
+            "Gold passages per hop",
+            "hop n: share of questions whose n-th gold passage was found (hop order in MuSiQue, the file's order in "
+            "other sets). by look-up n: share of all gold passages that the n-th retrieval was the first to find.",
+            hop_table(summary.sets),
+            ("hops",),
+        ),
+        Section(
+            "Wrong answers by cause",
+            "Per cent of the wrong answers, decided from trace and gold passages.",
+            failure_table(summary.sets),
+            ("failures",),
+            links=wrong_links(summary.sets),
+        ),
+        Section(
+            "Wrong answers as in OPERA's table 11",
+            "Per cent of the wrong answers that it has a line for; services and budgets have none."
+            + (_OPERA_FIGURES if any(reported("opera", one.set) for one in summary.sets) else ""),
+            opera_table(summary.sets),
+        ),
+        Section(
+            "Course and time",
+            "repaired: questions whose program was repaired after an error; revised: after a plan check; retried: "
+            "with a step that was unknown at first; recovered: share of those steps that then had an answer; "
+            "unplanned: no reply held a usable plan, so that the question stood for it. The critical path is that of "
+            "the steps, without planning.",
+            course_table(summary.sets),
+            ("latency",),
+        ),
+        Section(
+            "Time by role",
+            "Seconds spent waiting for the requests of each group of agents, side by side or not, so that they may add "
+            "up to more than a question took. What the sandbox and pyrag itself take is not in it.",
+            role_table(summary.sets),
+        ),
+        Section("By question type", table=slice_table(summary.sets, "by_type")),
+        Section("By hop count", table=slice_table(summary.sets, "by_hops")),
+    )
+    return tuple(one for one in sections if one.table)
+
+
+def _agents(runs: Sequence[Run], labels: dict[tuple[int, str], str]) -> tuple[Section, ...]:
+    """From the traces of the runs that still have them."""
+    named = [
+        (f"{set_name} · {labels[i, method]}", agent_stats(outcomes))
+        for i, run in enumerate(runs)
+        if (run.folder / TRACES).is_dir()
+        for (set_name, method), outcomes in outcomes_of(run, run.rows).items()
+    ]
+    if not named:
+        return ()
+    return (
+        Section(
+            "What the agents did",
+            "Calls a question; by role: what was planned, read and rewritten. Shares of the right answers that came "
+            "without a rewrite, after one, after several. Share of the steps with a rewrite that were answered, and "
+            "of those whose question came out right. Goals planned, and those with an answer (OPERA's table 12).",
+            agents_table(named),
+        ),
+        Section(
+            "What recovery brought",
+            "EM/call: points of exact match that a call brings. Recall of the question's gold passages at the steps "
+            "that failed at first: by the first attempt, and by all.",
+            ladder_table(named),
+        ),
+    )
+
+
+def _runs_table(runs: Sequence[Run]) -> Table:
+    return Table(
+        ("run", "engine", "sets (questions · passages)", "sample", "made with", "commit", "machine"),
+        [*map(_run_cells, runs)],
+        left=7,
+    )
+
+
+def _run_cells(run: Run) -> list[str]:
+    about, last = run.config["run"], run.config["sessions"][-1]
+    asked = Counter(row.set for row in run.rows if row.method == about["methods"][0])
+    sets = ", ".join(f"{name} ({asked[name]} · {last['passages'].get(name, '?')})" for name in about["sets"])
+    sample = f"{about['limit']} a set, seed {about['seed']}" if about["limit"] else "all questions"
+    commits = dict.fromkeys(session["commit"] or "unknown" for session in run.config["sessions"])
+    host = last["host"]
+    made = f"pyrag {last['versions']['pyrag']}, Python {last['python']}"
+    machine = f"{host['system']}, {host['cpus']} CPUs"
+    return [run.name, _engine(about["settings"]), sets, sample, made, ", ".join(commits), machine]
+
+
+def _engine(settings: dict[str, object]) -> str:
+    note = ", no language model" if str(settings["llm"]).startswith("embedded") else ""
+    others = [
+        f"{role}: {settings[f'{role}_llm']}" for role in ("plan", "decompose", "answer") if settings.get(f"{role}_llm")
+    ]
+    return str(settings["llm"]) + note + (f" ({', '.join(others)})" if others else "")
+
+
+def _papers_table(summary: Summary, methods: dict[str, str]) -> Table:
+    """EM here, then what a paper reports of the method on the set: a line for each row of a paper's table."""
+    rows = [
+        [one.set, one.method, f"reported: {source}", interval(one.all.em), f"{figure:.1f}"]
+        for one in summary.sets
+        for source, figure in reported(methods[one.method], one.set).items()
+    ]
+    return Table(("set", "method", "where", "EM here", "reported EM"), rows, left=3)
+
+
+def markdown(report: Report) -> str:
+    parts = ["# Benchmark report"]
+    if report.summary.failed:
+        parts.append(failed_note(report.summary))
+    for section in report.sections:
+        parts.append(f"## {section.title}")
+        parts += [str(part) for part in (section.text, section.table) if part]
+    return "\n\n".join(parts) + "\n"
+
+
+def failed_note(summary: Summary) -> str:
+    return (
+        f"**{summary.failed} of {summary.questions} answers failed outside their method (services, deadlines) and "
+        "count as wrong until the run is finished.**"
+    )
+
+
+def failure_shares(report: Report, method: str) -> dict[str, float]:
+    """Shares of all questions of a method: right ones, then wrong ones by kind."""
+    rows = [row for row in report.rows if row.method == method]
+    kinds = Counter(row.failure.kind if row.failure else "right" for row in rows)
+    return {kind: kinds[kind] / len(rows) for kind in ("right", *KINDS) if kinds[kind]}

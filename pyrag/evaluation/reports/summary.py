@@ -1,0 +1,294 @@
+"""What a run's results come to: means with intervals for each set, method, question type and hop count.
+
+A summary depends on the results alone, not on the order in which they came, so that an interrupted run ends with that
+of an uninterrupted one. The exception is `timing`, which holds everything measured in seconds, and nothing else is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, median
+
+from pyrag.evaluation.intervals import Difference, Estimate, difference, estimate
+from pyrag.evaluation.retrieval_recall import recall_at
+from pyrag.evaluation.scoring import Row
+from pyrag.trace.model import RoleUsage
+
+CUTS = (5, 10)  # the k of recall@k: the paper's top-k and what an unknown step is tried again with
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds a question: wall time (mean, median, 95th percentile) and the steps' critical path (mean).
+
+    `roles` has what one request of a role takes (mean over all requests), and `shares` what a question waits for all
+    requests of a role together (mean over questions), by the groups of `ROLES`.
+    """
+
+    seconds: float
+    median: float
+    p95: float
+    critical_path: float
+    roles: dict[str, float] = field(default_factory=dict)
+    shares: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HopShare:
+    """How often the gold passage of a hop was found, among the questions that have this hop."""
+
+    hop: int
+    n: int
+    found: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """One slice of results. Shares are from 0 to 1; figures of cost are means a question.
+
+    `recall` and `all_gold` are keyed by k, and "all" for everything retrieved; empty where no gold passages are known.
+    `by_retrieval` says which share of the gold passages the first, second, … retrieval was first to find.
+    `repaired`, `revised`, `retried` and `unplanned` (a fallback in the place of a plan) are shares of questions;
+    `recovered` is a share of the steps retried.
+    """
+
+    n: int
+    em: Estimate
+    f1: Estimate
+    accuracy: Estimate
+    coin: float
+    answered: float
+    recall: dict[str, float]
+    all_gold: dict[str, float]
+    per_hop: tuple[HopShare, ...]
+    by_retrieval: tuple[float, ...]
+    calls: float
+    retrievals: float
+    tokens: float
+    repaired: float
+    revised: float
+    retried: float
+    recovered: float | None
+    failures: dict[str, int]
+    timing: Timing
+    unplanned: float = 0.0
+    errors: dict[str, int] = field(default_factory=dict)  # wrong answers by line of OPERA's table 11
+    requests: dict[str, float] = field(default_factory=dict)  # a question, by the groups of `ROLES`
+
+
+@dataclass(frozen=True, slots=True)
+class SetStats:
+    """A set under a method: all of it, and by question type and hop count where there are several."""
+
+    set: str
+    method: str
+    all: Stats
+    by_type: dict[str, Stats]
+    by_hops: dict[str, Stats]
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """Means over sets, each set counting once, as the papers do."""
+
+    method: str
+    sets: int
+    em: float
+    f1: float
+    accuracy: float
+    calls: float
+    tokens: float
+    coin: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two methods on the same questions of a set."""
+
+    set: str
+    a: str
+    b: str
+    em: Difference
+    f1: Difference
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """`failed` counts the questions that failed outside the method; they count as wrong until they are retried."""
+
+    questions: int
+    expected: int
+    failed: int
+    sets: tuple[SetStats, ...]
+    averages: tuple[Average, ...]
+    pairs: tuple[Pair, ...]
+
+
+def summarise(rows: Iterable[Row], sets: Sequence[str], methods: Sequence[str], expected: int) -> Summary:
+    """`sets` and `methods` give the order; the first method is the one that the others are compared with."""
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in sorted(rows, key=lambda one: one.key):
+        groups[row.set, row.method].append(row)
+    present = [(name, method) for name in sets for method in methods if groups.get((name, method))]
+    stats = tuple(set_stats(name, method, groups[name, method]) for name, method in present)
+    return Summary(
+        questions=sum(map(len, groups.values())),
+        expected=expected,
+        failed=sum(row.passing for group in groups.values() for row in group),
+        sets=stats,
+        averages=tuple(_average(method, stats) for method in methods if any(one.method == method for one in stats)),
+        pairs=tuple(
+            pair(name, methods[0], other, groups[name, methods[0]], groups[name, other])
+            for name, other in present
+            if other != methods[0] and _shared(groups[name, methods[0]], groups[name, other])
+        ),
+    )
+
+
+def set_stats(name: str, method: str, rows: Sequence[Row]) -> SetStats:
+    return SetStats(
+        name,
+        method,
+        stats_of(rows),
+        _slices(rows, lambda row: row.type),
+        _slices(rows, lambda row: str(row.hops) if row.hops else ""),
+    )
+
+
+def _slices(rows: Sequence[Row], key: Callable[[Row], str]) -> dict[str, Stats]:
+    """Statistics by a property; none where all rows share it."""
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[key(row)].append(row)
+    return {name: stats_of(found[name]) for name in sorted(found)} if len(found) > 1 else {}
+
+
+def stats_of(rows: Sequence[Row]) -> Stats:
+    """Raises `ValueError` for no rows."""
+    tried = sum(row.unknowns for row in rows)
+    return Stats(
+        n=len(rows),
+        em=estimate([row.em for row in rows]),
+        f1=estimate([row.f1 for row in rows]),
+        accuracy=estimate([row.accuracy for row in rows]),
+        coin=fmean(row.coin for row in rows),
+        answered=fmean(row.known for row in rows),
+        recall=_recalls(rows, lambda recall: recall),
+        all_gold=_recalls(rows, lambda recall: float(recall == 1.0)),
+        per_hop=_per_hop(rows),
+        by_retrieval=_by_retrieval(rows),
+        calls=fmean(row.calls for row in rows),
+        retrievals=fmean(row.retrievals for row in rows),
+        tokens=fmean(row.prompt_tokens + row.completion_tokens for row in rows),
+        repaired=fmean(row.repairs > 0 for row in rows),
+        revised=fmean(row.revisions > 0 for row in rows),
+        retried=fmean(row.unknowns > 0 for row in rows),
+        recovered=sum(row.recovered for row in rows) / tried if tried else None,
+        failures=failure_counts(rows),
+        timing=_timing(rows),
+        unplanned=fmean(row.fallbacks > 0 for row in rows),
+        errors=dict(sorted(Counter(row.failure.opera for row in rows if row.failure and row.failure.opera).items())),
+        requests={group: sum(used.requests for used in uses) / len(rows) for group, uses in _by_group(rows).items()},
+    )
+
+
+# Roles of requests as OPERA's paper groups them (its figures 6 and 8), with the reviewers that HERA adds.
+ROLES = {
+    "plan": ("decompose", "plan", "repair", "goals", "revise", "orchestrate", "reorchestrate", "characterise"),
+    "analysis": ("answer", "conclude", "write"),
+    "review": ("select", "validate", "reflect"),
+    "rewrite": ("rewrite",),
+    "retrieval": ("retrieve",),
+}
+
+
+def _by_group(rows: Sequence[Row]) -> dict[str, list[RoleUsage]]:
+    """The uses of each group of roles, question by question; groups that none used are left out."""
+    found = {
+        group: [row.roles[role] for row in rows for role in roles if role in row.roles]
+        for group, roles in ROLES.items()
+    }
+    return {group: uses for group, uses in found.items() if uses}
+
+
+def failure_counts(rows: Iterable[Row]) -> dict[str, int]:
+    """Wrong answers by kind; program errors by exception type."""
+    names = Counter(
+        f"program_error: {row.failure.detail}" if row.failure.kind == "program_error" else row.failure.kind
+        for row in rows
+        if row.failure
+    )
+    return dict(sorted(names.items()))
+
+
+def _recalls(rows: Sequence[Row], value: Callable[[float], float]) -> dict[str, float]:
+    known = [row for row in rows if row.support]
+    if not known:
+        return {}
+    cuts: dict[str, int | None] = {**{str(k): k for k in CUTS}, "all": None}
+    return {name: fmean(value(recall_at(row.support, k) or 0.0) for row in known) for name, k in cuts.items()}
+
+
+def _per_hop(rows: Sequence[Row]) -> tuple[HopShare, ...]:
+    deepest = max((len(row.support) for row in rows), default=0)
+    groups = ([row.support[hop] for row in rows if len(row.support) > hop] for hop in range(deepest))
+    return tuple(HopShare(hop, len(group), fmean(one.found for one in group)) for hop, group in enumerate(groups, 1))
+
+
+def _by_retrieval(rows: Sequence[Row]) -> tuple[float, ...]:
+    hops = [hop for row in rows for hop in row.support]
+    firsts = Counter(hop.retrieval for hop in hops if hop.retrieval)
+    return tuple(firsts[number] / len(hops) for number in range(1, max(firsts, default=0) + 1))
+
+
+def _timing(rows: Sequence[Row]) -> Timing:
+    seconds = sorted(row.seconds for row in rows)
+    late = seconds[min(len(seconds) - 1, int(0.95 * len(seconds)))]
+    waited = {group: sum(used.seconds for used in uses) for group, uses in _by_group(rows).items()}
+    requests = {group: sum(used.requests for used in uses) for group, uses in _by_group(rows).items()}
+    return Timing(
+        fmean(seconds),
+        median(seconds),
+        late,
+        fmean(row.critical_path for row in rows),
+        roles={group: waited[group] / max(requests[group], 1) for group in waited},
+        shares={group: total / len(rows) for group, total in waited.items()},
+    )
+
+
+def _average(method: str, stats: Sequence[SetStats]) -> Average:
+    own = [one.all for one in stats if one.method == method]
+    return Average(
+        method,
+        len(own),
+        fmean(one.em.mean for one in own),
+        fmean(one.f1.mean for one in own),
+        fmean(one.accuracy.mean for one in own),
+        fmean(one.calls for one in own),
+        fmean(one.tokens for one in own),
+        fmean(one.coin for one in own),
+    )
+
+
+def pair(name: str, a: str, b: str, rows_a: Sequence[Row], rows_b: Sequence[Row]) -> Pair:
+    """Compares on the questions that both have answered."""
+    shared = _shared(rows_a, rows_b)
+    one, other = _by_id(rows_a), _by_id(rows_b)
+    return Pair(
+        name,
+        a,
+        b,
+        difference([one[key].em for key in shared], [other[key].em for key in shared]),
+        difference([one[key].f1 for key in shared], [other[key].f1 for key in shared]),
+    )
+
+
+def _shared(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> list[str]:
+    other = _by_id(rows_b)
+    return sorted(key for key in _by_id(rows_a) if key in other)
+
+
+def _by_id(rows: Sequence[Row]) -> Mapping[str, Row]:
+    return {row.id: row for row in rows}

@@ -1,0 +1,206 @@
+"""Summaries as text tables: Markdown that also reads well on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pyrag.evaluation.failures import KINDS
+from pyrag.evaluation.intervals import Difference, Estimate
+from pyrag.evaluation.opera_errors import SOURCES
+from pyrag.evaluation.reports.summary import Average, Pair, SetStats, Stats, Summary
+
+NONE = "–"
+SCORES = ("EM [95 %]", "F1", "acc.", "coin", "recall@5", "all gold@5", "answered", "calls", "tokens", "s/question")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cells as they are shown; the first `left` columns are text, the others figures. As a string it is Markdown."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: int = 1
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+    def __str__(self) -> str:
+        lines = [self.header, *self.rows]
+        widths = [max(3, *(len(line[i]) for line in lines)) for i in range(len(self.header))]
+        rule = ["-" * width if i < self.left else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
+        return "\n".join(self._line(cells, widths) for cells in (self.header, rule, *self.rows))
+
+    def _line(self, cells: Sequence[str], widths: Sequence[int]) -> str:
+        padded = (
+            cell.ljust(width) if i < self.left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        )
+        return "| " + " | ".join(padded) + " |"
+
+
+def percent(share: float | None) -> str:
+    return NONE if share is None else f"{100 * share:.1f}"
+
+
+def interval(value: Estimate) -> str:
+    return f"{percent(value.mean)} [{percent(value.low)}, {percent(value.high)}]"
+
+
+def signed(value: Difference) -> str:
+    return f"{100 * value.mean:+.1f} [{100 * value.low:+.1f}, {100 * value.high:+.1f}]"
+
+
+def count(value: float) -> str:
+    return f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def score_cells(stats: Stats) -> list[str]:
+    return [
+        interval(stats.em),
+        percent(stats.f1.mean),
+        percent(stats.accuracy.mean),
+        percent(stats.coin),
+        percent(stats.recall.get("5")),
+        percent(stats.all_gold.get("5")),
+        percent(stats.answered),
+        count(stats.calls),
+        count(stats.tokens),
+        f"{stats.timing.seconds:.2f}",
+    ]
+
+
+def main_table(summary: Summary) -> Table:
+    """The one table: every set under every method, and each method's average over the sets."""
+    rows = [[one.set, one.method, str(one.all.n), *score_cells(one.all)] for one in summary.sets]
+    if len({one.set for one in summary.sets}) > 1:
+        rows += [_average(one) for one in summary.averages]
+    return Table(("set", "method", "n", *SCORES), rows, left=2)
+
+
+def _average(one: Average) -> list[str]:
+    scores = [percent(one.em), percent(one.f1), percent(one.accuracy), percent(one.coin)]
+    return [f"average of {one.sets}", one.method, "", *scores, "", "", "", count(one.calls), count(one.tokens), ""]
+
+
+def slice_table(sets: Iterable[SetStats], by: str) -> Table:
+    """By question type (`by_type`) or hop count (`by_hops`); empty where no set has several."""
+    rows = [
+        [one.set, one.method, name, str(stats.n), *score_cells(stats)]
+        for one in sets
+        for name, stats in getattr(one, by).items()
+    ]
+    names = {"by_type": "type", "by_hops": "hops"}
+    return Table(("set", "method", names[by], "n", *SCORES), rows, left=3)
+
+
+def pair_table(pairs: Sequence[Pair]) -> Table:
+    rows = [
+        [one.set, f"{one.a} − {one.b}", str(one.em.n), signed(one.em), _p(one.em.p), signed(one.f1), _p(one.f1.p)]
+        for one in pairs
+    ]
+    return Table(("set", "methods", "n", "EM [95 %]", "p", "F1 [95 %]", "p"), rows, left=2)
+
+
+def _p(p: float) -> str:
+    return "≤ 0.001" if p <= 0.001 else f"{p:.3f}"
+
+
+def hop_table(sets: Sequence[SetStats]) -> Table:
+    """Which share of the gold passages of hop 1, 2, … was found, and which retrieval was the first to find them."""
+    known = [one for one in sets if one.all.per_hop]
+    deepest = max((len(one.all.per_hop) for one in known), default=0)
+    latest = min(max((len(one.all.by_retrieval) for one in known), default=0), 6)
+    header = [
+        "set",
+        "method",
+        *(f"hop {n}" for n in range(1, deepest + 1)),
+        *(f"by look-up {n}" for n in range(1, latest + 1)),
+    ]
+    rows = []
+    for one in known:
+        hops = [percent(hop.found) for hop in one.all.per_hop]
+        firsts = [percent(share) for share in one.all.by_retrieval[:latest]]
+        rows.append([one.set, one.method, *_filled(hops, deepest), *_filled(firsts, latest)])
+    return Table(header, rows, left=2)
+
+
+def _filled(cells: list[str], width: int) -> list[str]:
+    return cells + [NONE] * (width - len(cells))
+
+
+def course_table(sets: Iterable[SetStats]) -> Table:
+    """What the way to the answers was like: repairs, recovery, time."""
+    header = (
+        "set",
+        "method",
+        "repaired",
+        "revised",
+        "retried",
+        "recovered",
+        "unplanned",
+        "look-ups",
+        "s median",
+        "s p95",
+        "critical path s",
+    )
+    rows = [
+        [
+            one.set, one.method, percent(one.all.repaired), percent(one.all.revised), percent(one.all.retried),
+            percent(one.all.recovered), percent(one.all.unplanned), count(one.all.retrievals),
+            f"{one.all.timing.median:.2f}", f"{one.all.timing.p95:.2f}", f"{one.all.timing.critical_path:.2f}",
+        ]
+        for one in sets
+    ]  # fmt: skip
+    return Table(header, rows, left=2)
+
+
+def role_table(sets: Iterable[SetStats]) -> Table:
+    """The time of each group of agents: requests a question, seconds a request, seconds a question."""
+    header = ("set", "method", "role", "requests", "s/request", "s/question")
+    rows = [
+        [
+            one.set,
+            one.method,
+            group,
+            f"{one.all.requests[group]:.2f}",
+            f"{one.all.timing.roles[group]:.2f}",
+            f"{one.all.timing.shares[group]:.2f}",
+        ]
+        for one in sets
+        for group in one.all.requests
+    ]
+    return Table(header, rows, left=3)
+
+
+def opera_table(sets: Sequence[SetStats]) -> Table:
+    """OPERA's table 11: wrong answers by source and by what went wrong, in per cent of those that it knows."""
+    counted = [one for one in sets if one.all.errors]
+    header = ["error", *(f"{one.set} · {one.method}" for one in counted)]
+    rows = [["wrong answers", *(str(sum(one.all.errors.values())) for one in counted)]]
+    for source, lines in SOURCES.items():
+        rows.append([f"{source} errors", *(_error_share(one, lines) for one in counted)])
+    rows += [[line, *(_error_share(one, (line,)) for one in counted)] for lines in SOURCES.values() for line in lines]
+    return Table(header, rows if counted else [])
+
+
+def _error_share(one: SetStats, lines: Sequence[str]) -> str:
+    return percent(sum(one.all.errors.get(line, 0) for line in lines) / sum(one.all.errors.values()))
+
+
+def failure_name(kind: str) -> str:
+    """How a kind of `Stats.failures` reads: program errors carry their exception's type."""
+    name, _, detail = kind.partition(": ")
+    return KINDS.get(name, name) + (f": {detail}" if detail else "")
+
+
+def failure_table(sets: Sequence[SetStats]) -> Table:
+    """Wrong answers by kind, in per cent of the wrong answers."""
+    present = {kind for one in sets for kind in one.all.failures}
+    kinds = [kind for known in KINDS for kind in sorted(present) if kind.partition(": ")[0] == known]
+    rows = []
+    for one in sets:
+        wrong = sum(one.all.failures.values())
+        shares = [percent(one.all.failures.get(kind, 0) / wrong) if wrong else NONE for kind in kinds]
+        rows.append([one.set, one.method, str(wrong), *shares])
+    return Table(("set", "method", "wrong", *map(failure_name, kinds)), rows if kinds else [], left=2)

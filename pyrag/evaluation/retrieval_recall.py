@@ -1,0 +1,91 @@
+"""Where a trace found the gold passages of its question: per hop, which retrieval brought which passage at which rank.
+
+A gold passage counts as found where one of its alternatives was; HoVer's are known by title only. For questions
+without gold passages nothing is said. Ranks count from 1 and are the best over all retrievals of the trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyrag.evaluation.datasets.layout import Question
+from pyrag.methods.hera.topology import PRIMITIVE_OF
+from pyrag.trace.model import Step, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One gold passage. `step` (id), `retrieval` (counted from 1) and `recovered` say where it first came up."""
+
+    gold: str
+    step: int | None = None
+    retrieval: int | None = None
+    rank: int | None = None
+    recovered: bool = False  # first found by the recovery ladder, not by a retrieve of the program
+
+    @property
+    def found(self) -> bool:
+        return self.rank is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """Passages that came back together, best first."""
+
+    step: int
+    number: int
+    passages: tuple[str, ...]
+    recovery: bool = False
+
+
+def hops_of(question: Question, trace: Trace) -> tuple[Hop, ...]:
+    """One entry a gold passage, in the order of the data set (hop order in MuSiQue)."""
+    seen = list(retrievals(trace))
+    return tuple(_hop(gold, accepted, seen) for gold, accepted in accepted_of(question, trace))
+
+
+def _hop(gold: str, accepted: set[str], seen: list[Retrieval]) -> Hop:
+    hits = [(one, rank) for one in seen if (rank := _rank(one.passages, accepted))]
+    if not hits:
+        return Hop(gold)
+    first = hits[0][0]
+    return Hop(gold, first.step, first.number, min(rank for _, rank in hits), first.recovery)
+
+
+def _rank(passages: tuple[str, ...], accepted: set[str]) -> int:
+    return next((rank for rank, passage in enumerate(passages, start=1) if passage in accepted), 0)
+
+
+def accepted_of(question: Question, trace: Trace) -> Iterator[tuple[str, set[str]]]:
+    """Every gold passage with the ids that count as it."""
+    for gold in question.supporting:
+        yield gold, {gold, *question.supporting_alt.get(gold, ())}
+    if not question.supporting:
+        for title in question.supporting_titles:
+            yield title, {key for key, passage in trace.passages.items() if passage.title == title}
+
+
+def retrievals(trace: Trace) -> Iterator[Retrieval]:
+    """In the order of the steps; what a recovery fetched comes with the step that it helped."""
+    number = 0
+    for step in trace.steps:
+        if is_retrieval(step):
+            number += 0 if step.memo else 1
+            yield Retrieval(step.id, max(number, 1), step.passages)
+        for attempt in step.attempts[1:]:
+            yield Retrieval(step.id, max(number, 1), attempt.passages, recovery=True)
+
+
+def is_retrieval(step: Step) -> bool:
+    """Whether the step looked something up: `retrieve`, also one that found nothing, or another method's primitive."""
+    if step.primitive in PRIMITIVE_OF.values():  # agents beside the retriever only read
+        return step.primitive == "retrieve"
+    return step.answer is None and bool(step.passages)
+
+
+def recall_at(hops: tuple[Hop, ...], k: int | None = None) -> float | None:
+    """Share of the gold passages among the first k of some retrieval (of all that came back, without k)."""
+    if not hops:
+        return None
+    return sum(hop.rank is not None and (k is None or hop.rank <= k) for hop in hops) / len(hops)

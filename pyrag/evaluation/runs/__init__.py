@@ -1,0 +1,1 @@
+"""Runs of a benchmark: their folder, journal, batch and provenance."""

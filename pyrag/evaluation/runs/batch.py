@@ -1,0 +1,78 @@
+"""Many questions side by side: whatever happens to one of them becomes its result, and the others go on.
+
+Results are handed over as they are ready, not in order: a finished question must not wait behind a slow one, or a
+kill would lose it. What answers (this process, worker processes, a cluster) is the caller's `Ask`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+
+from pyrag._io.redaction import without_secrets
+from pyrag.errors import ConfigError, PyRAGError, StorageError
+from pyrag.evaluation.datasets.layout import Question
+from pyrag.trace.model import UNKNOWN, Answer, Trace, TraceError
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    set: str
+    method: str
+    question: Question
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.set, self.method, self.question.id
+
+
+_ENDING = {error.kind: error for error in (ConfigError, StorageError)}  # would befall every other question too
+Ask = Callable[[Job], Awaitable[Trace]]
+
+
+async def run_jobs(jobs: Iterable[Job], ask: Ask, done: Callable[[Job, Trace], None], *, concurrency: int) -> None:
+    """Asks all jobs, `concurrency` at a time. What `done` raises (a full disk) ends the batch.
+
+    Raises `ConfigError` where a method cannot run with these settings at all, and `StorageError` where nothing can be
+    kept: these are no results of a question.
+    """
+    waiting = iter(jobs)
+
+    async def work() -> None:
+        for job in waiting:  # shared: each worker takes the next one
+            trace = await ask_safely(job, ask)
+            if trace.error and (ends := _ENDING.get(trace.error.kind)):
+                raise ends(trace.error.message)
+            done(job, trace)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(concurrency):
+                group.create_task(work())
+    except BaseExceptionGroup as several:
+        raise several.exceptions[0] from None  # the first one ended the others
+
+
+async def ask_safely(job: Job, ask: Ask) -> Trace:
+    """A trace in any case: errors of all kinds become the question's."""
+    try:
+        return await ask(job)
+    except PyRAGError as error:
+        return _failed(job, TraceError(error.kind, str(error), error.exit_code))
+    except Exception as error:  # a bug in a method or agent must not end the batch of hours
+        message = f"{type(error).__name__}: {error} (a bug; the command's log has its traceback)"
+        _log(job)
+        return _failed(job, TraceError("crash", without_secrets(message)))
+
+
+def _failed(job: Job, error: TraceError) -> Trace:
+    return Trace(job.question.question, Answer(UNKNOWN, known=False), method=job.method, error=error)
+
+
+def _log(job: Job) -> None:
+    import logging
+
+    logging.getLogger("pyrag.bench").exception(
+        "the question %s of %s failed under %s", job.question.id, job.set, job.method
+    )

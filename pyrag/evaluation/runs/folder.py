@@ -1,0 +1,297 @@
+"""The folder of a run, and what survives what.
+
+    config.json      what the run is (compared when it goes on) and the sessions that worked on it
+    results.jsonl    one line a question, set and method; the last line of a question counts
+    traces/          one trace a line for each set and method; a result says where its trace stands
+    journal/         with --resume-steps: requests and replies of the questions under way
+    summary.json     written in one step when all questions are done
+
+Results and traces are only appended to, flushed and synced for each question, the trace before the result that names
+it. So a process that is killed loses the questions it had under way. What it left half-written is cut off by the next
+one. A lock keeps a second process out.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any
+
+from pyrag._io.jsonl import append, cut_off, cut_off_torn, whole_lines, write_all, writing
+from pyrag.errors import DataError, UsageError
+from pyrag.evaluation.scoring import Row
+from pyrag.trace.model import Trace, from_json, to_json
+
+FORMAT = 1  # of the folder and of what a row says; raised when scores change their meaning
+CONFIG, RESULTS, SUMMARY, TRACES = "config.json", "results.jsonl", "summary.json", "traces"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run as it stands on disk: `rows` holds the latest result of each question."""
+
+    folder: Path
+    config: dict[str, Any]
+    rows: tuple[Row, ...]
+
+    @property
+    def name(self) -> str:
+        return self.folder.resolve().name
+
+    def trace(self, row: Row) -> Trace:
+        """The trace of a row. Raises `DataError` where the trace file does not hold it."""
+        path = trace_path(self.folder, row.set, row.method)
+        start, length = row.trace
+        try:
+            with path.open("rb") as file:
+                file.seek(start)
+                return from_json(file.read(length))
+        except OSError as error:
+            raise DataError(f"cannot read the trace of {row.id} in {path}: {error.strerror}") from error
+        except DataError as error:
+            raise DataError(f"{path} at byte {start}: {error}; restore the file") from error
+
+
+def trace_path(folder: Path, set_name: str, method: str) -> Path:
+    return folder / TRACES / f"{set_name}.{method}.jsonl"
+
+
+def read_run(folder: Path) -> Run:
+    """Raises `DataError` where the folder holds no run."""
+    config = _read_config(folder)
+    if not {"sets", "methods"} <= config["run"].keys() or not config["sessions"]:
+        raise DataError(f"{folder / CONFIG} is no config of a run of pyrag bench: choose another folder")
+    rows = _rows(folder / RESULTS) if (folder / RESULTS).exists() else {}
+    return Run(folder, config, tuple(rows.values()))
+
+
+class RunWriter:
+    """A run that results are added to; made by `open_run`. `rows` holds the results that were there and new ones,
+    `sessions` what is noted of the processes that worked on it, this one last."""
+
+    def __init__(
+        self, folder: Path, rows: dict[tuple[str, str, str], Row], sessions: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self.folder, self.rows, self.sessions = folder, rows, sessions
+        self._cure = f"make room and run the same command with --out {folder}: what is answered is kept"
+        # Without buffers: what a full disk does not take must not come up again when the file is closed.
+        self._results: IO[bytes] = (folder / RESULTS).open("ab", buffering=0)
+        self._traces: dict[Path, IO[bytes]] = {}
+
+    def write(self, row: Row, trace: Trace) -> Row:
+        """Keeps a result and its trace for good; returns the row as it was kept. Raises `StorageError`."""
+        with writing(trace_path(self.folder, row.set, row.method), self._cure):
+            file = self._trace_file(row)
+            line = to_json(trace)
+            kept = replace(row, trace=(file.tell(), len(line)), session=len(self.sessions) - 1)
+            append(file, line)
+        with writing(self.folder / RESULTS, self._cure):
+            append(self._results, _encode(kept))
+        self.rows[kept.key] = kept
+        return kept
+
+    def _trace_file(self, row: Row) -> IO[bytes]:
+        path = trace_path(self.folder, row.set, row.method)
+        if path not in self._traces:
+            self._traces[path] = path.open("ab", buffering=0)
+        return self._traces[path]
+
+    def close(self) -> None:
+        for file in (self._results, *self._traces.values()):
+            file.close()
+
+
+@contextmanager
+def open_run(folder: Path, identity: Mapping[str, Any], session: Mapping[str, Any]) -> Iterator[RunWriter]:
+    """Starts a run in the folder, or goes on with the one that is there.
+
+    Raises `UsageError` where the folder holds a run of other settings, or something else, or is in use.
+    """
+    with open_folder(folder, identity, session) as sessions:
+        with writing(folder):
+            (folder / TRACES).mkdir(exist_ok=True)
+            writer = RunWriter(folder, _recover(folder), sessions)
+        try:
+            yield writer
+        finally:
+            writer.close()
+
+
+@contextmanager
+def open_folder(
+    folder: Path, identity: Mapping[str, Any], session: Mapping[str, Any], results: str = RESULTS
+) -> Iterator[list[dict[str, Any]]]:
+    """The folder of a run, whatever its `results` are: made, locked, and with this session's note the last. Raises as
+    `open_run` does."""
+    _check_folder(folder)
+    make_folder(folder)
+    with locked(folder):
+        yield _register(folder, plain({**identity, "format": FORMAT}), dict(session), folder / results)
+
+
+def _check_folder(folder: Path) -> None:
+    # A process that was killed at its very start leaves a lock and a half-written config.
+    there = [one.name for one in folder.iterdir()] if folder.is_dir() else []
+    if CONFIG not in there and any(name != "lock" and not name.startswith(f".{CONFIG}") for name in there):
+        raise UsageError(f"{folder} holds files that are no run: choose another folder with --out")
+
+
+def make_folder(folder: Path) -> None:
+    """Makes it where it is missing. Raises `UsageError` where there is none that can be written into."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except FileExistsError:
+        raise UsageError(f"{folder} is a file: choose a folder with --out") from None
+    except OSError as error:
+        raise UsageError(
+            f"cannot write into {folder} ({error.strerror}): choose another folder with --out, or check its permissions"
+        ) from error
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Held while the process lives, however it ends."""
+    path = folder / "lock"
+    with path.open("a+b", buffering=0) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            owner = file.read().decode("utf-8", "replace").strip() or "another process"
+            raise UsageError(
+                f"{folder} is in use by {owner}: wait for it, or choose another folder with --out"
+            ) from None
+        with writing(path):
+            file.truncate(0)
+            write_all(file, f"process {os.getpid()} on {os.uname().nodename}".encode())
+        yield
+
+
+def _register(folder: Path, identity: dict[str, Any], session: dict[str, Any], results: Path) -> list[dict[str, Any]]:
+    """Notes the session in the config; returns all of them. Refuses other settings."""
+    path = folder / CONFIG
+    config: dict[str, Any] = _read_config(folder) if path.exists() else {"run": identity, "sessions": []}
+    if not results.exists() or not results.stat().st_size:  # nothing is bound to the old settings yet
+        config["run"] = identity
+    if config["run"] != identity:
+        raise UsageError(
+            f"{folder} holds a run with {difference(config['run'], identity)}: "
+            "choose another folder with --out, or repeat the options of that run"
+        )
+    config["sessions"].append(session)
+    write_json(path, config)
+    sessions: list[dict[str, Any]] = config["sessions"]
+    return sessions
+
+
+def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """The first thing in which two configs differ, in words: `limit 10, not 20`."""
+    before, after = dict(_flat(old)), dict(_flat(new))
+    for key in (*before, *after):
+        if before.get(key, "none") != after.get(key, "none"):
+            return f"{key.replace('settings.', '')} {_shown(before.get(key))}, not {_shown(after.get(key))}"
+    return "other settings"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def plain(value: Any) -> Any:
+    """As it will be read back, so that it can be compared."""
+    return json.loads(json.dumps(value))
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    path = folder / CONFIG
+    try:
+        config = json.loads(path.read_bytes())
+    except OSError as error:
+        raise DataError(f"{folder} is no run of pyrag bench ({path.name}: {error.strerror})") from error
+    except ValueError as error:
+        raise DataError(f"{path} is damaged ({error}): restore it, or choose another folder with --out") from error
+    kinds = {"run": dict, "sessions": list}
+    if not isinstance(config, dict) or not all(isinstance(config.get(key), kind) for key, kind in kinds.items()):
+        raise DataError(f"{path} is no config of a run: choose another folder")
+    return config
+
+
+def _recover(folder: Path) -> dict[tuple[str, str, str], Row]:
+    """The results that are there, after what a killed process left behind has been cut off."""
+    path = folder / RESULTS
+    cut_off_torn(path)
+    rows = _rows(path)
+    ends: dict[Path, int] = {}
+    for row in _all_rows(path):
+        one = trace_path(folder, row.set, row.method)
+        ends[one] = max(ends.get(one, 0), sum(row.trace) + 1)
+    for one in (folder / TRACES).glob("*.jsonl"):
+        cut_off(one, ends.get(one, 0))
+    # Only a machine that stopped can lose a trace whose result it kept; such a question is asked again.
+    return {key: row for key, row in rows.items() if _has_trace(folder, row)}
+
+
+def _has_trace(folder: Path, row: Row) -> bool:
+    path = trace_path(folder, row.set, row.method)
+    return path.exists() and path.stat().st_size >= sum(row.trace)
+
+
+def _all_rows(path: Path) -> Iterator[Row]:
+    import msgspec
+
+    decoder = msgspec.json.Decoder(Row)
+    for number, line in whole_lines(path):
+        try:
+            yield decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise DataError(f"{path} line {number} is no result ({error}): remove the line") from error
+
+
+def _rows(path: Path) -> dict[tuple[str, str, str], Row]:
+    """The last result of each question."""
+    return {row.key: row for row in _all_rows(path)}
+
+
+def _encode(row: Row) -> bytes:
+    import msgspec
+
+    return msgspec.json.encode(row)
+
+
+def write_json(path: Path, content: Any) -> None:
+    import msgspec
+
+    write_whole(path, msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replaces a file in one step: whoever reads it, or is killed, finds the old one or the new one.
+
+    Raises `StorageError`.
+    """
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with writing(path), scratch.open("wb", buffering=0) as file:
+            write_all(file, content)
+            os.fsync(file.fileno())
+            scratch.replace(path)
+    finally:
+        scratch.unlink(missing_ok=True)  # on a full disk, it is the last thing to leave

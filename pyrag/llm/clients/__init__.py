@@ -1,0 +1,1 @@
+"""Chat models: OpenAI-compatible servers, vLLM and transformers in process, scripts."""

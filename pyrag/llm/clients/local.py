@@ -1,0 +1,290 @@
+"""Chat models that run on this machine: what the engines `vllm:` and `transformers:` have in common.
+
+A `LocalChat` is a client; the model itself is a `Runner`, which all clients of a model in this process share. It is
+made with the first call, in a thread, and closed with its last client. Left out: retries, since nothing lies between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from pyrag.errors import (
+    ConfigError,
+    ContextLengthError,
+    PermanentServiceError,
+    PyRAGError,
+    RetryableServiceError,
+)
+from pyrag.llm.clients.adapters import Adapter
+from pyrag.llm.clients.local_spec import LocalSpec, file_of, known_window
+from pyrag.llm.protocol import CHAT_TEMPLATE, Message, ModelInfo, Reply, Sampling
+
+DEFAULT_SAMPLING = Sampling()
+_LEAST_REPLY = 16  # tokens; a prompt that leaves fewer is too long
+_QUOTED = 200  # characters of an engine's own words that an error repeats
+_OUT_OF_MEMORY = ("out of memory", "OutOfMemory", "not enough memory", "can't allocate memory", "No available memory")
+
+OnText = Callable[[str], None]
+
+
+class Runner(Protocol):
+    """A loaded model. `generate` may be called from any event loop, and `say` is called from any thread; cancelling
+    ends the writing."""
+
+    window: int  # tokens
+
+    def encode(self, messages: Sequence[Message], template: Mapping[str, Any]) -> list[int]:
+        """Tokens of a prompt; `template` holds what the chat template is told besides."""
+        ...
+
+    async def generate(
+        self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, say: OnText | None
+    ) -> Reply: ...
+
+    def close(self) -> None:
+        """Frees everything; blocks."""
+        ...
+
+
+Make = Callable[[LocalSpec, Sequence[Adapter]], Runner]
+
+
+@dataclass(slots=True)
+class _Shared:
+    """A model's runner and those who use it. A start that failed stays failed until all have let go of it."""
+
+    spec: LocalSpec
+    make: Make
+    adapters: dict[str, Adapter] = field(default_factory=dict)
+    users: int = 0
+    runner: Future[Runner] | None = None
+
+    def started(self) -> Future[Runner]:
+        """Raises `PermanentServiceError` where the engine's threads stayed in the parent of a fork."""
+        with _lock:
+            if self.spec.engine in _left_behind:
+                raise PermanentServiceError(
+                    f"{self.spec.name} was loaded before this process was forked, and a loaded model cannot be forked: "
+                    "ask the first question in the child, or start it with the method spawn",
+                    service=self.spec.name,
+                )
+            if self.runner is None:
+                self.runner = Future()
+                # Loading takes minutes, and must not keep a process alive that wants to end.
+                threading.Thread(target=self._start, args=(self.runner,), daemon=True).start()
+            return self.runner
+
+    def _start(self, result: Future[Runner]) -> None:
+        try:
+            with _one_at_a_time:
+                result.set_result(self.make(self.spec, list(self.adapters.values())))
+        except PyRAGError as error:
+            result.set_exception(error)
+        except BaseException as error:
+            result.set_exception(explained(error, self.spec.name, "could not be loaded"))
+
+
+_lock = threading.Lock()
+_one_at_a_time = threading.Lock()
+_shared: dict[tuple[str, str, tuple[Any, ...]], _Shared] = {}
+
+
+_left_behind: set[str] = set()  # engines that were loaded before a fork; this is its child
+
+
+def _after_fork() -> None:
+    global _lock, _one_at_a_time
+    _lock, _one_at_a_time = threading.Lock(), threading.Lock()
+    _left_behind.update(key[0] for key, one in _shared.items() if one.runner is not None)
+    _shared.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _acquire(spec: LocalSpec, make: Make) -> _Shared:
+    key = (spec.engine, spec.model, spec.options)
+    with _lock:
+        shared = _shared.setdefault(key, _Shared(replace(spec, adapter=None), make))
+        if spec.adapter and shared.adapters.setdefault(spec.adapter.name, spec.adapter) != spec.adapter:
+            other = shared.adapters[spec.adapter.name].path
+            raise ConfigError(
+                f"two adapters are named {spec.adapter.name}, {other} and {spec.adapter.path}: name one otherwise"
+            )
+        shared.users += 1
+        return shared
+
+
+async def _release(shared: _Shared) -> None:
+    with _lock:
+        shared.users -= 1
+        if shared.users:
+            return
+        for key in [key for key, one in _shared.items() if one is shared]:
+            del _shared[key]
+    if shared.runner is None:
+        return
+    if shared.runner.done():
+        await asyncio.to_thread(_close, shared.runner)
+    else:
+        shared.runner.add_done_callback(_close)
+
+
+def _close(loaded: Future[Runner]) -> None:
+    if not loaded.exception():
+        loaded.result().close()
+
+
+class LocalChat:
+    """A model on this machine, or an adapter on it. `timeout` limits one call in seconds, the loading aside."""
+
+    def __init__(self, spec: LocalSpec, make: Make, *, timeout: float = 60.0) -> None:
+        self.spec = spec
+        self._make = make
+        self._timeout = timeout
+        self._shared: _Shared | None = _acquire(spec, make)
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    def __repr__(self) -> str:
+        return f"<LocalChat {self.name}>"
+
+    @property
+    def window(self) -> int | None:
+        """In tokens; before the model is loaded, what its files tell."""
+        runner = self._shared.runner if self._shared else None
+        if runner is not None and runner.done() and not runner.exception():
+            return runner.result().window
+        return known_window(self.spec)
+
+    @property
+    def counts_pieces(self) -> bool:
+        """True if showing a reply while it is written costs next to nothing."""
+        return self.spec.engine == "transformers"
+
+    @property
+    def tokenizer(self) -> str | None:
+        """The model's own tokenizer.json, if it is on this machine."""
+        file = file_of(self.spec, "tokenizer.json")
+        return str(file) if file else None
+
+    async def context_tokens(self) -> int | None:
+        return self.window
+
+    async def offered(self) -> list[ModelInfo]:
+        """The model and the adapters that clients in this process named. Loads nothing."""
+        adapters = (self._shared.adapters if self._shared else {}).values()
+        base = ModelInfo(self.spec.model, None, self.window)
+        return [base, *(ModelInfo(adapter.name, self.spec.model, self.window) for adapter in adapters)]
+
+    async def models(self) -> list[str]:
+        return [model.id for model in await self.offered()]
+
+    async def start(self) -> None:
+        """Loads the model, unless it is loaded. Raises what `complete` raises."""
+        await self._runner()
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
+        return await self._generate(messages, sampling, None)
+
+    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Reply:
+        caller = asyncio.get_running_loop()
+
+        def say(text: str) -> None:
+            with contextlib.suppress(RuntimeError):  # the caller's loop has ended: nobody listens
+                caller.call_soon_threadsafe(on_text, text)
+
+        return await self._generate(messages, sampling, say)
+
+    async def aclose(self) -> None:
+        """Lets go of the model; another call loads it again."""
+        shared, self._shared = self._shared, None
+        if shared is not None:
+            await _release(shared)
+
+    async def _runner(self) -> Runner:
+        if self._shared is None:
+            self._shared = _acquire(self.spec, self._make)
+        return await asyncio.shield(asyncio.wrap_future(self._shared.started()))
+
+    async def _generate(self, messages: Sequence[Message], sampling: Sampling, say: OnText | None) -> Reply:
+        runner = await self._runner()
+        prompt = self._encoded(runner, messages, (sampling.extra or {}).get(CHAT_TEMPLATE, {}))
+        room = runner.window - len(prompt)
+        if room < min(sampling.max_tokens, _LEAST_REPLY):
+            raise ContextLengthError(
+                f"{self.name} has a window of {runner.window} tokens, but the prompt takes {len(prompt)}: "
+                "lower --topk, or use a model with a larger window",
+                service=self.name,
+            )
+        sampling = replace(sampling, max_tokens=min(sampling.max_tokens, room))
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await runner.generate(prompt, sampling, self.spec.adapter, say)
+        except TimeoutError as error:
+            raise RetryableServiceError(
+                f"{self.name} did not reply within {self._timeout:.3g} s: allow it more time with --call-timeout or a "
+                "longer --deadline, or use a smaller model",
+                service=self.name,
+                timed_out=True,
+            ) from error
+        except PyRAGError:
+            raise
+        except Exception as error:
+            raise explained(error, self.name, "failed") from error
+
+    def _encoded(self, runner: Runner, messages: Sequence[Message], template: Mapping[str, Any]) -> list[int]:
+        try:
+            return runner.encode(messages, template)
+        except Exception as error:  # a template may raise anything
+            raise PermanentServiceError(
+                f"the chat template of {self.name} refuses the messages ({_first_line(error)}): use an instruct model",
+                service=self.name,
+            ) from error
+
+
+def encode_chat(tokenizer: Any, messages: Sequence[Message], template: Mapping[str, Any]) -> list[int]:
+    """Token ids of a prompt by the model's chat template; a last message of the assistant is gone on from."""
+    going_on = bool(messages) and messages[-1].role == "assistant"
+    said = [{"role": message.role, "content": message.content} for message in messages]
+    text = tokenizer.apply_chat_template(
+        said, tokenize=False, add_generation_prompt=not going_on, continue_final_message=going_on, **template
+    )
+    return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def explained(error: BaseException, name: str, what: str) -> PyRAGError:
+    """An engine's error as one sentence. None of them passes by itself."""
+    said = f"{type(error).__name__}: {error}"
+    if any(words in said for words in _OUT_OF_MEMORY):
+        cure = "use a smaller model or dtype=bfloat16, or lower max_model_len"
+        return PermanentServiceError(f"{name} {what}: it does not fit into the memory: {cure}", service=name)
+    message = f"{name} {what} ({_first_line(error)}): correct what it complains about, or use another model"
+    return PermanentServiceError(message, service=name)
+
+
+def _first_line(error: BaseException) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= _QUOTED else text[:_QUOTED] + "…"
+
+
+def missing_package(engine: str, package: str) -> ConfigError | None:
+    """What to say where the engine's package is not installed. Nothing is imported."""
+    import importlib.util
+
+    if importlib.util.find_spec(package) is not None:
+        return None
+    return ConfigError(
+        f"the engine {engine}: needs the package {package}: run pip install 'pyrag-runtime[{engine}]', "
+        "or use a server with openai:MODEL@http://host:port/v1"
+    )

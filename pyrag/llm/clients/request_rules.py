@@ -1,0 +1,172 @@
+"""Rules for the requests to one server, learnt from what it refuses.
+
+`RequestRules` is immutable: it turns a request as pyrag writes it into one that the server takes, and a refusal into
+further rules. A server that refuses nothing gets every request unchanged. Left out: what a refusal says
+(`pyrag.llm.clients.refusals`), and schemas and patterns, whose support `pyrag.llm.schema` judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from pyrag.llm.clients.refusals import MIN_REPLY_TOKENS, Limits, Refusal, RoleRule, read_limits
+from pyrag.llm.context import about_tokens
+
+Body = Mapping[str, Any]
+LIMITS = ("max_tokens", "max_completion_tokens")
+MAX_REFUSALS = 12  # of one request; each teaches a rule that no other did
+_ESSENTIAL = frozenset({"model", "messages", "stream", "response_format", "structured_outputs"})
+_KNOWN_EVERYWHERE = frozenset({*_ESSENTIAL, *LIMITS, "temperature", "top_p", "stop", "seed"}) - {"structured_outputs"}
+_CONTINUES = ("continue_final_message", "add_generation_prompt")
+_UNSAID = frozenset({*LIMITS, *_CONTINUES, "stream_options"})  # nobody misses these
+_LEAST_TEMPERATURE = 0.01  # for servers that take none of 0
+_MARGIN = 16  # tokens of a chat template around a prompt
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRules:
+    """Fields that one server refuses (`dropped`), and the form of messages and limits that it takes instead."""
+
+    dropped: frozenset[str] = frozenset()
+    role_rules: frozenset[RoleRule] = frozenset()
+    raised_temperature: bool = False
+    streams: bool = False
+    no_thinking: bool = False
+    max_reply: int | None = None  # tokens
+    window: int | None = None  # tokens
+    overhead: int = _MARGIN  # tokens of a prompt beyond what its length tells
+    this_reply: int | None = None  # tokens; of one request only
+
+    def apply(self, body: Body) -> dict[str, Any]:
+        """The request as the server takes it."""
+        sent = self._limited(dict(body))
+        if self.raised_temperature and "temperature" in sent:
+            sent["temperature"] = max(sent["temperature"], _LEAST_TEMPERATURE)
+        if self.no_thinking and not sent.get("stream"):
+            sent["enable_thinking"] = False
+        if self.streams:
+            sent["stream"] = True
+        if self.role_rules:
+            sent["messages"] = _rewritten(sent["messages"], self.role_rules)
+            if sent["messages"][-1:] and sent["messages"][-1]["role"] != "assistant":
+                sent = {name: value for name, value in sent.items() if name not in _CONTINUES}
+        return {name: value for name, value in sent.items() if name not in self.dropped}
+
+    def after(self, refusal: Refusal, body: Body, sent: Body) -> RequestRules | None:
+        """These rules and those that a refusal of `sent` teaches; None where it teaches none that changes it."""
+        modes = [replace(self, no_thinking=True)] if refusal.thinks_too_much else []
+        modes += [replace(self, streams=True)] if refusal.stream_only else []
+        smaller = self._smaller(refusal, sent)
+        lessons = (*modes, *smaller, *self._without(refusal, sent), *self._with_roles(refusal, sent))
+        return next((rules for rules in lessons if rules.apply(body) != sent), None)
+
+    def joined(self, other: RequestRules) -> RequestRules:
+        """Both sets of rules together; the limit of a single request is forgotten."""
+        return RequestRules(
+            self.dropped | other.dropped,
+            self.role_rules | other.role_rules,
+            self.raised_temperature or other.raised_temperature,
+            self.streams or other.streams,
+            self.no_thinking or other.no_thinking,
+            min((one for one in (self.max_reply, other.max_reply) if one), default=None),
+            min((one for one in (self.window, other.window) if one), default=None),
+            max(self.overhead, other.overhead),
+        )
+
+    def lost(self, before: RequestRules, body: Body) -> list[str]:
+        """Fields of a request that the user may have meant, and which these rules leave out while `before` did not."""
+        return sorted((self.dropped - before.dropped - _UNSAID) & body.keys())
+
+    def _limited(self, body: dict[str, Any]) -> dict[str, Any]:
+        name = next((one for one in LIMITS if one in body), None)
+        if name is None:
+            return body
+        limit, other = body[name], next(one for one in LIMITS if one != name)
+        room = None if self.window is None else max(self.window - self._prompt_tokens(body), MIN_REPLY_TOKENS)
+        limit = min(limit, *(one or limit for one in (self.max_reply, room, self.this_reply)))
+        renamed = other if name in self.dropped and other not in self.dropped else name
+        return {renamed if key == name else key: limit if key == name else value for key, value in body.items()}
+
+    def _prompt_tokens(self, body: Body) -> int:
+        return self.overhead + sum(about_tokens(str(message["content"])) for message in body["messages"])
+
+    def _smaller(self, refusal: Refusal, sent: Body) -> list[RequestRules]:
+        """With a limit that the server takes, if it spoke of limits and a reply of that length is worth asking for."""
+        asked = next((sent[name] for name in LIMITS if name in sent), None)
+        limits = read_limits(refusal, asked) if asked else None
+        if limits is None or asked is None:
+            return []
+        if limits.window:
+            return self._within(limits, asked, sent)
+        reply = limits.reply or asked // 4  # without figures, one guess or two
+        return [replace(self, max_reply=reply)] if reply >= MIN_REPLY_TOKENS else []
+
+    def _within(self, limits: Limits, asked: int, sent: Body) -> list[RequestRules]:
+        window, guess = limits.window or 0, self._prompt_tokens(sent)
+        if limits.prompt and limits.prompt > window - MIN_REPLY_TOKENS:
+            return []
+        exact = window - limits.prompt - 1 if limits.prompt else asked
+        rooms = (exact, min(window - guess, asked // 2))
+        room = next((one for one in rooms if MIN_REPLY_TOKENS <= one < asked), 0)
+        overhead = max(self.overhead, window - room - guess + self.overhead)
+        return [replace(self, window=window, overhead=overhead, this_reply=room)] if room else []
+
+    def _without(self, refusal: Refusal, sent: Body) -> list[RequestRules]:
+        named = refusal.fields(sent.keys() - {"model", "messages"})
+        if not self.raised_temperature and "temperature" in named and _wants_more(refusal, sent):
+            return [replace(self, raised_temperature=True)]
+        if "temperature" in named and refusal.fields({"top_p"} & sent.keys()):
+            named = ("top_p",)  # "cannot both be specified"
+        if not named and self.dropped & {*LIMITS} and refusal.fields(LIMITS):
+            named = LIMITS  # the other name is refused in the words of the first
+        if not named and refusal.unnamed:
+            named = tuple(sent.keys() - _KNOWN_EVERYWHERE)
+        dropped = {*named} - _ESSENTIAL
+        return [replace(self, dropped=self.dropped | dropped)] if dropped else []
+
+    def _with_roles(self, refusal: Refusal, sent: Body) -> list[RequestRules]:
+        # Templates that know no system message complain of roles that do not alternate, too.
+        turns: RoleRule = "alternate" if _repeat(sent["messages"]) else "system"
+        rules = (turns if rule == "alternate" else rule for rule in refusal.role_rules())
+        return [replace(self, role_rules=self.role_rules | {rule}) for rule in rules]
+
+
+def _wants_more(refusal: Refusal, sent: Body) -> bool:
+    return sent["temperature"] == 0 and any(
+        word in refusal.words for word in ("positive", "greater than 0", "> 0", "(0,", "larger than 0", "bigger than 0")
+    )
+
+
+def _rewritten(messages: list[dict[str, Any]], rules: frozenset[RoleRule]) -> list[dict[str, Any]]:
+    """Messages under rules for roles: each is applied where it changes something."""
+    messages = list(messages)
+    prefilled = len(messages) > 1 and messages[-1]["role"] == "assistant"
+    if prefilled and "last" in rules:
+        messages[-1] = {**messages[-1], "role": "user"}
+    elif prefilled and "prefix" in rules:
+        messages[-1] = {**messages[-1], "prefix": True}
+    if prefilled and "trailing" in rules:
+        messages[-1] = {**messages[-1], "content": messages[-1]["content"].rstrip()}
+    if "system" in rules:
+        messages = [{**one, "role": "user"} if one["role"] == "system" else one for one in messages]
+    elif "developer" in rules:
+        messages = [{**one, "role": "developer"} if one["role"] == "system" else one for one in messages]
+    return _merged(messages) if rules & {"system", "alternate", "last"} else messages
+
+
+def _repeat(messages: list[dict[str, Any]]) -> bool:
+    return any(one["role"] == other["role"] for one, other in pairwise(messages))
+
+
+def _merged(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Messages of one role that follow each other, as one."""
+    merged: list[dict[str, Any]] = []
+    for message in messages:
+        if merged and merged[-1]["role"] == message["role"]:
+            merged[-1] = {**merged[-1], "content": f"{merged[-1]['content']}\n\n{message['content']}"}
+        else:
+            merged.append(message)
+    return merged

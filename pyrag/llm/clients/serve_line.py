@@ -1,0 +1,72 @@
+"""The command line that serves a model with vLLM as pyrag wants it.
+
+`pyrag serve-model` runs it, exports of trained adapters print it. vLLM itself listens on every interface; here loopback
+is the default. A key goes through the environment variable `VLLM_API_KEY` only, since every user of a machine can read
+its command lines. Left out: running it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyrag.llm.clients.adapters import Adapter, lora_rank
+
+KEY_VARIABLE = "VLLM_API_KEY"
+LOOPBACK = "127.0.0.1"
+_MOST_AT_ONCE = 8  # adapters that lie in GPU memory together; more take turns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """What to serve and how. `None` leaves the choice to vLLM; `more` are further arguments for it, as they are.
+
+    `tensor_parallel` splits the model over GPUs, `data_parallel` runs copies of it; both multiply.
+    """
+
+    model: str
+    adapters: Sequence[Adapter] = ()
+    host: str = LOOPBACK
+    port: int = 8000
+    served_name: str | None = None
+    tensor_parallel: int = 1
+    data_parallel: int = 1
+    dtype: str | None = None
+    max_model_len: int | None = None  # tokens
+    gpu_memory: float | None = None  # share of each GPU's memory
+    prefix_caching: bool = True
+    more: Sequence[str] = ()
+
+
+def serve_line(serving: Serving) -> list[str]:
+    """The program and its arguments. Raises `ConfigError` for adapters of a rank that vLLM cannot serve."""
+    line = ["vllm", "serve", serving.model, "--host", serving.host, "--port", str(serving.port)]
+    options = {
+        "--served-model-name": serving.served_name,
+        "--tensor-parallel-size": serving.tensor_parallel if serving.tensor_parallel > 1 else None,
+        "--data-parallel-size": serving.data_parallel if serving.data_parallel > 1 else None,
+        "--dtype": serving.dtype,
+        "--max-model-len": serving.max_model_len,
+        "--gpu-memory-utilization": serving.gpu_memory,
+    }
+    for flag, value in options.items():
+        line += [] if value is None else [flag, str(value)]
+    line.append("--enable-prefix-caching" if serving.prefix_caching else "--no-enable-prefix-caching")
+    return [*line, *_adapter_flags(serving.adapters), *serving.more]
+
+
+def shown(line: Sequence[str]) -> str:
+    """The line as a shell takes it."""
+    return shlex.join(line)
+
+
+def _adapter_flags(adapters: Sequence[Adapter]) -> list[str]:
+    if not adapters:
+        return []
+    at_once = min(len(adapters), _MOST_AT_ONCE)
+    flags = ["--enable-lora", "--max-lora-rank", str(lora_rank(one.rank for one in adapters))]
+    flags += ["--max-loras", str(at_once)]
+    if len(adapters) > at_once:
+        flags += ["--max-cpu-loras", str(len(adapters))]
+    return [*flags, "--lora-modules", *(f"{one.name}={one.path}" for one in adapters)]

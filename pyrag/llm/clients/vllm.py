@@ -1,0 +1,252 @@
+"""`vllm:MODEL`: vLLM's asynchronous engine in this process' care, without a server between.
+
+Continuous batching and prefix caching are vLLM's: whatever is asked at the same time is computed together, and the
+system prompts of agents are paid for once. It computes in processes of its own, whose words go to a log file: what they
+say when they cannot start ends up in an error of one sentence. It runs in an event loop of its own, so that calls may
+come from any.
+
+As every program that starts processes this way, a script that uses it needs `if __name__ == "__main__":`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import multiprocessing
+import multiprocessing.process
+import os
+import re
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyrag._io.hub import away
+from pyrag.errors import ConfigError, PermanentServiceError, PyRAGError
+from pyrag.llm.clients.adapters import Adapter, lora_rank
+from pyrag.llm.clients.local import LocalChat, OnText, encode_chat, explained, missing_package
+from pyrag.llm.clients.local_spec import LocalSpec, parse_local_spec
+from pyrag.llm.protocol import Message, Reply, Sampling
+
+ENGINE = "vllm"
+OPTIONS: dict[str, type] = {
+    "dtype": str,
+    "max_model_len": int,
+    "tensor_parallel": int,
+    "gpu_memory": float,
+    "quantization": str,
+    "max_num_seqs": int,
+    "eager": bool,
+    "reasoning_parser": str,
+}
+_ARGUMENTS = {
+    "tensor_parallel": "tensor_parallel_size",
+    "gpu_memory": "gpu_memory_utilization",
+    "eager": "enforce_eager",
+}
+# vLLM logs to stdout, which is ours, and reports on its use to its makers, which nobody asked for.
+_ENVIRONMENT = {"VLLM_CONFIGURE_LOGGING": "0", "VLLM_NO_USAGE_STATS": "1"}
+_KILLED_SECONDS = 10.0  # within which a process that vLLM killed is gone
+_MOST_ADAPTERS = 8  # in memory at once; more take turns
+_CAUSE = re.compile(r"(?:^|\s)((?:[\w.]*\.)?[A-Z]\w*(?:Error|Exception): .+)$", re.MULTILINE)
+_USELESS_CAUSE = "Engine core initialization failed"
+
+
+def open_vllm(rest: str, timeout: float) -> LocalChat:
+    """The client for what follows `vllm:`. Raises `ConfigError` and `DataError`; loads nothing."""
+    spec = parse_local_spec(ENGINE, rest, OPTIONS)
+    if missing := missing_package(ENGINE, "vllm"):
+        raise missing
+    return LocalChat(spec, VLLMRunner, timeout=timeout)
+
+
+class VLLMRunner:
+    """An engine with its event loop. Adapters are those that it has to leave room for."""
+
+    def __init__(self, spec: LocalSpec, adapters: Sequence[Adapter]) -> None:
+        self._name = spec.name
+        self._rank = lora_rank(adapter.rank for adapter in adapters) if adapters else 0
+        self._loras: dict[Adapter, int] = {}
+        self._numbers = itertools.count(1)
+        self._tokenizer = _tokenizer_of(spec)
+        self._log = _Log()
+        self._processes: list[multiprocessing.process.BaseProcess] = []
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        try:
+            started = asyncio.run_coroutine_threadsafe(self._start(spec, len(adapters)), self._loop)
+            self._engine = started.result()
+        except BaseException as error:
+            self._end_loop()
+            raise self._unstarted(error) from error
+        self.window = int(self._engine.model_config.max_model_len)
+
+    def encode(self, messages: Sequence[Message], template: Mapping[str, Any]) -> list[int]:
+        return encode_chat(self._tokenizer, messages, template)
+
+    async def generate(
+        self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, say: OnText | None
+    ) -> Reply:
+        if adapter is not None and adapter.rank > self._rank:
+            raise PermanentServiceError(
+                f"{self._name} was loaded without room for the adapter {adapter.name} of rank {adapter.rank}: "
+                "name all adapters before the first question",
+                service=self._name,
+            )
+        work = self._generate(prompt, sampling, adapter, say)
+        # A cancelled future cancels the work in the other loop, which makes vLLM drop the request.
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def close(self) -> None:
+        asyncio.run_coroutine_threadsafe(_shut_down(self._engine), self._loop).result()
+        self._end_loop()
+        for process in self._processes:
+            process.join(_KILLED_SECONDS)
+        self._log.close()
+
+    async def _generate(
+        self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, say: OnText | None
+    ) -> Reply:
+        pieces: list[str] = []
+        tokens, finish = 0, "stop"
+        params = self._params(sampling, stream=say is not None)
+        request = f"pyrag-{next(self._numbers)}"
+        lora = self._lora(adapter)
+        async for output in self._engine.generate({"prompt_token_ids": prompt}, params, request, lora_request=lora):
+            written = output.outputs[0]
+            pieces.append(written.text)
+            tokens += len(written.token_ids)
+            finish = written.finish_reason or finish
+            if say is not None and written.text:
+                say(written.text)
+        return Reply("".join(pieces), len(prompt), tokens, finish)
+
+    def _params(self, sampling: Sampling, *, stream: bool) -> Any:
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+
+        structured = None
+        if sampling.schema is not None:
+            structured = StructuredOutputsParams(json=dict(sampling.schema))
+        elif sampling.pattern is not None:
+            structured = StructuredOutputsParams(regex=sampling.pattern)
+        # What the model's authors recommend, as vLLM's server does; what was asked for wins.
+        recommended = self._engine.model_config.get_diff_sampling_param()
+        recommended.pop("max_tokens", None)
+        return SamplingParams(
+            **{**recommended, "temperature": sampling.temperature},
+            max_tokens=sampling.max_tokens,
+            stop=list(sampling.stop),
+            seed=sampling.seed,
+            structured_outputs=structured,
+            output_kind=RequestOutputKind.DELTA if stream else RequestOutputKind.FINAL_ONLY,
+        )
+
+    def _lora(self, adapter: Adapter | None) -> Any:
+        if adapter is None:
+            return None
+        from vllm.lora.request import LoRARequest
+
+        number = self._loras.setdefault(adapter, len(self._loras) + 1)
+        return LoRARequest(adapter.name, number, adapter.path)
+
+    async def _start(self, spec: LocalSpec, adapters: int) -> Any:
+        for variable, value in _ENVIRONMENT.items():
+            os.environ.setdefault(variable, value)
+        with self._log.of_processes():
+            from vllm.engine.arg_utils import AsyncEngineArgs
+            from vllm.platforms import current_platform
+            from vllm.v1.engine.async_llm import AsyncLLM
+
+            if current_platform.is_unspecified():
+                raise ConfigError(
+                    f"{spec.name} cannot run here: this vLLM finds no GPU that it was built for; use transformers: "
+                    "on the CPU, or a server with openai:MODEL@http://host:port/v1"
+                )
+            options = {_ARGUMENTS.get(key, key): value for key, value in spec.options}
+            if adapters:
+                at_once = min(adapters, _MOST_ADAPTERS)
+                options |= {"enable_lora": True, "max_lora_rank": self._rank, "max_loras": at_once}
+            model = str(spec.folder or spec.model)
+            arguments: Any = {"model": model, "enable_prefix_caching": True, "disable_log_stats": True, **options}
+            before = multiprocessing.active_children()
+            engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
+            self._processes = [one for one in multiprocessing.active_children() if one not in before]
+            return engine
+
+    def _unstarted(self, error: BaseException) -> BaseException:
+        told_elsewhere = _USELESS_CAUSE in str(error)
+        cause = self._log.cause()
+        self._log.close(keep=told_elsewhere)
+        if isinstance(error, PyRAGError) or not isinstance(error, Exception):
+            return error
+        if not told_elsewhere:
+            return explained(error, self._name, "could not be loaded")
+        said = RuntimeError(cause) if cause else error
+        return explained(said, self._name, f"could not be loaded; its log is {self._log.path}")
+
+    def _end_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _shut_down(engine: Any) -> None:
+    """In the engine's loop, so that its tasks end there."""
+    engine.shutdown()
+    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+def _tokenizer_of(spec: LocalSpec) -> Any:
+    from transformers import AutoTokenizer
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    offline = spec.folder is None and away()
+    return AutoTokenizer.from_pretrained(str(spec.folder or spec.model), local_files_only=offline)
+
+
+class _Log:
+    """A file for what vLLM has to say, here and in its processes."""
+
+    def __init__(self) -> None:
+        number, path = tempfile.mkstemp(prefix="pyrag-vllm-", suffix=".log")
+        os.close(number)
+        self.path = Path(path)
+        self._handler = logging.FileHandler(path, delay=True)
+        logger = logging.getLogger(ENGINE)
+        logger.addHandler(self._handler)
+        logger.propagate = False
+
+    @contextlib.contextmanager
+    def of_processes(self) -> Iterator[None]:
+        """Those that are started inside have the file as their stderr; this one goes on writing where it did."""
+        ours, theirs, terminal = sys.stderr, os.open(self.path, os.O_WRONLY | os.O_APPEND), os.dup(2)
+        # It stays open: loggers that are set up inside keep it.
+        sys.stderr = open(terminal, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+        os.dup2(theirs, 2)
+        try:
+            yield
+        finally:
+            os.dup2(terminal, 2)
+            os.close(theirs)
+            sys.stderr = ours
+
+    def cause(self) -> str | None:
+        """The first error that was told: those after it are its consequences."""
+        text = self.path.read_text(encoding="utf-8", errors="replace")
+        return next((cause for cause in _CAUSE.findall(text) if _USELESS_CAUSE not in cause), None)
+
+    def close(self, *, keep: bool = False) -> None:
+        logging.getLogger(ENGINE).removeHandler(self._handler)
+        self._handler.close()
+        if not keep:
+            self.path.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Published baselines: direct, chain of thought, one retrieval, and iterative retrieval."""

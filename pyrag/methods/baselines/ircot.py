@@ -1,0 +1,76 @@
+"""IRCoT (Trivedi et al., 2023): one sentence of reasoning, one retrieval with it, and so on; then the question is read.
+
+As there, all paragraphs found stay in the prompt up to a cap, each sentence is the next query, and a reader answers
+from all paragraphs in the end. Here the reader is the Answer agent, so that the answer has citations.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pyrag.agents.parsing.json_values import split_thinking
+from pyrag.agents.passages import fenced_passages
+from pyrag.episode.episode import Episode
+from pyrag.episode.recovery_runner import merge
+from pyrag.methods.program_result import Result
+from pyrag.methods.step_recorder import Driver, Said, Value
+from pyrag.settings import Settings
+from pyrag.trace.model import Passage
+
+ROUNDS = 8
+MOST_PARAGRAPHS = 15
+# A sentence ends before a space and a capital, but not after an initial or an abbreviation ("J. R.", "Mr. Ray").
+_SENTENCE_END = re.compile(
+    r"(?<![A-Z])(?<!\b[A-Z][a-z])(?<!\b(?:Mrs|Rev|Gen|Col|Sen|Jan|Feb))[.!?][\"”')]*(?=\s+[\"“'(]?[A-Z0-9])"
+)
+_DONE = re.compile(r"\banswer is\b|\A\W{0,6}(?:the )?(?:final )?answer\W{0,4}[:：]|<answer>|\\boxed\{", re.IGNORECASE)
+_LABEL = re.compile(
+    r"\A[\s*_#>-]{0,8}(?:(?:the )?next sentence|(?:next )?(?:step|thought)(?: \d{1,2})?|reasoning(?: so far)?)"
+    r"[*_]{0,2}\s?[:：][*_\s]{0,4}",
+    re.IGNORECASE,
+)
+WRITES = True
+
+
+async def answer(episode: Episode, settings: Settings) -> Result:
+    question = episode.question
+    with Driver(episode) as driver:
+        found = await driver.retrieve(question, settings.topk)
+        paragraphs = list(found.passages)
+        values: list[Value] = [found]
+        thoughts: list[str] = []
+        for _ in range(settings.rounds or ROUNDS):
+            said = await _reason(driver, paragraphs, thoughts, values)
+            thought = first_sentence(said.text)
+            values.append(said)
+            if not thought or thought in thoughts or _DONE.search(thought):
+                break
+            thoughts.append(thought)
+            found = await driver.retrieve(thought, settings.topk, uses=[said])
+            values.append(found)
+            paragraphs = merge(paragraphs, found.passages)[:MOST_PARAGRAPHS]
+        return driver.result(await driver.answer(question, paragraphs, uses=values))
+
+
+async def _reason(driver: Driver, paragraphs: list[Passage], thoughts: list[str], uses: list[Value]) -> Said:
+    fence, documents = fenced_passages(paragraphs)
+    question = driver.episode.question
+    return await driver.write(
+        "ircot",
+        {"question": question, "documents": documents, "fence": fence, "thoughts": " ".join(thoughts) or "(none yet)"},
+        query=thoughts[-1] if thoughts else question,
+        uses=uses,
+        passages=paragraphs,
+        fault=_fault,
+    )
+
+
+def _fault(text: str) -> str:
+    return "" if first_sentence(text) else "it has no sentence"
+
+
+def first_sentence(reply: str) -> str:
+    """The first sentence of a reply, the model's own thinking and the prompt's label aside."""
+    text = _LABEL.sub("", " ".join(split_thinking(reply, r"(?!)")[1].split()), count=1)
+    end = _SENTENCE_END.search(text)
+    return text[: end.end()] if end else text

@@ -1,0 +1,35 @@
+"""Iter-RetGen (Shao et al., 2023): retrieval with the question and the previous generation, generation, and again.
+
+A generation is all that the Answer agent says, its rationale included, so that the method needs no Writer. One whose
+answer is unknown still has a rationale: what it says of the passages goes into the next query. Where it says nothing,
+asking the same again would change nothing, and the method ends early.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyrag.episode.episode import Episode
+from pyrag.methods.program_result import Result
+from pyrag.methods.step_recorder import Driver, Said
+from pyrag.settings import Settings
+from pyrag.trace.model import UNKNOWN
+
+ROUNDS = 2  # the paper's choice: further rounds gain little
+
+
+async def answer(episode: Episode, settings: Settings) -> Result:
+    question = episode.question
+    with Driver(episode) as driver:
+        said = await _generate(driver, question, settings.topk)
+        for _ in range((settings.rounds or ROUNDS) - 1):
+            if not said.text:
+                break
+            said = await _generate(driver, f"{question} {said.text}", settings.topk, said)
+        return driver.result(said)
+
+
+async def _generate(driver: Driver, query: str, topk: int, *uses: Said) -> Said:
+    found = await driver.retrieve(query, topk, uses=uses)
+    said = await driver.answer(driver.episode.question, found.passages, uses=[found])
+    return said if said.known else replace(said, text=said.text.removesuffix(UNKNOWN).strip())

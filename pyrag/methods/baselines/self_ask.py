@@ -1,0 +1,121 @@
+"""Self-Ask (Press et al., 2023) with retrieval: the model asks follow-up questions, each is looked up and answered.
+
+The Answer agent answers a follow-up question from its passages, as in the authors' version with a search engine, so
+that every intermediate answer has citations.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from pyrag.agents.parsing.answer_places import extracted
+from pyrag.agents.parsing.json_values import split_thinking
+from pyrag.agents.passages import given
+from pyrag.episode.episode import Episode
+from pyrag.methods.program_result import Result
+from pyrag.methods.step_recorder import Driver, Reader, Said
+from pyrag.settings import Settings
+from pyrag.trace.model import Answer
+
+ROUNDS = 5
+_INTERMEDIATE = "Intermediate answer:"
+_AROUND = ' \t*_`"“”'
+_MARKS = r"[^\w\n]{0,12}"  # of lists, headings and emphasis
+_NUMBER = r"[ #.(]{0,3}\d{1,2}[).]?"
+_DASH = "[ \N{HYPHEN}\N{NON-BREAKING HYPHEN}\N{EN DASH}-]?"
+_ASKS = rf"(?:next |new |the )?(?:follow{_DASH}up|sub{_DASH}question|next question)(?:{_DASH}(?:question|query|q))?"
+_FOLLOW_UP = re.compile(  # a bare "Question:" is the prompt's own, a numbered one the model's
+    rf"^{_MARKS}(?:yes\W{{1,3}})?(?:\d{{1,2}}{_MARKS})?(?:{_ASKS}(?:{_NUMBER})?|(?:question|query|q){_NUMBER})"
+    rf"[*_`\"]{{0,3}}\s?[:：]{_MARKS}(.*)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_IS = rf"(?: is\b|[*_`\"]{{0,3}}\s?[:：]){_MARKS}"
+_FINAL = re.compile(
+    rf"^{_MARKS}(?:(?:so|thus|hence|therefore|finally)\W{{1,3}})?(?:the )?(?:final )?answer{_IS}(.*)"
+    rf"|\b(?:(?:so|thus|hence|therefore)\W{{1,3}})the answer{_IS}(.*)|\bthe final answer{_IS}(.*)"
+    r"|\bfinal answer\s{0,3}[:：=–—-]{1,2}(.*)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_PAYLOAD = r"(?im)^[^\w\n]{0,12}(?:follow.?up|sub.?question|question)\b|final answer|<answer>"
+WRITES = True
+
+
+async def answer(episode: Episode, settings: Settings) -> Result:
+    with Driver(episode) as driver:
+        asked: list[tuple[str, Said]] = []
+        for _ in range(settings.rounds or ROUNDS):
+            thought = await _think(driver, asked)
+            if thought.answer is not None:
+                return driver.result(thought)
+            query = follow_up(thought.text)
+            if not query or query in [one for one, _ in asked]:
+                return await _conclude(driver, asked, thought)
+            found = await driver.retrieve(query, settings.topk, uses=[thought])
+            asked.append((query, await driver.answer(query, found.passages, uses=[thought, found])))
+        return await _conclude(driver, asked)
+
+
+async def _think(driver: Driver, asked: list[tuple[str, Said]]) -> Said:
+    question = driver.episode.question
+    transcript = "".join(f"Follow up: {query}\n{_INTERMEDIATE} {_text(said)}\n" for query, said in asked)
+    return await driver.write(
+        "self_ask",
+        {"question": question, "transcript": transcript.rstrip() or "(none yet)"},
+        query=asked[-1][0] if asked else question,
+        uses=[said for _, said in asked],
+        stop=(_INTERMEDIATE,),
+        read=partial(final_answer, question=question),
+        fault=_fault,
+    )
+
+
+def _fault(text: str) -> str:
+    if follow_up(text) or final_answer(text) is not None:
+        return ""
+    return "it is neither a follow-up question nor the final answer"
+
+
+async def _conclude(driver: Driver, asked: list[tuple[str, Said]], *uses: Said) -> Result:
+    """Where the model does not come to an end, the Answer agent composes what has been found."""
+    facts = ". ".join(f"{query} {_text(said)}" for query, said in asked) or "nothing"
+    query = given(facts, driver.episode.question)
+    return driver.result(await driver.answer(query, None, uses=[*uses, *(said for _, said in asked)]))
+
+
+def _text(said: Said) -> str:
+    return said.answer.text if said.answer else ""
+
+
+def spoken(reply: str) -> str:
+    """A reply without the model's own thinking."""
+    return split_thinking(reply, _PAYLOAD)[1]
+
+
+def follow_up(text: str) -> str:
+    """The question that a reply asks, under whatever label or under none; empty where it asks none."""
+    text = spoken(text)
+    for found in _FOLLOW_UP.finditer(text):
+        if asked := (found[1] or _line_after(text, found.end())).strip(_AROUND):
+            return asked
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0].strip(_AROUND) if len(lines) == 1 and lines[0].strip(_AROUND).endswith(("?", "？")) else ""
+
+
+def final_answer(text: str, question: str = "") -> Answer | None:
+    """What stands behind "So the final answer is", unless a follow-up question comes before it."""
+    text = spoken(text)
+    final, asked = _FINAL.search(text), _FOLLOW_UP.search(text)
+    if asked is not None and (final is None or asked.start() < final.start()):
+        return None
+    read = Reader(query=question)
+    if final is None:
+        return read(text) if extracted(text) else None
+    value = next(filter(None, final.groups()), "") or _line_after(text, final.end())
+    line = f"{final[0]}\n{value}"
+    return read(line if extracted(line) else value.strip(" \t*_`").rstrip("."))
+
+
+def _line_after(text: str, place: int) -> str:
+    """The next line with something in it, where a label stands alone on its own."""
+    return next((line for line in text[place:].splitlines()[:4] if line.strip()), "")

@@ -1,0 +1,1 @@
+"""HERA: an orchestrator's topology of agents becomes a program."""

@@ -1,0 +1,79 @@
+"""The coach over a chat model: one system message, a template, a schema and a parser for each of its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pyrag.agents.prompted_agent import PromptedAgent
+from pyrag.agents.schemas import BLAME, GUIDANCE, INSIGHTS, RULES, SETTLEMENT, SHORTER, Schema
+from pyrag.errors import BadOutputError, ContextLengthError
+from pyrag.methods.hera.coach.protocol import Axis, Guidance, Seen, Settlement
+from pyrag.methods.hera.coach.replies import (
+    MOST_INSIGHTS,
+    MOST_LINES,
+    parse_blame,
+    parse_guidance,
+    parse_insights,
+    parse_rules,
+    parse_settlement,
+)
+from pyrag.methods.hera.experience.entry import Experience
+from pyrag.methods.hera.topology import Agent, Characterisation
+
+T = TypeVar("T")
+RETRIES = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LLMCoach(PromptedAgent):
+    """See `pyrag.methods.hera.coach.protocol.Coach`. Its advice to an agent is about the prompts it was made with."""
+
+    async def reflect(self, profile: Characterisation, group: Sequence[Seen]) -> tuple[str, ...]:
+        kind = f"{profile.type}, {profile.difficulty}" + (f", asking for: {profile.asks}" if profile.asks else "")
+        values = {"profile": kind, "group": _listed([one.text for one in group]), "most": str(MOST_INSIGHTS)}
+        return await self._say("reflect", values, INSIGHTS, parse_insights)
+
+    async def settle(self, insight: str, entries: Sequence[Experience]) -> Settlement:
+        shown = "\n".join(f"{one.id}: {one.insight} (helped {one.utility} of {one.uses} times)" for one in entries)
+        known = [one.id for one in entries]
+        values = {"entries": shown, "insight": insight}
+        return await self._say("settle", values, SETTLEMENT, lambda reply: parse_settlement(reply, known))
+
+    async def blame(self, trajectory: str, agents: Sequence[Agent]) -> tuple[Agent, ...]:
+        values = {"trajectory": trajectory, "agents": ", ".join(agents)}
+        return await self._say("blame", values, BLAME, lambda reply: parse_blame(reply, agents))
+
+    async def vary(self, agent: Agent, axis: Axis, failures: Sequence[str]) -> tuple[str, ...]:
+        about = self.prompts.notice(f"evolve.axis.{axis}")
+        values = {**self._told(agent), "failures": _listed(failures), "axis": about, "most": str(MOST_LINES)}
+        return await self._say("vary", values, RULES, parse_rules)
+
+    async def distil(self, agent: Agent, failures: Sequence[str], results: Sequence[str]) -> Guidance:
+        values = {**self._told(agent), "failures": _listed(failures), "results": _listed(results)}
+        return await self._say("distil", {**values, "most": str(MOST_LINES)}, GUIDANCE, parse_guidance)
+
+    async def shorten(self, agent: Agent, guidance: Guidance, characters: int) -> Guidance:
+        values = {
+            "agent": agent,
+            "characters": str(characters),
+            "rules": _listed(guidance.rules),
+            "principles": _listed(guidance.principles),
+        }
+        most = len(guidance.rules) + len(guidance.principles)
+        return await self._say("shorten", values, SHORTER, lambda reply: parse_guidance(reply, most))
+
+    def _told(self, agent: Agent) -> dict[str, str]:
+        return {"agent": agent, "prompt": self.prompts.notice(f"hera.{agent}.system")}
+
+    async def _say(self, task: str, values: Mapping[str, str], schema: Schema, parse: Callable[[str], T]) -> T:
+        talk = self.talk(f"evolve.{task}", values, schema, system="evolve")
+        try:
+            return await self.asked(talk, parse, "hera.retry", RETRIES)
+        except ContextLengthError as error:  # it would be so at every attempt, and learning would end here for good
+            raise BadOutputError(f"the coach was shown too much: {error}", talk.usage) from error
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return "\n\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1)) or "(none)"

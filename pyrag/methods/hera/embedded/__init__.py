@@ -1,0 +1,1 @@
+"""HERA's agents and coach without a language model."""

@@ -1,0 +1,154 @@
+"""The embedded orchestrator: the planner's reading of a question as a topology, by rules.
+
+The reading says what is looked up and computed; a `Style` says how each look-up is made. The style is what the samples
+of a group differ in, and what experience can change: an insight in the words of `advice` is followed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from pyrag.agents.protocol import Characterised, Lesson, Orchestration
+from pyrag.embedded.planner.meaning import Meaning, Whole
+from pyrag.embedded.planner.planner import note_of, read_question
+from pyrag.embedded.planner.readings import other_readings
+from pyrag.errors import BadOutputError
+from pyrag.methods.hera.embedded.profile import profile_of
+from pyrag.methods.hera.node_references import REFERENCE
+from pyrag.methods.hera.topology import Agent, Node, Topology
+from pyrag.methods.hera.topology_replies import checked
+from pyrag.methods.opera.embedded import goals_of
+from pyrag.methods.opera.goals import EVIDENCE
+from pyrag.methods.opera.step_references import PLACEHOLDER
+from pyrag.trace.model import Goal
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How each look-up is made."""
+
+    deep: bool = False  # twice the passages
+    select: bool = False  # an evidence selector before the answer
+    validate: bool = False  # a second search, with a rewritten query, where the passages do not suffice
+    whole: bool = False  # the question in one look-up
+
+
+_DEEP = 10  # passages
+_ADVICE = {
+    "deep": f"let each retriever bring {_DEEP} passages",
+    "select": "let an evidence_selector keep the passages that bear on each query",
+    "validate": "let a context_validator have each search made again in other words where its passages do not suffice",
+    "whole": "ask the question in one search, without splitting it",
+}
+STYLES = (
+    Style(),
+    Style(deep=True),
+    Style(validate=True),
+    Style(select=True),
+    Style(deep=True, validate=True),
+    Style(deep=True, select=True),
+    Style(whole=True),
+    Style(deep=True, whole=True),
+)
+
+
+def advice(style: Style) -> str:
+    """A style as an insight; empty for the plain one."""
+    said = "; ".join(text for name, text in _ADVICE.items() if getattr(style, name))
+    return f"{said[:1].upper()}{said[1:]}." if said else ""
+
+
+def hinted(experience: Sequence[Lesson]) -> Style:
+    """The style that insights ask for, as far as they are in the words of `advice`."""
+    said = " ".join(one.insight for one in experience).casefold()
+    return Style(**{name: text in said for name, text in _ADVICE.items()})
+
+
+def style_of(topology: Topology) -> Style:
+    """The style that a topology of this orchestrator was made in. "Whole" shows only where the question has parts."""
+    agents = {node.agent for node in topology.nodes}
+    return Style(
+        any(node.topk == _DEEP for node in topology.nodes),
+        "evidence_selector" in agents,
+        "context_validator" in agents,
+        sum(node.agent == "answer_generator" for node in topology.nodes) == 1,
+    )
+
+
+class EmbeddedOrchestrator:
+    async def characterise(self, question: str) -> Characterised:
+        return Characterised(profile_of(question))
+
+    async def orchestrate(self, question: str, experience: Sequence[Lesson], sample: int = 0) -> Orchestration:
+        """Sample 0 follows experience; the others go through the styles."""
+        style = STYLES[sample % len(STYLES)] if sample else hinted(experience)
+        meaning = read_question(question)
+        followed = () if sample else tuple(one.id for one in experience)
+        topology = replace(topology_of(question, meaning, style), experience=followed)
+        return Orchestration(topology, note=note_of(question, meaning))
+
+    async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
+        """The next reading in the same style, then the other styles. Raises `BadOutputError` when none is left."""
+        others = list({one.nodes: one for one in _topologies(question, style_of(topology))}.values())
+        tried = [one.nodes for one in others]
+        position = tried.index(topology.nodes) if topology.nodes in tried else -1
+        if position + 1 >= len(others):
+            raise BadOutputError("the embedded orchestrator has no further topology: ask the question in simpler words")
+        found = replace(others[position + 1], experience=topology.experience)
+        return Orchestration(found, note="the topology failed, so another one is tried")
+
+
+def _topologies(question: str, style: Style) -> Iterator[Topology]:
+    meaning = read_question(question)
+    own = replace(style, whole=False)
+    for reading in (meaning, *other_readings(question, meaning), Whole()):
+        yield topology_of(question, reading, own)
+    yield from (topology_of(question, meaning, one) for one in STYLES)
+
+
+def topology_of(question: str, meaning: Meaning, style: Style) -> Topology:
+    """A reading as a topology that keeps the rules."""
+    goals = goals_of(question, Whole() if style.whole else meaning)
+    ids = {goal.step: _id_of(goal) for goal in goals}
+    nodes = [node for goal in goals for node in _nodes(goal, question, ids, style)]
+    return checked(Topology(tuple(nodes), profile_of(question)))
+
+
+def _id_of(goal: Goal) -> str:
+    name = "_".join(re.findall(r"[a-z]+", goal.type.casefold())) or "answer"
+    return f"docs_{goal.step}" if goal.type == EVIDENCE else f"{name}_{goal.step}"
+
+
+def _nodes(goal: Goal, question: str, ids: dict[int, str], style: Style) -> Iterator[Node]:
+    """A look-up, or a conclusion from earlier ones."""
+    if not goal.search:
+        needs = tuple(ids[step] for step in goal.needs)
+        yield Node(ids[goal.step], "conclude", "", needs, compute=_referring(goal.compute, ids))
+        return
+    topk = _DEEP if style.deep else 0
+    docs = f"docs_{goal.step}"
+    text = "" if goal.text == question else _referring(goal.text, ids)
+    search = "" if goal.search == question else _referring(goal.search, ids)
+    yield _node(docs, "retriever", search, topk=topk)
+    if goal.type == EVIDENCE:
+        return
+    if style.validate:
+        yield _node(f"check_{goal.step}", "context_validator", text, docs)
+        yield _node(f"query_{goal.step}", "query_rewriter", text, f"check_{goal.step}")
+        docs = f"more_{goal.step}"
+        yield _node(docs, "retriever", "", f"query_{goal.step}", topk=topk)
+    if style.select:
+        yield _node(f"evidence_{goal.step}", "evidence_selector", text, docs)
+        docs = f"evidence_{goal.step}"
+    yield _node(ids[goal.step], "answer_generator", text, docs)
+
+
+def _node(id_: str, agent: Agent, text: str, *depends_on: str, topk: int = 0) -> Node:
+    """A node that depends also on what its text refers to."""
+    return Node(id_, agent, text, tuple(dict.fromkeys((*REFERENCE.findall(text), *depends_on))), topk=topk)
+
+
+def _referring(text: str, ids: dict[int, str]) -> str:
+    return PLACEHOLDER.sub(lambda found: f"{{{ids[int(found['step'])]}}}", text)

@@ -1,0 +1,1 @@
+"""The experience library: insights by kind of question, their utilities, and their exchange."""

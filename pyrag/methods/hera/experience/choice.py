@@ -1,0 +1,56 @@
+"""Which entries an orchestrator is shown: useful ones that do not repeat each other (HERA, §3.2 and algorithm 4).
+
+    score(z) = λ · success_rate(z) + (1 − λ) · diversity(z)
+    diversity(z) = ½ · (1 − max similarity(z, chosen)) + ½ · 1 / (1 + uses(z))
+
+The paper names the two objectives, and for diversity "semantically distinct from those already chosen" and "lower prior
+usage frequency", but no formula; this one is maximal marginal relevance over them. Similar(c', c) is the same question
+type, Redundant(z, E_rel) a similarity of `REDUNDANT` or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pyrag.methods.hera.experience.entry import Experience
+from pyrag.methods.hera.experience.similarity import similarity
+from pyrag.methods.hera.topology import Characterisation
+
+SHOWN = 5  # insights an orchestrator is shown at most
+UTILITY_WEIGHT = 0.7  # λ
+REDUNDANT = 0.8  # two insights that share so many stems say the same
+RELATED = 0.35  # those that share so many are worth comparing when the library is updated
+
+
+def choose(
+    entries: Iterable[Experience], profile: Characterisation, limit: int = SHOWN, weight: float = UTILITY_WEIGHT
+) -> list[Experience]:
+    """At most `limit` entries for questions of this profile, by id: what an orchestrator is shown changes only when the
+    choice does."""
+    left = [one for one in entries if similar_profiles(one.profile, profile)]
+    chosen: list[Experience] = []
+    while left and len(chosen) < limit:
+        best = max(left, key=lambda one: (_score(one, chosen, weight), -one.id))
+        chosen.append(best)
+        left = [one for one in left if one is not best and not redundant(one.insight, chosen)]
+    return sorted(chosen, key=lambda one: one.id)
+
+
+def related(entries: Iterable[Experience], profile: Characterisation, insight: str) -> list[Experience]:
+    """Entries that a new insight may repeat, complete or contradict (Retrieve of algorithm 3), most similar first."""
+    near = [(similarity(one.insight, insight), one) for one in entries if similar_profiles(one.profile, profile)]
+    return [one for score, one in sorted(near, key=lambda pair: (-pair[0], pair[1].id)) if score >= RELATED][:SHOWN]
+
+
+def similar_profiles(one: Characterisation, other: Characterisation) -> bool:
+    return one.type == other.type
+
+
+def redundant(insight: str, chosen: Sequence[Experience]) -> bool:
+    return any(similarity(insight, one.insight) >= REDUNDANT for one in chosen)
+
+
+def _score(entry: Experience, chosen: Sequence[Experience], weight: float) -> float:
+    nearest = max((similarity(entry.insight, one.insight) for one in chosen), default=0.0)
+    diversity = ((1 - nearest) + 1 / (1 + entry.uses)) / 2
+    return weight * entry.success_rate + (1 - weight) * diversity

@@ -1,0 +1,84 @@
+"""Libraries as JSON Lines, one entry a line, to look at, edit and pass on.
+
+    {"id": 3, "type": "bridge", "difficulty": "medium", "asks": "city", "insight": "…", "utility": 2, "uses": 5}
+
+An entry that is imported gets an id of its own; `id`, `difficulty`, `asks`, `utility` and `uses` may be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyrag.errors import DataError
+from pyrag.methods.hera.experience.entry import Experience, checked_insight, one_line
+from pyrag.methods.hera.experience.library import Library
+from pyrag.methods.hera.topology import Characterisation, Difficulty, QuestionType
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    type: QuestionType
+    insight: str
+    difficulty: Difficulty = "medium"
+    asks: str = ""
+    utility: int = 0
+    uses: int = 0
+    id: int = 0
+
+
+def as_object(entry: Experience) -> dict[str, Any]:
+    profile = entry.profile
+    return {
+        "id": entry.id,
+        "type": profile.type,
+        "difficulty": profile.difficulty,
+        "asks": profile.asks,
+        "insight": entry.insight,
+        "utility": entry.utility,
+        "uses": entry.uses,
+    }
+
+
+def exported(entries: Iterable[Experience]) -> Iterator[bytes]:
+    """A line an entry."""
+    import msgspec
+
+    for one in entries:
+        yield msgspec.json.encode(as_object(one)) + b"\n"
+
+
+def import_lines(library: Library, lines: Iterable[bytes], where: str) -> int:
+    """Adds the entries that the library does not hold yet, all or none; how many they were.
+
+    Raises `DataError` naming `where` and the line that is no entry.
+    """
+    added = 0
+    with library.update() as draft:
+        known = {(one.profile, one.insight) for one in draft.entries()}
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            one = _read(line, f"{where} line {number}")
+            profile = Characterisation(one.type, one.difficulty, one_line(one.asks))
+            if (profile, checked_insight(one.insight)) not in known:
+                known.add((profile, draft.add(profile, one.insight, utility=one.utility, uses=one.uses).insight))
+                added += 1
+    return added
+
+
+def _read(line: bytes, where: str) -> _Line:
+    import msgspec
+
+    try:
+        entry = msgspec.json.decode(line, type=_Line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{where} is no experience ({error}): fix or remove the line; nothing was imported") from error
+    if not 0 <= entry.utility <= entry.uses < 1 << 32:
+        raise DataError(f"{where} has a utility of {entry.utility} in {entry.uses} uses: it must be from 0 to the uses")
+    try:
+        checked_insight(entry.insight)
+    except DataError as error:
+        raise DataError(f"{where}: {error}; nothing was imported") from error
+    return entry

@@ -1,0 +1,88 @@
+"""HERA: an orchestrator decides which agents work on a question; its topology runs as a program (its paper, section 3).
+
+The question is characterised where there is a library of experience, the library asked for what was learned about such
+questions, and the orchestrator for a topology (algorithm 4). The topology is checked against the question, compiled and
+run. One whose program fails, or needs an unknown answer, is revised as in PyRAG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+from pyrag.agents.protocol import Characterised, Lesson, Orchestration, Team
+from pyrag.episode.episode import Episode
+from pyrag.episode.plan_checks import Problem
+from pyrag.errors import ConfigError
+from pyrag.methods.hera.team_primitives import PRIMITIVES
+from pyrag.methods.hera.topology_checks import check_topology
+from pyrag.methods.hera.topology_program import compile_topology
+from pyrag.methods.program_result import Result
+from pyrag.methods.repair import Draft, accepted, heed_checks, run_repaired
+from pyrag.settings import Settings
+from pyrag.trace.events import Decomposed
+from pyrag.trace.model import Program
+
+
+async def answer(episode: Episode, settings: Settings) -> Result:
+    """Runs the episode's topology, or has one made. Raises `ConfigError` for an engine without a team,
+    `ProgramFailedError` where the last revision failed too."""
+    team = episode.agents.team
+    if team is None:
+        raise ConfigError(f"method hera needs a team of agents, which {episode.agents.name} has not: use --llm")
+    episode.agents = replace(episode.agents, answerer=team.answerer, decomposer=team.decomposer, rewriter=team.rewriter)
+    episode.more = PRIMITIVES
+
+    async def revise(program: Program, error: str, origin: str) -> Draft:
+        return _draft(episode, await _revised(episode, team, error), origin)
+
+    def check(program: Program) -> Sequence[Problem]:
+        assert episode.topology is not None
+        return check_topology(episode.topology, episode.question)
+
+    given = episode.topology
+    made = Orchestration(given) if given else await _orchestrated(episode, team)
+    program = await heed_checks(episode, accepted(episode, _draft(episode, made, "plan")), revise, check)
+    return await run_repaired(episode, program, revise, settings.repairs)
+
+
+async def _orchestrated(episode: Episode, team: Team) -> Orchestration:
+    question, lessons = episode.question, await _lessons(episode, team)
+    request = {"question": question, "experience": [one.insight for one in lessons]}
+    return await episode.ledger.call(
+        "orchestrate", request, lambda: team.orchestrator.orchestrate(question, lessons), Orchestration
+    )
+
+
+async def _lessons(episode: Episode, team: Team) -> Sequence[Lesson]:
+    """What the library holds on questions like this one."""
+    question, library = episode.question, episode.experience
+    if library is None:
+        return ()
+    found = await episode.ledger.call(
+        "characterise", {"question": question}, lambda: team.orchestrator.characterise(question), Characterised
+    )
+    if found.note:
+        episode.warn(found.note)
+    return library.retrieve(found.profile)
+
+
+async def _revised(episode: Episode, team: Team, error: str) -> Orchestration:
+    topology, question = episode.topology, episode.question
+    assert topology is not None
+    request = {"question": question, "topology": asdict(topology), "error": error}
+    return await episode.ledger.call(
+        "reorchestrate", request, lambda: team.orchestrator.revise(question, topology, error), Orchestration
+    )
+
+
+def _draft(episode: Episode, made: Orchestration, origin: str) -> Draft:
+    """The topology as a program; it becomes the episode's."""
+    episode.keep_notes("topology", made)
+    topology = episode.topology = made.topology
+    # What is asked, as far as it is known before the first answer.
+    asked = [node.input for node in topology.nodes if node.agent == "answer_generator"]
+    if known := tuple(one for one in asked if one and "{" not in one):
+        episode.observer(Decomposed(known, made.note))
+    source = compile_topology(topology, episode.question)
+    return Draft(Program(source, episode.agents.name, origin, rationale=topology.rationale), made.note)

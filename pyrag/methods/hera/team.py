@@ -1,0 +1,173 @@
+"""HERA's team over a chat model: an orchestrator and eight agents, each a prompt `hera.AGENT` with a typed result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from pyrag.agents.context_window import (
+    Fitting,
+    FittingAnswerer,
+    FittingReflector,
+    FittingRewriter,
+    FittingSelector,
+    FittingValidator,
+)
+from pyrag.agents.parsing.sub_queries import parse_sub_queries
+from pyrag.agents.passages import fenced_passages, numbered
+from pyrag.agents.prompted_agent import PromptedAgent
+from pyrag.agents.prompts import Prompts
+from pyrag.agents.protocol import (
+    Characterised,
+    Decomposition,
+    Lesson,
+    Orchestration,
+    Reflection,
+    Selection,
+    Team,
+    Validation,
+)
+from pyrag.agents.schemas import DOCUMENTS, PROFILE, REVIEW, SUB_QUERIES, TOPOLOGY, VERDICT
+from pyrag.errors import BadOutputError
+from pyrag.llm.protocol import ChatModel, Sampling
+from pyrag.methods.hera.team_replies import parse_profile, parse_selection, parse_verdict
+from pyrag.methods.hera.topology import Agent, Characterisation, Node, Topology
+from pyrag.methods.hera.topology_replies import read_topology, written_topology
+from pyrag.methods.opera.agents import LLMAnalyst, LLMRewriter
+from pyrag.trace.model import Passage
+
+RETRIES = 2
+TEMPERATURE = 0.9  # of the samples of a group (paper, §4)
+_RETRY = "hera.retry"
+
+
+@dataclass(frozen=True, slots=True)
+class LLMOrchestrator(PromptedAgent):
+    """π_O: characterises a question and decides its topology. Out of form for good, a question is `fallback`."""
+
+    async def characterise(self, question: str) -> Characterised:
+        talk = self.talk("hera.characterise", {"question": question}, PROFILE)
+        try:
+            profile = await self.asked(talk, parse_profile, _RETRY, RETRIES)
+            return Characterised(profile, talk.usage, talk.raw, talk.note)
+        except BadOutputError as error:
+            note = talk.noted(f"the question was not characterised: {error}")
+            return Characterised(Characterisation(), talk.usage, talk.raw, note)
+
+    async def orchestrate(self, question: str, experience: Sequence[Lesson], sample: int = 0) -> Orchestration:
+        shown = numbered([one.insight for one in experience]) or "none yet"
+        agent = replace(self, sampling=replace(self.sampling, temperature=TEMPERATURE, seed=sample)) if sample else self
+        talk = agent.talk("hera.orchestrate", {"question": question, "experience": shown}, TOPOLOGY)
+        ids = tuple(one.id for one in experience)
+        try:
+            read = await agent.asked(talk, lambda reply: read_topology(reply, question), _RETRY, RETRIES)
+            topology = replace(read.topology, experience=ids)
+            return Orchestration(topology, talk.usage, talk.raw, talk.note, read.warnings)
+        except BadOutputError as error:
+            note = f"the question was not orchestrated: {error}"
+            topology = replace(fallback(question), experience=ids)
+            return Orchestration(topology, talk.usage, talk.raw, talk.noted(note), fallback=True)
+
+    async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
+        written = json.dumps(written_topology(topology), ensure_ascii=False, indent=1)
+        values = {"question": question, "topology": written, "error": _told(error)}
+        talk = self.talk("hera.revise", values, TOPOLOGY, system="hera.orchestrate")
+        read = await self.asked(talk, lambda reply: read_topology(reply, question), _RETRY, RETRIES)
+        revised = replace(read.topology, experience=topology.experience)
+        return Orchestration(revised, talk.usage, talk.raw, warnings=read.warnings)
+
+
+def _told(error: str) -> str:
+    """What an orchestrator is told: of a traceback, the error; it does not know the program."""
+    return error.strip().splitlines()[-1] if "Traceback (most recent call last)" in error else error.strip()
+
+
+def fallback(question: str) -> Topology:
+    """One search and one answer."""
+    return Topology((Node("docs", "retriever"), Node("said", "answer_generator", depends_on=("docs",))))
+
+
+@dataclass(frozen=True, slots=True)
+class LLMQueryDecomposer(PromptedAgent):
+    async def decompose(self, question: str) -> Decomposition:
+        talk = self.talk("hera.query_decomposer", {"question": question}, SUB_QUERIES)
+        try:
+            return Decomposition(await self.asked(talk, parse_sub_queries, _RETRY, RETRIES), talk.usage, talk.raw)
+        except BadOutputError as error:
+            return Decomposition((question,), talk.usage, talk.raw, f"the question was not decomposed: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class LLMSelector(PromptedAgent):
+    """Out of form, it keeps everything."""
+
+    async def select(self, query: str, passages: Sequence[Passage]) -> Selection:
+        fence, documents = fenced_passages(passages)
+        values = {"query": query, "documents": documents, "fence": fence}
+        talk = self.talk("hera.documents", values, DOCUMENTS, system="hera.evidence_selector")
+        try:
+            kept, why = await self.asked(talk, lambda reply: parse_selection(reply, len(passages)), _RETRY, RETRIES)
+        except BadOutputError as error:
+            kept, why = tuple(range(len(passages))), str(error)
+        return Selection(kept, why, talk.usage, talk.raw)
+
+
+@dataclass(frozen=True, slots=True)
+class LLMValidator(PromptedAgent):
+    """Out of form, passages are taken to suffice."""
+
+    async def validate(self, query: str, passages: Sequence[Passage]) -> Validation:
+        fence, documents = fenced_passages(passages)
+        values = {"query": query, "documents": documents, "fence": fence}
+        talk = self.talk("hera.documents", values, VERDICT, system="hera.context_validator")
+        try:
+            good, why, missing = await self.asked(talk, lambda said: parse_verdict(said, "missing"), _RETRY, RETRIES)
+        except BadOutputError as error:
+            good, why, missing = True, str(error), ""
+        return Validation(good, missing, why, talk.usage, talk.raw)
+
+
+@dataclass(frozen=True, slots=True)
+class LLMReflector(PromptedAgent):
+    """Out of form, an answer stands."""
+
+    async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
+        fence, documents = fenced_passages(passages)
+        values = {"query": query, "answer": answer, "documents": documents, "fence": fence}
+        talk = self.talk("hera.reflect", values, REVIEW)
+        try:
+            good, _, critique = await self.asked(talk, lambda said: parse_verdict(said, "critique"), _RETRY, RETRIES)
+        except BadOutputError as error:
+            good, critique = True, str(error)
+        return Reflection(good, critique, talk.usage, talk.raw)
+
+
+def make_team(
+    model: ChatModel,
+    orchestrating: ChatModel,
+    prompts: Prompts,
+    sampling: Sampling,
+    fitting: Callable[[str, str, str], Fitting],
+) -> Team:
+    """The team; `orchestrating` is the orchestrator's own model. `fitting` takes an agent's name and its templates."""
+
+    def fitted(agent: Agent, user: str = "hera.documents") -> Fitting:
+        return fitting(agent.replace("_", " "), f"hera.{agent}", user)
+
+    def answerer(agent: Agent) -> FittingAnswerer:
+        system = f"hera.{agent}"
+        inner = LLMAnalyst(model, prompts, sampling, None, system, "hera.documents", _RETRY, "hera.facts")
+        return FittingAnswerer(inner, fitted(agent))
+
+    rewriter = LLMRewriter(model, prompts, sampling, "hera.query_rewriter", _RETRY)
+    return Team(
+        orchestrator=LLMOrchestrator(orchestrating, prompts, sampling),
+        decomposer=LLMQueryDecomposer(model, prompts, sampling),
+        answerer=answerer("answer_generator"),
+        rewriter=FittingRewriter(rewriter, fitted("query_rewriter", "hera.query_rewriter")),
+        selector=FittingSelector(LLMSelector(model, prompts, sampling), fitted("evidence_selector")),
+        validator=FittingValidator(LLMValidator(model, prompts, sampling), fitted("context_validator")),
+        reflector=FittingReflector(LLMReflector(model, prompts, sampling), fitted("reflect", "hera.reflect")),
+        concluder=answerer("conclude"),
+    )

@@ -1,0 +1,65 @@
+"""Plan checks of a topology: what it asks for, held against what the question asks for.
+
+Opinions, like those of `pyrag.episode.plan_checks`: an orchestrator hears of them once, then its topology runs as it
+is. They are about the two ways in which the paper's own cases fail (its appendix H): periods that a model is left to
+combine, and things that are to share one property but are asked for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrag.episode.plan_checks import Problem
+from pyrag.methods.hera.embedded.profile import asked_for
+from pyrag.methods.hera.topology import Node, Topology
+from pyrag.methods.hera.topology_graph import Graph
+from pyrag.methods.opera.goal_types import YES_NO, same_type
+
+_COMPUTED = ("date", "number")
+_COMPUTING = ("comparison", "temporal")
+
+
+def check_topology(topology: Topology, question: str) -> list[Problem]:
+    asked = asked_for(question) or topology.profile.asks
+    graph = Graph(topology.nodes)
+    return [*_wrong_kind(topology, asked), *_not_computed(topology, graph), *_other_property(topology, graph, asked)]
+
+
+def _wrong_kind(topology: Topology, asked: str) -> Iterator[Problem]:
+    last = topology.nodes[-1]
+    somewhere = asked == "place" and same_type(last.kind, "organisation")  # "where" asks for schools and firms too
+    if asked and last.kind and not same_type(asked, last.kind) and not somewhere:
+        yield Problem(f"the question asks for a {asked}, but {last.id}, which comes last, finds a {last.kind}")
+
+
+def _not_computed(topology: Topology, graph: Graph) -> Iterator[Problem]:
+    last = topology.nodes[-1]
+    if last.compute or topology.profile.type not in _COMPUTING:
+        return
+    answers = graph.answers(last)
+    kinds = [one.kind for one in answers for _ in range(2 if graph.each(one) else 1)]
+    if len(kinds) > 1 and all(any(same_type(kind, one) for one in _COMPUTED) for kind in kinds if kind) and any(kinds):
+        names = " and ".join(one.id for one in answers)
+        yield Problem(
+            f'{last.id} is left to work out {names} in its head: let a conclude agent do it, with "compute" '
+            "(overlap, years_between, parse_date, parse_number …)"
+        )
+
+
+def _other_property(topology: Topology, graph: Graph, asked: str) -> Iterator[Problem]:
+    """Things that share the property asked for must be asked for that very property."""
+    if topology.profile.type != "intersection" or not asked or asked == YES_NO:
+        return
+    for branch in graph.parents(topology.nodes[-1]):
+        line, topic = [branch, *graph.ancestors(branch)], graph.topic(branch)
+        if topic is not None and not any(_asks(node, asked) for node in line):
+            said = f"asked {topic.input!r}" if topic.input else "asked for something else"
+            yield Problem(
+                f"the question asks for a {asked}, but {branch.id} is {said}: ask each of them for the {asked}, and "
+                f'give the agents that look for it the "kind" {asked!r}'
+            )
+
+
+def _asks(node: Node, asked: str) -> bool:
+    word = asked.casefold().removesuffix("s").removesuffix("y")
+    return bool(node.kind and node.kind != "answer" and same_type(node.kind, asked)) or word in node.input.casefold()

@@ -1,0 +1,102 @@
+"""The agents of a topology as a reply lists them: JSON in many shapes, each agent with plain keys.
+
+Nothing is checked here beyond what it takes to find the agents; what a topology must keep is in `parsing_topology`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyrag.agents.parsing.json_values import parse_json
+from pyrag.agents.parsing.spellings import first_read
+from pyrag.methods.hera.agent_names import agent_named
+from pyrag.methods.hera.topology import AGENTS
+
+_LIST_KEYS = (
+    "agents", "nodes", "topology", "steps", "pipeline", "workflow", "graph", "plan", "team", "output", "result",
+)  # fmt: skip
+_EDGE_KEYS = ("edges", "links", "connections")
+_ENDS = (("from", "to"), ("source", "target"), ("start", "end"), ("parent", "child"))
+AGENT_KEYS = ("agent", "agent_type", "agent_name", "role", "type", "name", "tool", "module", "component")
+_MAX_DEPTH = 3  # objects around the list of agents
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_ARROW = re.compile(r"\s*(?:->|→|=>)\s*")
+RawNode = dict[str, Any]
+
+
+def listed_nodes(text: str) -> tuple[RawNode, list[RawNode]] | None:
+    """The object around the list of agents, and the agents as they were written; None where a reply has neither."""
+    return first_read(text, _nodes_of)
+
+
+def _nodes_of(text: str) -> tuple[RawNode, list[RawNode]] | None:
+    objects = parse_json(text, "{")
+    lists = [{"agents": value} for value in parse_json(text, "[") if value]
+    for value in (*objects, *lists):
+        if (found := _listed(value)) is not None:
+            return found
+    alone = [plain(one) for one in objects if isinstance(one, dict) and _names_agent(one)]
+    return ({}, alone[::-1]) if alone else None
+
+
+def _names_agent(value: dict[Any, Any]) -> bool:
+    said = first(plain(value), AGENT_KEYS)
+    return isinstance(said, str) and agent_named(said, AGENTS) is not None
+
+
+def plain(value: Mapping[Any, Any]) -> RawNode:
+    """A mapping with its keys in lower case and words joined by `_`."""
+    return {re.sub(r"[\s-]+", "_", _CAMEL.sub("_", str(key).strip())).casefold(): one for key, one in value.items()}
+
+
+def first(value: Mapping[str, Any], keys: Sequence[str]) -> Any:
+    """The value of the first key that is there and not empty."""
+    return next((value[key] for key in keys if value.get(key) not in (None, "", [], {})), None)
+
+
+def _listed(value: Any, depth: int = _MAX_DEPTH) -> tuple[RawNode, list[RawNode]] | None:
+    if not isinstance(value, dict) or not depth:
+        return None
+    head = plain(value)
+    for key in _LIST_KEYS:
+        inner = head.get(key)
+        nodes = _nodes(inner)
+        if nodes is not None:
+            return head, _joined(nodes, first(head, _EDGE_KEYS))
+        if (deeper := _listed(inner, depth - 1)) is not None:
+            return {**head, **deeper[0]}, deeper[1]
+    return None
+
+
+def _nodes(value: Any) -> list[RawNode] | None:
+    """The agents of a list, or of an object by their ids."""
+    if isinstance(value, list):
+        named = all(isinstance(one, str) and agent_named(one, AGENTS) for one in value)
+        if not named and not any(isinstance(one, dict) for one in value):
+            return None
+        return [plain(one) if isinstance(one, dict) else {"agent": one} for one in value]
+    if isinstance(value, dict) and value and all(isinstance(one, dict) for one in value.values()):
+        nodes = [{"id": key, **plain(one)} for key, one in value.items()]
+        return nodes if all(first(one, AGENT_KEYS) for one in nodes) else None
+    return None
+
+
+def _joined(nodes: list[RawNode], edges: Any) -> list[RawNode]:
+    """The agents with the edges between them as their dependencies."""
+    for source, target in filter(None, map(_edge, edges if isinstance(edges, list) else ())):
+        for node in nodes:
+            if target in (node.get("id"), node.get("name"), node.get("agent")):
+                known = node.get("depends_on")
+                node["depends_on"] = [*(known if isinstance(known, list) else []), source]
+    return nodes
+
+
+def _edge(value: Any) -> tuple[Any, Any] | None:
+    if isinstance(value, str):
+        value = _ARROW.split(value)
+    if isinstance(value, dict):
+        keyed = plain(value)
+        return next(((keyed[a], keyed[b]) for a, b in _ENDS if a in keyed and b in keyed), None)
+    return (value[0], value[1]) if isinstance(value, list) and len(value) == 2 else None

@@ -1,0 +1,135 @@
+"""OPERA's three agents over chat models: Plan Agent, Analysis-Answer Agent, Rewrite Agent (paper, section 3).
+
+Each is a prompt of the folder `methods`, a schema for servers that enforce one, a parser and a bounded retry. Left out:
+how goals become a program (`pyrag.methods.registry`), and when a query is rewritten (`pyrag.episode.recovery_runner`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyrag.agents.conversation import Conversation
+from pyrag.agents.passages import fenced_passages, numbered
+from pyrag.agents.prompted_agent import PromptedAgent
+from pyrag.agents.protocol import Answerer, GoalPlan, Reading, Rewritten
+from pyrag.agents.schemas import GOALS, JUDGEMENT, REWRITE
+from pyrag.errors import BadOutputError
+from pyrag.methods.opera.goals import read_goals
+from pyrag.methods.opera.judgements import Judged, parse_judged, parse_rewrite, salvage_judged, salvage_rewrite
+from pyrag.trace.model import UNKNOWN, Goal, Passage
+
+PLAN_RETRIES = 3
+RETRIES = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LLMGoalPlanner(PromptedAgent):
+    """Plan Agent: question → goals. After `PLAN_RETRIES` plans with errors, the question is its only goal."""
+
+    async def plan(self, question: str) -> GoalPlan:
+        talk = self.talk("opera.plan", {"question": question}, GOALS)
+        try:
+            return await self._goals(talk, question)
+        except BadOutputError as error:
+            note = f"the question was not planned: no usable goals in {PLAN_RETRIES + 1} replies ({error})"
+            goal = Goal(1, question, search=question)
+            return GoalPlan((goal,), "", talk.usage, talk.raw, talk.noted(note), fallback=True)
+
+    async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
+        written = json.dumps([written_goal(goal) for goal in goals], ensure_ascii=False, indent=1)
+        values = {"question": question, "plan": written, "error": error.strip().splitlines()[-1]}
+        return await self._goals(self.talk("opera.revise", values, GOALS, system="opera.plan"), question)
+
+    async def _goals(self, talk: Conversation, question: str) -> GoalPlan:
+        read = await self.asked(talk, lambda reply: read_goals(reply, question), "opera.plan.retry", PLAN_RETRIES)
+        return GoalPlan(read.goals, read.rationale, talk.usage, talk.raw, talk.note, read.warnings)
+
+
+def written_goal(goal: Goal) -> dict[str, Any]:
+    """A goal as the Plan agent writes it."""
+    searched = goal.search if goal.search not in ("", goal.text) else bool(goal.search)
+    head = {"step": goal.step, "goal": goal.text, "type": goal.type, "needs": list(goal.needs)}
+    return {**head, "search": searched, "compute": goal.compute}
+
+
+@dataclass(frozen=True, slots=True)
+class LLMAnalyst(PromptedAgent):
+    """Analysis-Answer Agent: judges whether the passages suffice, and answers if so. Out of form twice, they do not.
+
+    Facts without passages are judged by the template `facts`, or are the answerer's, whose aggregation mode has nothing
+    to judge. `question` is the user's, shown beside a query that is a step towards it.
+    """
+
+    answerer: Answerer | None = None
+    system: str = "opera.analyse"
+    template: str = "opera.analyse"
+    retry: str = "opera.analyse.retry"
+    facts: str = ""
+    question: str = ""
+
+    def about(self, question: str) -> LLMAnalyst:
+        """This analyst, told which question its queries belong to."""
+        return replace(self, question=question)
+
+    async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        if passages is None and not self.facts:
+            assert self.answerer is not None
+            return await self.answerer.answer(query, None)
+        if passages is not None and not passages:
+            return Reading(UNKNOWN, known=False, rationale="no passages were given")  # not worth a call
+        talk = self._opened(query, passages)
+        count, note = len(passages or ()), ""
+        try:
+            said = await self.asked(talk, lambda reply: parse_judged(reply, count, query), self.retry, RETRIES)
+        except BadOutputError as error:
+            fault = f"the model's replies had no usable judgement: {error}"
+            salvaged = (salvage_judged(reply, count, query) for reply in reversed(talk.whole))
+            said = next(filter(None, salvaged), None) or Judged(UNKNOWN, False, (), None, fault, "")
+            note = "" if said.known else talk.cut_off
+        return Reading(
+            said.text,
+            said.known,
+            said.citations,
+            said.analysis,
+            said.confidence,
+            talk.usage,
+            talk.raw,
+            said.missing,
+            "; ".join(filter(None, (said.note, note))),
+        )
+
+    def _opened(self, query: str, passages: Sequence[Passage] | None) -> Conversation:
+        if passages is None:
+            return self.talk(self.facts, {"query": query}, JUDGEMENT, system=self.system)
+        fence, documents = fenced_passages(passages)
+        values = {"query": query, "documents": documents, "fence": fence, "question": self.question or query}
+        return self.talk(self.template, values, JUDGEMENT, system=self.system, optional=("question",))
+
+
+@dataclass(frozen=True, slots=True)
+class LLMRewriter(PromptedAgent):
+    """Rewrite Agent: a failed query, what it found and what is missing → another query."""
+
+    template: str = "rewrite"
+    retry: str = "rewrite.retry"
+
+    async def rewrite(self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str) -> Rewritten:
+        fence, documents = fenced_passages(passages)
+        values = {
+            "query": query,
+            "tried": numbered(tried),
+            "documents": documents,
+            "fence": fence,
+            "missing": missing or "not said",
+        }
+        talk = self.talk(self.template, values, REWRITE)
+        try:
+            new, keywords, strategy = await self.asked(talk, parse_rewrite, self.retry, RETRIES)
+        except BadOutputError:
+            new, keywords, strategy = next(filter(None, map(salvage_rewrite, reversed(talk.whole))), ""), (), ""
+            if not new:
+                raise
+        return Rewritten(new, keywords, strategy, talk.usage, talk.raw)

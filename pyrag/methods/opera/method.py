@@ -1,0 +1,84 @@
+"""OPERA: a plan of sub-goals with placeholders, judged answers, rewritten queries (its paper, section 3).
+
+Another planner and a longer ladder over PyRAG's episode: the Plan agent's goals are compiled to a program; an
+Analysis-Answer agent reads; the ladder rewrites. How deep a question goes is the Plan agent's to say: a question that
+one search settles is a single goal, which costs its one call and nothing else. (Answering first, and planning only
+where that is unsure, lost answers on multi-hop questions or saved no calls: direct answers are sure of themselves too
+often.) A plan whose program ends in an unknown answer is revised once, as in PyRAG. Variants leave out the plan, the
+rewriting or both (paper, table 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyrag.agents.protocol import Agents, Answerer, GoalPlan
+from pyrag.episode.episode import Episode
+from pyrag.errors import BadOutputError, ConfigError
+from pyrag.methods.opera.goal_program import compile_goals
+from pyrag.methods.program_result import Result
+from pyrag.methods.repair import Draft, accepted, run_repaired
+from pyrag.settings import Settings
+from pyrag.trace.events import Decomposed
+from pyrag.trace.model import UNPLANNED, Goal, Program
+
+RECOVERY = "rewrite"
+VARIANTS = ("full", "no-plan", "no-rewrite", "no-plan-no-rewrite")
+
+
+async def answer(episode: Episode, settings: Settings) -> Result:
+    """Raises `ProgramFailedError` where the last revision failed too."""
+    variant = settings.method.partition(":")[2]
+    agents = episode.agents
+    episode.agents = replace(agents, answerer=_analyst(agents, episode.question))
+    if "no-rewrite" in variant:
+        episode.ladder = ()
+    planned = "no-plan" not in variant
+
+    async def revise(program: Program, error: str, origin: str) -> Draft:
+        if not planned:
+            raise BadOutputError("there is no Plan agent to ask for another way")
+        return await _revise(episode, error, origin)
+
+    plan = await _plan(episode) if planned else GoalPlan((Goal(1, episode.question, search=episode.question),))
+    draft = _draft(episode, plan, "plan" if planned else UNPLANNED)
+    return await run_repaired(episode, accepted(episode, draft), revise, settings.repairs)
+
+
+def _analyst(agents: Agents, question: str) -> Answerer:
+    """The Analysis-Answer agent, told the original question if it can be; without one, the Answer agent."""
+    if agents.analyst is None:
+        return agents.answerer
+    about = getattr(agents.analyst, "about", None)
+    told: Answerer = agents.analyst if about is None else about(question)
+    return told
+
+
+async def _plan(episode: Episode) -> GoalPlan:
+    planner, question = episode.agents.goal_planner, episode.question
+    if planner is None:
+        raise ConfigError(f"method opera needs a Plan agent for goals, which {episode.agents.name} has not: use --llm")
+    return await episode.ledger.call("goals", {"question": question}, lambda: planner.plan(question), GoalPlan)
+
+
+async def _revise(episode: Episode, error: str, origin: str) -> Draft:
+    planner, question, goals = episode.agents.goal_planner, episode.question, episode.goals
+    assert planner is not None
+    texts = [goal.text for goal in goals]
+    plan = await episode.ledger.call(
+        "revise",
+        {"question": question, "goals": texts, "error": error},
+        lambda: planner.revise(question, goals, error),
+        GoalPlan,
+    )
+    return _draft(episode, plan, origin)
+
+
+def _draft(episode: Episode, plan: GoalPlan, origin: str) -> Draft:
+    """The plan as a program; its goals become the episode's."""
+    episode.keep_notes("goals", plan)
+    episode.goals = plan.goals
+    episode.sub_queries = tuple(goal.text for goal in plan.goals)
+    episode.observer(Decomposed(episode.sub_queries, plan.note))
+    source = compile_goals(episode.question, plan.goals)
+    return Draft(Program(source, planner=episode.agents.name, origin=origin, rationale=plan.rationale), plan.note)

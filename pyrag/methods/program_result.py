@@ -1,0 +1,86 @@
+"""What methods share: running a program to a result, and what a result is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyrag.episode.episode import Episode, Round
+from pyrag.episode.plan_checks import RESULT
+from pyrag.episode.unknown_values import UNKNOWN_ERROR
+from pyrag.methods.final_value import NoAnswerError, answer_of, holds_unknown
+from pyrag.trace.model import UNKNOWN, Answer, Program
+from pyrag_sandbox import Outcome, ProgramError, Text
+
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The final answer and the steps it depends on."""
+
+    answer: Answer
+    steps: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a program gave no result: `message` is what its planner is told, `unknown` whether evidence was lacking,
+    `cause` as in `pyrag.errors.ProgramFailedError`."""
+
+    message: str
+    summary: str
+    unknown: bool = False
+    cause: str = ""
+
+
+async def execute(episode: Episode, program: Program) -> Result | Failure:
+    """Runs a program. Faults of services and spent budgets are raised; faults of the program are returned."""
+    outcome, round_ = await episode.run(program)
+    if outcome.status != "ok" or not outcome.has_value:
+        return failure_of(outcome, lacking=round_.is_unknown())
+    try:
+        return result_of(outcome, round_)
+    except NoAnswerError as error:
+        return Failure(str(error), str(error), cause="no_answer")
+
+
+def result_of(outcome: Outcome, round_: Round) -> Result:
+    """The value of `final_answer` as an Answer. "unknown" is a value of its own, never part of a text."""
+    sources = outcome.provenance.get(RESULT, ())
+    answer = answer_of(outcome.value)
+    if isinstance(outcome.value, str) and holds_unknown(outcome.value) and round_.is_unknown(sources):
+        answer = Answer(UNKNOWN, known=False)
+    return Result(answer, tuple(round_.step_ids(sources)))
+
+
+def failure_of(outcome: Outcome, *, lacking: bool) -> Failure:
+    """The reason why a run gave no value; `lacking` is true where some answer in it is unknown."""
+    error = outcome.error
+    match outcome.status:
+        case "ok":
+            message = f"the program ended without setting {RESULT}: assign the answer to it"
+            return Failure(message, message, cause="no_answer")
+        case "blocked":
+            said = error.message if error else "not allowed"
+            where = f" (line {error.line})" if error and error.line else ""
+            return Failure(f"refused by the sandbox{where}: {said}", f"refused by the sandbox: {said}", cause="refused")
+        case "killed":
+            said = f"the program was stopped by a limit ({outcome.reason})"
+            return Failure(f"{said}: write a shorter one without long loops", said, cause=outcome.reason)
+    assert error is not None
+    summary = f"{error.type}: {error.message}" + (f" (line {error.line})" if error.line else "")
+    unknown = error.type == UNKNOWN_ERROR or (lacking and _comes_of_unknown(error, outcome.variables))
+    return Failure(error.traceback or summary, summary, unknown=unknown, cause=error.type)
+
+
+def _comes_of_unknown(error: ProgramError, variables: Mapping[str, Any]) -> bool:
+    """True where an error, after an unknown answer, is due to it: no branch set the result, the program gave up by
+    itself, or the line that failed read the answer or shows the word."""
+    line = error.source_line.strip()
+    if error.type == "MissingResult" or line.startswith(("raise ", "assert ")) or holds_unknown(error.message):
+        return True
+    read = [variables.get(name) for name in _NAME.findall(line)]
+    return any(isinstance(value, Text) and value.absent is not None for value in read)

@@ -1,0 +1,1 @@
+"""PyRAG: decompose, plan a program, execute it, repair it; and its two ablations."""

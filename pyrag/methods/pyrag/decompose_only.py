@@ -1,0 +1,30 @@
+"""Ablation: decomposition without a plan (paper, section 3.3). The sub-queries are answered, then put together.
+
+Each sub-query is retrieved and answered as it stands, so none can use another's answer.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pyrag.agents.passages import given
+from pyrag.episode.episode import Episode
+from pyrag.methods.program_result import Result
+from pyrag.methods.pyrag.method import decompose
+from pyrag.methods.step_recorder import Driver, Found, Said
+from pyrag.settings import Settings
+
+
+async def answer(episode: Episode, settings: Settings) -> Result:
+    await decompose(episode)
+    queries = episode.sub_queries
+    with Driver(episode) as driver:
+        found: list[Found] = await driver.together(partial(driver.retrieve, query, settings.topk) for query in queries)
+        said: list[Said] = await driver.together(
+            partial(driver.answer, query, one.passages, [one]) for query, one in zip(queries, found, strict=True)
+        )
+        if len(said) == 1:
+            return driver.result(said[0])
+        facts = ". ".join(f"{query} {one.answer.text}" for query, one in zip(queries, said, strict=True) if one.answer)
+        composed = await driver.answer(given(facts, episode.question), None, said)
+        return driver.result(composed)

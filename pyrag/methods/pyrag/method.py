@@ -1,0 +1,72 @@
+"""PyRAG: decompose, plan a program, execute it, repair it by its own errors (paper, sections 2.3 to 2.6)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pyrag.agents.protocol import Decomposition, Plan
+from pyrag.episode.episode import Episode
+from pyrag.methods.program_result import Result
+from pyrag.methods.pyrag.last_try import once_more
+from pyrag.methods.pyrag.speculative_execution import Ahead
+from pyrag.methods.repair import Draft, accepted, heed_checks, problems, run_repaired
+from pyrag.settings import Settings
+from pyrag.trace.events import Decomposed
+from pyrag.trace.model import Program
+
+
+async def answer(episode: Episode, settings: Settings) -> Result:
+    """Raises `ProgramFailedError` where the last repair failed too."""
+    async with Ahead(episode, on=settings.stream) as ahead:
+        revise = partial(_revise, episode, ahead)
+        written = await write_program(episode, settings, ahead)
+        program = await heed_checks(episode, written, revise, partial(problems, episode))
+        result = await run_repaired(episode, program, revise, settings.repairs)
+    return await once_more(episode, result)
+
+
+async def decompose(episode: Episode) -> None:
+    """Sets the episode's sub-queries, unless a method that chose this one has done so."""
+    if episode.sub_queries:
+        return
+    question = episode.question
+    decomposition = await episode.ledger.call(
+        "decompose", {"question": question}, lambda: episode.agents.decomposer.decompose(question), Decomposition
+    )
+    episode.sub_queries = decomposition.sub_queries
+    episode.observer(Decomposed(decomposition.sub_queries, decomposition.note))
+    episode.keep_notes("decompose", decomposition)
+
+
+async def write_program(episode: Episode, settings: Settings, ahead: Ahead) -> Program:
+    """The first program, with its sub-queries set on the episode."""
+    question = episode.question
+    if not settings.joint:
+        await decompose(episode)
+        ahead.search(episode.sub_queries)
+    given = None if settings.joint else list(episode.sub_queries)
+    with ahead.watching() as planner:
+        plan = await episode.ledger.call(
+            "plan", {"question": question, "sub_queries": given}, lambda: planner.plan(question, given), Plan
+        )
+    if settings.joint:
+        episode.sub_queries = plan.sub_queries or (question,)
+        episode.observer(Decomposed(episode.sub_queries))
+    return accepted(episode, _draft(episode, plan, "plan"))
+
+
+def _draft(episode: Episode, plan: Plan, origin: str) -> Draft:
+    return Draft(Program(plan.source, planner=episode.agents.name, origin=origin), plan.note)
+
+
+async def _revise(episode: Episode, ahead: Ahead, program: Program, error: str, origin: str) -> Draft:
+    """The Plan agent's next program."""
+    question, sub_queries = episode.question, list(episode.sub_queries)
+    with ahead.watching() as planner:
+        plan = await episode.ledger.call(
+            "repair",
+            {"question": question, "sub_queries": sub_queries, "program": program.source, "error": error},
+            lambda: planner.repair(question, sub_queries, program.source, error),
+            Plan,
+        )
+    return _draft(episode, plan, origin)

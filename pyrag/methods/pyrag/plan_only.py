@@ -1,0 +1,37 @@
+"""Ablation: the plan without its execution (paper, section 3.3). The model reads plan and documents, and answers.
+
+The program is written as in PyRAG and kept in the trace, but it never runs; the documents are those of the whole
+question.
+"""
+
+from __future__ import annotations
+
+from pyrag.agents.passages import fenced_passages
+from pyrag.episode.episode import Episode
+from pyrag.methods.program_result import Result
+from pyrag.methods.pyrag.method import write_program
+from pyrag.methods.pyrag.speculative_execution import Ahead
+from pyrag.methods.step_recorder import Driver, Reader
+from pyrag.settings import Settings
+
+WRITES = True
+
+
+async def answer(episode: Episode, settings: Settings) -> Result:
+    question = episode.question
+    with Driver(episode) as driver:
+        program = await write_program(episode, settings, Ahead(episode, on=False))
+        episode.programs.append(program)
+        found = await driver.retrieve(question, settings.topk)
+        fence, documents = fenced_passages(found.passages)
+        read = Reader(found.passages, question)
+        said = await driver.write(
+            "plan_only",
+            {"question": question, "plan": program.source.strip(), "documents": documents, "fence": fence},
+            query=question,
+            uses=[found],
+            passages=found.passages,
+            read=read,
+            fault=read.fault,
+        )
+        return driver.result(said)

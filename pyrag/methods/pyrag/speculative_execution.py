@@ -1,0 +1,157 @@
+"""Work begun while a program is still being written: the searches it will make, and the statements that are finished.
+
+A program runs as far as it is written, in the sandbox, over requests that are guesses (`pyrag.episode.speculation`);
+whatever comes of such a run is dropped. The whole program then runs as if there had been none, and finds its requests
+answered or under way. Off where the planner cannot show what it writes: those that write at once leave nothing to gain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Self
+
+from pyrag.agents.protocol import Planner
+from pyrag.episode.episode import Episode
+from pyrag.episode.plan_checks import names_in
+from pyrag.episode.speculation import Guesses
+from pyrag.errors import PyRAGError
+from pyrag.trace.events import ignore
+from pyrag.trace.model import Program
+from pyrag_sandbox import SandboxError
+
+_REFERENCE = re.compile(r"[\[{<#]|\b(?:answer|step|query|question|result) \d", re.IGNORECASE)
+_REFERRING = frozenset((
+    "he", "she", "it", "they", "his", "her", "hers", "its", "their", "them", "him", "that", "those", "these", "this",
+    "previous", "former", "latter", "above", "both", "either", "same",
+))  # fmt: skip
+_WORD = re.compile(r"\w+")
+
+
+class Ahead:
+    """Belongs to one question. Leaving it ends what runs ahead; guesses go on, since the program may ask for them."""
+
+    def __init__(self, episode: Episode, *, on: bool) -> None:
+        self._episode = episode
+        self._drafting = getattr(episode.agents.planner, "drafting", None) if on and _pays(episode) else None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._run: asyncio.Task[None] | None = None
+        self._waits = False  # it has come to a request that is not answered yet
+        self._searched: list[str] = []
+        self._next = ""  # what is to run after it
+
+    @cached_property
+    def _guesses(self) -> Guesses:
+        guesses = Guesses(self._episode.ledger)
+        guesses.on_wait = self._wait
+        return guesses
+
+    def search(self, sub_queries: Sequence[str]) -> None:
+        """Begins the searches that a program will make word for word."""
+        foresight = self._episode.foresight
+        if self._drafting is not None and (foresight is None or foresight.pays):
+            self._searched = self_contained(sub_queries)
+            for query in self._searched:
+                self._start(partial(self._aside().fetch, query, self._episode.topk))
+
+    @contextmanager
+    def watching(self) -> Iterator[Planner]:
+        """The planner to ask. What it writes runs as far as it goes, until the planner has finished."""
+        if self._drafting is None:
+            yield self._episode.agents.planner
+            return
+        try:
+            yield self._drafting(self._draft)
+        finally:
+            self._next = ""
+            self._stop()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._learn()
+
+    def _learn(self) -> None:
+        made = {step.query for step in self._episode.steps if step.primitive == "retrieve"}
+        if self._episode.foresight is not None and made:
+            hits = len(made.intersection(self._searched))
+            self._episode.foresight.hits += hits
+            self._episode.foresight.misses += len(self._searched) - hits
+
+    def _draft(self, source: str) -> None:
+        self._next = source
+        self._advance()
+
+    def _wait(self) -> None:
+        self._waits = True
+        asyncio.get_running_loop().call_soon(self._advance)  # after the calls that come at the same time
+
+    def _advance(self) -> None:
+        """Runs the longest beginning of the program in place of a shorter one, once that has ended or waits: programs
+        that are written fast would otherwise never get as far as to call anything."""
+        if self._next and (self._waits or self._run is None or self._run.done()):
+            self._stop()
+            program, self._next = Program(self._next, planner="", origin="ahead"), ""
+            self._waits = False
+            self._run = self._start(partial(self._aside().run, program))
+            self._run.add_done_callback(lambda _: self._advance())
+
+    def _stop(self) -> None:
+        if self._run is not None:
+            self._run.cancel()
+
+    def _aside(self) -> Episode:
+        """An episode like this one that leaves no traces."""
+        return replace(
+            self._episode,
+            ledger=self._guesses,
+            observer=ignore,
+            programs=[],
+            steps=[],
+            passages={},
+            warnings=[],
+            variables={},
+        )
+
+    def _start(self, work: Callable[[], Awaitable[object]]) -> asyncio.Task[None]:
+        task = asyncio.create_task(_quietly(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+async def _quietly(work: Callable[[], Awaitable[object]]) -> None:
+    """What fails ahead fails again if the program comes to it."""
+    with suppress(PyRAGError, SandboxError):
+        await work()
+
+
+def _pays(episode: Episode) -> bool:
+    """A recording or an earlier process answers at once, and holds only what was asked for."""
+    ledger = episode.ledger
+    return episode.parallel and ledger.recording is None and not (ledger.journal and ledger.journal.spent)
+
+
+def self_contained(sub_queries: Sequence[str]) -> list[str]:
+    """Sub-queries that await no other one's answer, as far as their words tell: they refer to nothing, and what they
+    name was not named before ("When was the director of Alpha born?" after "Who directed Alpha?")."""
+    found = []
+    named: set[str] = set()
+    for index, query in enumerate(sub_queries):
+        names = set(names_in(query))
+        if not _refers(query) and (names or not index) and names.isdisjoint(named):
+            found.append(query)
+        named |= names
+    return found
+
+
+def _refers(query: str) -> bool:
+    return not _REFERRING.isdisjoint(_WORD.findall(query.lower())) or _REFERENCE.search(query) is not None

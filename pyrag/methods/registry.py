@@ -1,0 +1,81 @@
+"""Methods: named ways from a question to an answer, all over the same episode.
+
+A method is a module with a function `answer(episode, settings) -> Result`. It decides who writes the program and what
+happens when it fails; running, recovery, budget and recording are the episode's. To add one, name its module in
+`_MODULES`.
+
+A method with `VARIANTS` is asked for as NAME or NAME:VARIANT (`search-agent:research`); it finds the variant in
+`settings.method`. One with `RECOVERY` tries that at an unknown step, where the settings leave it to the method, and
+not `boost`. One with `WRITES` has a language model write text of its own.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Protocol, cast
+
+from pyrag.episode.episode import Episode
+from pyrag.episode.recovery import Recovery
+from pyrag.errors import ConfigError
+from pyrag.methods.program_result import Result
+from pyrag.settings import Settings
+
+
+class Method(Protocol):
+    async def __call__(self, episode: Episode, settings: Settings) -> Result: ...
+
+
+_MODULES = {
+    "adaptive": "baselines.adaptive",
+    "cot": "baselines.cot",
+    "decompose-only": "pyrag.decompose_only",
+    "direct": "baselines.direct",
+    "hera": "hera.method",
+    "ircot": "baselines.ircot",
+    "iter-retgen": "baselines.iter_retgen",
+    "opera": "opera.method",
+    "plan-only": "pyrag.plan_only",
+    "pyrag": "pyrag.method",
+    "search-agent": "search_agents.method",
+    "self-ask": "baselines.self_ask",
+    "vanilla": "baselines.vanilla",
+}
+
+
+def method_names() -> tuple[str, ...]:
+    return tuple(_MODULES)
+
+
+def get_method(name: str) -> Method:
+    """The method of that name. Raises `ConfigError` with the nearest known one."""
+    from pyrag.settings import nearest
+
+    base, colon, variant = name.partition(":")
+    if base not in method_names():
+        raise ConfigError(f"there is no method {base!r}{nearest(base, method_names())}")
+    if colon and variant not in variants_of(base):
+        known = nearest(variant, variants_of(base)) if variants_of(base) else ": it has none"
+        raise ConfigError(f"the method {base} has no variant {variant!r}{known}")
+    return cast(Method, _module(base).answer)
+
+
+def variants_of(name: str) -> tuple[str, ...]:
+    """The variants of a method, its default first; most have none."""
+    return tuple(getattr(_module(name), "VARIANTS", ()))
+
+
+def recovery_of(name: str) -> Recovery:
+    """What a method tries at an unknown step where the settings leave that to it."""
+    return cast(Recovery, getattr(_module(name.partition(":")[0]), "RECOVERY", "boost"))
+
+
+def check_writer(name: str, *, can_write: bool) -> None:
+    """Raises `ConfigError` where a method needs a language model and the engine has none."""
+    base = name.partition(":")[0]
+    if getattr(_module(base), "WRITES", False) and not can_write:
+        raise ConfigError(f"method {base} needs a language model: pass --llm openai:MODEL@http://host:port/v1")
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"pyrag.methods.{_MODULES[name]}")

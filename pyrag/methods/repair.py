@@ -1,0 +1,112 @@
+"""What methods that write programs share: run one, show its author what was wrong, run the next.
+
+Left out: who the author is, and what is checked before the first run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from pyrag.episode.episode import Episode
+from pyrag.episode.plan_checks import Problem, check_plan
+from pyrag.errors import BadOutputError, ProgramFailedError
+from pyrag.methods.program_result import Failure, Result, execute
+from pyrag.trace.events import Planned, Rejected
+from pyrag.trace.model import UNKNOWN, Answer, Program
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A program as its author wrote it, and why where a fallback was taken."""
+
+    program: Program
+    note: str = ""
+
+
+# The next program, from the one that failed, what is told to its author, and the origin ("check", "repair").
+# Raises `BadOutputError` where the author has none.
+Revise = Callable[[Program, str, str], Awaitable[Draft]]
+
+
+async def run_repaired(episode: Episode, program: Program | None, revise: Revise, repairs: int) -> Result:
+    """The result of the first program that has one. Raises `ProgramFailedError` where the last repair failed too."""
+    rerouted = False
+    ended: Result | Failure = Failure("", "")
+    rounds = 0
+    while program is not None:
+        ended = await _run(episode, program)
+        if isinstance(ended, Result):
+            return ended
+        # An unknown answer is lacking evidence, not a bug: one other way is worth its price, three are not.
+        if rounds == repairs or (ended.unknown and rerouted):
+            break
+        rerouted = rerouted or ended.unknown
+        rounds += 1
+        program = await revised(episode, program, ended.message, "repair", revise)
+    assert isinstance(ended, Failure)
+    if ended.unknown:
+        episode.warn(f"no way around an unknown answer: {ended.summary}")
+        return Result(Answer(UNKNOWN, known=False))
+    message = f"no program ran to an answer; the last one ended like this: {ended.summary}"
+    raise ProgramFailedError(message, cause=ended.cause)
+
+
+async def heed_checks(
+    episode: Episode, program: Program, revise: Revise, check: Callable[[Program], Sequence[Problem]]
+) -> Program:
+    """One revision for what the checks say. A planner that insists gets its way, with a warning in the trace."""
+    found = check(program)
+    if not found:
+        return program
+    episode.programs.append(program)
+    better = await revised(episode, program, "\n".join(map(str, found)), "check", revise)
+    if better is None:
+        episode.programs.pop()
+        better = program
+    for problem in check(better):
+        episode.warn(f"plan check: {problem}")
+    return better
+
+
+async def _run(episode: Episode, program: Program) -> Result | Failure:
+    """Runs a program, unless a check already tells that it cannot end well."""
+    fatal = [problem for problem in problems(episode, program) if problem.fatal]
+    if not fatal:
+        return await execute(episode, program)
+    episode.programs.append(program)
+    return Failure("\n".join(map(str, fatal)), str(fatal[0]), cause="check")
+
+
+def problems(episode: Episode, program: Program) -> tuple[Problem, ...]:
+    return _problems(program.source, episode.sub_queries, episode.primitives)
+
+
+@lru_cache(maxsize=256)  # programs are checked when they are written, and before they run
+def _problems(source: str, sub_queries: tuple[str, ...], primitives: tuple[str, ...]) -> tuple[Problem, ...]:
+    from pyrag_sandbox.helpers import ERRORS, HELPERS
+
+    return tuple(check_plan(source, sub_queries, primitives, (*HELPERS, *ERRORS)))
+
+
+async def revised(episode: Episode, program: Program, error: str, origin: str, revise: Revise) -> Program | None:
+    """A new program, or None where the author insists on the old one or has none to offer."""
+    episode.observer(Rejected(error))
+    episode.programs[-1] = replace(episode.programs[-1], error=error)
+    try:
+        draft = await revise(program, error, origin)
+    except BadOutputError as refusal:
+        episode.warn(str(refusal))
+        return None
+    if draft.program.source.strip() == program.source.strip():
+        return None
+    return accepted(episode, draft)
+
+
+def accepted(episode: Episode, draft: Draft) -> Program:
+    """The program of a draft that will run, made known."""
+    episode.observer(Planned(draft.program, draft.note))
+    if draft.note:
+        episode.warn(draft.note)
+    return draft.program

@@ -1,0 +1,1 @@
+"""Agents that search while they think, in the dialects of their releases."""

@@ -1,0 +1,125 @@
+"""Passages out of running text: plain text, Markdown, and what converters make of other formats.
+
+`start` and `end` of a passage are characters of the text: of the decoded file without a byte order mark, or of what the
+converter made of it. The source of a passage from a PDF file names the page on which it begins.
+"""
+
+from __future__ import annotations
+
+import codecs
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from pyrag.errors import DataError
+from pyrag.retrieval.documents.chunking import Chunk, chunks
+from pyrag.retrieval.documents.model import Document, Placed, at, digest
+from pyrag.retrieval.documents.records import ENCODING_CURE, not_utf8
+from pyrag.retrieval.documents.unpack import Opened
+from pyrag.trace.model import Passage
+
+_PIECE = 1 << 20  # bytes of a line that are read at once
+_FRONT_LINES = 200
+_FENCES = ("---", "+++")
+
+
+def plain_text(file: Opened) -> Iterator[Placed]:
+    yield from _placed(file.document, chunks(_lines(file), file.document.title, markdown=False))
+
+
+def markdown(file: Opened) -> Iterator[Placed]:
+    front, title, lines = _front_matter(_lines(file))
+    found = chunks(lines, title or file.document.title, markdown=True)
+    moved = (Chunk(one.title, one.text, one.start + front, one.end + front) for one in found)
+    yield from _placed(file.document, moved)
+
+
+def html(file: Opened) -> Iterator[Placed]:
+    from pyrag.retrieval.documents.html import as_markdown
+
+    title, text = as_markdown(file.whole(), file.document.name)
+    found = chunks(text.splitlines(keepends=True), title or file.document.title, markdown=True)
+    yield from _placed(file.document, found)
+
+
+def docx(file: Opened) -> Iterator[Placed]:
+    from pyrag.retrieval.documents.docx import markdown_lines
+
+    lines = markdown_lines(file.whole(), file.document.name)
+    yield from _placed(file.document, chunks(lines, file.document.title, markdown=True))
+
+
+def pdf(file: Opened) -> Iterator[Placed]:
+    from pyrag.retrieval.documents.pdf import pages
+
+    starts: list[int] = []
+    found = chunks(_page_lines(pages(file), starts), file.document.title, markdown=False)
+    empty = True
+    for placed in _placed(file.document, found, starts):
+        empty = False
+        yield placed
+    if empty:
+        raise DataError(f"{file.document.name} holds no text, as scanned pages do: make it searchable by OCR")
+
+
+def _placed(document: Document, found: Iterable[Chunk], pages: list[int] | None = None) -> Iterator[Placed]:
+    seen: dict[str, int] = {}
+    for chunk in found:
+        hashed = digest(chunk.title, chunk.text)
+        seen[hashed] = nth = seen.get(hashed, 0) + 1
+        key = f"{document.key}#{hashed}" + (f"-{nth}" if nth > 1 else "")
+        page = f"#page={bisect_right(pages, chunk.start)}" if pages else ""
+        source = document.name + page
+        passage = Passage(key, chunk.title, chunk.text, source=source, start=chunk.start, end=chunk.end)
+        yield Placed(passage, document, 0, own_id=False)
+
+
+def _lines(file: Opened) -> Iterator[str]:
+    """Lines, the longest in pieces: what has no line breaks must not fill the memory."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    number = 1
+    while line := file.stream.readline(_PIECE):
+        line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+        try:
+            yield decoder.decode(line)
+        except UnicodeDecodeError as error:
+            raise not_utf8(at(file.document, number), line, error, cure=ENCODING_CURE) from error
+        if b"\0" in line:
+            raise DataError(f"{at(file.document, number)}: not text (a zero byte): save the file as UTF-8 text")
+        number += line.endswith(b"\n")
+    if decoder.getstate()[0]:
+        raise DataError(f"{at(file.document, number)}: not UTF-8 (cut off in a character): save the file as UTF-8")
+
+
+def _front_matter(lines: Iterator[str]) -> tuple[int, str, Iterator[str]]:
+    """Its length, the title it gives, and the lines after it; what never ends is none."""
+    first = next(lines, "")
+    fence = first.rstrip()
+    held = [first]
+    if fence in _FENCES:
+        for line in lines:
+            held.append(line)
+            if line.rstrip() == fence:
+                return sum(map(len, held)), _title(held), lines
+            if len(held) > _FRONT_LINES:
+                break
+    return 0, "", chain(held, lines)
+
+
+def _title(lines: Iterable[str]) -> str:
+    for line in lines:
+        name, mark, value = line.partition("=" if "=" in line and ":" not in line.partition("=")[0] else ":")
+        if mark and name.strip().lower() == "title":
+            return value.strip().strip("\"'").strip()
+    return ""
+
+
+def _page_lines(pages: Iterable[str], starts: list[int]) -> Iterator[str]:
+    """The lines of all pages; a sentence may go on over the break. Notes where pages start."""
+    length = 0
+    for page in pages:
+        starts.append(length)
+        ended = page.rstrip()[-1:] in '.!?…。！？"”’)'
+        for line in (page.rstrip() + ("\n\n" if ended else "\n")).splitlines(keepends=True):
+            length += len(line)
+            yield line

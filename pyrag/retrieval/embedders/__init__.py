@@ -1,0 +1,1 @@
+"""From texts to vectors: bundled, ONNX, sentence-transformers, OpenAI-compatible servers."""

@@ -1,0 +1,153 @@
+"""Embedding with onnxruntime: no torch, the first vector within half a second.
+
+A folder holds `model.onnx` (or `onnx/model.onnx`, or `embedder.int8.onnx` as `make reader` writes it),
+`tokenizer.json` and, written by `export_onnx`, `pyrag-embedding.json`, which names the model and says how it is used.
+Without that file the folder's name decides by `families`. A model that gives a vector for each token is pooled here;
+one that gives a vector for each text is taken as it is. `BUNDLED` is the folder that comes with the package.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyrag._io.threads import cores, in_thread
+from pyrag.errors import ConfigError, DataError
+from pyrag.networks import wordpiece
+from pyrag.networks.onnx import open_network
+from pyrag.retrieval.embedders.embedding import Fingerprint
+from pyrag.retrieval.embedders.families import family_of
+
+if TYPE_CHECKING:
+    from pyrag.retrieval.embedders.embedding import Matrix
+
+RECIPE = "pyrag-embedding.json"
+BUNDLED = Path(__file__).parents[2] / "embedded" / "model"
+MAX_TOKENS = 256
+_NETWORKS = ("model.onnx", "onnx/model.onnx", "embedder.int8.onnx")
+
+
+class OnnxBackend:
+    """A `Backend` over one folder; the model is loaded at the first use."""
+
+    def __init__(self, folder: str | Path, *, threads: int | None = None) -> None:
+        self._folder = Path(folder).expanduser()
+        self._threads = threads or cores()
+        self._loading = threading.Lock()  # several event loops may use one object
+
+    async def fingerprint(self) -> Fingerprint:
+        return (await self._loaded()).fingerprint
+
+    async def encode(self, texts: Sequence[str]) -> Matrix:
+        return await in_thread((await self._loaded()).encode, texts)
+
+    async def aclose(self) -> None:
+        self.__dict__.pop("_model", None)
+
+    async def _loaded(self) -> OnnxModel:
+        return self._model if "_model" in self.__dict__ else await in_thread(self._load)
+
+    def _load(self) -> OnnxModel:
+        with self._loading:
+            return self._model
+
+    @cached_property
+    def _model(self) -> OnnxModel:
+        return OnnxModel(self._folder, self._threads)
+
+
+class OnnxModel:
+    """The loaded model, synchronous. Raises `DataError` where the folder holds none."""
+
+    def __init__(self, folder: Path, threads: int) -> None:
+        self._session = open_session(folder, threads)
+        self._tokenizer = open_tokenizer(folder)
+        self._inputs = {one.name for one in self._session.get_inputs()}
+        self.fingerprint = self._described(folder)
+        self._tokenizer.enable_truncation(self.fingerprint.max_tokens)
+        self._tokenizer.no_padding()
+
+    def _described(self, folder: Path) -> Fingerprint:
+        import msgspec
+
+        path = folder / RECIPE
+        try:
+            if path.exists():
+                return msgspec.json.decode(path.read_bytes(), type=Fingerprint)
+        except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
+            raise DataError(f"{path} cannot be read ({error}): export the model again") from error
+        family = family_of(folder.name)
+        shape = self._session.get_outputs()[0].shape
+        return Fingerprint(
+            model=folder.name,
+            query_prefix=family.query if family else "",
+            passage_prefix=family.passage if family else "",
+            pooling=family.pooling if family else "mean",
+            normalised=family.normalised if family else True,
+            dimension=shape[-1],
+            max_tokens=MAX_TOKENS,
+        )
+
+    def encode(self, texts: Sequence[str]) -> Matrix:
+        """One row a text, each run alone. Int8 activations are scaled over the whole input, so in a batch a vector
+        would depend on its neighbours; on a CPU batches gain nothing."""
+        import numpy as np
+
+        vectors = np.zeros((len(texts), self.fingerprint.dimension), np.float32)
+        for row, one in enumerate(self._tokenizer.encode_batch([clean(text) for text in texts])):
+            if one.ids:
+                vectors[row] = self._run(one.ids)
+        return normalise(vectors) if self.fingerprint.normalised else vectors
+
+    def _run(self, tokens: list[int]) -> Any:
+        import numpy as np
+
+        ids = np.asarray([tokens], np.int64)
+        feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        output = self._session.run(None, {name: feeds[name] for name in self._inputs})[0][0]
+        return output if output.ndim == 1 else pool(output, self.fingerprint.pooling)
+
+
+def pool(states: Any, how: str) -> Any:
+    """[tokens, d] to [d]."""
+    return states[0] if how == "cls" else states[-1] if how == "last" else states.mean(0)
+
+
+def normalise(vectors: Matrix) -> Matrix:
+    import numpy as np
+
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(min=1e-12), np.float32)
+
+
+def clean(text: str) -> str:
+    """Lone surrogates cannot be handed to Rust."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def open_session(folder: Path, threads: int) -> Any:
+    path = next((folder / name for name in _NETWORKS if (folder / name).is_file()), None)
+    if path is None:
+        raise DataError(
+            f"{folder} holds no model.onnx: name a folder that pyrag.retrieval.embedders.export_onnx has written"
+        )
+    try:
+        return open_network(path, threads)
+    except ImportError as error:
+        raise ConfigError("onnx: embedding needs onnxruntime: pip install onnxruntime") from error
+    except Exception as error:  # onnxruntime's own classes derive from Exception alone
+        reason = str(error).partition("\n")[0][:200]
+        raise DataError(f"{path} cannot be loaded ({reason}): export the model again") from error
+
+
+def open_tokenizer(folder: Path) -> Any:
+    """Raises `DataError` where the folder holds none, and `ConfigError` where it needs a package that is missing."""
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        raise DataError(f"{folder} holds no tokenizer.json: copy it from the model's folder")
+    try:
+        return wordpiece.open_tokenizer(path)
+    except ValueError as error:
+        raise DataError(f"{path} cannot be read ({error}): copy it from the model's folder again") from error

@@ -1,0 +1,132 @@
+"""Embedding by an OpenAI-compatible `POST {base}/embeddings`: vLLM, TEI, Ollama, llama.cpp, hosted services.
+
+The server is one of its own, apart from the model server. Prefixes are those of the model's family, as a server does
+not add them. Vectors come as lists of numbers; they are brought to length 1 where the family's are. Connections,
+retries and faults are `pyrag._io.http.client`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pyrag._io.http.client import HttpService
+from pyrag._io.http.options import EMBEDDER_LIMIT, Transport
+from pyrag.llm.clients.openai import DEFAULT_TRANSPORT, KEY_VARIABLES, key_from_environment
+from pyrag.retrieval.embedders.embedding import Fingerprint
+from pyrag.retrieval.embedders.families import family_of
+
+if TYPE_CHECKING:
+    from pyrag.retrieval.embedders.embedding import Matrix
+
+_BATCH = 64  # texts a request: hosted services take 2,048, small servers much less
+_AT_ONCE = 4
+_CURE = "start it, or name another with --embedder openai:MODEL@http://host:port/v1"
+_CURES = {
+    400: "correct what it complains about (a text that is too long: index with smaller chunks)",
+    401: f"set {KEY_VARIABLES[1]} or {KEY_VARIABLES[0]} to a valid key",
+    404: "check the model's name and that the URL ends in /v1",
+}
+
+
+class _Item(msgspec.Struct):
+    embedding: list[float]
+    index: int = -1
+
+
+class _Reply(msgspec.Struct):
+    data: list[_Item]
+
+
+_decoder = msgspec.json.Decoder(_Reply)
+
+
+class OpenAIBackend:
+    """A `Backend` over one model of a server. `timeout` limits one attempt, in seconds."""
+
+    def __init__(
+        self,
+        model: str,
+        url: str,
+        *,
+        api_key: str | None = None,
+        timeout: float = 30.0,
+        transport: Transport = DEFAULT_TRANSPORT,
+    ) -> None:
+        key = api_key or key_from_environment()
+        self._model = model
+        self._family = family_of(model)
+        self._dimension = 0
+        self._service = HttpService(
+            url,
+            name="server of embeddings",
+            timeout=timeout,
+            headers={"Authorization": f"Bearer {key}"} if key else None,
+            cure=_CURE,
+            cures=_CURES,
+            patience="the setting retrieve_timeout",
+            limit=EMBEDDER_LIMIT,
+            transport=transport,
+        )
+
+    async def fingerprint(self) -> Fingerprint:
+        """Asks the server for one vector, as nothing else tells its length."""
+        if not self._dimension:
+            await self._request(["dimension"])
+        family = self._family
+        return Fingerprint(
+            model=self._model,
+            dimension=self._dimension,
+            query_prefix=family.query if family else "",
+            passage_prefix=family.passage if family else "",
+            pooling=family.pooling if family else "mean",
+            normalised=family.normalised if family else True,
+        )
+
+    async def encode(self, texts: Sequence[str]) -> Matrix:
+        import numpy as np
+
+        turns = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(slice_: Sequence[str]) -> Matrix:
+            async with turns:
+                return await self._request(slice_)
+
+        slices = [texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH)]
+        return np.concatenate(await asyncio.gather(*map(one, slices)))
+
+    async def _request(self, texts: Sequence[str]) -> Matrix:
+        import numpy as np
+
+        def decode(content: bytes) -> Matrix:
+            vectors = np.asarray(_ordered(_decoder.decode(content).data, len(texts)), np.float32)
+            if vectors.ndim != 2 or not vectors.shape[1] or not np.isfinite(vectors).all():
+                raise ValueError("vectors that are empty or hold no numbers")
+            if self._dimension and vectors.shape[1] != self._dimension:
+                raise ValueError(f"vectors of {vectors.shape[1]} numbers after such of {self._dimension}")
+            return vectors
+
+        inputs = [text.encode("utf-8", "replace").decode() for text in texts]
+        body = {"model": self._model, "input": inputs, "encoding_format": "float"}
+        vectors = await self._service.post_json("/embeddings", body, decode)
+        self._dimension = vectors.shape[1]
+        if self._family is not None and not self._family.normalised:
+            return vectors
+        from pyrag.retrieval.embedders.onnx import normalise
+
+        return normalise(vectors)
+
+    async def aclose(self) -> None:
+        await self._service.aclose()
+
+
+def _ordered(items: list[_Item], count: int) -> list[list[float]]:
+    """In the order asked for: `index` says which text a vector is of, where a server gives it."""
+    if len(items) != count:
+        raise ValueError(f"{len(items)} vectors for {count} texts")
+    if all(item.index >= 0 for item in items):
+        items = sorted(items, key=lambda item: item.index)
+    return [item.embedding for item in items]

@@ -1,0 +1,125 @@
+"""Embedding with sentence-transformers: any model of the hub or a folder, on CPU or GPU (`pyrag-runtime[dense]`).
+
+Prefixes and pooling are those of `families`; a model that no row there matches is used as it declares itself, with the
+prompts of its own configuration. Left out: several processes or devices at once (bulk embedding is Ray's), late
+interaction.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyrag._io.hub import away
+from pyrag._io.threads import in_thread
+from pyrag.errors import ConfigError, DataError
+from pyrag.retrieval.embedders.embedding import Fingerprint
+from pyrag.retrieval.embedders.families import family_of
+
+if TYPE_CHECKING:
+    from pyrag.retrieval.embedders.embedding import Matrix
+
+_BATCH = 32
+_POOLINGS = {"mean": "mean", "cls": "cls", "lasttoken": "last", "last": "last"}
+
+
+class SentenceTransformersBackend:
+    """A `Backend` over one model, loaded at the first use."""
+
+    def __init__(self, model: str, *, device: str | None = None, batch: int = _BATCH) -> None:
+        self._name = model
+        self._device = device
+        self._batch = batch
+        self._lock = threading.Lock()  # a model is loaded once, and encodes one batch at a time
+
+    async def fingerprint(self) -> Fingerprint:
+        return await in_thread(self._described)
+
+    async def encode(self, texts: Sequence[str]) -> Matrix:
+        return await in_thread(self._encode, texts)
+
+    async def aclose(self) -> None:
+        self.__dict__.pop("_model", None)
+
+    def _encode(self, texts: Sequence[str]) -> Matrix:
+        normalised = self._described().normalised
+        with self._lock:
+            vectors: Matrix = self._model.encode(
+                list(texts),
+                batch_size=self._batch,
+                prompt="",  # the prefixes are ours
+                normalize_embeddings=normalised,
+                convert_to_numpy=True,
+                show_progress_bar=False,
+            )
+        return vectors.astype("float32", copy=False)
+
+    def _described(self) -> Fingerprint:
+        with self._lock:
+            return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> Fingerprint:
+        family, prompts = family_of(self._name), dict(self._model.prompts or {})
+        normalises = any(type(part).__name__ == "Normalize" for part in self._model)
+        return Fingerprint(
+            model=self._name,
+            dimension=int(_dimension(self._model)),
+            query_prefix=family.query if family else prompts.get("query") or "",
+            passage_prefix=family.passage if family else prompts.get("document") or prompts.get("passage") or "",
+            pooling=_pooling(self._model),
+            normalised=family.normalised if family else normalises,
+            max_tokens=int(self._model.max_seq_length or 0),
+        )
+
+    @cached_property
+    def _model(self) -> Any:
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError as error:
+            raise ConfigError(
+                "st: embedding needs sentence-transformers: pip install 'pyrag-runtime[dense]'"
+            ) from error
+        try:
+            offline = not Path(self._name).exists() and away()
+            model = SentenceTransformer(self._name, device=self._device, local_files_only=offline)
+        except (OSError, ValueError) as error:
+            reason = str(error).partition("\n")[0][:200]
+            raise DataError(f"the embedding model {self._name} cannot be loaded ({reason}): check its name") from error
+        family = family_of(self._name)
+        if family is not None:
+            _set_pooling(model, family.pooling)
+        return model
+
+
+def _dimension(model: Any) -> int:
+    """sentence-transformers 5 renamed it."""
+    getter = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
+    return int(getter())
+
+
+def _pooling_part(model: Any) -> Any:
+    return next((part for part in model if type(part).__name__ == "Pooling"), None)
+
+
+def _pooling(model: Any) -> str:
+    part = _pooling_part(model)
+    mode = str(part.pooling_mode) if part is not None and hasattr(part, "pooling_mode") else _old_mode(part)
+    return _POOLINGS.get(mode, mode)
+
+
+def _old_mode(part: Any) -> str:
+    return "model" if part is None else str(part.get_pooling_mode_str())
+
+
+def _set_pooling(model: Any, wanted: str) -> None:
+    """A checkpoint without pooling of its own gets mean pooling from the library, whatever it was trained with."""
+    if _pooling(model) == wanted:
+        return
+    for at, part in enumerate(model):
+        if type(part).__name__ == "Pooling":
+            mode = "lasttoken" if wanted == "last" else wanted
+            model[at] = type(part)(_dimension(model), pooling_mode=mode)

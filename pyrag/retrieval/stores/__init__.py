@@ -1,0 +1,1 @@
+"""Vector stores outside an index folder: Qdrant."""

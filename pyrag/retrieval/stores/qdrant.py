@@ -1,0 +1,210 @@
+"""Passages and their vectors in Qdrant: a cluster by its URL, the embedded engine in a folder, or memory.
+
+    qdrant:COLLECTION@http://host:6333    a server or cluster (`pyrag-runtime[cluster]`)
+    qdrant:COLLECTION@:memory:            the client's own stand-in: exact, in Python, for tests
+    qdrant:COLLECTION@DIR                 the server's engine in this process (the package qdrant-edge-py)
+
+`QdrantStore` is the same code for all of them: it says what is stored and asked; `qdrant_engines` puts it into the
+words of their libraries. A passage is a point with the passage as payload; its id is a hash of the passage's, as Qdrant
+wants numbers or UUIDs. It has a dense vector and BM25's sparse one (`sparse`); a hybrid query fuses both by reciprocal
+rank within the engine. What made the vectors is kept in a point of its own, so that a collection refuses the queries of
+another embedder, as an index folder does. Left out: sharding and replication factors (set them when the collection is
+made).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pyrag._io.redaction import without_secrets
+from pyrag._io.threads import in_thread
+from pyrag.errors import ConfigError, ServiceError
+from pyrag.retrieval.dense import PART, Asked
+from pyrag.retrieval.embedders.batching import Batcher
+from pyrag.retrieval.embedders.embedding import Fingerprint, passage_text
+from pyrag.retrieval.stores.qdrant_engines import EmbeddedEngine, Engine, Found, Payload, Point, Query, RemoteEngine
+from pyrag.retrieval.stores.sparse import passage_terms, query_terms
+from pyrag.trace.model import Passage
+
+if TYPE_CHECKING:
+    from pyrag.retrieval.embedders.embedding import Embedder, Matrix
+
+_BATCH = 256
+_AT_ONCE = 64  # queries in a request
+_TIES = 10  # of equal ranks an engine drops any: with some more than were asked for, the id decides
+_ABOUT = str(uuid.UUID(int=0))  # the point that holds the fingerprint
+_MARK = "pyrag_fingerprint"
+
+
+class QdrantStore:
+    """Add, delete and search passages by id in one collection. Raises `ServiceError`, `ConfigError`."""
+
+    def __init__(self, spec: str, *, timeout: float = 10.0) -> None:
+        self._spec = without_secrets(spec)
+        collection, _, place = spec.removeprefix("qdrant:").partition("@")
+        if not collection or not place:
+            raise ConfigError(f"{spec!r} names no collection: write qdrant:COLLECTION@http://host:6333 or a folder")
+        self._engine: Engine
+        if place == ":memory:" or place.startswith(("http://", "https://")):
+            self._engine = RemoteEngine(collection, place, timeout)
+        else:
+            self._engine = EmbeddedEngine(Path(place).expanduser() / collection)
+
+    @property
+    def name(self) -> str:
+        return self._spec
+
+    def create(self, fingerprint: Fingerprint) -> None:
+        """Makes the collection, or checks that the one that is there was embedded alike."""
+        with self._errors("created"):
+            about = self._about()
+            if about is None:
+                self._engine.create(fingerprint.dimension, normalised=fingerprint.normalised)
+                self._engine.upsert([Point(_ABOUT, {_MARK: msgspec.to_builtins(fingerprint)})])
+                return
+        self._refuse(about, fingerprint)
+
+    def check(self, fingerprint: Fingerprint) -> None:
+        with self._errors("read"):
+            about = self._about()
+        if about is None:
+            raise ConfigError(f"{self._spec} holds no passages of pyrag: index some into it first")
+        self._refuse(about, fingerprint)
+
+    def add(self, passages: Sequence[Passage], vectors: Matrix) -> None:
+        """Passages whose id is there are replaced."""
+        with self._errors("written"):
+            for start in range(0, len(passages), _BATCH):
+                some = zip(passages[start : start + _BATCH], vectors[start : start + _BATCH].tolist(), strict=True)
+                self._engine.upsert([_point(one, vector) for one, vector in some])
+
+    async def add_passages(self, passages: Sequence[Passage], embedder: Embedder) -> None:
+        vectors = await embedder.embed_passages([passage_text(one.title, one.text) for one in passages])
+        await in_thread(self.add, passages, vectors)
+
+    def delete(self, ids: Sequence[str]) -> None:
+        with self._errors("written"):
+            self._engine.delete([_key(one) for one in ids])
+
+    def search(self, vector: Matrix | None, topk: int, query: str = "", dense_weight: float = 0.5) -> list[Passage]:
+        """By the vector, by the words of the query, or by both where both are given and have a weight."""
+        (found,) = self.search_all([Asked(query, topk, vector)], dense_weight)
+        return found
+
+    def search_all(self, asked: Sequence[Asked], dense_weight: float = 0.5) -> list[list[Passage]]:
+        """In one request."""
+        queries = [_query(one, dense_weight) for one in asked]
+        with self._errors("searched"):
+            found = self._engine.search(queries)
+        return [_passages(*one) for one in zip(asked, queries, found, strict=True)]
+
+    def optimise(self) -> None:
+        """Builds the graph now, where it is not the server that decides when."""
+        self._engine.optimise()
+
+    def __len__(self) -> int:
+        with self._errors("read"):
+            return self._engine.count() - 1
+
+    def close(self) -> None:
+        self._engine.close()
+
+    def _about(self) -> Fingerprint | None:
+        payload = self._engine.payload(_ABOUT)
+        return None if payload is None else msgspec.convert(payload[_MARK], Fingerprint)
+
+    def _refuse(self, mine: Fingerprint, fingerprint: Fingerprint) -> None:
+        if difference := mine.difference(fingerprint):
+            raise ConfigError(
+                f"{self._spec} was embedded with {difference} as the embedder has it: name its own with --embedder"
+            )
+
+    def _errors(self, doing: str) -> _Errors:
+        return _Errors(self._spec, doing)
+
+
+class QdrantRetriever:
+    """A `Retriever` over a store; the first query checks the embedder. `dense_weight` is in [0, 1], as in a hybrid."""
+
+    def __init__(self, store: QdrantStore, embedder: Embedder, *, dense_weight: float = 0.5) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._dense_weight = dense_weight
+        self._checked = False
+        self._searches = Batcher(self._search, window=0, max_batch=_AT_ONCE, cached=0)
+
+    @property
+    def name(self) -> str:
+        return self._store.name
+
+    async def retrieve(self, query: str, topk: int) -> list[Passage]:
+        if not query.strip() or topk < 1:
+            return []
+        (vector,) = await self._embedder.embed_queries([query])
+        if not self._checked:
+            await in_thread(self._store.check, await self._embedder.fingerprint())
+            self._checked = True
+        return await self._searches.get(Asked(query, topk, vector))
+
+    async def _search(self, asked: Sequence[Asked]) -> list[list[Passage]]:
+        return await in_thread(self._store.search_all, asked, self._dense_weight)
+
+    async def aclose(self) -> None:
+        await self._embedder.aclose()
+        self._store.close()
+
+
+class _Errors:
+    """Turns what a client library raises into one sentence."""
+
+    def __init__(self, spec: str, doing: str) -> None:
+        self._spec, self._doing = spec, doing
+
+    def __enter__(self) -> None:
+        """Nothing to set up."""
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, Exception) and not isinstance(error, ConfigError | ServiceError):
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            message = f"{self._spec} cannot be {self._doing} ({reason}): look whether it runs and the name is right"
+            raise ServiceError(message, service=self._spec) from error
+
+
+def _key(one: str) -> str:
+    """A UUID, which Qdrant takes as an id; 122 bits of the hash are never the fingerprint's zero."""
+    return str(uuid.UUID(bytes=hashlib.blake2b(one.encode("utf-8", "surrogatepass"), digest_size=16).digest()))
+
+
+def _query(asked: Asked, dense_weight: float) -> Query:
+    sparse = query_terms(asked.query) if dense_weight < 1 and asked.query else None
+    dense = asked.vector.tolist() if asked.vector is not None and (dense_weight > 0 or not sparse) else None
+    both = dense is not None and sparse
+    return Query(dense, sparse or None, asked.topk + _TIES * bool(both), (2 * dense_weight, 2 - 2 * dense_weight))
+
+
+def _point(one: Passage, vector: list[float]) -> Point:
+    return Point(_key(one.id), _payload(one), vector, passage_terms(one.title, one.text))
+
+
+def _payload(one: Passage) -> Payload:
+    return {
+        "id": one.id, "title": one.title, "text": one.text, "source": one.source, "start": one.start, "end": one.end,
+    }  # fmt: skip
+
+
+def _passages(asked: Asked, query: Query, found: Found) -> list[Passage]:
+    part = PART if query.sparse is None else "sparse" if query.dense is None else "fused"
+    hits = [_passage(payload, score, part) for payload, score in found]
+    return sorted(hits, key=lambda passage: (-passage.score, passage.id))[: asked.topk]
+
+
+def _passage(payload: Payload, score: float, part: str) -> Passage:
+    one, title, text, source = (str(payload.get(name, "")) for name in ("id", "title", "text", "source"))
+    start, end = payload.get("start"), payload.get("end")
+    return Passage(one, title, text, score, source, {part: score}, start, end)

@@ -1,0 +1,214 @@
+"""How a Qdrant is reached: a server or the client's stand-in for one, or the server's engine in this process.
+
+`qdrant` says what is stored and asked; here it is put into the words of either library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from pyrag.errors import ConfigError
+from pyrag.retrieval.hybrid import DEPTH, K
+from pyrag.retrieval.stores.sparse import Sparse
+
+_K = K + 1  # Qdrant counts ranks from 0
+_DENSE, _SPARSE = "dense", "sparse"
+_OPTIMISED = 200_000  # points at a time; all at once, a million would take 6 GB
+_SEGMENTS = 8  # as many graphs may lie side by side: with Qdrant's own 2, each of those steps builds all anew
+
+Payload = dict[str, Any]
+Found = list[tuple[Payload, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Without vectors, it is found by its key alone."""
+
+    key: str
+    payload: Payload
+    dense: list[float] | None = None
+    sparse: Sparse | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is near a vector, shares terms with a query, or both: None leaves a half out."""
+
+    dense: list[float] | None
+    sparse: Sparse | None
+    limit: int
+    weights: tuple[float, float] = (1.0, 1.0)
+    """Of dense and sparse. Qdrant divides ranks by them where `hybrid.fuse` multiplies scores: the same if equal."""
+
+
+class Engine(Protocol):
+    """What is asked of a Qdrant, however it is reached. Synchronous."""
+
+    def create(self, dimension: int, *, normalised: bool) -> None: ...
+    def upsert(self, points: Sequence[Point]) -> None: ...
+    def delete(self, keys: Sequence[str]) -> None: ...
+    def search(self, queries: Sequence[Query]) -> list[Found]: ...
+    def payload(self, key: str) -> Payload | None: ...
+    def count(self) -> int: ...
+    def optimise(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class RemoteEngine:
+    """A server, or the client's stand-in for one."""
+
+    def __init__(self, collection: str, place: str, timeout: float) -> None:
+        try:
+            from qdrant_client import QdrantClient
+        except ImportError as error:
+            raise ConfigError("Qdrant needs its client: pip install 'pyrag-runtime[cluster]'") from error
+        self._name = collection
+        memory = place == ":memory:"
+        self._client: Any = (
+            QdrantClient(":memory:")
+            if memory
+            else QdrantClient(url=place, timeout=max(1, round(timeout)), check_compatibility=False)
+        )
+
+    def create(self, dimension: int, *, normalised: bool) -> None:
+        from qdrant_client import models
+
+        distance = models.Distance.COSINE if normalised else models.Distance.DOT
+        if not self._client.collection_exists(self._name):
+            self._client.create_collection(
+                self._name,
+                vectors_config={_DENSE: models.VectorParams(size=dimension, distance=distance)},
+                sparse_vectors_config={_SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+                quantization_config=models.ScalarQuantization(
+                    scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
+                ),
+            )
+
+    def upsert(self, points: Sequence[Point]) -> None:
+        from qdrant_client import models
+
+        made = [models.PointStruct(id=one.key, vector=_vectors(models, one), payload=one.payload) for one in points]
+        self._client.upsert(self._name, made, wait=True)
+
+    def delete(self, keys: Sequence[str]) -> None:
+        from qdrant_client import models
+
+        self._client.delete(self._name, models.PointIdsList(points=list(keys)), wait=True)
+
+    def search(self, queries: Sequence[Query]) -> list[Found]:
+        answers = self._client.query_batch_points(self._name, [self._request(one) for one in queries])
+        return [[(point.payload or {}, point.score) for point in answer.points] for answer in answers]
+
+    def _request(self, asked: Query) -> Any:
+        from qdrant_client import models
+
+        halves = [{"query": query, "using": using} for using, query in _vectors(models, asked).items()]
+        how: dict[str, Any] = halves[0]
+        if len(halves) == 2:
+            how = {
+                "prefetch": [models.Prefetch(**half, limit=max(DEPTH, asked.limit)) for half in halves],
+                "query": models.RrfQuery(rrf=models.Rrf(k=_K, weights=list(asked.weights))),
+            }
+        return models.QueryRequest(limit=asked.limit, with_payload=True, **how)
+
+    def payload(self, key: str) -> Payload | None:
+        if not self._client.collection_exists(self._name):
+            return None
+        records = self._client.retrieve(self._name, [key], with_payload=True)
+        return records[0].payload if records else None
+
+    def count(self) -> int:
+        return int(self._client.count(self._name, exact=True).count)
+
+    def optimise(self) -> None:
+        """The server does it by itself."""
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class EmbeddedEngine:
+    """The server's engine in this process, over a folder of its own. Vectors are kept as float16, as in our folders.
+
+    It optimises nothing by itself: points are searched one by one until it is told to.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            import qdrant_edge
+        except ImportError as error:
+            raise ConfigError("Qdrant in a folder needs its engine: pip install qdrant-edge-py") from error
+        self._edge: Any = qdrant_edge
+        self._folder = folder
+        self._shard: Any = qdrant_edge.EdgeShard.load(str(folder)) if folder.exists() else None
+        self._new = 0
+
+    def create(self, dimension: int, *, normalised: bool) -> None:
+        if self._shard is not None:
+            return
+        edge = self._edge
+        distance = edge.Distance.Cosine if normalised else edge.Distance.Dot
+        config = edge.EdgeConfig(
+            vectors={
+                _DENSE: edge.EdgeVectorParams(
+                    size=dimension, distance=distance, datatype=edge.VectorStorageDatatype.Float16
+                )
+            },
+            sparse_vectors={_SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
+            optimizers=edge.EdgeOptimizersConfig(default_segment_number=_SEGMENTS),
+        )
+        self._folder.mkdir(parents=True)
+        self._shard = edge.EdgeShard.create(str(self._folder), config)
+
+    def upsert(self, points: Sequence[Point]) -> None:
+        edge = self._edge
+        made = [edge.Point(one.key, _vectors(edge, one), one.payload) for one in points]
+        self._shard.update(self._edge.UpdateOperation.upsert_points(made))
+        self._new += len(made)
+        if self._new >= _OPTIMISED:
+            self.optimise()
+
+    def delete(self, keys: Sequence[str]) -> None:
+        self._shard.update(self._edge.UpdateOperation.delete_points(list(keys)))
+
+    def search(self, queries: Sequence[Query]) -> list[Found]:
+        request = self._edge.QueryBatchRequest([self._request(one) for one in queries])
+        return [[(point.payload or {}, point.score) for point in points] for points in self._shard.query_batch(request)]
+
+    def _request(self, asked: Query) -> Any:
+        edge = self._edge
+        halves = [edge.Query.Nearest(query, using=using) for using, query in _vectors(edge, asked).items()]
+        prefetches, query = None, halves[0]
+        if len(halves) == 2:
+            prefetches = [edge.Prefetch(limit=max(DEPTH, asked.limit), query=half) for half in halves]
+            query = edge.Fusion.Rrf(k=_K, weights=list(asked.weights))
+        return edge.QueryRequest(limit=asked.limit, query=query, prefetches=prefetches, with_payload=True)
+
+    def payload(self, key: str) -> Payload | None:
+        records = [] if self._shard is None else self._shard.retrieve([key], True, False)
+        return records[0].payload if records else None
+
+    def count(self) -> int:
+        return int(self._shard.count(self._edge.CountRequest(exact=True)))
+
+    def optimise(self) -> None:
+        self._shard.optimize()
+        self._shard.flush()  # which ends the log of what was written, as large as all of it
+        self._new = 0
+
+    def close(self) -> None:
+        if self._shard is not None:
+            self._shard.flush()
+            self._shard.close()
+            self._shard = None
+
+
+def _vectors(library: Any, one: Point | Query) -> dict[str, Any]:
+    """By name, in the words of either library."""
+    made: dict[str, Any] = {} if one.dense is None else {_DENSE: one.dense}
+    if one.sparse is not None:
+        made[_SPARSE] = library.SparseVector(indices=list(one.sparse), values=list(one.sparse.values()))
+    return made

@@ -1,0 +1,1 @@
+"""Folders of vectors searched with FAISS."""

@@ -1,0 +1,218 @@
+"""Vectors by passage id in a folder, searched with FAISS. `vector_folder` is what writes one.
+
+    DIR/vectors.json      what made the vectors, and the segments in use; replaced in one step by every change
+    DIR/seg-X.faiss       a FAISS index over the rows of one segment; the other files are `vector_files`
+    DIR/seg-X.live-N      which rows are not deleted, where some are
+    DIR/pending.*         vectors that were added but not committed, kept over a kill
+
+    index = open_vectors(folder)                              # a snapshot, memory-mapped
+    index.search(queries, topk)                               # [[(id, score), ...], ...]
+
+Segments are searched one after the other and their hits merged, which is exact: scores do not depend on the segment.
+They are inner products, or negative squared distances for the metric `l2`: larger is better. Readers keep what they
+opened. Left out: passages (only ids are here), embedding (see `embedding`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pyrag.errors import ConfigError, DataError
+from pyrag.retrieval.embedders.embedding import Fingerprint
+from pyrag.retrieval.vectors.calibration import Metric, set_search
+from pyrag.retrieval.vectors.files import Ids, mapped
+from pyrag.retrieval.vectors.types import AUTO, RECALL
+
+if TYPE_CHECKING:
+    from pyrag.retrieval.embedders.embedding import Matrix
+
+FORMAT = 1
+NAME = "vectors.json"
+
+Hit = tuple[str, float]
+
+
+class Segment(msgspec.Struct, frozen=True, kw_only=True):
+    """`live` names the file of rows that are left, empty where all are. `recall` was measured, see `vector_types`."""
+
+    name: str
+    rows: int
+    type: str
+    search: str = ""
+    recall: float = 1.0
+    live: str = ""
+    deleted: int = 0
+
+
+class Layout(msgspec.Struct, frozen=True, kw_only=True):
+    """How vectors are kept: a FAISS factory string or `auto`, the recall that is aimed at, in how many shards."""
+
+    type: str = AUTO
+    target: float = RECALL
+    shards: int = 1
+
+
+class VectorInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What `vectors.json` says: `Layout` explains `type`, `target` and `shards`.
+
+    The shards in `unbuilt` are yet to be made out of the segments that were added one by one.
+    """
+
+    format: int = FORMAT
+    fingerprint: Fingerprint
+    metric: Metric = "ip"
+    type: str = AUTO
+    target: float = RECALL
+    shards: int = 1
+    unbuilt: tuple[int, ...] = ()
+    segments: tuple[Segment, ...] = ()
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(type=self.type, target=self.target, shards=self.shards)
+
+    @property
+    def recall(self) -> float:
+        """Of the worst segment."""
+        return min((one.recall for one in self.segments), default=1.0)
+
+    @property
+    def count(self) -> int:
+        return sum(segment.rows - segment.deleted for segment in self.segments)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSegment:
+    """`index` is FAISS's, `live` an array of a truth value a row, or None where none was deleted."""
+
+    segment: Segment
+    index: Any
+    ids: Ids
+    live: Any
+
+
+class VectorIndex:
+    """A snapshot of a folder, for any number of threads. Changes to the folder do not change it."""
+
+    def __init__(self, info: VectorInfo, segments: Sequence[OpenedSegment]) -> None:
+        self.info = info
+        self._segments = segments
+        self._count = info.count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def ids(self) -> Iterator[str]:
+        for one in self._segments:
+            live = None if one.live is None else one.live.tolist()
+            yield from (name for row, name in enumerate(one.ids) if live is None or live[row])
+
+    def check(self, fingerprint: Fingerprint) -> None:
+        """Raises `ConfigError` where the vectors of an embedder cannot be compared with these."""
+        difference = self.info.fingerprint.difference(fingerprint)
+        if difference:
+            raise ConfigError(
+                f"the index was embedded with {difference} as the query embedder has it: "
+                "name the index's own embedder with --embedder, or build the index again with this one"
+            )
+
+    def search(self, queries: Matrix, topk: int) -> list[list[Hit]]:
+        """For each row of `queries` (float32) at most `topk` ids with their scores, best first."""
+        _one_thread()
+        if topk < 1:
+            return [[] for _ in queries]
+        parts = [self._hits(one, queries, topk) for one in self._segments]
+        if len(parts) == 1:
+            return parts[0]
+        return [_merged([part[row] for part in parts], topk) for row in range(len(queries))]
+
+    def _hits(self, opened: OpenedSegment, queries: Matrix, topk: int) -> list[list[Hit]]:
+        """Deleted rows are sifted out afterwards, which every type of index allows; more is asked for if need be."""
+        rows = opened.segment.rows
+        limit = min(topk, rows)
+        if opened.live is not None:
+            limit = min(topk + 2 * topk * opened.segment.deleted // rows, rows)
+        while True:
+            scores, found = opened.index.search(queries, limit)
+            if self.info.metric == "l2":
+                scores = -scores
+            hits = [_named(opened, *pair, topk) for pair in zip(found.tolist(), scores.tolist(), strict=True)]
+            enough = min(topk, rows - opened.segment.deleted)
+            if limit >= rows or opened.live is None or all(len(one) >= enough for one in hits):
+                return hits
+            limit = min(4 * limit, rows)
+
+
+def _named(opened: OpenedSegment, rows: list[int], scores: list[float], topk: int) -> list[Hit]:
+    """Rows of -1, which stand at the end, say that FAISS has found no more."""
+    live = opened.live
+    if live is not None or rows[-1] < 0:
+        pairs = zip(rows, scores, strict=True)
+        kept = [(row, score) for row, score in pairs if row >= 0 and (live is None or live[row])][:topk]
+        rows, scores = [row for row, _ in kept], [score for _, score in kept]
+    return list(zip(opened.ids.names(rows), scores, strict=True))
+
+
+def _merged(parts: list[list[Hit]], topk: int) -> list[Hit]:
+    return sorted((hit for part in parts for hit in part), key=lambda hit: (-hit[1], hit[0]))[:topk]
+
+
+_threads = threading.local()
+
+
+def _one_thread() -> None:
+    """FAISS keeps its number of threads for each thread that calls it."""
+    if not getattr(_threads, "set", False):
+        import faiss
+
+        faiss.omp_set_num_threads(1)
+        _threads.set = True
+
+
+def open_vectors(folder: str | Path) -> VectorIndex:
+    """Raises `DataError` where the folder holds no vectors that this pyrag can read."""
+    folder = Path(folder)
+    info = read_vector_info(folder)
+    while True:
+        try:
+            return VectorIndex(info, [open_segment(folder, one, info) for one in info.segments])
+        except (OSError, RuntimeError, ValueError, MemoryError) as error:
+            before, info = info, read_vector_info(folder)
+            if info == before:  # and not replaced since it was read
+                reason = str(error).partition("\n")[0][-200:]
+                cure = "build the index again, with --rebuild"
+                raise DataError(f"the vectors in {folder} are damaged ({reason}): {cure}") from error
+
+
+def open_segment(folder: Path, segment: Segment, info: VectorInfo) -> OpenedSegment:
+    """Raises `OSError`, `RuntimeError`, `ValueError` or `MemoryError` where its files are damaged."""
+    import faiss
+
+    index = faiss.read_index(str(folder / f"{segment.name}.faiss"), faiss.IO_FLAG_MMAP_IFC)
+    set_search(index, segment.search)
+    ids = Ids(folder / segment.name)
+    if not index.ntotal == len(ids) == segment.rows or index.d != info.fingerprint.dimension:
+        raise ValueError(f"{segment.name} holds {index.ntotal} vectors and {len(ids)} ids, not {segment.rows}")
+    live = mapped(folder / segment.live, "?") if segment.live else None
+    if live is not None and len(live) != segment.rows:
+        raise ValueError(f"{segment.live} is of {len(live)} rows, not {segment.rows}")
+    return OpenedSegment(segment, index, ids, live)
+
+
+def read_vector_info(folder: str | Path) -> VectorInfo:
+    path = Path(folder) / NAME
+    try:
+        info = msgspec.json.decode(path.read_bytes(), type=VectorInfo)
+    except FileNotFoundError:
+        raise DataError(f"{folder} holds no vectors: build the index with an embedder") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
+        raise DataError(f"{path} cannot be read ({error}): build the index again, with --rebuild") from error
+    if info.format != FORMAT:
+        raise DataError(f"{path} has version {info.format} and this pyrag reads {FORMAT}: build the index again")
+    return info

@@ -1,0 +1,318 @@
+"""The writing side of a folder of vectors: add, delete, compact into shards, while others read.
+
+    vectors = VectorFolder.create(folder, fingerprint)        # or VectorFolder(folder)
+    with vectors.writer() as writer:                          # one at a time; holds what an earlier one left
+        writer.add(ids, matrix)                               # flushed to disk at once
+        writer.commit(delete=gone)                            # ids that are there already are replaced
+
+A segment is never changed: adding writes another one, deleting a list of rows, `compact` builds new ones out of all.
+Left out: several writers at once (the second waits).
+"""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from pyrag.errors import ConfigError
+from pyrag.retrieval.embedders.embedding import Fingerprint
+from pyrag.retrieval.vectors.calibration import Metric
+from pyrag.retrieval.vectors.faiss_index import (
+    NAME,
+    Layout,
+    OpenedSegment,
+    Segment,
+    VectorInfo,
+    open_segment,
+    read_vector_info,
+)
+from pyrag.retrieval.vectors.files import SUFFIXES, Gathering, Ids, locked, map_vectors, mapped, save, sync, taken
+from pyrag.retrieval.vectors.types import AUTO, RECALL, build, check_type
+
+if TYPE_CHECKING:
+    from pyrag.retrieval.embedders.embedding import Matrix
+
+MOST_SEGMENTS = 8
+MOST_DELETED = 0.3
+_PENDING = "pending"
+_INTERIM = "SQ8"
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """One segment to be built: from the file of its `rows` vectors to the file of its FAISS index."""
+
+    vectors: str
+    rows: int
+    dimension: int
+    metric: Metric
+    type: str
+    target: float
+    out: str
+
+
+class Builder(Protocol):
+    """Who builds segments; `width` of them at a time."""
+
+    @property
+    def width(self) -> int: ...
+
+    def build(self, jobs: Sequence[Job]) -> list[Segment]: ...
+
+
+class BuildHere:
+    """In this process, one after the other on all cores."""
+
+    width = 1
+
+    def build(self, jobs: Sequence[Job]) -> list[Segment]:
+        return [build_segment(job) for job in jobs]
+
+
+def build_segment(job: Job) -> Segment:
+    """Writes the index next to where the segment's other files will be. Raises `ConfigError`, `OSError`."""
+    vectors = map_vectors(Path(job.vectors), job.rows, job.dimension)
+    built = build(vectors, job.metric, job.type, job.target)
+    out = Path(job.out)
+    _write_index(built.index, out.with_name(f"{out.name}.faiss"))
+    return Segment(name=out.name, rows=job.rows, type=built.type, search=built.search, recall=built.recall)
+
+
+def _nothing() -> None:
+    pass
+
+
+class VectorFolder:
+    """The writing side of a folder."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        read_vector_info(self.folder)
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | Path,
+        fingerprint: Fingerprint,
+        *,
+        type: str = AUTO,  # noqa: A002 (the word that FAISS and the file use)
+        target: float = RECALL,
+        shards: int = 1,
+        metric: Metric = "ip",
+    ) -> VectorFolder:
+        """Makes the folder where it is missing; a folder of vectors that is there is kept if it is of the same kind."""
+        folder = Path(folder)
+        check_type(type, fingerprint.dimension, metric)
+        folder.mkdir(parents=True, exist_ok=True)
+        info = VectorInfo(
+            fingerprint=fingerprint, type=type, target=target, shards=shards, metric=metric,
+            unbuilt=tuple(range(shards)) if shards > 1 else (),
+        )  # fmt: skip
+        if not (folder / NAME).exists():
+            _write_info(folder, info)
+        elif difference := read_vector_info(folder).fingerprint.difference(fingerprint):
+            raise ConfigError(f"{folder} was embedded with {difference}: build the index again to change its embedder")
+        return cls(folder)
+
+    @property
+    def info(self) -> VectorInfo:
+        return read_vector_info(self.folder)
+
+    @contextmanager
+    def writer(self) -> Iterator[VectorWriter]:
+        """The only writer of the folder while it is open. What it does not commit is kept for the next one."""
+        with locked(self.folder):
+            gathering = Gathering(self.folder / _PENDING, self.info.fingerprint.dimension)
+            try:
+                yield VectorWriter(self, gathering)
+            finally:
+                gathering.close()
+
+    def delete(self, ids: Collection[str]) -> int:
+        """How many rows went; ids that are not there are passed over."""
+        with locked(self.folder):
+            before = self.info
+            after = self._without(before, ids)
+            self._replace(after)
+        return before.count - after.count
+
+    @property
+    def needs_compaction(self) -> bool:
+        """Many small segments cost time in each query, deleted rows cost room; and shards may be left to build."""
+        info = self.info
+        rows, deleted = (sum(getattr(one, name) for one in info.segments) for name in ("rows", "deleted"))
+        many = len(info.segments) >= MOST_SEGMENTS + info.shards
+        return bool(info.unbuilt) or many or deleted > MOST_DELETED * max(rows, 1)
+
+    def reshape(self, layout: Layout) -> None:
+        """Says what the next compaction is to build, which is due now. Raises `ConfigError`."""
+        check_type(layout.type, self.info.fingerprint.dimension, self.info.metric)
+        changed = {**msgspec.structs.asdict(layout), "unbuilt": tuple(range(layout.shards))}
+        with locked(self.folder):
+            self._replace(msgspec.structs.replace(self.info, **changed))
+
+    def compact(self, builder: Builder | None = None, keep: Callable[[], object] = _nothing) -> None:
+        """Builds the shards anew out of all that is not deleted, from the vectors as they were added.
+
+        A passage's shard follows from its id, its place in the shard from when it was added. `keep` is called after
+        each step of `builder.width` shards: a later call goes on from there.
+        """
+        builder = builder or BuildHere()
+        with locked(self.folder):
+            info = self.info
+            todo = info.unbuilt or tuple(range(info.shards))
+            while todo:
+                some, todo = todo[: builder.width], todo[builder.width :]
+                self._build_shards(some, todo, builder)
+                keep()
+
+    def _build_shards(self, some: Sequence[int], todo: tuple[int, ...], builder: Builder) -> None:
+        info = self.info
+        opened = [open_segment(self.folder, one, info) for one in info.segments]
+        prefix = self.folder / f"compacting-{time.time_ns():x}"
+        gatherings = [Gathering(Path(f"{prefix}-{shard}"), info.fingerprint.dimension) for shard in some]
+        try:
+            for shard, gathering in zip(some, gatherings, strict=True):
+                for one in opened:
+                    _copy_rows(one, self.folder, _live_rows(one, shard, info.shards), gathering)
+            built = self._segments([one for one in gatherings if len(one)], builder, info)
+        finally:
+            for gathering in gatherings:
+                gathering.discard()  # where it has not become a segment
+        rows = [[row for shard in some for row in one.ids.of_shard(shard, info.shards).tolist()] for one in opened]
+        left = [self._without_rows(one.segment, gone) for one, gone in zip(opened, rows, strict=True)]
+        segments = (*(one for one in left if one.deleted < one.rows), *built)
+        self._replace(msgspec.structs.replace(info, segments=segments, unbuilt=todo))
+
+    def _segments(self, gatherings: Sequence[Gathering], builder: Builder, info: VectorInfo) -> list[Segment]:
+        """Builds the indexes of what was gathered, and turns it into segments of this folder."""
+        made = f"{time.time_ns():x}"
+        paths = [self.folder / (f"seg-{made}" + (f"-{at}" if at else "")) for at in range(len(gatherings))]
+        jobs = [
+            Job(
+                vectors=str(one.path), rows=len(one), dimension=one.dimension, metric=info.metric, type=info.type,
+                target=info.target, out=str(path),
+            )
+            for one, path in zip(gatherings, paths, strict=True)
+        ]  # fmt: skip
+        segments = builder.build(jobs)
+        for gathering, path in zip(gatherings, paths, strict=True):
+            gathering.finish(path)
+        return segments
+
+    def _without(self, info: VectorInfo, ids: Collection[str]) -> VectorInfo:
+        segments = [self._thinned(one, ids) for one in info.segments]
+        return msgspec.structs.replace(info, segments=tuple(one for one in segments if one.deleted < one.rows))
+
+    def _thinned(self, segment: Segment, ids: Collection[str], keep_last: bool = False) -> Segment:
+        """The segment without some ids; with `keep_last`, the last row of each id stays."""
+        names = Ids(self.folder / segment.name)
+        rows = [row for one in ids for row in (sorted(names.rows([one]))[:-1] if keep_last else names.rows([one]))]
+        return self._without_rows(segment, rows)
+
+    def _without_rows(self, segment: Segment, rows: Sequence[int]) -> Segment:
+        import numpy as np
+
+        path = self.folder / segment.live
+        live = mapped(path, "?").copy() if segment.live else np.ones(segment.rows, bool)
+        live[rows] = False
+        deleted = int(segment.rows - live.sum())
+        if deleted == segment.deleted:
+            return segment
+        name = f"{segment.name}.live-{time.time_ns():x}"
+        save(self.folder / name, live)
+        return msgspec.structs.replace(segment, live=name, deleted=deleted)
+
+    def _replace(self, info: VectorInfo) -> None:
+        """The switch; files that nothing names any more go. Open readers have them mapped."""
+        _write_info(self.folder, info)
+        kept = {name for one in info.segments for name in (*_files(one), one.live)}
+        for path in (*self.folder.glob("seg-*"), *self.folder.glob("compacting-*")):
+            if path.name not in kept:
+                path.unlink(missing_ok=True)
+
+
+class VectorWriter:
+    """Gathers vectors for one new segment; see `VectorFolder.writer`."""
+
+    def __init__(self, folder: VectorFolder, gathering: Gathering) -> None:
+        self._folder = folder
+        self._gathering = gathering
+
+    @property
+    def pending(self) -> Sequence[str]:
+        """Ids that are on disk already, those of a killed process first: they need not be embedded again."""
+        return self._gathering.ids
+
+    def add(self, ids: Sequence[str], vectors: Matrix) -> None:
+        """Raises `ConfigError` for vectors of another shape, or that no question would find."""
+        import numpy as np
+
+        dimension = self._gathering.dimension
+        if vectors.shape != (len(ids), dimension):
+            raise ConfigError(f"{len(ids)} ids need vectors of shape {(len(ids), dimension)}, not {vectors.shape}")
+        with np.errstate(over="ignore"):
+            stored = vectors.astype(np.float16)
+        finite = np.isfinite(stored).all(axis=1)
+        if not finite.all():
+            one = ids[int(finite.argmin())]
+            raise ConfigError(
+                f"the embedder's vector of passage {one!r} has no finite numbers: choose another embedder"
+            )
+        self._gathering.append(ids, stored)
+
+    def commit(self, delete: Collection[str] = ()) -> VectorInfo:
+        """Makes what was added searchable and `delete` unfindable, both in one step. Ends the writer's use."""
+        ids = self._gathering.ids
+        gone = set(delete)
+        info = self._folder._without(self._folder.info, gone | set(ids))
+        if ids:
+            # What shards will soon be made of gets the type that is built in no time.
+            cheap = msgspec.structs.replace(info, type=_INTERIM, target=0.0) if info.unbuilt else info
+            (segment,) = self._folder._segments([self._gathering], BuildHere(), cheap)
+            if twice := len(set(ids)) < len(ids):
+                segment = self._folder._thinned(segment, set(ids), keep_last=twice)
+            info = msgspec.structs.replace(info, segments=(*info.segments, segment))
+        self._folder._replace(info)
+        return info
+
+    def discard(self) -> None:
+        self._gathering.discard()
+
+
+def _live_rows(opened: OpenedSegment, shard: int, shards: int) -> Any:
+    rows = opened.ids.of_shard(shard, shards)
+    return rows if opened.live is None else rows[opened.live[rows]]
+
+
+def _copy_rows(opened: OpenedSegment, folder: Path, rows: Any, gathering: Gathering) -> None:
+    vectors = map_vectors(folder / f"{opened.segment.name}.vec", opened.segment.rows, opened.index.d)
+    for start in range(0, len(rows), 65_536):
+        some = rows[start : start + 65_536]
+        gathering.append(opened.ids.names(some.tolist()), taken(vectors, some))
+
+
+def _files(segment: Segment) -> list[str]:
+    return [segment.name + suffix for suffix in (".faiss", *SUFFIXES)]
+
+
+def _write_index(index: Any, path: Path) -> None:
+    import faiss
+
+    try:
+        faiss.write_index(index, str(path))
+    except RuntimeError as error:  # whatever went wrong with the file
+        raise OSError(errno.EIO, str(error).rpartition("Error: ")[2][:200], str(path)) from error
+    sync(path)
+
+
+def _write_info(folder: Path, info: VectorInfo) -> None:
+    path = folder / f".{NAME}.new"
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(info)) + b"\n")
+    sync(path)
+    path.replace(folder / NAME)

@@ -1,0 +1,1 @@
+"""From settings and a question to a trace."""

@@ -1,0 +1,297 @@
+"""From settings to what runs: agents for each role, the retriever, the sandbox. The only place that knows them all."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyrag.agents.prompts import Prompts, load_prompts
+from pyrag.agents.protocol import Agents, Answerer, Team
+from pyrag.episode.speculation import Foresight
+from pyrag.errors import ConfigError, PyRAGError
+from pyrag.llm.meter import Meter, MeteredChat
+from pyrag.llm.pace import PacedChat
+from pyrag.llm.protocol import CHAT_TEMPLATE, ChatModel, Sampling
+from pyrag.llm.request_options import RequestOptions, options_of
+from pyrag.methods.hera.experience.library import Library
+from pyrag.retrieval.protocol import Retriever
+from pyrag.settings import Settings
+from pyrag_sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from pyrag._io.http.options import Transport
+    from pyrag.llm.spec import ModelOptions
+
+EMBEDDED = "embedded"
+LEXICAL = "embedded:lexical"
+_ABOUT = {
+    EMBEDDED: "rules and a small trained reader, no language model",
+    LEXICAL: "rules and word overlap, no language model",
+}
+REPLAY = "replay:"
+LOCAL_ENGINES = ("vllm", "transformers")
+
+
+def about_embedded(spec: str) -> str:
+    """What kind of embedded engine a spec names, in words; empty if it names another engine."""
+    if spec in _ABOUT:
+        return _ABOUT[spec]
+    return "rules and a reader of one's own, no language model" if spec.startswith(f"{EMBEDDED}:") else ""
+
+
+@dataclass(slots=True)
+class Engines:
+    """Everything that outlives a question. `recording` is set where a file answers instead of an engine."""
+
+    agents: Agents
+    retriever: Retriever
+    sandbox: Sandbox
+    recording: Path | None = None
+    experience: Library | None = None
+    foresight: Foresight = field(default_factory=Foresight)
+    _closers: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)
+    _prompted: Callable[[Prompts], Agents] | None = None
+    _starters: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)
+    _paced: list[PacedChat] = field(default_factory=list)
+
+    def pace(self) -> str:
+        """The measured speed of each model as a clause; empty where nothing is known."""
+        return "; ".join(filter(None, (model.said() for model in self._paced)))
+
+    async def start(self) -> None:
+        """Waits until models of this machine are loaded, which may take minutes and is no question's time. What fails
+        is told by the first call."""
+        for start in self._starters:
+            with contextlib.suppress(PyRAGError):
+                await start()
+
+    def prompted(self, prompts: Prompts) -> Engines:
+        """These engines with agents that are told something else, over the same models. Close only one of both."""
+        return self if self._prompted is None else replace(self, agents=self._prompted(prompts))
+
+    async def aclose(self) -> None:
+        """Close everything, even where a part fails to; then raise the first part's error."""
+        errors: list[Exception] = []
+        for close in (*self._closers, self.retriever.aclose, self.sandbox.aclose):
+            try:
+                await close()
+            except Exception as error:
+                errors.append(error)
+        if self.experience:
+            self.experience.close()
+        if errors:
+            raise errors[0]
+
+
+def open_engines(settings: Settings, retriever: Retriever | None = None, *, meter: Meter | None = None) -> Engines:
+    """Opens what the settings name; nothing is contacted yet. `meter` limits what all questions may spend together.
+
+    Raises `ConfigError` and `DataError`.
+    """
+    models = _Models(settings, meter)
+    recording = Path(settings.llm.removeprefix(REPLAY)) if settings.llm.startswith(REPLAY) else None
+    return Engines(
+        agents=_open_agents(settings, models, None),
+        retriever=_open_retriever(settings, retriever),
+        sandbox=Sandbox(require="kernel" if settings.sandbox == "kernel" else "policy"),
+        recording=recording,
+        experience=Library.open(settings.experience) if settings.experience else None,
+        _closers=models.closers,
+        _prompted=lambda prompts: _open_agents(settings, models, prompts),
+        _starters=models.starters,
+        _paced=models.paced,
+    )
+
+
+def model_options(settings: Settings) -> ModelOptions:
+    """Options of model calls, from the settings."""
+    from pyrag._io.http.options import MODEL_LIMIT
+    from pyrag.llm.spec import ModelOptions
+
+    return ModelOptions(
+        timeout=settings.call_seconds,
+        max_in_flight=settings.max_in_flight,
+        limit=replace(MODEL_LIMIT, megabytes=settings.llm_body_mb),
+        transport=_transport(settings),
+    )
+
+
+def _transport(settings: Settings) -> Transport:
+    from pyrag._io.http.options import Transport
+
+    return Transport(proxy=settings.proxy, ca_bundle=settings.ca_bundle)
+
+
+class _Models:
+    """The chat models that settings name, each opened once."""
+
+    def __init__(self, settings: Settings, meter: Meter | None) -> None:
+        self._settings, self._meter = settings, meter
+        self._opened: dict[str, ChatModel] = {}
+        self.paced: list[PacedChat] = []
+        self.closers: list[Callable[[], Awaitable[Any]]] = []
+        self.starters: list[Callable[[], Awaitable[Any]]] = []
+
+    def get(self, spec: str) -> ChatModel:
+        if spec not in self._opened:
+            model = self._opened[spec] = self._open(spec)
+            self.closers.append(model.aclose)
+            self.starters += [model.start] if hasattr(model, "start") else []
+        return self._opened[spec]
+
+    def _open(self, spec: str) -> ChatModel:
+        from pyrag.llm.spec import open_chat_model
+
+        settings = self._settings
+        paced = PacedChat(open_chat_model(spec, model_options(settings)))
+        self.paced.append(paced)
+        model: ChatModel = paced
+        if not settings.structured:
+            from pyrag.llm.unconstrained import UnconstrainedChat
+
+            model = UnconstrainedChat(model)
+        if self._meter:
+            model = MeteredChat(model, self._meter)
+        if settings.cache and not spec.startswith("scripted:"):
+            model = _cached(model, settings)
+        return model
+
+
+def _open_agents(settings: Settings, models: _Models, prompts: Prompts | None) -> Agents:
+    """Agents by role; roles that name the same model share one client, and with equal requests also the agents."""
+    opened: dict[tuple[str, str], Agents] = {}
+
+    def agents(spec: str | None, role: str) -> Agents:
+        spec = spec or settings.llm
+        options = options_of(settings.request, role) if _is_prompted(spec) else RequestOptions()
+        key = (spec, repr(options))
+        if key not in opened:
+            opened[key] = _agents_of(spec, settings, models, prompts, options)
+        return opened[key]
+
+    base, planner = agents(None, "answer"), agents(settings.plan_llm, "plan")
+    decomposer, answerer = agents(settings.decompose_llm, "decompose"), agents(settings.answer_llm, "answer")
+    rewriter = agents(settings.rewrite_llm, "rewrite")
+    roles = {"plan": planner, "decompose": decomposer, "answer": answerer, "rewrite": rewriter}
+    others = [f"{role}: {one.name}" for role, one in roles.items() if one.name != base.name]
+    return Agents(
+        base.name + (f" ({', '.join(others)})" if others else ""),
+        decomposer.decomposer,
+        planner.planner,
+        _checked(answerer.answerer, settings),
+        answerer.writer or base.writer,
+        planner.goal_planner,
+        answerer.analyst,
+        rewriter.rewriter,
+        team=_team(answerer.team, planner.team, decomposer.team, rewriter.team),
+        coach=planner.coach,
+    )
+
+
+def _team(answerer: Team | None, planner: Team | None, decomposer: Team | None, rewriter: Team | None) -> Team | None:
+    """A team whose members have the models of their roles; the rest goes with the answerer."""
+    if not (answerer and planner and decomposer and rewriter):
+        return None
+    return replace(
+        answerer,
+        orchestrator=planner.orchestrator,
+        decomposer=decomposer.decomposer,
+        rewriter=rewriter.rewriter,
+    )
+
+
+def _checked(answerer: Answerer, settings: Settings) -> Answerer:
+    if not settings.least_evidence:
+        return answerer
+    from pyrag.embedded.evidence import CheckedAnswerer
+
+    return CheckedAnswerer(answerer, settings.least_evidence)
+
+
+def _is_prompted(spec: str) -> bool:
+    return not about_embedded(spec) and not spec.startswith(REPLAY)
+
+
+def _agents_of(
+    spec: str, settings: Settings, models: _Models, prompts: Prompts | None, options: RequestOptions
+) -> Agents:
+    if not _is_prompted(spec):
+        from pyrag.embedded import embedded_agents
+
+        if settings.prompts:
+            load_prompts(settings.prompts)  # nothing here is told anything, but a wrong folder is not passed over
+        # A replayed question never reaches its agents: the ledger answers.
+        lexical = spec == LEXICAL
+        own = spec.startswith(f"{EMBEDDED}:") and not lexical
+        return embedded_agents(spec, lexical=lexical, folder=spec.partition(":")[2] if own else "")
+    from pyrag.agents.llm import make_llm_agents
+    from pyrag.llm.context import token_counter
+
+    _check_extra(spec, options)
+    model = models.get(spec)
+    # A model of this machine has its files at hand; a server is asked for its window when that matters.
+    known = settings.context_tokens if spec == (settings.answer_llm or settings.llm) else None
+    window: int | None = known or getattr(model, "window", None)
+    return make_llm_agents(
+        model,
+        prompts=prompts,
+        prompts_dir=settings.prompts,
+        sampling=_sampling(options, window),
+        context_tokens=window,
+        count_tokens=token_counter(settings.tokenizer or getattr(model, "tokenizer", None)),
+    )
+
+
+def _check_extra(spec: str, options: RequestOptions) -> None:
+    """Refuses fields of servers where an engine of this machine is asked."""
+    engine = spec.partition(":")[0]
+    if engine in LOCAL_ENGINES and (unknown := options.extra_body.keys() - {CHAT_TEMPLATE}):
+        raise ConfigError(
+            f"the engine {engine} knows no request field {min(unknown)!r}: of extra_body it takes {CHAT_TEMPLATE} alone"
+        )
+
+
+def _sampling(options: RequestOptions, window: int | None) -> Sampling:
+    """Sampling of a role: as its options say, else with replies of at most a quarter of a window that is known."""
+    default = Sampling()
+    most = window or default.max_tokens * 4
+    return Sampling(
+        temperature=default.temperature if options.temperature is None else options.temperature,
+        max_tokens=min(default.max_tokens, most // 4) if options.max_tokens is None else options.max_tokens,
+        seed=options.seed,
+        extra=options.extra_body or None,
+    )
+
+
+def _cached(model: ChatModel, settings: Settings) -> ChatModel:
+    from pyrag.llm.cache import CachedChat, ReplyStore, default_path
+
+    path = default_path() if settings.cache is True else str(settings.cache)
+    store = ReplyStore(path, settings.cache_mb << 20)
+    store.check()
+    return CachedChat(model, store)
+
+
+def _open_retriever(settings: Settings, own: Retriever | None) -> Retriever:
+    """`own` is an object of the caller's; without one and without a name in the settings, the bundled corpus is it."""
+    from pyrag._io.http.options import RETRIEVER_LIMIT
+    from pyrag.retrieval import Options, open_retriever
+    from pyrag.retrieval.bundled import BundledRetriever
+    from pyrag.retrieval.own import OwnRetriever
+
+    named = settings.retriever or (Path(settings.index) if settings.index is not None else None)
+
+    options = Options(
+        timeout=settings.retrieve_timeout,
+        embedder=settings.embedder,
+        dense_weight=settings.dense_weight,
+        rerank=settings.rerank,
+        limit=replace(RETRIEVER_LIMIT, megabytes=settings.retriever_body_mb),
+        transport=_transport(settings),
+    )
+    if own is not None:
+        return open_retriever(OwnRetriever(own), options=options)
+    return open_retriever(named or BundledRetriever(), options=options)

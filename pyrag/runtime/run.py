@@ -1,0 +1,217 @@
+"""From a question to its trace: an episode is set up, a method runs in it, and whatever happens ends in a `Trace`."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from pyrag.embedded.language import is_english
+from pyrag.episode.episode import Episode
+from pyrag.episode.ledger import Budget, Journal, Ledger, Recording
+from pyrag.episode.primitive_args import MAX_QUERY_BYTES
+from pyrag.episode.recovery import calls_for, ladder_of
+from pyrag.errors import (
+    BudgetExceededError,
+    ContextLengthError,
+    ProgramFailedError,
+    PyRAGError,
+    ServiceError,
+    UsageError,
+)
+from pyrag.llm.limiter import asking_for
+from pyrag.methods.hera.topology import Topology
+from pyrag.methods.program_result import Result
+from pyrag.methods.registry import Method, check_writer, get_method, recovery_of
+from pyrag.runtime.engines import Engines, about_embedded
+from pyrag.settings import Settings, public
+from pyrag.trace.events import Answered, Observer, ignore
+from pyrag.trace.model import UNKNOWN, Answer, Citation, Exchange, Passage, Step, Trace, TraceError
+from pyrag_sandbox import SandboxError
+
+ENGLISH_ONLY = (
+    "the embedded engine reads English only, which this question does not seem to be: ask in English, "
+    "or name a language model with --llm"
+)
+MAX_QUESTION_BYTES = MAX_QUERY_BYTES * 3 // 4  # programs search for it, and put facts that they found before it
+
+
+async def answer_question(
+    question: str,
+    engines: Engines,
+    settings: Settings,
+    *,
+    observer: Observer = ignore,
+    recording: Recording | None = None,
+    keep: bool = False,
+    journal: Journal | None = None,
+    method: Method | None = None,
+    topology: Topology | None = None,
+) -> Trace:
+    """Answers one question. Every failure but a senseless request ends in a trace with its error.
+
+    Args:
+        recording: answers the requests of this question instead of the engines.
+        keep: keep requests and replies in the trace, so that it can be replayed.
+        journal: what an earlier process got for this question, and where to keep what this one gets.
+        method: answers in place of the method that the settings name.
+        topology: what a method that orchestrates agents is to run, instead of asking its orchestrator.
+
+    Raises:
+        UsageError: the question is empty, too long or no text, or the method is unknown.
+    """
+    question = _checked(question)
+    method = method or get_method(settings.method)
+    await engines.start()
+    recovery = recovery_of(settings.method) if settings.recovery == "auto" else settings.recovery
+    ladder = ladder_of(recovery, settings.boost_topk)
+    budget = Budget(
+        calls=settings.max_calls or calls_for(ladder),
+        tokens=settings.max_tokens,
+        seconds=settings.deadline,
+        cost=settings.max_cost,
+        price_in=settings.price_in,
+        price_out=settings.price_out,
+        patient=bool(settings.cache),
+    )
+    ledger = Ledger(budget, recording=recording, keep=keep, journal=journal)
+    episode = Episode(
+        question=question,
+        agents=engines.agents,
+        retriever=engines.retriever,
+        sandbox=engines.sandbox,
+        ledger=ledger,
+        topk=settings.topk,
+        ladder=ladder,
+        unknown_policy=settings.unknown,
+        parallel=settings.parallel,
+        foresight=engines.foresight,
+        observer=observer,
+        topology=topology,
+        experience=engines.experience,
+    )
+    _warn_of_language(episode, settings)
+    result, error = Result(Answer(UNKNOWN, known=False)), None
+    try:
+        # A journal's seconds are spent already.
+        # A question waits its turn at busy endpoints as one, however many calls it makes.
+        with asking_for():
+            async with asyncio.timeout(settings.deadline and max(0.0, settings.deadline - ledger.elapsed())):
+                check_writer(settings.method, can_write=episode.can_write)
+                result = await method(episode, settings)
+    except TimeoutError:  # services raise their own errors: this is the deadline
+        passed = f"the deadline of {settings.deadline:g} s passed{_waiting_for(episode)}"
+        error = TraceError("deadline", "; ".join(filter(None, (passed, engines.pace()))), 1)
+    except (PyRAGError, SandboxError) as failure:
+        error = _as_trace_error(failure)
+    finally:
+        await episode.aclose()
+    if error and error.kind in (BudgetExceededError.kind, "deadline"):
+        result = _partial(episode)
+    trace = _trace(episode, result, error, engines, settings)
+    observer(Answered(trace.answer))
+    return trace
+
+
+def _checked(question: str) -> str:
+    if not isinstance(question, str):  # the callers of a library are not type-checked
+        raise UsageError(f"the question must be a text, not {type(question).__name__}")
+    question = question.strip()
+    if not question:
+        raise UsageError('the question is empty: ask something, as in pyrag ask "Who wrote Dracula?"')
+    try:
+        size = len(question.encode())
+    except UnicodeEncodeError as error:  # bytes of the command line that its encoding cannot read
+        raise UsageError("the question holds bytes that are no text in UTF-8: convert it to UTF-8") from error
+    if size > MAX_QUESTION_BYTES:
+        raise UsageError(
+            f"the question is too long: it has {size:,} bytes, and at most {MAX_QUESTION_BYTES:,} are possible; "
+            "ask in fewer words, and index long texts instead"
+        )
+    return question
+
+
+def _warn_of_language(episode: Episode, settings: Settings) -> None:
+    engines = (settings.llm, settings.answer_llm or settings.llm)
+    if any(map(about_embedded, engines)) and not is_english(episode.question):
+        episode.warn(ENGLISH_ONLY)
+
+
+def _as_trace_error(failure: PyRAGError | SandboxError) -> TraceError:
+    if isinstance(failure, SandboxError):
+        return TraceError("sandbox", str(failure), ServiceError.exit_code)
+    cause = failure.cause if isinstance(failure, ProgramFailedError | ContextLengthError) else ""
+    return TraceError(failure.kind, str(failure), failure.exit_code, cause)
+
+
+def _waiting_for(episode: Episode) -> str:
+    """What was still under way when the deadline passed, so that the user knows whom to blame."""
+    open_steps = [step for step in episode.steps if not step.seconds and not step.error]
+    if open_steps:
+        step = open_steps[-1]
+        service = episode.retriever.name if step.primitive == "retrieve" else episode.agents.name
+        return f" while {step.primitive} waited for {service}: raise --deadline or look at that service"
+    if not episode.programs and not episode.steps:
+        return f" before {episode.agents.name} had written a program: raise --deadline or look at that service"
+    return ": raise --deadline"
+
+
+def _partial(episode: Episode) -> Result:
+    """What is known so far when a budget ends a question: the last step that was answered, marked as not known."""
+    for step in reversed(episode.steps):
+        if step.answer and step.answer.known:
+            episode.warn(f"partial answer: that of step {step.id + 1}, {step.query!r}")
+            return Result(replace(step.answer, known=False), (step.id,))
+    return Result(Answer(UNKNOWN, known=False))
+
+
+def _trace(episode: Episode, result: Result, error: TraceError | None, engines: Engines, settings: Settings) -> Trace:
+    citations = cite(episode.steps, result.steps) if result.answer.text != UNKNOWN else ()
+    ledger = episode.ledger
+    usage = replace(ledger.usage, seconds=ledger.elapsed(), cost=ledger.budget.price(ledger.usage))
+    return Trace(
+        question=episode.question,
+        answer=replace(result.answer, citations=tuple(citation.passage for citation in citations)),
+        method=settings.method,
+        engine=engines.agents.name,
+        retriever=engines.retriever.name,
+        sub_queries=episode.sub_queries,
+        programs=tuple(episode.programs),
+        steps=tuple(episode.steps),
+        citations=citations,
+        passages=_used_passages(episode),
+        variables=episode.variables,
+        usage=usage,
+        warnings=tuple(episode.warnings),
+        error=error,
+        exchanges=tuple(episode.ledger.exchanges),
+        config=public(settings),
+        goals=episode.goals,
+        topology=episode.topology,
+        roles=dict(ledger.roles),
+        fallbacks=tuple(episode.fallbacks),
+    )
+
+
+def cite(steps: list[Step], sources: tuple[int, ...]) -> tuple[Citation, ...]:
+    """Passages cited by the steps that an answer depends on, each once, in the order of the steps."""
+    numbers: dict[str, Citation] = {}
+    wanted = set(sources)
+    for step in steps:
+        if step.id in wanted and step.answer:
+            for passage in step.answer.citations:
+                numbers.setdefault(passage, Citation(len(numbers) + 1, passage, step.id))
+    return tuple(numbers.values())
+
+
+def _used_passages(episode: Episode) -> dict[str, Passage]:
+    """Passages that some step of the trace shows; those of discarded look-ups are left out."""
+    used = {one for step in episode.steps for one in step.passages}
+    used |= {one for step in episode.steps for attempt in step.attempts for one in attempt.passages}
+    return {key: passage for key, passage in episode.passages.items() if key in used}
+
+
+def exchanges_of(trace: Trace) -> tuple[Exchange, ...]:
+    """What a replay of the trace needs. Raises `UsageError` where it was not kept."""
+    if not trace.exchanges:
+        raise UsageError("this trace holds no recording: save it with pyrag ask --trace FILE")
+    return trace.exchanges

@@ -1,0 +1,280 @@
+"""Settings: one dataclass, filled from `pyrag.toml`, the environment and flags, in rising order.
+
+    pyrag.toml      llm = "openai:Qwen2.5-7B-Instruct@http://127.0.0.1:8000/v1"
+    environment     PYRAG_LLM=…
+    command line    --llm …
+
+An unknown key is an error that names the nearest known one. Relative paths of a file count from its folder.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from pyrag._io.redaction import without_secrets
+from pyrag.errors import ConfigError
+from pyrag.llm.request_options import merged, read_requests
+
+CONFIG_NAME = "pyrag.toml"
+ENVIRONMENT_PREFIX = "PYRAG_"
+# Variables with our prefix that are no settings: a secret, and where the settings are.
+_OTHER_VARIABLES = {"PYRAG_API_KEY", "PYRAG_API_KEY_FILE", "PYRAG_CONFIG"}
+_SECRET_NAME = re.compile(r"key|token|secret|password|credential|auth", re.IGNORECASE)
+_TRUTHS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
+
+_LEAST_CONTEXT = 512  # tokens: the Answer agent's own prompt must fit
+_MIN_CALL = 60.0  # seconds
+_NO_DEADLINE_CALL = 600.0  # seconds
+_ABOVE_ZERO = (
+    "topk",
+    "max_calls",
+    "max_tokens",
+    "concurrency",
+    "max_in_flight",
+    "cache_mb",
+    "call_timeout",
+    "retrieve_timeout",
+    "llm_body_mb",
+    "retriever_body_mb",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All knobs with their defaults. Numbers come from the paper where it has them."""
+
+    llm: str = "embedded"
+    plan_llm: str | None = None  # the Plan agent's own model (paper: a coder model)
+    decompose_llm: str | None = None
+    answer_llm: str | None = None
+    rewrite_llm: str | None = None  # the Rewrite agent's (OPERA: a smaller one)
+    index: str | None = None  # an index folder; without one, the bundled corpus
+    retriever: str | None = None  # URL of a /retrieve server, or qdrant:COLLECTION@URL
+    embedder: str | None = None  # bundled, onnx:DIR, st:NAME or openai:MODEL@URL; else the index's own
+    dense_weight: float = 0.5  # what the dense half of a hybrid index counts; the sparse half counts the rest
+    rerank: str | None = None  # reader (the embedded one), or a cross-encoder: onnx:DIR or st:NAME
+    method: str = "pyrag"
+    topk: int = 5
+    boost_topk: int = 10  # what an unknown step is re-run with; 0 leaves the boost out
+    # What is tried at an unknown step, in order; auto: the method's own (PyRAG: boost, OPERA: rewrite).
+    recovery: Literal["auto", "none", "boost", "rewrite", "boost+rewrite", "rewrite+boost"] = "auto"
+    joint: bool = False  # sub-queries and program in one model call
+    repairs: int = 3
+    unknown: Literal["repair", "allow"] = "repair"
+    # Least evidence (0 to 1) that the embedded reader must see for an answer from passages; 0: it is not asked.
+    least_evidence: float = 0.0
+    rounds: int | None = None  # most rounds of an iterative method (iter-retgen, ircot, …); None: its own default
+    parallel: bool = True
+    structured: bool = True  # ask the model's server to enforce the form of replies (JSON schemas, patterns)
+    stream: bool = True  # begin to retrieve and to run the program while it is still being written
+    max_calls: int | None = None  # model calls a question; None: 20, and more with a long ladder (OPERA's: 42)
+    max_tokens: int | None = None  # prompt and completion tokens a question
+    price_in: float | None = None  # of a million prompt tokens, in any currency
+    price_out: float | None = None  # of a million completion tokens
+    max_cost: float | None = None  # most that a question may cost, in that currency
+    deadline: float | None = 120.0  # seconds a question
+    # Seconds one model call may take, or pause where it is streamed; None: half the deadline, but at least 60, and
+    # without a deadline 600.
+    call_timeout: float | None = None
+    retrieve_timeout: float = 10.0
+    llm_body_mb: int = 64  # most megabytes of one reply of a model server, after decompression
+    retriever_body_mb: int = 256  # the same of a retriever
+    concurrency: int = 8  # questions at once
+    max_in_flight: int = 256  # most model calls at once to an endpoint; fewer where the server refuses or times out
+    proxy: str = "auto"  # URL of a proxy for model and retriever; auto: as the environment says; none: without
+    ca_bundle: str | None = None  # a file or folder of certificates to trust besides the system's
+    cache: str | bool = False  # a file of replies that were paid for; true: the user's cache folder
+    cache_mb: int = 1024  # most that it holds, in MiB
+    context_tokens: int | None = None  # the answer model's window; None: as its server tells
+    tokenizer: str | None = None  # a tokenizer.json to count by; without one, four bytes are a token
+    prompts: str | None = None  # a folder of prompt templates instead of the package's
+    experience: str | None = None  # an experience library that pyrag evolve made, for the method hera
+    sandbox: Literal["kernel", "policy"] = "kernel"
+    # Options of model requests, for all agents or for one role: see `pyrag.llm.request_options`.
+    request: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "request", read_requests(self.request))
+        if self.context_tokens is not None and self.context_tokens < _LEAST_CONTEXT:
+            raise ConfigError(f"context_tokens must be at least {_LEAST_CONTEXT}, not {self.context_tokens}")
+        for name in _ABOVE_ZERO:
+            value = getattr(self, name)
+            if value is not None and not value > 0:  # which NaN is not either
+                raise ConfigError(f"{name} must be above 0, not {value}")
+        if self.deadline is not None and not self.deadline > 0:
+            raise ConfigError(f"deadline must be above 0 seconds, not {self.deadline}")
+        self._check_prices()
+        if self.rounds is not None and self.rounds <= 0:
+            raise ConfigError(f"rounds must be above 0, not {self.rounds}")
+        if self.repairs < 0 or self.boost_topk < 0:
+            raise ConfigError("repairs and boost_topk must not be negative")
+        if self.topk > 100 or self.boost_topk > 100:
+            raise ConfigError("topk and boost_topk must be at most 100")
+        self._check_shares()
+        if self.index is not None and self.retriever is not None:
+            raise ConfigError("index and retriever exclude each other: keep one of them")
+
+    def _check_shares(self) -> None:
+        for name in ("dense_weight", "least_evidence"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
+
+    def _check_prices(self) -> None:
+        for name in ("price_in", "price_out", "max_cost"):
+            if not (getattr(self, name) or 0) >= 0:
+                raise ConfigError(f"{name} must not be negative, but is {getattr(self, name)}")
+        if self.max_cost is not None and self.price_in is None and self.price_out is None:
+            raise ConfigError("max_cost needs prices: set price_in and price_out, of a million tokens each")
+
+    @property
+    def call_seconds(self) -> float:
+        """Seconds one model call may take, or a stream may pause."""
+        if self.call_timeout is not None:
+            return self.call_timeout
+        return _NO_DEADLINE_CALL if self.deadline is None else max(_MIN_CALL, self.deadline / 2)
+
+    def __repr__(self) -> str:
+        return f"Settings({', '.join(f'{key}={value!r}' for key, value in public(self).items())})"
+
+
+def public(settings: Settings) -> dict[str, Any]:
+    """The settings for traces and reports: addresses without user, password and query."""
+    values = {name: getattr(settings, name) for name in Settings.__slots__}
+    urls = {key: without_secrets(value) for key, value in values.items() if isinstance(value, str) and "://" in value}
+    return values | urls | {"proxy": settings.proxy.rpartition("@")[2], "request": _shown(settings.request)}
+
+
+def _shown(value: Any, key: str = "") -> Any:
+    """A request option for traces and reports: addresses without secrets, and no text that is named a secret."""
+    if isinstance(value, Mapping):
+        return {name: _shown(one, name) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_shown(one, key) for one in value]
+    if not isinstance(value, str):
+        return value
+    return "…" if _SECRET_NAME.search(key) else without_secrets(value)
+
+
+def load_settings(
+    flags: Mapping[str, Any] | None = None,
+    *,
+    config: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Settings:
+    """Settings from file, environment and flags (those that are not None). Raises `ConfigError`."""
+    environ = os.environ if environ is None else environ
+    path = config or (Path(environ["PYRAG_CONFIG"]) if environ.get("PYRAG_CONFIG") else None)
+    layers = [_from_file(path), _from_environment(environ)]
+    layers.append({key: value for key, value in (flags or {}).items() if value is not None})
+    values: dict[str, Any] = {}
+    for layer in layers:
+        values = layered(values, layer)
+    return make_settings(values)
+
+
+def layered(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain values with those of a higher layer in their place. Naming one source of passages replaces the other;
+    request options are joined."""
+    sources = {"index", "retriever"} if upper.keys() & {"index", "retriever"} else set()
+    values = {key: value for key, value in lower.items() if key not in sources} | dict(upper)
+    if "request" in lower and "request" in upper:
+        values["request"] = merged(read_requests(lower["request"]), read_requests(upper["request"]))
+    return values
+
+
+def make_settings(values: Mapping[str, Any]) -> Settings:
+    """Checked settings from plain values. Raises `ConfigError`."""
+    known = _types()
+    for key in values:
+        if key not in known:
+            raise ConfigError(f"unknown setting {key!r}{nearest(key, known)}")
+    return Settings(**{key: _checked(key, value, known[key]) for key, value in values.items()})
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence about a name nobody knows."""
+    known = list(known)
+    close = difflib.get_close_matches(name, known, n=1)
+    return f": did you mean {close[0]!r}?" if close else f": choose from {', '.join(known)}"
+
+
+def _types() -> dict[str, Any]:
+    hints = typing.get_type_hints(Settings)
+    return {field.name: hints[field.name] for field in fields(Settings)}
+
+
+def _from_file(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        path = Path(CONFIG_NAME)
+        if not path.is_file():
+            return {}
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read the config file {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from error
+    for key in values:
+        if key not in _types():
+            raise ConfigError(f"{path}: unknown setting {key!r}{nearest(key, _types())}")
+    for key in ("index", "prompts", "cache", "tokenizer", "experience", "ca_bundle"):
+        if isinstance(values.get(key), str):
+            values[key] = str(path.parent / Path(values[key]).expanduser())
+    return values
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for variable, text in environ.items():
+        if not variable.startswith(ENVIRONMENT_PREFIX) or variable in _OTHER_VARIABLES:
+            continue
+        key = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
+        if key not in _types():
+            names = [*(ENVIRONMENT_PREFIX + name.upper() for name in _types()), *sorted(_OTHER_VARIABLES)]
+            raise ConfigError(f"unknown environment variable {variable}{nearest(variable, names)}")
+        found[key] = text
+    return found
+
+
+def _checked(key: str, value: Any, wanted: Any) -> Any:
+    """A value of the wanted type; text (from the environment) is converted."""
+    if key == "request":
+        return read_requests(value)
+    if typing.get_origin(wanted) is Literal:
+        if value not in typing.get_args(wanted):
+            raise ConfigError(f"{key} must be one of {', '.join(typing.get_args(wanted))}, not {value!r}")
+        return value
+    options = typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)
+    if isinstance(value, str) and (str not in options or bool in options):
+        value = _parsed(key, value, options)
+    if value is None and types.NoneType in options:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and float in options:
+        value = float(value)
+    if (isinstance(value, bool) and bool not in options) or not isinstance(value, options):
+        names = " or ".join(option.__name__ for option in options if option is not types.NoneType)
+        raise ConfigError(f"{key} must be of type {names}, not {value!r}")
+    return value
+
+
+def _parsed(key: str, text: str, options: tuple[Any, ...]) -> Any:
+    if bool in options:
+        return _TRUTHS.get(text.strip().lower(), text)
+    if types.NoneType in options and text.strip().lower() in ("", "none"):
+        return None
+    for option in (int, float):
+        if option in options:
+            try:
+                return option(text)
+            except ValueError:
+                continue
+    return text

@@ -1,0 +1,1 @@
+"""The trace of a question: plain data, its events, and what agents did in it."""

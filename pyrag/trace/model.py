@@ -1,0 +1,254 @@
+"""The data of one answered question: what every part of pyrag produces or reads, and no behaviour beyond that.
+
+`Trace` is the only thing that the command line, benchmarks and rewards look at. It serialises to JSON with
+`to_json`/`from_json`; `version` says which form a file has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyrag.methods.hera.topology import Topology
+
+TRACE_VERSION = 1
+UNKNOWN = "unknown"
+UNPLANNED = "fallback"  # origin of a program that no agent wrote
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One retrieved text. `id` identifies it across retrievals; `score` is the retriever's own."""
+
+    id: str
+    title: str
+    text: str
+    score: float = 0.0
+    source: str = ""  # file or address it came from, where known
+    parts: dict[str, float] = field(default_factory=dict, hash=False)  # what each part of a hybrid gave it
+    start: int | None = None  # the characters of the source's text that it was made of
+    end: int | None = None
+
+    @property
+    def place(self) -> str:
+        """Where to look it up: `notes/mill.md:19-70`, in characters of the source's text; empty if unknown."""
+        return self.source if self.start is None else f"{self.source}:{self.start}-{self.end}"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was spent. Seconds are wall time; `cost` is in the currency of the prices given, None without them.
+
+    Replies from the cache are `cached_calls` with `cached_tokens`, and neither model calls nor tokens. `unused_calls`
+    and `unused_retrievals` are those among the others that were begun ahead of the program and not needed by it.
+    """
+
+    model_calls: int = 0
+    retrievals: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    cached_calls: int = 0
+    cost: float | None = None
+    cached_tokens: int = 0
+    unused_calls: int = 0
+    unused_retrievals: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.model_calls + other.model_calls,
+            self.retrievals + other.retrievals,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.seconds + other.seconds,
+            self.cached_calls + other.cached_calls,
+            None if self.cost is None and other.cost is None else (self.cost or 0.0) + (other.cost or 0.0),
+            self.cached_tokens + other.cached_tokens,
+            self.unused_calls + other.unused_calls,
+            self.unused_retrievals + other.unused_retrievals,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RoleUsage:
+    """Requests of one role (an agent's, or `retrieve`) and the seconds spent waiting for them, side by side or not."""
+
+    requests: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: RoleUsage) -> RoleUsage:
+        return RoleUsage(self.requests + other.requests, self.seconds + other.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What `answer` returns. `known` is False where the evidence did not suffice; `text` then is "unknown".
+
+    `citations` are ids of passages, in the order in which the answer cites them.
+    """
+
+    text: str
+    known: bool = True
+    citations: tuple[str, ...] = ()
+    confidence: float | None = None  # in [0, 1], from engines that have one
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try at a step: the first, or one of the recovery ladder.
+
+    `topk` is None for the first, and where a rewritten query had been asked before, so that nothing came of it.
+    """
+
+    policy: str  # "first", "boost", "rewrite"
+    query: str
+    topk: int | None = None
+    passages: tuple[str, ...] = ()
+    answer: Answer | None = None
+    usage: Usage = Usage()
+    rationale: str = ""  # why the answer is one, or is none
+    missing: str = ""  # what the passages lack, where the answerer says so
+    strategy: str = ""  # of a rewrite: what was changed in the query
+    keywords: tuple[str, ...] = ()  # of a rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call of a primitive as it happened. Times are seconds since the question was asked."""
+
+    id: int
+    primitive: str
+    query: str
+    line: int = 0
+    round: int = 0  # index into Trace.programs
+    topk: int | None = None
+    passages: tuple[str, ...] = ()  # ids: those retrieved, or those given to `answer` or `write`
+    mode: str = ""  # for answer: "evidence" or "aggregation"; for write: the prompt template
+    output: str = ""  # for write: the text
+    answer: Answer | None = None
+    attempts: tuple[Attempt, ...] = ()
+    depends_on: tuple[int, ...] = ()
+    started: float = 0.0
+    seconds: float = 0.0
+    usage: Usage = Usage()
+    memo: bool = False  # True: taken from an equal step of this question, at no cost
+    error: str = ""
+    rationale: str = ""  # for answer: why its last attempt decided as it did
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Source over the primitives, where it came from and how it fared. `error` is what its planner was told."""
+
+    source: str
+    planner: str
+    origin: str = "plan"  # "plan", "check" (rewritten after a plan check), "repair" (after an error), "fallback"
+    error: str = ""
+    output: str = ""
+    rationale: str = ""  # the planner's own words on its plan
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A sub-goal of a plan. Its texts hold placeholders such as `[city from step 2]` for the answers it needs.
+
+    `search` is what to search for; empty where the answers in `needs` are all that it takes. `compute` is then a Python
+    expression over them, if the answer can be computed.
+    """
+
+    step: int
+    text: str
+    type: str = "answer"  # what is to be found: "city", "person", "yes/no"
+    needs: tuple[int, ...] = ()
+    search: str = ""
+    compute: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A passage that the final answer rests on, and the step that cited it. `number` counts from 1."""
+
+    number: int
+    passage: str
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class TraceError:
+    """Why a question failed: `kind` as in `pyrag.errors`, `message` one sentence with the cure.
+
+    `cause` of a failed program is that of `ProgramFailedError`; of a prompt longer than the model's window, "context".
+    """
+
+    kind: str
+    message: str
+    exit_code: int = 1
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request to an agent or retriever with its reply, as recorded; `key` identifies the request."""
+
+    role: str
+    key: str
+    request: dict[str, Any]
+    reply: dict[str, Any]
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Everything about one question. `answer.known` is False, and `error` set, where there is no answer."""
+
+    question: str
+    answer: Answer
+    method: str = "pyrag"
+    engine: str = ""
+    retriever: str = ""
+    sub_queries: tuple[str, ...] = ()
+    programs: tuple[Program, ...] = ()
+    steps: tuple[Step, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    passages: dict[str, Passage] = field(default_factory=dict)
+    variables: dict[str, Any] = field(default_factory=dict)
+    usage: Usage = Usage()
+    warnings: tuple[str, ...] = ()
+    error: TraceError | None = None
+    exchanges: tuple[Exchange, ...] = ()
+    config: dict[str, Any] = field(default_factory=dict)
+    version: int = TRACE_VERSION
+    goals: tuple[Goal, ...] = ()  # of the program that ran last, from methods that plan by goals
+    topology: Topology | None = None  # of the program that ran last, from methods that orchestrate agents
+    roles: dict[str, RoleUsage] = field(default_factory=dict)
+    fallbacks: tuple[str, ...] = ()  # roles whose plan was the fallback: "decompose", "goals", "topology"
+
+    @property
+    def program(self) -> str:
+        """Source of the program that ran last; empty if none was written."""
+        return self.programs[-1].source if self.programs else ""
+
+    @property
+    def repairs(self) -> int:
+        return max(len(self.programs) - 1, 0)
+
+
+def to_json(trace: Trace) -> bytes:
+    import msgspec
+
+    return msgspec.json.encode(trace)
+
+
+def from_json(data: bytes | str) -> Trace:
+    """Raises `pyrag.errors.DataError` where the data is no trace of this version."""
+    import msgspec
+
+    from pyrag.errors import DataError
+
+    try:
+        trace = msgspec.json.decode(data, type=Trace)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"not a pyrag trace: {error}") from error
+    if trace.version != TRACE_VERSION:
+        raise DataError(f"this trace has version {trace.version}; this pyrag reads version {TRACE_VERSION}")
+    return trace

@@ -1,0 +1,214 @@
+"""What a curriculum does things with: verl, vLLM's server, `pyrag bench` and the data builders, each as its command is.
+
+Servers and benchmarks are processes of their own, so that a model's memory is free again when its turn is over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyrag.errors import BadOutputError, BudgetExceededError, ConfigError, ProgramFailedError, ServiceError
+from pyrag.evaluation.runs.folder import SUMMARY
+from pyrag.settings import make_settings
+from pyrag_rl.config import TrainConfig
+from pyrag_rl.curriculum.stages import Adapters, Curriculum, Hands, Questions, Serving
+from pyrag_rl.folder import RunFolder
+from pyrag_rl.verl.launch import Console, die_with_parent
+
+_COMMAND = [sys.executable, "-c", "from pyrag.cli import main; main()"]
+_READY = 1800.0  # seconds that a server may take to load a model
+_FREE = 60.0  # seconds in which the port of a server that was killed with its curriculum gets free
+_POLL, _PATIENCE = 2.0, 30.0  # seconds
+_SETTING = {"answer": "answer_llm", "plan": "plan_llm", "decompose": "decompose_llm", "rewrite": "rewrite_llm"}
+_STDERR = 2
+_SOME_FAILED = (1, 3)  # exit codes of `pyrag bench`
+_OF_AGENTS = {BudgetExceededError.kind, BadOutputError.kind, ProgramFailedError.kind}
+
+
+def hands(console: Console) -> Hands:
+    return Hands(check=_check, train=partial(_train, console=console), serve=_serve, ask=_ask, build=_build)
+
+
+def _check(config: TrainConfig) -> None:
+    from pyrag_rl.verl import preflight
+
+    preflight.check_setup(config)
+    if config.data:
+        preflight.check_prescored(config)
+        preflight.check_data(config)
+
+
+def _train(config: TrainConfig, *, console: Console) -> Path:
+    from pyrag_rl.report import write_report
+    from pyrag_rl.start import start
+    from pyrag_rl.verl.export import export
+
+    start(config, console=console)
+    folder = RunFolder(Path(config.out).resolve())
+    write_report(folder.path)
+    export(folder.path)
+    return folder.adapter
+
+
+@contextlib.contextmanager
+def _serve(curriculum: Curriculum, adapters: Adapters) -> Iterator[dict[str, str]]:
+    """One server for each model, with the adapters that belong to it; its log is in the curriculum's folder."""
+    models = list(dict.fromkeys([curriculum.model, *(model for model, _ in adapters.values())]))
+    ports = {model: curriculum.serving.port + place for place, model in enumerate(models)}
+    with contextlib.ExitStack() as stack:
+        for model in models:
+            own = {_name(path): path for of, path in adapters.values() if of == model and path}
+            line = serving_line(curriculum.serving, model, own, ports[model], len(models))
+            stack.enter_context(_server(curriculum, model, line, ports[model]))
+        yield settings_of(curriculum.model, adapters, ports)
+
+
+def settings_of(base: str, adapters: Adapters, ports: Mapping[str, int]) -> dict[str, str]:
+    """Each agent's engine among the servers; agents that nobody trained are the base model."""
+
+    def engine(model: str, path: str) -> str:
+        return f"openai:{_name(path) if path else model}@http://127.0.0.1:{ports[model]}/v1"
+
+    settings = {"llm": engine(base, "")}
+    return settings | {_SETTING[agent]: engine(*adapter) for agent, adapter in adapters.items()}
+
+
+def _name(adapter: str) -> str:
+    """What a server calls an adapter: its run's folder."""
+    return Path(adapter).resolve().parent.name
+
+
+def serving_line(serving: Serving, model: str, adapters: Mapping[str, str], port: int, models: int) -> list[str]:
+    """`pyrag serve-model` for one of several models that share the GPUs."""
+    line = ["serve-model", model, "--port", str(port), "--tensor-parallel", str(serving.tensor_parallel)]
+    line += ["--gpu-memory", f"{serving.gpu_memory / models:.3f}"]
+    line += [part for name, path in adapters.items() for part in ("--lora", f"{name}={path}")]
+    return [*line, *(["--", *serving.more] if serving.more else [])]
+
+
+@contextlib.contextmanager
+def _server(curriculum: Curriculum, model: str, line: Sequence[str], port: int) -> Iterator[None]:
+    gpus = curriculum.serving.gpus
+    log = Path(curriculum.out) / f"serving-{port}.log"
+    _await_port(port)
+    with log.open("ab") as file:
+        process = subprocess.Popen(  # noqa: S603  our own command
+            [*_COMMAND, *line],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **({"CUDA_VISIBLE_DEVICES": gpus} if gpus else {})},
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+        )
+    try:
+        _await(process, port, model, log)
+        yield
+    finally:
+        _end(process)
+
+
+def _await_port(port: int) -> None:
+    """Else whoever has the port would answer in the place of our server. Raises `ConfigError`."""
+    until = time.monotonic() + _FREE
+    while True:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with contextlib.suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                return
+        if time.monotonic() > until:
+            raise ConfigError(f"port {port} is taken, and the frozen agents are to be served there: set serving.port")
+        time.sleep(_POLL)
+
+
+def _await(process: subprocess.Popen[bytes], port: int, model: str, log: Path) -> None:
+    until = time.monotonic() + _READY
+    while process.poll() is None and time.monotonic() < until:
+        with (
+            contextlib.suppress(urllib.error.URLError, OSError),
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as reply,
+        ):
+            if reply.status == 200:
+                return
+        time.sleep(_POLL)
+    raise ServiceError(f"vLLM could not serve {model} on port {port}: read {log}", service=model)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_PATIENCE)
+            return
+
+
+def _ask(questions: Questions, settings: Mapping[str, Any], out: Path) -> float:
+    """A run that is there goes on. A question that runs out of time twice is not answered; what fails otherwise,
+    outside its method, raises `ServiceError`."""
+    code = _bench(questions, settings, out)
+    if code in _SOME_FAILED:
+        code = _bench(questions, settings, out)
+    if code and (code not in _SOME_FAILED or not _failures(out) <= _OF_AGENTS):
+        raise ServiceError(f"pyrag bench ended with code {code}: run the same command to go on with {out}")
+    return exact_match(out)
+
+
+def _bench(questions: Questions, settings: Mapping[str, Any], out: Path) -> int:
+    return subprocess.run(  # noqa: S603  our own command
+        [*_COMMAND, *bench_line(questions, out)],
+        stdout=_STDERR,  # of the curriculum itself, stdout has the results alone
+        env=_with(settings),
+        preexec_fn=die_with_parent,
+        check=False,
+    ).returncode
+
+
+def bench_line(questions: Questions, out: Path) -> list[str]:
+    line = ["bench", "--data", questions.data, "--sets", ",".join(questions.sets), "--method", questions.method]
+    line += ["--out", str(out), "--concurrency", str(questions.concurrency)]
+    options = {"--split": questions.split, "--limit": questions.limit, "--retriever": questions.retriever}
+    return line + [part for name, value in options.items() if value for part in (name, str(value))]
+
+
+def exact_match(out: Path) -> float:
+    """The average over the sets of a run that `pyrag bench` finished, from 0 to 1."""
+    return float(_summary(out)["averages"][0]["em"])
+
+
+def _failures(out: Path) -> set[str]:
+    """Kinds of the errors of a run; a word that is no kind for one that did not come to its end."""
+    summary = _summary(out) if (out / SUMMARY).is_file() else None
+    if summary is None or summary["questions"] < summary["expected"]:
+        return {"unfinished"}
+    return {kind for one in summary["sets"] for kind in one["all"]["failures"]}
+
+
+def _summary(out: Path) -> Any:
+    import msgspec
+
+    return msgspec.json.decode((out / SUMMARY).read_bytes())
+
+
+def _with(settings: Mapping[str, Any]) -> dict[str, str]:
+    given = {f"PYRAG_{name.upper()}": str(value) for name, value in settings.items() if value is not None}
+    return {**os.environ, **given}
+
+
+def _build(task: str, run: Path, out: Path, settings: Mapping[str, Any]) -> None:
+    from pyrag_rl.data.build import Request, build
+
+    build(Request(tasks=[task], runs=[run], out=out, leave_out=True, settings=make_settings(settings)))

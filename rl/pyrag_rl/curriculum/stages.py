@@ -1,0 +1,340 @@
+"""Stages of training, one after the other (PyRAG: Answer, Plan, Decompose; OPERA: Plan, Analysis-Answer, Rewrite).
+
+    start ── evaluate ── stage 1: train, export, evaluate ── stage 2: … ── report
+
+Each stage meets the agents that the stages before it made: they are served while it trains, and its rows may be built
+from questions that they run (`build`). A stage after which fewer held-out questions come out right ends the curriculum,
+with its adapter kept and not used. All that is done is noted in OUT/curriculum.json, so that the same command goes on
+after a kill: a run of training or of `pyrag bench` that was under way goes on itself.
+
+What trains, serves and asks is handed in (`Hands`); `pyrag_rl.curriculum.backend` has the real ones.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from pyrag._io.redaction import without_secrets
+from pyrag.errors import ConfigError, PyRAGError
+from pyrag.evaluation.runs.folder import locked, make_folder, write_json
+from pyrag.settings import layered, nearest
+from pyrag_rl.config import (
+    EMBEDDED,
+    Agent,
+    Algorithm,
+    TrainConfig,
+    as_values,
+    load_config,
+    make_config,
+    read_yaml,
+    runtime_of,
+    with_smaller_updates,
+)
+
+NOTES = "curriculum.json"
+
+
+class WorseError(PyRAGError):
+    """A stage made things worse."""
+
+    kind = "training"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """`data` is a Parquet file; `build` names the task whose rows are built from a run of the agents so far."""
+
+    name: str
+    agent: Agent
+    algorithm: Algorithm = "grpo"
+    data: str = ""
+    build: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)  # of `TrainConfig`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Questions:
+    """What `pyrag bench` asks: options of the command by their names."""
+
+    data: str
+    sets: tuple[str, ...]
+    split: str = ""
+    limit: int | None = None
+    method: str = "pyrag"
+    retriever: str | None = None
+    concurrency: int = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """Where agents are served while they are frozen; models beyond the first take the ports that follow."""
+
+    port: int = 8000
+    gpus: str = ""  # CUDA_VISIBLE_DEVICES of the servers
+    tensor_parallel: int = 1
+    gpu_memory: float = 0.9  # share of each GPU, for all models together
+    more: tuple[str, ...] = ()  # further arguments for `vllm serve`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curriculum:
+    """`shared`: one adapter that every stage trains on; else each agent has its own. `runtime` are settings of pyrag
+    for all that is trained, run and measured."""
+
+    model: str
+    stages: tuple[Stage, ...]
+    evaluation: Questions
+    out: str = ""
+    practice: Questions | None = None  # the questions that `build` has the agents run
+    shared: bool = True
+    tolerance: float = 0.0
+    serving: Serving = Serving()
+    runtime: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        names = [stage.name for stage in self.stages]
+        if not names or len(set(names)) < len(names):
+            raise ConfigError("a curriculum needs stages, each with a name of its own")
+        for name in names:
+            if not re.fullmatch(r"\w[\w.-]*", name) or name == "start":  # whose evaluation is that of the beginning
+                raise ConfigError(f"a stage cannot be called {name!r}: it names folders, with letters, digits, - and .")
+        for stage in self.stages:
+            if bool(stage.data) == bool(stage.build):
+                raise ConfigError(f"stage {stage.name} needs either data, a Parquet file, or build, a task")
+            if stage.build and stage.algorithm == "sft":
+                raise ConfigError(f"stage {stage.name} builds rows for rewards: name a set of --sft under data instead")
+            if stage.build and self.practice is None:
+                raise ConfigError(f"stage {stage.name} builds its rows from a run: say under practice what is asked")
+
+
+@dataclass(slots=True)
+class Done:
+    """What is known of a stage. Scores are exact match on the held-out questions, from 0 to 1."""
+
+    name: str
+    before: float
+    after: float | None = None
+    adapter: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    """What is kept in `NOTES`: which curriculum it is, and how far it came."""
+
+    curriculum: Any
+    stages: list[Done]
+
+
+# Settings of pyrag under which agents answer, while the servers run.
+Served = AbstractContextManager[dict[str, str]]
+# An agent's model and adapter ("": the model as it is), by agent.
+Adapters = Mapping[str, tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """What a curriculum does things with.
+
+    Args:
+        check: refuses a config that could not be trained here; without data, all but its rows are looked at.
+        train: trains a config to its end and returns its exported adapter.
+        serve: runs models with their adapters.
+        ask: runs `pyrag bench` in a folder under settings and returns the exact match.
+        build: writes the rows of a task from a run, prompted under settings.
+    """
+
+    check: Callable[[TrainConfig], None]
+    train: Callable[[TrainConfig], Path]
+    serve: Callable[[Curriculum, Adapters], Served]
+    ask: Callable[[Questions, Mapping[str, Any], Path], float]
+    build: Callable[[str, Path, Path, Mapping[str, Any]], None]
+
+
+def load_curriculum(file: Path, out: str) -> Curriculum:
+    """Raises `ConfigError` where the file is no curriculum."""
+    import msgspec
+
+    values = {**read_yaml(file), "out": out}
+    try:
+        made = msgspec.convert(values, Curriculum)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{file}: {error}") from error
+    _check_keys(values, Curriculum, file)
+    for kind, key in ((Questions, "evaluation"), (Questions, "practice"), (Serving, "serving")):
+        _check_keys(values.get(key) or {}, kind, file)
+    for stage in values["stages"]:
+        _check_keys(stage, Stage, file)
+    return made
+
+
+def _check_keys(values: Mapping[str, Any], kind: type[Any], file: Path) -> None:
+    """msgspec passes over keys that a dataclass does not have."""
+    known = [one.name for one in fields(kind)]
+    if unknown := [key for key in values if key not in known]:
+        raise ConfigError(f"{file}: unknown key {unknown[0]!r}{nearest(unknown[0], known)}")
+
+
+def run(curriculum: Curriculum, hands: Hands, console: Callable[[str], None] = print) -> list[Done]:
+    """Runs what is not done yet; returns all stages. Raises `WorseError`, and what a stage's training raises."""
+    return _Run(curriculum, hands, console).all_stages()
+
+
+class _Run:
+    def __init__(self, curriculum: Curriculum, hands: Hands, console: Callable[[str], None]) -> None:
+        self.curriculum, self.hands, self.console = curriculum, hands, console
+        self.out = Path(curriculum.out)
+        self.done = _noted(self.out / NOTES, curriculum)
+        # An agent of another model is that model from the start, so that a stage is compared with its own beginning.
+        self.adapters: dict[str, tuple[str, str]] = {
+            stage.agent: (self._model(stage), "") for stage in curriculum.stages if not curriculum.shared
+        }
+        self.servers = ExitStack()
+        self.served: tuple[Adapters, dict[str, str]] | None = None
+
+    def all_stages(self) -> list[Done]:
+        self._check()
+        make_folder(self.out)
+        with locked(self.out), self.servers:
+            for stage in self.curriculum.stages:
+                done = self._of(stage)
+                if done.after is None:
+                    self._train(stage, done)
+                self._adopt(stage, done)
+                if done.after is None:
+                    self._measure(done)
+                self._judge(done)
+        return self.done
+
+    def _check(self) -> None:
+        """What a later stage would be refused for is refused now."""
+        finished = {one.name for one in self.done if one.after is not None}
+        for stage in self.curriculum.stages:
+            if stage.name not in finished:
+                config = self._config(stage, stage.data, {})
+                if config.model == EMBEDDED or not config.lora_rank:
+                    raise ConfigError(
+                        f"stage {stage.name} would make no adapter to hand on: name a language model, and a lora_rank"
+                    )
+                self.hands.check(config)
+
+    def _agents(self) -> dict[str, str]:
+        """Settings under which the agents so far answer. They stay served until they are others."""
+        if self.served is None or self.served[0] != self.adapters:
+            self.servers.close()
+            settings = self.servers.enter_context(self.hands.serve(self.curriculum, self.adapters))
+            self.served = dict(self.adapters), settings
+        return self.served[1]
+
+    def _ask(self, questions: Questions, name: str) -> float:
+        return self.hands.ask(questions, {**self.curriculum.runtime, **self._agents()}, self.out / name)
+
+    def _of(self, stage: Stage) -> Done:
+        """The stage's notes; its `before` is the `after` of the stage before, as nothing changed in between."""
+        found = next((one for one in self.done if one.name == stage.name), None)
+        if found is None:
+            last = self.done[-1].after if self.done else None
+            before = self._ask(self.curriculum.evaluation, "start-evaluation") if last is None else last
+            found = Done(stage.name, before)
+            self.done.append(found)
+            self._note()
+        return found
+
+    def _train(self, stage: Stage, done: Done) -> None:
+        self.console(f"stage {stage.name}: exact match {_percent(done.before)} before")
+        config = self._config(stage, str(self._rows(stage)), self._agents())
+        done.adapter = str(self.hands.train(config))
+
+    def _measure(self, done: Done) -> None:
+        done.after = self._ask(self.curriculum.evaluation, f"{done.name}-evaluation")
+        self._note()
+        self.console(f"stage {done.name}: exact match {_percent(done.after)} after")
+
+    def _judge(self, done: Done) -> None:
+        assert done.after is not None
+        if done.after < done.before - self.curriculum.tolerance:
+            good = next((one.adapter for one in reversed(self.done) if one is not done), "") or "the model as it was"
+            raise WorseError(
+                f"stage {done.name} made things worse: exact match {_percent(done.before)} before and "
+                f"{_percent(done.after)} after it. Its adapter is kept in {done.adapter}, the last good one is {good}: "
+                f"look at {self.out / done.name / 'report.html'}, then change the stage and remove its folders "
+                f"{self.out / done.name}* and its entry in {self.out / NOTES}, or allow it with a larger tolerance"
+            )
+
+    def _adopt(self, stage: Stage, done: Done) -> None:
+        model = self._model(stage)
+        agents = ("answer", "plan", "decompose", "rewrite") if self.curriculum.shared else (stage.agent,)
+        self.adapters |= dict.fromkeys(agents, (model, done.adapter))
+
+    def _model(self, stage: Stage) -> str:
+        return str(stage.settings.get("model", self.curriculum.model))
+
+    def _rows(self, stage: Stage) -> Path:
+        if stage.data:
+            return Path(stage.data)
+        rows = self.out / f"{stage.name}.parquet"
+        if not rows.is_file():  # a stage that goes on needs the rows it began with
+            assert self.curriculum.practice is not None
+            self._ask(self.curriculum.practice, f"{stage.name}-practice")
+            self.hands.build(stage.build, self.out / f"{stage.name}-practice", rows, self.curriculum.runtime)
+        return rows
+
+    def _config(self, stage: Stage, rows: str, frozen: Mapping[str, Any]) -> TrainConfig:
+        values = as_values(load_config(stage.agent, stage.algorithm, model=self._model(stage)))
+        start = self.adapters.get(stage.agent, ("", ""))[1] if self.curriculum.shared else ""
+        retriever = self.curriculum.evaluation.retriever
+        given = {"retriever": retriever} if retriever else {}
+        layers = (values["runtime"], self.curriculum.runtime, runtime_of(stage.settings), frozen, given)
+        runtime: Mapping[str, Any] = functools.reduce(layered, layers)
+        fixed = {"adapter": start or None, "data": rows, "out": str(self.out / stage.name), "runtime": runtime}
+        return make_config(with_smaller_updates({**values, **stage.settings, **fixed}, stage.settings))
+
+    def _note(self) -> None:
+        write_json(self.out / NOTES, _Notes(_identity(self.curriculum), self.done))
+
+
+def _noted(path: Path, curriculum: Curriculum) -> list[Done]:
+    """The stages that earlier sessions noted. Raises `ConfigError` where they were of another curriculum."""
+    import msgspec
+
+    if not path.is_file():
+        return []
+    try:
+        noted = msgspec.json.decode(path.read_bytes(), type=_Notes)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{path} does not hold the notes of a curriculum ({error}): put it right, or remove it"
+        ) from error
+    if noted.curriculum != _identity(curriculum):
+        raise ConfigError(
+            f"{path.parent} holds another curriculum (another model, stages or evaluation): choose another --out"
+        )
+    return noted.stages
+
+
+def _identity(curriculum: Curriculum) -> Any:
+    """What must not change between sessions: what is measured, on which model, and the order of the stages."""
+    import msgspec
+
+    evaluation = {key: value for key, value in asdict(curriculum.evaluation).items() if key != "concurrency"}
+    retriever = curriculum.evaluation.retriever
+    evaluation["retriever"] = retriever and without_secrets(retriever)
+    stages = [stage.name for stage in curriculum.stages]
+    whole = {"model": curriculum.model, "stages": stages, "evaluation": evaluation}
+    return msgspec.json.decode(msgspec.json.encode(whole))  # as it will be read back
+
+
+def _percent(score: float | None) -> str:
+    return "–" if score is None else f"{100 * score:.1f}"
+
+
+def table(done: Sequence[Done]) -> str:
+    from pyrag.evaluation.reports.tables import Table
+
+    rows = [(one.name, _percent(one.before), _percent(one.after), one.adapter) for one in done]
+    return str(Table(("stage", "EM before", "after", "adapter"), rows))

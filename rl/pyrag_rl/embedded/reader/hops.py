@@ -1,0 +1,216 @@
+"""Stage 2: sub-questions of multi-hop questions, silver facts, and passages that seem to answer but do not.
+
+From the training splits of 2Wiki, MuSiQue and HotpotQA only. A part of their questions is held out with the passages
+they rest on; it measures, sets the threshold and calibrates confidence.
+"""
+
+# ruff: noqa: S311  seeds must repeat
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyrag_rl.embedded.reader.facts import OF_PEOPLE, OF_WORKS, facts, kind_of
+from pyrag_rl.embedded.reader.layout import Corpus, Row, Text, corpus, rows
+from pyrag_rl.embedded.reader.search import Bm25
+from pyrag_rl.embedded.reader.squad import Asked, Lookalikes, Squad
+from pyrag_rl.embedded.reader.squad import one as squad_examples
+from pyrag_rl.embedded.reader.windows import Encoder, Example, occurrence
+from pyrag_rl.embedded.reader.wordings import asked, silent, wordings
+
+SETS = ("2wikimultihopqa", "musique", "hotpotqa")
+HELD_OUT = 0.18  # of the questions of each set
+BUDGETS = (96, 128, 160, 200)
+_RARE = 120  # silver facts of a relation below which each is asked in more wordings
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A held-out sub-question and the passage that answers it; `group` says of what set and form."""
+
+    group: str
+    question: str
+    answers: tuple[str, ...]
+    gold: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One question for training. `span` is None where its passage does not hold the answer."""
+
+    question: str
+    answer: str
+    text: Text
+    span: tuple[int, int] | None
+    negatives: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hops:
+    """All of stage 2 but for its SQuAD part."""
+
+    train: tuple[Hop, ...]
+    held_out: tuple[Held, ...]
+    texts: dict[str, Corpus]  # by set
+
+
+def load(folder: Path, seed: int) -> Hops:
+    rng = random.Random(seed)
+    texts = {name: corpus(folder / name / "train_corpus.jsonl.gz") for name in SETS}
+    train: list[Hop] = []
+    kept: list[Held] = []
+    barred: set[str] = set()  # titles whose passages answer held-out questions
+    for name in SETS:
+        questions = rows(folder / name / "train_questions.jsonl.gz")
+        rng.shuffle(questions)
+        cut = int(len(questions) * HELD_OUT)
+        for row in questions[:cut]:
+            barred |= {texts[name][each].title for each in row.supporting}
+            kept += held(name, row, texts[name], rng)
+        for row in questions[cut:]:
+            train += _hops(name, row, texts[name], rng)
+    usable = [text for each in texts.values() for text in each.values() if text.title not in barred]
+    train = [hop for hop in train if hop.text.title not in barred]
+    train += [*_silver(usable, rng), *_silent(usable, rng)]
+    return Hops(tuple(train), tuple(kept), texts)
+
+
+def _steps(row: Row) -> Iterator[tuple[str, str, str]]:
+    """MuSiQue's steps with the references filled in: question, answer, id of the passage."""
+    answers = [step.first_answer for step in row.decomposition]
+    for step, answer in zip(row.decomposition, answers, strict=True):
+        text = re.sub(r"#(\d)", lambda match: answers[int(match.group(1)) - 1], step.question)
+        if step.supporting:
+            yield text.replace(" 's", "'s").strip(), answer, step.supporting
+
+
+def _triples(row: Row, texts: Corpus) -> Iterator[tuple[str, str, str, Text]]:
+    """2Wiki's triples with the page of each subject."""
+    for subject, relation, value in row.evidences or ():
+        pages = [texts[each] for each in row.supporting]
+        page = next((p for p in pages if p.title == subject), None)
+        page = page or next((p for p in pages if p.title.startswith(subject) or subject.startswith(p.title)), None)
+        if page is not None:
+            yield subject, relation, value, page
+
+
+def held(name: str, row: Row, texts: Corpus, rng: random.Random) -> Iterator[Held]:
+    if name == "2wikimultihopqa":
+        for subject, relation, value, page in _triples(row, texts):
+            yield Held("2wiki", rng.choice(wordings(relation)[:2]).format(subject), (value,), page)
+    elif name == "musique":
+        for question, answer, gold in _steps(row):
+            subject, arrow, relation = (part.strip() for part in question.partition(">>"))
+            wording = wordings(relation)[0].format(subject) if arrow else question
+            yield Held("musique >>" if arrow else "musique", wording, (answer,), texts[gold])
+
+
+def _from_arrow(question: str, rng: random.Random, count: int) -> list[str]:
+    """Wordings of MuSiQue's "X >> relation"."""
+    subject, _, relation = (part.strip() for part in question.partition(">>"))
+    return asked(relation, subject, rng, count)
+
+
+def _subject(text: Text, rng: random.Random) -> str:
+    """How a question names what the passage is about: its title, at times with its kind: "the film Alpha"."""
+    kind = kind_of(text) == "work" and re.search(
+        r"\b(?:is|was) [^.]*?\b(film|song|single|album|novel|book|band|series|magazine)\b", text.text
+    )
+    if not kind or rng.random() < 0.7:
+        return text.title
+    return f"the {kind.group(1)} {re.sub(r' *[(][^)]*[)]', '', text.title)}"
+
+
+def _hops(name: str, row: Row, texts: Corpus, rng: random.Random) -> Iterator[Hop]:
+    if name == "2wikimultihopqa":
+        for subject, relation, value, page in _triples(row, texts):
+            for question in asked(relation, subject, rng, 3):
+                yield Hop(question, value, page, occurrence(page.text, value, question), rng.choice((1, 1, 2)))
+    elif name == "musique":
+        for question, answer, gold in _steps(row):
+            wordings = [question, *_from_arrow(question, rng, 2)] if ">>" in question else [question, question]
+            for wording in wordings:
+                yield Hop(
+                    wording, answer, texts[gold], occurrence(texts[gold].text, answer, wording), rng.choice((1, 2, 2))
+                )
+    else:
+        yield from _whole(row, [texts[each] for each in row.supporting], rng)
+
+
+def _whole(row: Row, gold: list[Text], rng: random.Random) -> Iterator[Hop]:
+    """HotpotQA's questions as they are, over the passage with the answer and over both passages joined."""
+    answer = row.answers[0].rstrip(".")
+    both = Text("+".join(each.id for each in gold), "", " ".join(each.text for each in gold))
+    for text in (*gold, both, both):
+        span = occurrence(text.text, answer, row.question)
+        if span is not None and answer.lower() not in ("yes", "no"):
+            yield Hop(row.question, answer, text, span, rng.choice((1, 2)))
+
+
+def _silver(texts: Iterable[Text], rng: random.Random) -> Iterator[Hop]:
+    """Facts found by patterns; those of rare relations are asked twice."""
+    found = [(text, fact) for text in texts for fact in facts(text)]
+    counts: dict[str, int] = {}
+    for _, fact in found:
+        counts[fact.relation] = counts.get(fact.relation, 0) + 1
+    for text, fact in found:
+        answer = text.text[fact.start : fact.end]
+        for question in asked(fact.relation, _subject(text, rng), rng, 2 if counts[fact.relation] < _RARE else 1):
+            yield Hop(question, answer, text, (fact.start, fact.end), rng.choice((1, 1, 2)))
+
+
+def _silent(texts: Iterable[Text], rng: random.Random) -> Iterator[Hop]:
+    """Questions about a passage's own subject on which the passage is silent."""
+    for text in texts:
+        kind = kind_of(text)
+        fitting = OF_PEOPLE if kind == "person" else OF_WORKS if kind == "work" else frozenset()
+        quiet = sorted(relation for relation in fitting if silent(relation, text.text))
+        if quiet:
+            yield Hop(asked(rng.choice(quiet), _subject(text, rng), rng)[0], "", text, None, 0)
+
+
+def examples(
+    hops: Hops, squad: Squad, encoder: Encoder, seed: int, share: float, limit: int | None = None
+) -> list[Example]:
+    """Stage 2 in training order; `share` of it is SQuAD, in windows of other lengths than in stage 1."""
+    rng = random.Random(seed)
+    index = Bm25(text for each in hops.texts.values() for text in each.values())
+    made = [example for hop in hops.train for example in _one(hop, index, encoder, rng)]
+    wanted = int(len(made) * share / (1 - share))
+    near: dict[str, Lookalikes] = {}
+    replay: list[Example] = []
+    for each in rng.sample(squad.train, len(squad.train)):
+        if len(replay) >= wanted:
+            break
+        replay += _replay(each, near, squad, encoder, rng)
+    made += replay
+    rng.shuffle(made)
+    return made[:limit]
+
+
+def _replay(
+    each: Asked, near: dict[str, Lookalikes], squad: Squad, encoder: Encoder, rng: random.Random
+) -> list[Example]:
+    title = each.text.title
+    near[title] = near.get(title) or Lookalikes(squad.articles[title])
+    return list(squad_examples(each, near[title], encoder, rng, BUDGETS))
+
+
+def _one(hop: Hop, index: Bm25, encoder: Encoder, rng: random.Random) -> Iterator[Example]:
+    """The question over its own passage and over others that BM25 finds for it."""
+    chosen: Sequence[tuple[Text, tuple[int, int] | None]] = [(hop.text, hop.span)] if hop.span or not hop.answer else []
+    others: list[Text] = []
+    if hop.negatives:
+        others = [text for text in index.search(hop.question, 8) if _answerless(text, hop)][:5]
+    for text, span in (*chosen, *((other, None) for other in rng.sample(others, min(len(others), hop.negatives)))):
+        made = encoder.example(hop.question, text, span, budget=rng.choice(BUDGETS), titled=rng.random() < 0.7, rng=rng)
+        if made is not None:
+            yield made
+
+
+def _answerless(text: Text, hop: Hop) -> bool:
+    return text.title != hop.text.title and hop.answer.lower() not in f"{text.title} {text.text}".lower()

@@ -1,0 +1,32 @@
+"""BM25 over passages in memory, for negatives and for measuring: stemmed, title and text together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from pyrag_rl.embedded.reader.layout import Text
+
+
+class Bm25:
+    """An index of a corpus."""
+
+    def __init__(self, texts: Iterable[Text]) -> None:
+        import tantivy
+
+        self.texts = {text.id: text for text in texts}
+        schema = tantivy.SchemaBuilder()
+        schema.add_text_field("id", stored=True, tokenizer_name="raw")
+        schema.add_text_field("body", tokenizer_name="en_stem")
+        self._index = tantivy.Index(schema.build())
+        writer = self._index.writer(heap_size=64_000_000, num_threads=1)
+        for text in self.texts.values():
+            writer.add_document(tantivy.Document(id=text.id, body=f"{text.title} {text.text}"))
+        writer.commit()
+        self._index.reload()
+        self._searcher = self._index.searcher()
+
+    def search(self, query: str, count: int) -> list[Text]:
+        parsed = self._index.parse_query(" ".join(re.findall(r"\w+", query.lower())), ["body"])
+        hits = self._searcher.search(parsed, count).hits
+        return [self.texts[self._searcher.doc(address)["id"][0]] for _, address in hits]

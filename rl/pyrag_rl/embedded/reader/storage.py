@@ -1,0 +1,31 @@
+"""Prepared examples on disk: a compressed numpy archive, small enough to load in every worker."""
+
+# numpy is needed for training only, so type checks run without it:
+# mypy: disable-error-code="import-not-found,unused-ignore"
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from pyrag_rl.embedded.reader.windows import Example
+
+
+def save_examples(examples: Sequence[Example], path: Path) -> None:
+    ids = np.concatenate([np.asarray(each.ids, dtype=np.uint16) for each in examples])
+    labels = np.asarray([(len(e.ids), e.split, e.start, e.end) for e in examples], dtype=np.int32)
+    fresh = path.with_suffix(".tmp.npz")
+    np.savez_compressed(fresh, ids=ids, labels=labels)
+    fresh.replace(path)
+
+
+def load_examples(path: Path) -> list[Example]:
+    with np.load(path) as stored:
+        ids, labels = stored["ids"], stored["labels"]
+    ends = labels[:, 0].cumsum()
+    return [
+        Example(ids[end - length : end].tolist(), split, start, last)
+        for end, (length, split, start, last) in zip(ends.tolist(), labels.tolist(), strict=True)
+    ]

@@ -1,0 +1,64 @@
+"""What a reader earns on rows, and whether another one earns more on the same rows than chance would give it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from pyrag.agents.protocol import Reading
+from pyrag.trace.model import Answer, Passage
+from pyrag_rl.config import TrainConfig
+from pyrag_rl.data.rows import TrainRow
+from pyrag_rl.rewards.agents import graded
+
+Read = Callable[[str, Sequence[Passage]], Reading]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One row as the engine answered it. `enough`: its passages hold the answer, so unknown earns nothing."""
+
+    enough: bool
+    known: bool
+    reward: float
+    em: float
+    f1: float
+
+
+def score(read: Read, rows: Sequence[TrainRow], config: TrainConfig) -> list[Scored]:
+    return [_scored(read(row.asked, [one.passage() for one in row.documents or ()]), row, config) for row in rows]
+
+
+def _scored(said: Reading, row: TrainRow, config: TrainConfig) -> Scored:
+    if row.sufficient is False:
+        reward = 0.0 if said.known else config.f1_weight + config.em_weight
+        return Scored(False, said.known, reward, 0.0, 0.0)
+    found = graded(Answer(said.text, said.known), row, config)
+    return Scored(True, said.known, found.score, found.em, found.f1)
+
+
+def figures(results: Sequence[Scored]) -> dict[str, float]:
+    """Mean reward; EM and F1 where the passages suffice; how often an answer is given there, and where they do not."""
+    enough = [each for each in results if each.enough]
+    short = [each for each in results if not each.enough]
+    return {
+        "reward": _mean([each.reward for each in results]),
+        "em": _mean([each.em for each in enough]),
+        "f1": _mean([each.f1 for each in enough]),
+        "known_enough": _mean([each.known for each in enough]),
+        "known_short": _mean([each.known for each in short]),
+        "rows": float(len(results)),
+    }
+
+
+def gain(before: Sequence[Scored], after: Sequence[Scored]) -> dict[str, float]:
+    """By how much the mean reward rose on the same rows, and half the width of its 95 % interval."""
+    differences = [new.reward - old.reward for old, new in zip(before, after, strict=True)]
+    spread = stdev(differences) if len(differences) > 1 else math.nan
+    return {"reward": _mean(differences), "half_interval": 1.96 * spread / math.sqrt(max(len(differences), 1))}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return fmean(values) if values else 0.0

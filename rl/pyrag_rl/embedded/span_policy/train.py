@@ -1,0 +1,273 @@
+"""GRPO of the embedded reader on a CPU, one process: groups of actions, their rewards, one update a batch of questions.
+
+The advantage of an action is its reward less the group's mean, over the group's standard deviation; a group whose
+rewards are all the same teaches nothing and is skipped. The update follows the draws at once, so no ratio needs
+clipping; a low-variance KL term, if asked for, holds the policy near the reader it began as. What of the config only
+language models have (ranks, tokens, GPUs) is not looked at. `adapter` may name a .pt file of `make reader` to begin
+from instead of the shipped network.
+
+The run folder gets metrics, checkpoints and `reader/`, for `pyrag ask --llm embedded:RUN/reader`. A run that was killed
+goes on from its last checkpoint with the same draws. Results depend on the seed and the number of torch's threads.
+"""
+
+# torch is needed for training only, so type checks run without it:
+# mypy: disable-error-code="import-not-found,import-untyped,no-untyped-call,unused-ignore"
+
+from __future__ import annotations
+
+import math
+import random
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyrag.embedded.reader.neural.answerer import NeuralAnswerer
+from pyrag.embedded.reader.neural.network import MODEL_FOLDER, load
+from pyrag.errors import ConfigError
+from pyrag.evaluation.runs.folder import locked, write_json
+from pyrag_rl.config import TrainConfig, absolute
+from pyrag_rl.data.rows import TrainRow, read_rows
+from pyrag_rl.embedded.span_policy.evaluation import figures, gain, score
+from pyrag_rl.folder import RunFolder
+from pyrag_rl.verl import preflight
+from pyrag_rl.verl.launch import Console, claim
+
+_REPORT = 5  # steps between two lines
+
+
+def run(config: TrainConfig, console: Console = print) -> RunFolder:
+    """Trains to the end, or on from the last checkpoint. Raises `PyRAGError`."""
+    try:
+        import onnx  # noqa: F401  the shipped weights are read with it
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise ConfigError(f"training the embedded reader needs {error.name}: pip install torch onnx") from error
+    if config.algorithm != "grpo":
+        raise ConfigError(f"the embedded reader is trained by grpo, not {config.algorithm}: make reader is supervised")
+    preflight.check_named(config)
+    config = absolute(config)
+    trainer = Trainer(config, RunFolder(Path(config.out)), preflight.check_sets(config), console)
+    folder = claim(config)
+    with locked(folder.path):
+        if not trainer.finished():
+            trainer.train()
+            _export(folder.path / "weights.pt", folder.reader)
+        trainer.report()
+    return folder
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one step did."""
+
+    reward: float
+    greedy: float  # the most likely actions' reward
+    taught: float  # share of the groups whose rewards differ
+    unknown: float  # share of the draws that were "unknown"
+    kl: float
+
+
+class Trainer:
+    """One run: its rows, the network that learns and the one it began as."""
+
+    def __init__(self, config: TrainConfig, folder: RunFolder, rows: Sequence[TrainRow], console: Console) -> None:
+        from pyrag_rl.embedded.span_policy.policy import case_of
+
+        self.config, self.folder, self._say = config, folder, console
+        shipped = load(MODEL_FOLDER)
+        ready = [case_of(row, shipped.tokenizer, shipped.calibration) for row in rows]
+        self.cases = [case for case in ready if case is not None]
+        if not self.cases:
+            raise ConfigError(
+                f"{config.data} holds no row with documents: build it with pyrag_rl.embedded.span_policy.rows"
+            )
+        a_pass = math.ceil(len(self.cases) / config.batch_size)
+        self.steps = min(config.epochs * a_pass, config.max_steps or config.epochs * a_pass)
+        self.done = 0
+        self.first = self._first()
+
+    def finished(self) -> bool:
+        import torch
+
+        exported = self.folder.reader.is_dir()
+        return exported and bool(torch.load(self._checkpoint, weights_only=True)["done"] >= self.steps)
+
+    def train(self) -> None:
+        import msgspec
+        import torch
+
+        from pyrag_rl.embedded.reader.model import Reader, shape_of
+        from pyrag_rl.embedded.reader.training import Weights, weights_of
+
+        self.reference, self.model = (Reader(shape_of(self.first)) for _ in range(2))
+        self.reference.load_state_dict(self.first)
+        self.reference.requires_grad_(False).bfloat16()
+        self.model.load_state_dict(self.first)
+        self.weights = Weights(self.model)
+        self._resume()
+        metrics = self.folder.new_metrics_file()
+        began, start = time.monotonic(), self.done
+        while self.done < self.steps:
+            batch = self._step()
+            self.done += 1
+            with metrics.open("ab") as file:
+                file.write(msgspec.json.encode({"step": self.done, "data": _named(batch)}) + b"\n")
+            if self.done % _REPORT == 0 or self.done == self.steps:
+                left = (time.monotonic() - began) / (self.done - start) * (self.steps - self.done) / 60
+                self._say(f"step {self.done}/{self.steps}: {_line(batch)}, {left:.0f} min left")
+            if self.done % self.config.save_every == 0 or self.done == self.steps:
+                self._save()
+        torch.save(weights_of(self.model, self.weights), self.folder.path / "weights.pt")
+
+    def _first(self) -> dict[str, Any]:
+        from pyrag_rl.embedded.reader.model import MINILM
+        from pyrag_rl.embedded.span_policy.start import weights_of_file, weights_of_onnx
+
+        if self.config.adapter:
+            return weights_of_file(Path(self.config.adapter))
+        return weights_of_onnx(MODEL_FOLDER / "reader.int8.onnx", MINILM)
+
+    def _step(self) -> Batch:
+        """One update from a batch of questions; which ones, and what is drawn, depends on the seed and the step."""
+        size = self.config.batch_size
+        a_pass = math.ceil(len(self.cases) / size)
+        epoch, place = divmod(self.done, a_pass)
+        order = list(range(len(self.cases)))
+        random.Random(f"{self.config.seed}:{epoch}").shuffle(order)  # noqa: S311  seeds must repeat
+        chosen = [self.cases[at] for at in order[place * size : (place + 1) * size]]
+        parts = [self._question(case, at, len(chosen)) for at, case in enumerate(chosen)]
+        self.weights.step(self._rate())
+        columns = list(zip(*parts, strict=True))
+        return Batch(*(sum(column) / len(column) for column in columns))
+
+    def _question(self, case: Any, place: int, count: int) -> tuple[float, float, float, float, float]:
+        """Draws a group, adds its gradient; reward, the likeliest action's, taught, unknown, KL."""
+        import torch
+
+        from pyrag_rl.embedded.span_policy.policy import log_chances
+
+        config = self.config
+        seed = int.from_bytes(random.Random(f"{config.seed}:{self.done}:{place}").randbytes(6), "big")  # noqa: S311
+        draws = torch.Generator().manual_seed(seed)
+        chances = log_chances(self.model, case, config.temperature)
+        actions = torch.multinomial(chances.detach().exp(), config.group_size, replacement=True, generator=draws)
+        scored = {action: self._reward(case, action) for action in {int(chances.argmax()), *actions.tolist()}}
+        rewards = torch.tensor([scored[action] for action in actions.tolist()])
+        told = rewards.mean().item()
+        if config.shuffle_rewards:
+            rewards = rewards[torch.randperm(len(rewards), generator=draws)]
+        unknown = (actions == case.unknown).float().mean().item()
+        greedy = scored[int(chances.argmax())]
+        spread = rewards.std(correction=0).item()
+        if spread < 1e-6:
+            return told, greedy, 0.0, unknown, 0.0
+        advantages = (rewards - rewards.mean()) / (spread + 1e-6)
+        before = chances.detach()
+        if config.kl_coef:  # without it the start need not be asked
+            with torch.no_grad():
+                before = log_chances(self.reference, case, config.temperature)
+        loss, kl = grpo_loss(chances[actions], before[actions], advantages, config.kl_coef)
+        if config.entropy_coef:
+            finite = chances[chances.isfinite()]
+            loss = loss + config.entropy_coef * (finite.exp() * finite).sum()
+        (loss / count).backward()
+        return told, greedy, 1.0, unknown, kl
+
+    def _reward(self, case: Any, action: int) -> float:
+        from pyrag_rl.embedded.span_policy.policy import answer_of, reward
+
+        return reward(case, answer_of(case, action), self.config)
+
+    def _rate(self) -> float:
+        config, progress = self.config, self.done / self.steps
+        warm = min(1.0, (self.done + 1) / (config.warmup * self.steps)) if config.warmup else 1.0
+        cosine = (1 + math.cos(math.pi * progress)) / 2
+        low = config.min_learning_rate
+        return config.learning_rate * warm * (low + (1 - low) * cosine if config.schedule == "cosine" else 1.0)
+
+    @property
+    def _checkpoint(self) -> Path:
+        return self.folder.checkpoints / "latest.pt"
+
+    def _save(self) -> None:
+        from pyrag_rl.embedded.reader.training import write_whole
+
+        self.folder.checkpoints.mkdir(exist_ok=True)
+        state = {"done": self.done, "master": self.weights.master, "optimiser": self.weights.optimiser.state_dict()}
+        write_whole(state, self._checkpoint)
+
+    def _resume(self) -> None:
+        import torch
+
+        if not self._checkpoint.is_file():
+            return
+        state = torch.load(self._checkpoint, weights_only=True)
+        self.weights.master.copy_(state["master"])
+        self.weights.optimiser.load_state_dict(state["optimiser"])
+        self.weights.publish()
+        self.done = state["done"]
+        self._say(f"goes on after step {self.done} of {self.steps}")
+
+    def report(self) -> None:
+        """The engine itself, before and after, on rows that were not trained on; kept in `evaluation.json`."""
+        if self.config.eval_data is None:
+            self._say(f"trained: ask with pyrag ask --llm embedded:{self.folder.reader}")
+            return
+        rows, start = read_rows(Path(self.config.eval_data)), MODEL_FOLDER
+        if self.config.adapter:
+            start = self.folder.path / "start"
+            _export(Path(self.config.adapter), start)
+        before, after = (
+            score(NeuralAnswerer(folder).read, rows, self.config) for folder in (start, self.folder.reader)
+        )
+        found = {"before": figures(before), "after": figures(after), "gain": gain(before, after)}
+        write_json(self.folder.evaluation, found)
+        for name, told in found.items():
+            self._say(f"{name}: " + ", ".join(f"{key} {value:.3f}" for key, value in told.items()))
+        self._say(f"trained: ask with pyrag ask --llm embedded:{self.folder.reader}")
+
+
+def _export(weights: Path, target: Path) -> None:
+    """A reader as the engine wants it. The calibration stays as it was: the policy had its threshold."""
+    import torch
+
+    from pyrag_rl.embedded.reader.export import reader
+    from pyrag_rl.embedded.reader.model import shape_of
+
+    made = target.with_suffix(".new")
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir()
+    reader(weights, made, shape_of(torch.load(weights, weights_only=True)))
+    (made / "reader.fp32.onnx").unlink()
+    for name in ("tokenizer.json", "calibration.json"):
+        shutil.copy(MODEL_FOLDER / name, made / name)
+    shutil.rmtree(target, ignore_errors=True)
+    made.replace(target)
+
+
+def grpo_loss(chances: Any, before: Any, advantages: Any, kl_coef: float) -> tuple[Any, float]:
+    """The loss of one group from log-probabilities now and of the reference, and its KL (k3, Schulman 2020)."""
+    gap = before - chances
+    kl = (gap.exp() - gap - 1).mean()
+    return -(advantages * chances).mean() + kl_coef * kl, float(kl.detach())
+
+
+def _named(batch: Batch) -> dict[str, float]:
+    """Metrics under the names that verl gives them, as far as it has them."""
+    return {
+        "critic/score/mean": batch.reward,
+        "actor/kl_loss": batch.kl,
+        "greedy/score/mean": batch.greedy,
+        "groups/taught": batch.taught,
+        "draws/unknown": batch.unknown,
+    }
+
+
+def _line(batch: Batch) -> str:
+    return (
+        f"reward {batch.reward:.3f}, likeliest {batch.greedy:.3f}, groups that teach {batch.taught:.2f}, "
+        f"unknown {batch.unknown:.2f}, KL {batch.kl:.4f}"
+    )

@@ -1,0 +1,100 @@
+"""Rewards of PyRAG's three agents (paper, appendix E.1): 0.7 · F1 + 0.3 · EM of what the pipeline answers.
+
+A completion takes the place of the trained agent's reply; everything else is the runtime: its parsers, plan checks,
+sandbox, frozen agents, and the scores of its evaluation. Left out: OPERA's role rewards (`pyrag_rl.rewards.roles`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyrag.agents.parsing.programs import parse_program, syntax_error
+from pyrag.agents.parsing.sub_queries import parse_sub_queries
+from pyrag.agents.protocol import Decomposition
+from pyrag.errors import BadOutputError
+from pyrag.evaluation.metrics import score_text, script_of
+from pyrag.trace.model import Answer, Trace
+from pyrag_rl.config import TrainConfig
+from pyrag_rl.data.rows import TrainRow
+from pyrag_rl.prompting import GivenReply, agents_over
+from pyrag_rl.rewards.environment import Frozen
+from pyrag_rl.rewards.score import Score
+
+_TIMES = frozenset({"cpu", "wall", "deadline"})
+_OF_KIND = {"budget": "call_budget", "deadline": "timeout", "service": "service", "sandbox": "service"}
+
+
+async def answer(row: TrainRow, completion: str, frozen: Frozen) -> Score:
+    """The Answer agent: its reply is parsed as at run time and compared with the gold answers."""
+    agents = agents_over(GivenReply(completion), frozen.settings.prompts)
+    passages = None if row.documents is None else [one.passage() for one in row.documents]
+    reading = await agents.answerer.answer(row.asked, passages)
+    return graded(Answer(reading.text, reading.known), row, frozen.config)
+
+
+async def plan(row: TrainRow, completion: str, frozen: Frozen) -> Score:
+    """The Plan agent: its program runs in the sandbox, with the frozen Answer agent and retriever; no repairs."""
+    if error := program_fault(completion):
+        return Score(error=error)
+    planner = agents_over(GivenReply(completion), frozen.settings.prompts).planner
+    agents = replace(frozen.engines.agents, planner=planner, decomposer=GivenDecomposition(row.sub_queries))
+    return of_trace(await frozen.ask(row.question, agents, repairs=0), row, frozen.config)
+
+
+async def decompose(row: TrainRow, completion: str, frozen: Frozen) -> Score:
+    """The Decompose agent: the frozen Plan and Answer agents go on from its list, self-repair and recovery included.
+
+    Raises `BadOutputError` where there is no list: at run time the question itself would take its place.
+    """
+    parse_sub_queries(completion)
+    decomposer = agents_over(GivenReply(completion), frozen.settings.prompts).decomposer
+    trace = await frozen.ask(row.question, replace(frozen.engines.agents, decomposer=decomposer))
+    return of_trace(trace, row, frozen.config)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenDecomposition:
+    """A Decompose agent that has spoken already."""
+
+    sub_queries: Sequence[str]
+
+    async def decompose(self, question: str) -> Decomposition:
+        return Decomposition(tuple(self.sub_queries) or (question,))
+
+
+def program_fault(completion: str) -> str:
+    """Why a completion is no program that compiles; empty if it is one."""
+    try:
+        source = parse_program(completion)
+    except BadOutputError:
+        return "no_program"
+    return "syntax_error" if syntax_error(source) else ""
+
+
+def of_trace(trace: Trace, row: TrainRow, config: TrainConfig) -> Score:
+    """The score of a whole run. A budget that ended it leaves no partial credit."""
+    if trace.error is None:
+        score = graded(trace.answer, row, config)
+    else:
+        score = Score(form=1.0, error=reason_of(trace), detail=trace.error.message)
+    return replace(score, trace=trace, calls=float(trace.usage.model_calls))
+
+
+def reason_of(trace: Trace) -> str:
+    """The word of `ERRORS` for the error of a trace; empty without one."""
+    if trace.error is None:
+        return ""
+    if trace.error.kind == BadOutputError.kind:
+        return "no_program"
+    if trace.error.kind == "program":
+        return "timeout" if trace.error.cause in _TIMES else "runtime_error"
+    return _OF_KIND.get(trace.error.kind, "crash")
+
+
+def graded(answer: Answer, row: TrainRow, config: TrainConfig) -> Score:
+    """0.7 · F1 + 0.3 · EM with the weights of the config, by the official script of the row's set."""
+    if not answer.known:
+        return Score(form=1.0, error="unknown")
+    em, f1, _ = score_text(answer.text, row.answers, script_of(row.source))
+    return Score(score=config.f1_weight * f1 + config.em_weight * em, f1=f1, em=em, form=1.0)

@@ -1,0 +1,210 @@
+"""What stays as it is while an agent trains: the other agents, the retriever and the sandbox; and the scorekeeping.
+
+A reward worker has one `Frozen` a run. Completions are scored side by side, at most `concurrency` at once (a setting
+of the runtime), each within its deadline; an equal completion to the same row, an equal call of the frozen Answer
+agent and an equal search are paid for once. Every score leaves a line in the run folder, a sample of them their trace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import time
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pyrag.agents.protocol import Agents, Answerer, Reading
+from pyrag.errors import BadOutputError, ServiceError
+from pyrag.retrieval.protocol import Retriever
+from pyrag.runtime.engines import Engines, open_engines
+from pyrag.runtime.run import answer_question
+from pyrag.settings import Settings, make_settings
+from pyrag.trace.model import Passage, Trace, to_json
+from pyrag_rl.config import TrainConfig, packaged_name, saved_config
+from pyrag_rl.data.rows import TrainRow, read_rows, row_of
+from pyrag_rl.folder import RunFolder
+from pyrag_rl.rewards.score import OUTSIDE, Score
+from pyrag_rl.rewards.verl_function import Reward, reward_named
+from pyrag_sandbox import SandboxError
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+_REMEMBERED = 8192  # results that a memo holds
+_SHUFFLED = 256  # scores among which a control run draws
+_BEYOND_DEADLINE = 10.0  # seconds that a score may take after the runtime's own deadline should have ended it
+_frozen: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Frozen]] = weakref.WeakKeyDictionary()
+
+
+def frozen_of(run: str) -> Frozen:
+    """The run's, one for each event loop: connections and worker processes belong to a loop."""
+    mine = _frozen.setdefault(asyncio.get_running_loop(), {})
+    if run not in mine:
+        folder = RunFolder(Path(run))
+        mine[run] = Frozen(saved_config(folder.config), folder)
+    return mine[run]
+
+
+class Memo:
+    """Results by key, those used longest ago forgotten first. A failure is not remembered."""
+
+    def __init__(self, most: int = _REMEMBERED) -> None:
+        self._most = most
+        self._tasks: OrderedDict[Hashable, asyncio.Future[Any]] = OrderedDict()
+
+    async def get(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
+        """The result of `work` for this key, which may be under way already. Whoever asked may stop waiting."""
+        task = self._tasks.get(key)
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            task = self._tasks[key] = asyncio.ensure_future(work())
+            if len(self._tasks) > self._most:
+                self._tasks.popitem(last=False)
+        self._tasks.move_to_end(key)
+        result: T = await asyncio.shield(task)
+        return result
+
+    def forget(self, key: Hashable) -> None:
+        self._tasks.pop(key, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedAnswerer:
+    inner: Answerer
+    memo: Memo
+
+    async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        ids = None if passages is None else tuple(passage.id for passage in passages)
+        return await self.memo.get(("answer", query, ids), lambda: self.inner.answer(query, passages))
+
+
+class _SharedRetriever:
+    def __init__(self, inner: Retriever, memo: Memo) -> None:
+        self.name = inner.name
+        self._inner, self._memo = inner, memo
+
+    async def retrieve(self, query: str, topk: int) -> list[Passage]:
+        return await self._memo.get(("retrieve", query, topk), lambda: self._inner.retrieve(query, topk))
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class Frozen:
+    """The other agents of a run. `engines` may be given where they are open already (tests, data builders)."""
+
+    def __init__(self, config: TrainConfig, folder: RunFolder | None = None, engines: Engines | None = None) -> None:
+        self.config = config
+        self.settings: Settings = make_settings(config.runtime)
+        self._folder = folder
+        self._reward: Reward = reward_named(packaged_name(config.agent, config.algorithm))
+        memo = Memo()
+        engines = engines or open_engines(self.settings)
+        self.engines = replace(
+            engines,
+            agents=replace(engines.agents, answerer=_SharedAnswerer(engines.agents.answerer, memo)),
+            retriever=_SharedRetriever(engines.retriever, memo),
+        )
+        self._scores = Memo()
+        self._slots = asyncio.Semaphore(self.settings.concurrency)
+        self._pool: deque[float] = deque(maxlen=_SHUFFLED)
+        self._random = random.Random(config.seed)  # noqa: S311  a control's draw, no secret
+        self._count = 0
+
+    async def ask(self, question: str, agents: Agents, **settings: Any) -> Trace:
+        """Answers a question with the run's retriever and sandbox, and these agents. Never raises for its sake."""
+        engines = replace(self.engines, agents=agents)
+        return await answer_question(question, engines, replace(self.settings, **settings))
+
+    @cached_property
+    def _held(self) -> frozenset[str]:
+        """The questions of the evaluation's set, which shares none with the training's."""
+        path = self.config.eval_data
+        return frozenset(row.question for row in read_rows(Path(path))) if path else frozenset()
+
+    def row(self, extra_info: Mapping[str, Any]) -> TrainRow:
+        """The row in `extra_info`, of the split `eval` if it is one of the evaluation's set, whatever it says itself.
+
+        Raises `DataError` where it is no row.
+        """
+        row = row_of(extra_info)
+        return replace(row, split="eval") if row.question in self._held else row
+
+    async def numbers(self, extra_info: Mapping[str, Any], completion: str) -> dict[str, float]:
+        """What verl gets for a completion of the row in `extra_info`. Raises `DataError` where that is no row."""
+        row = self.row(extra_info)
+        # Two sets may both count from 0; no question is in both.
+        key = (row.split, row.index, row.question, completion)
+        score = await self._scores.get(key, lambda: self.score(row, completion))
+        if score.error in OUTSIDE:  # it may be well again when the same is asked next
+            self._scores.forget(key)
+        return self.told(score, row, extra_info.get("global_steps"))
+
+    async def score(self, row: TrainRow, completion: str) -> Score:
+        """The score of a completion; whatever went wrong is in it."""
+        async with self._slots:
+            return await self.guarded(self._reward(row, completion, self))
+
+    async def guarded(self, work: Awaitable[Score]) -> Score:
+        """What `work` comes to, in time or not; what it raises becomes a reason."""
+        began = time.perf_counter()
+        limit = None if self.settings.deadline is None else self.settings.deadline + _BEYOND_DEADLINE
+        try:
+            async with asyncio.timeout(limit):
+                score = await work
+        except TimeoutError:
+            score = Score(error="timeout", detail=f"no score in time (deadline: {self.settings.deadline} s)")
+        except BadOutputError as error:
+            score = Score(error="bad_form", detail=str(error))
+        except (ServiceError, SandboxError) as error:
+            score = Score(error="service", detail=str(error))
+        except Exception as error:  # one fault of ours must not end a run of days: it is counted, and shown
+            logger.exception("a completion could not be scored")
+            score = Score(error="crash", detail=f"{type(error).__name__}: {error}")
+        return replace(score, seconds=time.perf_counter() - began)
+
+    def told(self, score: Score, row: TrainRow, weights: int | None) -> dict[str, float]:
+        """What verl is told of a score, which is kept as well. `weights` counts the steps that made them.
+
+        With `shuffle_rewards` the reward is one that some completion got, whichever; the parts stay what they are, and
+        so does what is measured on held-out rows.
+        """
+        self.keep(score, row, weights)
+        if not self.config.shuffle_rewards or row.split != "train":
+            return score.numbers()
+        self._pool.append(score.score)
+        return {**score.numbers(), "score": self._random.choice(self._pool)}
+
+    def keep(self, score: Score, row: TrainRow, weights: int | None) -> None:
+        """Leaves the score in the run folder, and now and then its trace."""
+        if self._folder is None:
+            return
+        self._count += 1
+        note(self._folder.path, score, id_=row.id, split=row.split, weights=weights)
+        if score.trace is not None and self.config.trace_every and self._count % self.config.trace_every == 0:
+            _append(self._folder.traces, to_json(score.trace))
+
+    async def aclose(self) -> None:
+        await self.engines.aclose()
+
+
+def note(run: Path | str, score: Score, *, id_: str, split: str, weights: int | None) -> None:
+    """Log one score in the run folder: `pyrag_rl.verl.watch` ends a run by them, `pyrag_rl.report` shows them."""
+    import msgspec
+
+    named = {"step": weights, "id": id_, "split": split, "reason": score.error, "detail": score.detail}
+    _append(RunFolder(Path(run)).scores, msgspec.json.encode({**named, **score.numbers()}))
+
+
+def _append(folder: Path, line: bytes) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / f"{os.getpid()}.jsonl").open("ab") as file:
+            file.write(line + b"\n")
+    except OSError:  # a full disk, say: the score is right all the same
+        logger.exception("a score could not be kept")

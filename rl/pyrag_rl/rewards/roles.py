@@ -1,0 +1,86 @@
+"""Rewards of OPERA's three agents (section 3, equations 7, 9 and 10), from the runtime that runs what they say.
+
+A completion takes the place of the trained agent's reply, as in `agent_rewards`; what its parts are worth is in
+`pyrag_rl.mapgrpo.rewards`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyrag.agents.protocol import GoalPlan
+from pyrag.errors import BadOutputError, DataError
+from pyrag.trace.model import Goal, Trace
+from pyrag_rl.data.rows import TrainRow
+from pyrag_rl.mapgrpo.plans import read_plan
+from pyrag_rl.mapgrpo.rewards import (
+    AnalysisWeights,
+    PlanWeights,
+    RewriteWeights,
+    analysis_score,
+    plan_score,
+    read_rewrite,
+    rewrite_score,
+    weights_of,
+)
+from pyrag_rl.rewards.agents import reason_of
+from pyrag_rl.rewards.environment import Frozen
+from pyrag_rl.rewards.score import OUTSIDE, Score
+
+
+@dataclass(frozen=True, slots=True)
+class GivenGoals:
+    """A Plan agent that has spoken already, and has no other plan."""
+
+    goals: Sequence[Goal]
+
+    async def plan(self, question: str) -> GoalPlan:
+        return GoalPlan(tuple(self.goals))
+
+    async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
+        raise BadOutputError("the plan is what is scored: there is no other one")
+
+
+async def plan(row: TrainRow, completion: str, frozen: Frozen) -> Score:
+    """Equation 7: the plan runs with the frozen Analysis-Answer and Rewrite agents; it is not revised."""
+    read = read_plan(completion, row.question)
+    trace = await run_goals(row.question, read.goals, frozen) if read.goals else None
+    error = reason_of(trace) if trace else ""
+    if error in OUTSIDE:
+        return Score(error=error, trace=trace, detail=trace.error.message if trace and trace.error else "")
+    weights = weights_of(PlanWeights, frozen.config.role_weights)
+    score = plan_score(
+        read, row.question, row.answers, trace, hops=row.hops, source=row.source, weights=weights
+    )  # fmt: skip
+    return replace(score, error=score.error or error, calls=float(trace.usage.model_calls if trace else 0))
+
+
+async def run_goals(question: str, goals: Sequence[Goal], frozen: Frozen) -> Trace:
+    """What these goals come to in the runtime."""
+    agents = replace(frozen.engines.agents, goal_planner=GivenGoals(goals))
+    return await frozen.ask(question, agents, method="opera", repairs=0)
+
+
+async def answer(row: TrainRow, completion: str, frozen: Frozen) -> Score:
+    """Equation 9. Raises `DataError` where the row does not say whether its documents suffice."""
+    if row.sufficient is None or row.documents is None:
+        raise DataError("the row does not say whether its documents suffice: build it with pyrag train data analysis")
+    return analysis_score(
+        completion,
+        sufficient=row.sufficient,
+        golds=row.answers,
+        documents=len(row.documents),
+        source=row.source,
+        weights=weights_of(AnalysisWeights, frozen.config.role_weights),
+    )
+
+
+async def rewrite(row: TrainRow, completion: str, frozen: Frozen) -> Score:
+    """Equation 10: the query is searched for. Raises `ServiceError` where the retriever cannot be used."""
+    k = frozen.config.ndcg_k
+    query, error = read_rewrite(completion, row.tried)
+    found = await frozen.engines.retriever.retrieve(query, k) if query else []
+    weights = weights_of(RewriteWeights, frozen.config.role_weights)
+    ranked = [passage.id for passage in found]
+    return rewrite_score(completion, ranked, row.supporting, k=k, error=error, weights=weights)

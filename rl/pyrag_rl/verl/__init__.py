@@ -1,0 +1,1 @@
+"""verl's side: settings, launch, agent loops, supervised training, export."""

@@ -1,0 +1,121 @@
+"""From a checkpoint of verl to what others load: a PEFT adapter, on request a merged model, and how to serve them.
+
+verl's merger writes the adapter, and beside it the base model *without* it; a merged model is therefore made by PEFT.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyrag.errors import ConfigError
+from pyrag.llm.clients.adapters import read_adapter
+from pyrag.llm.clients.serve_line import Serving, serve_line, shown
+from pyrag_rl.config import EMBEDDED, TrainConfig, saved_config
+from pyrag_rl.folder import RunFolder
+from pyrag_rl.verl.launch import TrainingFailedError, environment, last_error
+
+_ADAPTER = "lora_adapter"  # where verl's merger puts it
+_OPTIONS = {"plan": "--plan-llm", "rewrite": "--rewrite-llm"}  # of `pyrag ask`; the others are --llm's
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """`adapter` is None where all weights were trained; `serve` and `ask` are command lines."""
+
+    step: int
+    adapter: Path | None
+    merged: Path | None
+    serve: str
+    ask: str
+
+
+def export(run: Path, *, step: int | None = None, merged: bool = False) -> Exported:
+    """Writes `RUN/adapter`, and `RUN/merged` if asked for or if all weights were trained.
+
+    Raises `ConfigError` and `DataError` where there is nothing to export, `TrainingFailedError` where verl's merger
+    fails.
+    """
+    folder = RunFolder(run)
+    if not folder.config.is_file():
+        raise ConfigError(f"{run} is no run folder: pass the --out of pyrag train")
+    config = saved_config(folder.config)
+    if config.model == EMBEDDED:
+        raise ConfigError(f"{run} needs no export: ask with pyrag ask --llm embedded:{folder.reader}")
+    checkpoint = folder.checkpoint(step)
+    shards = checkpoint / "actor" if (checkpoint / "actor").is_dir() else checkpoint  # SFT has no other roles
+    with tempfile.TemporaryDirectory(prefix="pyrag-export-", dir=folder.path) as scratch:
+        _merge_shards(config, folder, shards, Path(scratch))
+        made = Path(scratch) / _ADAPTER
+        if made.is_dir():
+            _name_base(made, config.model)
+            _put(made, folder.adapter)
+        else:
+            _put(Path(scratch), folder.merged)
+            merged = True
+    adapter = folder.adapter if config.lora_rank else None
+    if merged and adapter:
+        merge_adapter(config.model, adapter, folder.merged)
+    number = int(checkpoint.name.removeprefix("global_step_"))
+    serve, ask = commands(config, folder, merged=merged and adapter is None)
+    return Exported(number, adapter, folder.merged if merged else None, serve, ask)
+
+
+def commands(config: TrainConfig, folder: RunFolder, *, merged: bool) -> tuple[str, str]:
+    """How vLLM serves the export, and how `pyrag ask` uses it there."""
+    name = folder.path.resolve().name
+    if merged:
+        serving = Serving(model=str(folder.merged.resolve()), served_name=name)
+    else:
+        serving = Serving(model=config.model, adapters=[read_adapter(f"{name}={folder.adapter.resolve()}")])
+    option = _OPTIONS.get(config.agent, "--llm")
+    method = ["--method", "opera"] if config.algorithm == "mapgrpo" else []
+    ask = ["pyrag", "ask", *method, option, f"openai:{name}@http://127.0.0.1:8000/v1", "Who directed the film Dracula?"]
+    return shown(serve_line(serving)), shlex.join(ask)
+
+
+def merge_adapter(base: str, adapter: Path, out: Path) -> None:
+    """The base model with the adapter's weights added to its own."""
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), str(adapter)).merge_and_unload()
+    if out.is_dir():
+        shutil.rmtree(out)
+    model.save_pretrained(out)
+    AutoTokenizer.from_pretrained(base).save_pretrained(out)
+
+
+def _merge_shards(config: TrainConfig, folder: RunFolder, shards: Path, out: Path) -> None:
+    command = [sys.executable, "-m", "verl.model_merger", "merge", "--backend", "fsdp"]
+    command += ["--local_dir", str(shards), "--target_dir", str(out)]
+    log = folder.path / "export.log"
+    with log.open("wb") as file:
+        done = subprocess.run(  # noqa: S603  our own interpreter and module
+            command,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **environment(config, folder)},
+            check=False,
+        )
+    if done.returncode:
+        raise TrainingFailedError(f"verl's merger failed ({last_error(log)}): read {log}")
+
+
+def _name_base(adapter: Path, base: str) -> None:
+    """verl leaves the name of the base out; without it PEFT cannot find what the adapter belongs to."""
+    path = adapter / "adapter_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "base_model_name_or_path": base}, indent=2))
+
+
+def _put(made: Path, place: Path) -> None:
+    if place.is_dir():
+        shutil.rmtree(place)
+    shutil.copytree(made, place)

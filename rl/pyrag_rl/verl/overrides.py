@@ -1,0 +1,207 @@
+"""A `TrainConfig` as verl's own settings: the list of `key=value` that `verl.trainer.main_ppo` takes (verl 0.9.1).
+
+The profiles `gpu` and `cpu-smoke` differ in the rows of `_gpu` and `_cpu_smoke` and nowhere else. verl refuses a key
+that it does not know, so a version that renamed one fails before anything starts. What is not set is verl's default.
+Left out: supervised fine-tuning (`pyrag_rl.verl.sft`) and how the command is run (`pyrag_rl.verl.launch`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pyrag_rl.config import TrainConfig
+from pyrag_rl.folder import RunFolder
+from pyrag_rl.verl.forms import has_form
+
+SINGLE_TURN = "single_turn_agent"  # verl's
+PROGRAM_LOOP = "program_agent"
+PRESCORED_LOOP = "prescored_agent"
+FORMED_LOOP = "formed_agent"
+# Our agent loops by name: what verl makes of them is in `agent_loops`.
+LOOPS: Mapping[str, str] = {
+    PROGRAM_LOOP: "pyrag_rl.verl.program_loop.ProgramAgentLoop",
+    FORMED_LOOP: "pyrag_rl.verl.formed_loop.FormedAgentLoop",
+    PRESCORED_LOOP: "pyrag_rl.mapgrpo.injection.PrescoredAgentLoop",
+}
+# What Hydra would take for a number or a constant is none of these.
+_PLAIN = re.compile(r"(?!(?:null|true|false|nan|inf)\Z)(?:[a-z_/@]|\.(?!\d))[a-z0-9_./:@-]*", re.IGNORECASE)
+
+
+def verl_overrides(config: TrainConfig, folder: RunFolder, temp: str = "") -> list[str]:
+    """What `main_ppo` is told. `temp` is Ray's folder for sockets, of its own so that clusters do not meet."""
+    rows = _common(config, folder) | (_gpu(config) if config.profile == "gpu" else _cpu_smoke(config))
+    if config.nodes == 1:
+        rows |= {"+ray_kwargs.ray_init.address": "local"}
+    if temp:
+        rows |= {"+ray_kwargs.ray_init._temp_dir": temp}
+    return [f"{key}={rendered(value)}" for key, value in rows.items()]
+
+
+def agent_loop(config: TrainConfig) -> str:
+    """The loop that rolls a completion out."""
+    if config.prescored:
+        return PRESCORED_LOOP
+    if config.repairs:
+        return PROGRAM_LOOP
+    return FORMED_LOOP if has_form(config) else SINGLE_TURN
+
+
+def agent_loops(folder: RunFolder) -> list[dict[str, str]]:
+    """Our loops as verl's `agent_loop_config_path` wants them."""
+    return [{"name": name, "_target_": target, "run": str(folder.path)} for name, target in LOOPS.items()]
+
+
+def rendered(value: Any) -> str:
+    """A value in Hydra's grammar."""
+    if isinstance(value, bool) or value is None:
+        return {True: "True", False: "False", None: "null"}[value]
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{key}:{rendered(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(rendered(one) for one in value) + "]"
+    if not isinstance(value, str) or _PLAIN.fullmatch(value):
+        return str(value)
+    # Before a quote, backslashes count; elsewhere they are text.
+    escaped = re.sub(r"(\\*)'", lambda found: found[1] * 2 + "\\'", value)
+    return "'" + re.sub(r"(\\+)\Z", lambda found: found[1] * 2, escaped) + "'"
+
+
+def _common(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
+    return {**_data(config), **_model(config), **_actor(config), **_rollout(config, folder), **_trainer(config, folder)}
+
+
+def _data(config: TrainConfig) -> dict[str, Any]:
+    return {
+        "data.train_files": config.data,
+        "data.val_files": config.eval_data or config.data,
+        "data.train_batch_size": config.batch_size,
+        "data.max_prompt_length": config.prompt_tokens,
+        "data.max_response_length": config.response_tokens,
+        "data.filter_overlong_prompts": True,
+        "data.seed": config.seed,
+    }
+
+
+def _model(config: TrainConfig) -> dict[str, Any]:
+    rows: dict[str, Any] = {"actor_rollout_ref.model.path": config.model}
+    if config.lora_rank:
+        rows |= {
+            "actor_rollout_ref.model.lora_rank": config.lora_rank,
+            "actor_rollout_ref.model.lora_alpha": config.lora_alpha,
+            "actor_rollout_ref.model.target_modules": "all-linear",
+            "actor_rollout_ref.rollout.load_format": "safetensors",  # what adapters need
+        }
+    if config.adapter:
+        rows |= {"actor_rollout_ref.model.lora_adapter_path": config.adapter}
+    return rows
+
+
+def _actor(config: TrainConfig) -> dict[str, Any]:
+    micro = config.micro_batch_size
+    return {
+        "algorithm.adv_estimator": "grpo",
+        "algorithm.norm_adv_by_std_in_grpo": True,
+        "algorithm.use_kl_in_reward": False,
+        "actor_rollout_ref.actor.use_kl_loss": config.kl_coef > 0,
+        "actor_rollout_ref.actor.kl_loss_coef": config.kl_coef,
+        "actor_rollout_ref.actor.kl_loss_type": "low_var_kl",
+        "actor_rollout_ref.actor.entropy_coeff": config.entropy_coef,
+        "actor_rollout_ref.actor.optim.lr": config.learning_rate,
+        "actor_rollout_ref.actor.optim.lr_scheduler_type": config.schedule,
+        "actor_rollout_ref.actor.optim.lr_warmup_steps_ratio": config.warmup,
+        "actor_rollout_ref.actor.optim.min_lr_ratio": config.min_learning_rate,
+        "actor_rollout_ref.actor.ppo_mini_batch_size": config.mini_batch_size or config.batch_size,
+        "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu": micro,
+        "actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu": micro,
+        "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu": micro,
+    }
+
+
+def _rollout(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
+    return {
+        "actor_rollout_ref.rollout.name": config.rollout,
+        "actor_rollout_ref.rollout.n": config.group_size,
+        "actor_rollout_ref.rollout.temperature": config.temperature,
+        "actor_rollout_ref.rollout.tensor_model_parallel_size": config.tensor_parallel,
+        "actor_rollout_ref.rollout.calculate_log_probs": not config.prescored,  # an injected candidate has none
+        "actor_rollout_ref.rollout.agent.num_workers": config.agent_workers,
+        "actor_rollout_ref.rollout.agent.default_agent_loop": agent_loop(config),
+        "actor_rollout_ref.rollout.agent.agent_loop_config_path": str(folder.agent_loops),
+        # `reward.`: the key without it is in verl's config too, and ignored.
+        "reward.custom_reward_function.path": "pkg://pyrag_rl.reward",
+        "reward.custom_reward_function.name": "compute_score",
+        "+reward.custom_reward_function.reward_kwargs.run": str(folder.path),
+        "reward.num_workers": config.reward_workers,
+    }
+
+
+def _trainer(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
+    evaluates = config.eval_data is not None
+    return {
+        "trainer.project_name": "pyrag",
+        "trainer.experiment_name": folder.path.name,
+        "trainer.logger": ["console", "file", *config.loggers],
+        "trainer.default_local_dir": str(folder.checkpoints),
+        "trainer.rollout_data_dir": str(folder.rollouts) if config.dump_rollouts else None,
+        "trainer.total_epochs": config.epochs,
+        "trainer.total_training_steps": config.max_steps,
+        "trainer.val_before_train": evaluates,
+        "trainer.test_freq": config.eval_every or 10**9 if evaluates else -1,
+        "trainer.save_freq": config.save_every,
+        "trainer.max_actor_ckpt_to_keep": config.keep_checkpoints,
+        "trainer.resume_mode": "auto",
+        "trainer.n_gpus_per_node": config.gpus,
+        "trainer.nnodes": config.nodes,
+    }
+
+
+def _gpu(config: TrainConfig) -> dict[str, Any]:
+    longest = config.prompt_tokens + config.response_tokens
+    rows = {
+        "actor_rollout_ref.model.use_remove_padding": True,
+        "actor_rollout_ref.model.enable_gradient_checkpointing": True,
+        "actor_rollout_ref.actor.use_dynamic_bsz": True,
+        "actor_rollout_ref.actor.ppo_max_token_len_per_gpu": config.micro_batch_size * longest,
+        "actor_rollout_ref.rollout.gpu_memory_utilization": config.gpu_memory,
+        "actor_rollout_ref.rollout.max_num_batched_tokens": max(8192, longest),
+    }
+    return rows | ({"actor_rollout_ref.rollout.layered_summon": True} if config.lora_rank else {})
+
+
+def _cpu_smoke(config: TrainConfig) -> dict[str, Any]:
+    """Test-only: `pyrag_rl.cpu_smoke` stands in for what verl expects of an accelerator."""
+    plain = {"param_dtype": "fp32", "reduce_dtype": "fp32", "buffer_dtype": "fp32"}
+    rows: dict[str, Any] = {
+        "data.dataloader_num_workers": 0,
+        "actor_rollout_ref.model.use_remove_padding": False,
+        "actor_rollout_ref.model.enable_gradient_checkpointing": False,
+        "+actor_rollout_ref.model.override_config.attn_implementation": "sdpa",
+        "actor_rollout_ref.actor.strategy": "fsdp2",
+        "actor_rollout_ref.actor.use_torch_compile": False,
+        "actor_rollout_ref.actor.fsdp_config.strategy": "fsdp2",
+        "actor_rollout_ref.actor.fsdp_config.use_torch_compile": False,
+        "+actor_rollout_ref.actor.fsdp_config.mixed_precision": plain,  # bf16 log-probs make every KL 0
+        "actor_rollout_ref.ref.strategy": "fsdp2",
+        "actor_rollout_ref.ref.use_torch_compile": False,
+        "+actor_rollout_ref.ref.fsdp_config.mixed_precision": plain,
+        "actor_rollout_ref.rollout.dtype": "float32",
+        "actor_rollout_ref.rollout.free_cache_engine": False,
+        "transfer_queue.backend.SimpleStorage.num_data_storage_units": 1,
+        "trainer.device": "cpu",
+        "ray_kwargs.ray_init.num_cpus": 16,  # logical ones: verl reserves more than a small machine has
+        "+ray_kwargs.ray_init.num_gpus": config.gpus,
+        "+ray_kwargs.ray_init.include_dashboard": False,
+        "+ray_kwargs.ray_init.object_store_memory": 300_000_000,
+    }
+    if config.rollout == "vllm":
+        return rows | {
+            "actor_rollout_ref.rollout.enforce_eager": True,
+            "+actor_rollout_ref.rollout.enable_sleep_mode": False,
+            "actor_rollout_ref.rollout.gpu_memory_utilization": config.gpu_memory,
+            "+actor_rollout_ref.rollout.engine_kwargs.vllm.worker_extension_cls": (
+                "pyrag_rl.cpu_smoke.vllm.CPUWorkerExtension"
+            ),
+        }
+    return rows | ({"actor_rollout_ref.model.lora.merge": True} if config.lora_rank else {})

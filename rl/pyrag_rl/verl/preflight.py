@@ -1,0 +1,167 @@
+"""What must hold before a run starts, each with one sentence for whoever has to put it right.
+
+Left out: what verl itself refuses when it composes its config (`pyrag_rl.verl.launch.composed`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+from pyrag.errors import ConfigError, DataError
+from pyrag.evaluation.metrics import normalise
+from pyrag.runtime.engines import open_engines
+from pyrag.settings import Settings, make_settings
+from pyrag_rl.config import TrainConfig, packaged_name
+from pyrag_rl.data.rows import TrainRow, read_rows
+from pyrag_rl.mapgrpo.rewards import AnalysisWeights, PlanWeights, RewriteWeights, weights_of
+
+INSTALL = "pip install 'pyrag-runtime[rl]'"
+_WEIGHTS: Mapping[str, Callable[[Mapping[str, float]], object]] = {
+    "mapgrpo-plan": partial(weights_of, PlanWeights),
+    "mapgrpo-answer": partial(weights_of, AnalysisWeights),
+    "rewrite": partial(weights_of, RewriteWeights),
+}
+_GPU_INSTALL = "pip install 'verl[vllm]==0.9.1'"
+
+
+def check(config: TrainConfig) -> int:
+    """The number of steps that the run will take. Raises `ConfigError` or `DataError`."""
+    check_named(config)
+    check_setup(config)
+    check_prescored(config)
+    return check_data(config)
+
+
+def check_setup(config: TrainConfig) -> None:
+    """All but the rows: packages, the machine, the model."""
+    check_packages(config)
+    if config.profile == "gpu":
+        check_gpus(config)
+    elif config.algorithm != "sft" and config.batch_size * config.group_size % config.micro_batch_size:
+        raise ConfigError(  # on GPUs verl packs sequences as they fit
+            f"batch_size · group_size ({config.batch_size * config.group_size}) is no multiple of micro_batch_size "
+            f"({config.micro_batch_size}): set micro_batch_size to one of its divisors"
+        )
+    check_model(config)
+    if config.algorithm != "sft":
+        check_rewards(config)
+
+
+def check_rewards(config: TrainConfig) -> None:
+    """That the weights of a reward are its own, and that the frozen agents can be opened: neither is contacted."""
+    check = _WEIGHTS.get(packaged_name(config.agent, config.algorithm))
+    if check:
+        check(config.role_weights)
+    elif config.role_weights:
+        raise ConfigError(f"role_weights are of OPERA's rewards: leave them out for {config.agent} by grpo")
+    asyncio.run(_open_once(make_settings(config.runtime)))
+
+
+async def _open_once(settings: Settings) -> None:
+    await open_engines(settings).aclose()
+
+
+def check_named(config: TrainConfig) -> None:
+    for name, example in (("model", "a folder or hub name"), ("data", "a Parquet file"), ("out", "a new folder")):
+        if not getattr(config, name):
+            raise ConfigError(f"{name} is missing: pass --{name} with {example}")
+
+
+def check_packages(config: TrainConfig) -> None:
+    """Looks the packages up without importing them."""
+    needed = {"verl": INSTALL, "transfer_queue": INSTALL, "ray": INSTALL}
+    if config.rollout == "vllm" and config.algorithm != "sft":
+        needed["vllm"] = _GPU_INSTALL if config.profile == "gpu" else "make train-env"
+    for package, cure in needed.items():
+        if find_spec(package) is None:
+            raise ConfigError(f"training needs the package {package}, which is not installed: {cure}")
+
+
+def check_gpus(config: TrainConfig) -> None:
+    import torch
+
+    found = torch.cuda.device_count()
+    if found >= config.gpus or config.nodes > 1:
+        return
+    if not found:
+        cure = "this machine has none: run it on a GPU node, or try the whole path with --profile cpu-smoke"
+    else:
+        cure = f"this machine has {found}: set gpus to that"
+    raise ConfigError(f"the profile gpu wants {config.gpus} GPU{'s' if config.gpus > 1 else ''}, and {cure}")
+
+
+def check_model(config: TrainConfig) -> None:
+    """A model that looks like a path must be a folder with a model; anything else is left to the hub."""
+    path = Path(config.model).expanduser()
+    looks_like_path = config.model.startswith((".", "/", "~")) or config.model.count("/") > 1 or path.exists()
+    if looks_like_path and not (path / "config.json").is_file():
+        raise ConfigError(f"{config.model} holds no model: a folder with config.json, weights and tokenizer is needed")
+    if config.adapter and not (Path(config.adapter) / "adapter_config.json").is_file():
+        raise ConfigError(f"{config.adapter} holds no PEFT adapter: pass what pyrag train export wrote")
+
+
+def check_prescored(config: TrainConfig) -> None:
+    """Candidates of a file must be for questions of the training set."""
+    if config.prescored is None:
+        return
+    from pyrag_rl.mapgrpo.prescored import best_of
+
+    best = best_of(Path(config.prescored), config.least_score)
+    if not any((row.source, row.id) in best for row in read_rows(Path(config.data))):
+        raise DataError(
+            f"{config.prescored} has no candidate of a score from {config.least_score:g} for a question of "
+            f"{config.data}: build it from that set with pyrag train prescore, or lower least_score"
+        )
+
+
+def check_data(config: TrainConfig) -> int:
+    """Rows of the right agent, with gold, enough for a batch, none of them in both sets."""
+    if config.algorithm == "sft":
+        return 0
+    rows = check_sets(config)
+    if len(rows) < config.batch_size:
+        raise DataError(
+            f"{config.data} has {len(rows)} rows, fewer than a batch of {config.batch_size}: "
+            "add rows, or set batch_size lower"
+        )
+    steps = len(rows) // config.batch_size * config.epochs
+    return min(steps, config.max_steps or steps)
+
+
+def check_sets(config: TrainConfig) -> Sequence[TrainRow]:
+    """The rows to train on, of the right agent, with gold, none of them in the evaluation's set."""
+    rows = _checked_rows(config.data, config)
+    if config.eval_data:
+        held = _checked_rows(config.eval_data, config)
+        shared = {normalise(row.question) for row in rows} & {normalise(row.question) for row in held}
+        if shared:
+            raise DataError(
+                f"{len(shared)} questions are in both {config.data} and {config.eval_data}, "
+                f"such as {min(shared)!r}: train and evaluate on different ones"
+            )
+    return rows
+
+
+def _checked_rows(path: str, config: TrainConfig) -> Sequence[TrainRow]:
+    rows = read_rows(Path(path))
+    for number, row in enumerate(rows, start=1):
+        if not any(answer.strip() for answer in row.answers):
+            raise DataError(f"{path} row {number} has no gold answer, so nothing can be rewarded: leave it out")
+        if row.agent != config.agent:
+            raise DataError(f"{path} row {number} is for the agent {row.agent}, not {config.agent}: pass its own set")
+        if config.algorithm == "mapgrpo" and (task := _task_instead(row)):
+            raise DataError(f"{path} row {number} is none for mapgrpo: build the set with pyrag train data {task}")
+    return rows
+
+
+def _task_instead(row: TrainRow) -> str:
+    """The task whose rows OPERA's agent of that name learns from, where this is none of them."""
+    if row.agent == "plan":
+        return "goals" if row.sub_queries else ""
+    if row.agent == "answer":
+        return "analysis" if row.sufficient is None or row.documents is None else ""
+    return "" if row.supporting else "rewrite"

@@ -1,0 +1,91 @@
+"""What a run says while it runs: one line a step from verl's metrics and our scores, and when to give up.
+
+Left out: the report of a whole run (`pyrag_rl.report`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyrag_rl.config import TrainConfig
+from pyrag_rl.folder import RunFolder, metrics_of, read_lines
+from pyrag_rl.rewards.score import OUTSIDE
+
+_MOST_OUTSIDE = 0.5  # share of a step's rewards that may fail for reasons outside the completions
+
+
+class Tail:
+    """Whole lines added to the files of a folder since the last look."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read = {path: path.stat().st_size for path in folder.glob("*.jsonl")}
+
+    def new(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        for path in sorted(self._folder.glob("*.jsonl")):
+            start = self._read.get(path, 0)
+            lines, self._read[path] = read_lines(path, start)
+            found += lines
+        return found
+
+
+class Watch:
+    """Tells `console` about a run as it goes on; what was there before the session is not told again."""
+
+    def __init__(self, folder: RunFolder, config: TrainConfig, steps: int, console: Callable[[str], None]) -> None:
+        self._config, self._steps, self._console = config, steps, console
+        self._metrics, self._scores = Tail(folder.metrics), Tail(folder.scores)
+        self._reasons: dict[int, Counter[str]] = defaultdict(Counter)
+        self._details: dict[str, str] = {}
+        self._recent: Counter[str] = Counter()
+
+    def look(self) -> str:
+        """Tells what is new. Returns why the run should end; empty if it should not."""
+        for score in self._scores.new():
+            self._recent[score["reason"]] += 1
+            if score["detail"]:
+                self._details[score["reason"]] = score["detail"]
+        fault = self._fault()
+        for step, data in metrics_of(self._metrics.new()):
+            self._console(self._told(step, data))
+            self._recent.clear()
+        return fault
+
+    def _fault(self) -> str:
+        outside = sum(self._recent[reason] for reason in OUTSIDE)
+        # An evaluation scores more at once than a step does.
+        wanted = max(self._config.batch_size * self._config.group_size, self._recent.total())
+        if outside <= _MOST_OUTSIDE * wanted:
+            return ""
+        reason = max(OUTSIDE, key=lambda one: self._recent[one])
+        return (
+            f"{outside} of {self._recent.total()} rewards could not be computed ({reason}: "
+            f"{self._details.get(reason, 'no detail')}): put that right, then run the same command to go on"
+        )
+
+    def _told(self, step: int, data: dict[str, float]) -> str:
+        parts = [f"step {step}/{self._steps}"]
+        for name, key, form in _SHOWN:
+            if key in data:
+                parts.append(f"{name} {data[key]:{form}}")
+        parts += [f"{key.split('/')[-3]} {value:.3f}" for key, value in data.items() if _is_eval(key)]
+        errors = [f"{reason} {count}" for reason, count in self._recent.most_common() if reason]
+        return "  ".join(parts) + (f"  ({', '.join(errors)})" if errors else "")
+
+
+_SHOWN = (
+    ("reward", "critic/score/mean", ".3f"),
+    ("loss", "train/loss", ".4f"),  # of supervised fine-tuning
+    ("kl", "actor/kl_loss", ".4f"),
+    ("tokens", "response_length/mean", ".0f"),
+    ("seconds", "timing_s/step", ".1f"),
+)
+
+
+def _is_eval(key: str) -> bool:
+    """The reward on held-out questions: `val-core/SOURCE/score/mean@1` or the like."""
+    return key.startswith("val-core/")

@@ -1,0 +1,170 @@
+"""Which global names may share a mutable object: classes of names, for the whole program at once.
+
+Flow-insensitive on purpose: two names that ever share are in one class for good. What a primitive returns shares
+nothing with anything (replies are fresh); strings and numbers share nothing either.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from pyrag_sandbox.dataflow.effects import Analyzer
+from pyrag_sandbox.dataflow.syntax import dotted, is_atomic, target_names
+from pyrag_sandbox.dataflow.trees import children, walk_all
+from pyrag_sandbox.dataflow.vocabulary import ATOMIC, KEYED_METHODS, STRING_METHODS
+
+_RAISED = "%raised"  # stands for what exceptions carry
+_HAVE_STATEMENTS = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
+
+
+class Aliases:
+    """Union-find over names."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self.a = analyzer
+        self.parent: dict[str, str] = {}
+
+    def find(self, name: str) -> str:
+        path = []
+        while (up := self.parent.get(name, name)) != name:
+            path.append(name)
+            name = up
+        for step in path:
+            self.parent[step] = name
+        return name
+
+    def union(self, names: Iterable[str]) -> None:
+        heads = list(map(self.find, names))
+        for head in heads[1:]:
+            self.parent[self.find(head)] = self.find(heads[0])
+
+    def classes(self, names: Iterable[str]) -> frozenset[str]:
+        return frozenset(map(self.find, names))
+
+    def apart(self, some: Iterable[str], others: Iterable[str]) -> bool:
+        return not self.classes(some) & self.classes(others)
+
+    def members(self) -> dict[str, frozenset[str]]:
+        """Each name of a class of several -> the whole class."""
+        groups: dict[str, set[str]] = {}
+        for name in self.parent:
+            groups.setdefault(self.find(name), {self.find(name)}).add(name)
+        return {name: frozenset(group) for group in groups.values() for name in group}
+
+    # -- what shares with what
+
+    def add(self, statement: ast.stmt) -> None:
+        """Take in a statement and everything inside it (function bodies count through their summaries)."""
+        self._add(statement, unsure=self.a.effects(statement).unsure)
+
+    def _add(self, statement: ast.stmt, *, unsure: bool) -> None:
+        if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+            self._add_function(statement)
+            return
+        for expression in _expressions(statement) if unsure else ():
+            if self.a.effects(expression).unsure:
+                self.union(self.a.effects(expression).reads)
+        lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+        if not self.a.lines_with_methods_or_walrus.isdisjoint(lines):
+            self._add_inside(_expressions(statement))
+        self._add_binding(statement)
+        if isinstance(statement, _HAVE_STATEMENTS):
+            for child in _statements(statement):
+                self._add(child, unsure=unsure)
+
+    def _add_function(self, statement: ast.FunctionDef | ast.ClassDef) -> None:
+        summary = self.a.summaries.get(statement.name)
+        if summary is None or not summary.pure:
+            found = summary or self.a.effects(statement)
+            self.union([statement.name, *found.reads, *found.binds])
+
+    def _add_binding(self, statement: ast.stmt) -> None:
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                self._bind(target, statement.value)
+            if len(statement.targets) > 1 and not is_atomic(statement.value):
+                self.union(name for target in statement.targets for name in self._held_by(target))
+        elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)) and statement.value is not None:
+            self._bind(statement.target, statement.value)
+        elif isinstance(statement, ast.For):
+            self._bind(statement.target, statement.iter)
+        elif isinstance(statement, ast.Raise) and statement.exc is not None:
+            self.union([_RAISED, *self.shares(statement.exc)])
+        elif isinstance(statement, ast.Try):
+            self.union([_RAISED, *(handler.name for handler in statement.handlers if handler.name)])
+        elif isinstance(statement, (ast.With, ast.Match)):
+            effects = self.a.effects(statement)
+            self.union(effects.reads | effects.binds)
+
+    def _bind(self, target: ast.expr, value: ast.AST) -> None:
+        names = self._held_by(target)
+        if names:
+            self.union([*names, *self.shares(value)])
+
+    def _held_by(self, target: ast.expr) -> list[str]:
+        """The names that a target binds, or those that may reach what it changes."""
+        base = target
+        while isinstance(base, (ast.Subscript, ast.Attribute, ast.Starred)):
+            base = base.value
+        return target_names(target) or sorted(self.shares(base))
+
+    def _add_inside(self, expressions: list[ast.expr]) -> None:
+        for child in walk_all(expressions):
+            if isinstance(child, ast.NamedExpr):
+                self._bind(child.target, child.value)
+            elif isinstance(child, ast.Call) and isinstance(child.func, ast.Attribute):
+                self._add_method(child, child.func)
+
+    def _add_method(self, call: ast.Call, func: ast.Attribute) -> None:
+        if func.attr in STRING_METHODS | KEYED_METHODS:
+            return
+        names = self.shares(func.value)
+        first = 1 if func.attr in ("setdefault", "insert") else 0
+        for argument in (*call.args[first:], *(k.value for k in call.keywords)):
+            names |= self.shares(argument)
+        self.union(names)
+
+    def shares(self, node: ast.AST) -> set[str]:
+        """Global names that the value of an expression may share a mutable object with."""
+        if isinstance(node, ast.Name):
+            if node.id in self.a.summaries and self.a.summaries[node.id].pure:
+                return set()  # nothing is mutated through it, and what a call returns counts at the call
+            return {node.id} if node.id.startswith("%") or self.a.bound[node.id] else set()
+        if is_atomic(node):
+            return set()
+        if isinstance(node, ast.Call):
+            return self._shared_by_call(node)
+        if isinstance(node, ast.Subscript):
+            return self.shares(node.value)
+        found: set[str] = set()
+        for child in children(node):
+            found |= self.shares(child)
+        return found
+
+    def _shared_by_call(self, node: ast.Call) -> set[str]:
+        name = self.a.known(node, frozenset()) or dotted(node.func)
+        if name in self.a.primitives or (name in ATOMIC - {"sum"} and not self.a.bound[name]):
+            return set()
+        if isinstance(node.func, ast.Attribute) and node.func.attr in STRING_METHODS:
+            return set()
+        found: set[str] = set()
+        for child in (node.func, *node.args, *node.keywords):
+            found |= self.shares(child)
+        if name in self.a.summaries:
+            found |= {n for n in self.a.summaries[name].reads if self.a.bound[n] and n not in self.a.summaries}
+        return found
+
+
+def _expressions(statement: ast.stmt) -> list[ast.expr]:
+    return [c for c in children(statement) if isinstance(c, ast.expr)]
+
+
+def _statements(node: ast.AST) -> list[ast.stmt]:
+    found: list[ast.stmt] = []
+    for child in children(node):
+        if isinstance(child, ast.stmt):
+            found.append(child)
+        elif isinstance(child, (ast.ExceptHandler, ast.match_case)):
+            found += _statements(child)
+    return found

@@ -1,0 +1,346 @@
+# ruff: noqa: N802 - methods are named after the kinds of nodes they take
+"""Rewriting of expressions: nested calls become temporaries, comprehensions become gathers.
+
+Both keep the order of evaluation observable in a sequential run: what is evaluated before a call that moves out of its
+statement moves out before it. Names made here start with "%", which source cannot spell.
+
+    x = year(answer(a, retrieve(a)))      %1 = retrieve(a); %2 = answer(a, %1); x = year(%2)
+    [answer(q) for q in qs if q]          %list(lambda q: [answer(q)] if q else (), qs, False)
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from pyrag_sandbox.dataflow.effects import Analyzer
+from pyrag_sandbox.dataflow.footprint import NOTHING
+from pyrag_sandbox.dataflow.syntax import COMPREHENSIONS, parameters, target_names
+from pyrag_sandbox.dataflow.trees import Transformer, located, walk
+from pyrag_sandbox.dataflow.vocabulary import FULLY_CONSUMING, PURE_BUILTINS, STRING_METHODS
+
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+class Slot(NamedTuple):
+    """A child that is evaluated whenever its parent is."""
+
+    child: ast.expr
+    put: Callable[[ast.expr], None]
+    movable: bool = True
+
+
+def _field(node: ast.AST, name: str, *, movable: bool = True) -> Slot:
+    return Slot(getattr(node, name), lambda new: setattr(node, name, new), movable)
+
+
+def _items(items: list[ast.expr]) -> Iterator[Slot]:
+    for index, item in enumerate(items):
+        if isinstance(item, ast.Starred):
+            yield _field(item, "value", movable=False)
+        else:
+            yield Slot(item, lambda new, i=index: items.__setitem__(i, new))  # type: ignore[misc]
+
+
+def _dict_items(node: ast.Dict) -> Iterator[Slot]:
+    keys: list[ast.expr | None] = node.keys
+    for index, key in enumerate(keys):
+        if key is not None:
+            yield Slot(key, lambda new, i=index: keys.__setitem__(i, new))  # type: ignore[misc]
+        value = node.values[index]
+        put: Callable[[ast.expr], None] = lambda new, i=index: node.values.__setitem__(i, new)  # type: ignore[misc] # noqa: E731
+        yield Slot(value, put, movable=key is not None)
+
+
+def _call_slots(node: ast.Call) -> Iterator[Slot]:
+    if isinstance(node.func, ast.Attribute):
+        yield _field(node.func, "value")
+        yield _field(node, "func", movable=False)
+    else:
+        yield _field(node, "func", movable=False)
+    yield from _items(node.args)
+    for keyword in node.keywords:
+        yield _field(keyword, "value", movable=keyword.arg is not None)
+
+
+def _format_slots(node: ast.JoinedStr) -> Iterator[Slot]:
+    for value in node.values:
+        if isinstance(value, ast.FormattedValue):
+            yield _field(value, "value")
+
+
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
+    ast.Attribute: ("value",),
+    ast.BinOp: ("left", "right"),
+    ast.UnaryOp: ("operand",),
+    ast.IfExp: ("test",),
+}
+
+
+def slots(node: ast.AST) -> list[Slot]:
+    """Children in evaluation order, as far as they are evaluated unconditionally."""
+    if isinstance(node, ast.Call):
+        return list(_call_slots(node))
+    if isinstance(node, ast.JoinedStr):
+        return list(_format_slots(node))
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        return list(_items(node.elts))
+    if isinstance(node, ast.Dict):
+        return list(_dict_items(node))
+    if isinstance(node, ast.Compare):
+        return [_field(node, "left"), next(_items(node.comparators))]
+    if isinstance(node, ast.BoolOp):
+        return [next(_items(node.values))]
+    if isinstance(node, ast.Subscript):
+        return [
+            _field(node, "value"),
+            _field(node, "slice", movable=not isinstance(node.slice, (ast.Slice, ast.Tuple))),
+        ]
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        return [_field(node.generators[0], "iter")]
+    return [_field(node, name) for name in _FIELDS.get(type(node), ())]
+
+
+class Hoister:
+    """Takes the calls of one statement at a time out into temporaries. `out` is what must run before the statement."""
+
+    def __init__(
+        self, analyzer: Analyzer, fresh_name: Callable[[], str], apart: Callable[[set[str], set[str]], bool]
+    ) -> None:
+        self.a = analyzer
+        self.apart = apart
+        self.held: set[ast.stmt] = set()  # temporaries whose outcome counts only where it is asked for
+        self.fresh_name = fresh_name
+        self.bound: set[str] = set()
+        self.statement: ast.stmt = ast.Pass()
+        self.out: list[ast.stmt] = []
+
+    def temp(self, node: ast.expr) -> ast.Name:
+        self.a.changed(self.statement, moved=node)
+        name = self.fresh_name()
+        target = ast.copy_location(ast.Name(name, ast.Store()), node)
+        self.out.append(ast.copy_location(ast.Assign([target], node), node))
+        return ast.copy_location(ast.Name(name, ast.Load()), node)
+
+    def lift(self, node: ast.expr, *, top: bool = False) -> ast.expr:
+        """`node` with the calls inside it moved out; a call itself moves too, unless it is the statement's value."""
+        hoistable = not top and self.hoistable(node)
+        children = slots(node)
+        last = max((i for i, s in enumerate(children) if self.contains(s.child)), default=-1)
+        for index, slot in enumerate(children[: last + 1]):
+            if not self._settle(node, slot, inside=self.contains(slot.child), before=index < last):
+                break
+        return self.temp(node) if hoistable else node
+
+    def _settle(self, node: ast.expr, slot: Slot, *, inside: bool, before: bool) -> bool:
+        """Lift within a child; when more follows it, evaluate all of it first. False: nothing behind it may move."""
+        child = slot.child
+        if isinstance(node, ast.Call) and child is node.func:
+            return not before or self._check_callee(node)
+        if inside:
+            child = self.lift(child)
+            slot.put(child)
+        if not before:
+            return True
+        if isinstance(node, ast.JoinedStr):
+            return self._format_first(node, child)
+        if self.inert(child):
+            return True
+        if not slot.movable or not self.movable(child):
+            return False
+        slot.put(self.temp(child))
+        return True
+
+    def _format_first(self, node: ast.JoinedStr, child: ast.expr) -> bool:
+        """Formatting is observable: an answer may refuse to be interpolated."""
+        part = next(v for v in node.values if isinstance(v, ast.FormattedValue) and v.value is child)
+        if not self.movable(part):
+            return False
+        text = self.temp(ast.copy_location(ast.JoinedStr([part]), part))
+        node.values[node.values.index(part)] = ast.copy_location(ast.FormattedValue(text, -1, None), part)
+        return True
+
+    def _check_callee(self, node: ast.Call) -> bool:
+        """Looking up what is called may fail before the arguments are evaluated: look it up once more, before them."""
+        func = node.func
+        if not isinstance(func, ast.Attribute):
+            return self.inert(func)
+        constant = isinstance(func.value, ast.Constant) and isinstance(func.value.value, str)
+        if (constant and func.attr in STRING_METHODS) or self.a.known(node, NOTHING):
+            return True
+        if not self.inert(func.value):
+            return False
+        look = ast.Attribute(func.value, func.attr, ast.Load())
+        self.out.append(ast.copy_location(ast.Expr(ast.copy_location(look, func)), func))
+        return True
+
+    def defer(self, node: ast.expr, mutated: set[str]) -> ast.expr:
+        """`node` with the calls inside it started before the statement and asked for (`%force`) where they stand.
+
+        For what comes after something that cannot move: `d[k].append(answer(q))` looks `d[k]` up first, and when that
+        fails there was no call. `mutated` is what the statement changes; what the calls read must be apart from it.
+        """
+        if self.hoistable(node):
+            effects = self.a.effects(node)
+            if effects.prints or not self.apart(effects.reads, mutated):
+                return node
+            name = self.temp(node)
+            self.held.add(self.out[-1])
+            force = ast.copy_location(ast.Name("%force", ast.Load()), node)
+            return ast.copy_location(ast.Call(force, [name], []), node)
+        for slot in slots(node):
+            if slot.movable:
+                slot.put(self.defer(slot.child, mutated))
+        return node
+
+    def contains(self, node: ast.expr) -> bool:
+        return self.hoistable(node) or any(self.contains(s.child) for s in slots(node))
+
+    def movable(self, node: ast.AST) -> bool:
+        effects = self.a.effects(node)
+        return effects.pure and not effects.binds
+
+    def hoistable(self, node: ast.expr) -> bool:
+        """A pure expression that is worth a unit of its own, because it waits for primitives itself."""
+        if isinstance(node, ast.Call):
+            worth = self._calls_itself(node)
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
+            worth = gatherable(self.a, node, NOTHING)
+        else:
+            return False
+        return worth and self.movable(node)
+
+    def _calls_itself(self, node: ast.Call) -> bool:
+        if isinstance(node.func, ast.Name) and node.func.id in self.a.summaries:
+            return self.a.summaries[node.func.id].calls
+        return self.a.calls_primitive(node) or consumes_generator(self.a, node, NOTHING)
+
+    def inert(self, node: ast.AST) -> bool:
+        """Evaluating it certainly succeeds and does nothing."""
+        if not isinstance(node, ast.Name):
+            return isinstance(node, ast.Constant)
+        known = node.id in self.a.primitives or node.id in self.bound or node.id.startswith("%")
+        return known or (not self.a.bound[node.id] and (node.id in PURE_BUILTINS or node.id in self.a.pure))
+
+
+# -- comprehensions
+
+
+def _head_is_quiet(a: Analyzer, node: Comprehension, scope: frozenset[str]) -> bool:
+    """What the gather runs ahead of the elements (all but the last conditions) neither calls nor prints."""
+    *outer, _ = node.generators
+    ahead = [*(g.iter for g in node.generators[1:]), *(c for g in outer for c in g.ifs)]
+    found = [a.effects_within(part, scope) for part in ahead]
+    return all(f.pure and not f.calls and not f.prints and not f.binds for f in found)
+
+
+def gatherable(a: Analyzer, node: Comprehension, scope: frozenset[str]) -> bool:
+    names = [n for g in node.generators for n in target_names(g.target)]
+    plain = all(
+        isinstance(n, (ast.Name, ast.Tuple, ast.List))
+        for g in node.generators
+        for n in walk(g.target)
+        if isinstance(n, ast.expr)
+    )
+    if len(set(names)) != len(names) or not plain or any(g.is_async for g in node.generators):
+        return False
+    if any(isinstance(n, ast.NamedExpr) for n in walk(node)):
+        return False  # it binds a name of the function around, which no lambda can
+    inner = scope | set(names)
+    values = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+    parts = [a.effects_within(part, inner) for part in (*values, *node.generators[-1].ifs)]
+    quiet = all(p.pure and not p.binds for p in parts) and any(p.calls for p in parts)
+    return quiet and _head_is_quiet(a, node, inner)
+
+
+def consumes_generator(a: Analyzer, node: ast.Call, scope: frozenset[str]) -> bool:
+    """`sum(answer(q) for q in qs)` and the like: every element is sure to be asked for."""
+    if not node.args or not isinstance(node.args[0], ast.GeneratorExp):
+        return False
+    joins = (
+        isinstance(node.func, ast.Attribute) and node.func.attr == "join" and isinstance(node.func.value, ast.Constant)
+    )
+    known = a.known(node, scope).rpartition(".")[2] in FULLY_CONSUMING
+    return (joins or known) and gatherable(a, node.args[0], scope)
+
+
+def _conditional(parts: ast.expr, conditions: list[ast.expr]) -> ast.expr:
+    if not conditions:
+        return parts
+    test = conditions[0] if len(conditions) == 1 else ast.BoolOp(ast.And(), conditions)
+    return ast.IfExp(test, parts, ast.Tuple([], ast.Load()))
+
+
+def _parts(node: Comprehension) -> tuple[str, ast.expr]:
+    """One element as a container of its own, so that whatever storing it may raise is raised by the element."""
+    if isinstance(node, ast.DictComp):
+        return "%dict", ast.Dict([node.key], [node.value])
+    if isinstance(node, ast.SetComp):
+        return "%set", ast.Set([node.elt])
+    return ("%lazy" if isinstance(node, ast.GeneratorExp) else "%list"), ast.List([node.elt], ast.Load())
+
+
+def _arguments(names: list[str]) -> ast.arguments:
+    return ast.arguments([], [ast.arg(n) for n in names], None, [], [], None, [])
+
+
+def gather(node: Comprehension) -> ast.Call:
+    builder, parts = _parts(node)
+    *_, last = node.generators
+    names = [n for g in node.generators for n in target_names(g.target)]
+    body = _conditional(parts, last.ifs)
+    source = node.generators[0].iter
+    simple = len(node.generators) == 1 and isinstance(last.target, ast.Name)
+    if not simple:
+        last.ifs = []
+        loads: list[ast.expr] = [ast.Name(n, ast.Load()) for n in names]
+        source = ast.GeneratorExp(ast.Tuple(loads, ast.Load()), node.generators)
+    call = ast.Call(
+        ast.Name(builder, ast.Load()), [ast.Lambda(_arguments(names), body), source, ast.Constant(not simple)], []
+    )
+    return located(call, node)
+
+
+def has_comprehension(node: ast.AST) -> bool:
+    return any(child.__class__ in COMPREHENSIONS for child in walk(node))
+
+
+class Gatherer(Transformer):
+    """Rewrites the comprehensions of a tree, function bodies included."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self.a = analyzer
+        self.scope = NOTHING
+
+    def _within(self, names: set[str] | frozenset[str], node: ast.AST) -> ast.AST:
+        scope, self.scope = self.scope, self.scope | names
+        self.visit_children(node)
+        self.scope = scope
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return self._within(self.a.scope_of(node)[0], node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return self._within(set(parameters(node.args)), node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return node
+
+    def _comprehension(self, node: Comprehension) -> ast.AST:
+        ready = not isinstance(node, ast.GeneratorExp) and gatherable(self.a, node, self.scope)
+        self._inside(node)
+        return gather(node) if ready else node
+
+    def _inside(self, node: Comprehension) -> None:
+        self._within({n for g in node.generators for n in target_names(g.target)}, node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        ready = consumes_generator(self.a, node, self.scope)
+        self.visit_children(node)
+        if ready and isinstance(node.args[0], ast.GeneratorExp):
+            node.args[0] = gather(node.args[0])
+        return node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension  # noqa: N815

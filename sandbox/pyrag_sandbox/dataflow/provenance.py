@@ -1,0 +1,99 @@
+"""Which calls a name's value depends on.
+
+A name carries the calls whose results are in its value as they are; `closure` adds what those depend on in turn. It is
+never too little. It is exact for a call's own result, copies, items at a constant index of lists made of known parts,
+and the elements of a gathered comprehension; a compound statement's own code counts as one, its blocks do not.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pyrag_sandbox.dataflow.units import Plan
+from pyrag_sandbox.worker.tasks import NONE, Space, Task, calls_so_far
+
+_BINDS_FOR_CERTAIN = (ast.Assign, ast.AugAssign, ast.FunctionDef, ast.Import, ast.ImportFrom)
+
+
+class Provenance:
+    """Books the provenance of names in their `Space` when units end."""
+
+    def __init__(self, plan: Plan, is_atom: Callable[[Any], bool]) -> None:
+        self.plan = plan
+        self._is_atom = is_atom
+        self.depends: list[tuple[int, ...]] = []  # of each call
+
+    def settle(self, task: Task, before: frozenset[int]) -> None:
+        unit, space = task.unit, task.space
+        flow = before | task.origins_of(unit.header) if unit.compound else before
+        flow = flow | task.own | task.context
+        if unit.unsure:
+            flow = flow.union(calls_so_far(task))
+        if isinstance(unit.tree.body[0], ast.Try):  # that nothing was raised in its blocks, or something, tells too
+            flow = flow.union(entry for entry in task.log if isinstance(entry, int))
+        if unit.shape.kind and unit.shape.targets:
+            self._bind(task, flow)
+            if len(unit.binds) > len(unit.shape.targets):  # by functions that the value calls
+                self.stain(space, unit.binds.difference(unit.shape.targets), flow)
+        elif unit.compound or unit.unsure or not isinstance(unit.tree.body[0], _BINDS_FOR_CERTAIN):
+            self.stain(space, unit.binds, flow)
+        else:
+            for name in unit.binds:
+                space.elements.pop(name, None)
+                space.origins[name] = flow
+        self._stain_mutated(task, flow)
+
+    def stain(self, space: Space, names: Iterable[str], origins: frozenset[int]) -> None:
+        for name in names:
+            space.elements.pop(name, None)
+            space.origins[name] = space.origins.get(name, NONE) | origins
+
+    def _stain_mutated(self, task: Task, flow: frozenset[int]) -> None:
+        if not task.unit.mutates:
+            return
+        names = {m for n in task.unit.mutates for m in self.plan.aliases.get(n, (n,))}
+        space: Space | None = task.space
+        while space is not None:
+            here = names - space.shared
+            held, ahead = space.names, space.ahead
+            self.stain(space, [n for n in here if n in held and not ahead[n] and not self._is_atom(held[n])], flow)
+            names, space = names - here, space.base
+
+    def _bind(self, task: Task, flow: frozenset[int]) -> None:
+        """A simple assignment whose value's parts are known one by one."""
+        shape, space = task.unit.shape, task.space
+        whole, parts = self._value_origins(task, flow)
+        spread = shape.kind in ("unpack", "spread")
+        for index, name in enumerate(shape.targets):
+            known = spread and parts is not None and len(parts) == len(shape.targets)
+            space.origins[name] = (parts[index] if known and parts is not None else whole) | task.context
+            if parts is not None and not spread:
+                space.elements[name] = [part | task.context for part in parts]
+            else:
+                space.elements.pop(name, None)
+
+    def _value_origins(self, task: Task, flow: frozenset[int]) -> tuple[frozenset[int], list[frozenset[int]] | None]:
+        shape = task.unit.shape
+        if shape.kind == "call":
+            return (frozenset({task.last_call}) if task.last_call >= 0 else flow), None
+        if shape.kind == "gather":
+            return flow, task.gathered
+        if shape.kind in ("list", "spread"):
+            return flow, [task.origins_of(part) | task.own for part in shape.parts]
+        listed = task.space.home(shape.source, ahead=task.ahead).elements.get(shape.source)
+        if shape.kind == "item":
+            known = listed is not None and -len(listed) <= shape.index < len(listed)
+            return (listed[shape.index] if known and listed is not None else flow), None
+        return flow, listed
+
+    def closure(self, ids: Iterable[int]) -> tuple[int, ...]:
+        seen: set[int] = set()
+        todo = list(ids)
+        while todo:
+            call_id = todo.pop()
+            if call_id not in seen:
+                seen.add(call_id)
+                todo += self.depends[call_id]
+        return tuple(sorted(seen))

@@ -1,0 +1,92 @@
+# ruff: noqa: N802 - methods are named after the kinds of nodes they take
+"""Questions about single statements, and small rewritings of them, for the planner."""
+
+from __future__ import annotations
+
+import ast
+
+from pyrag_sandbox.dataflow.syntax import target_names
+from pyrag_sandbox.dataflow.trees import Transformer, children, located
+from pyrag_sandbox.dataflow.vocabulary import MUTATING_METHODS
+
+JUMPS = {ast.Break, ast.Continue, ast.Return}
+
+
+class Substitute(Transformer):
+    """Reads of a name become reads of the temporary that holds its value; not where they happen later or elsewhere."""
+
+    def __init__(self, copies: dict[str, str]) -> None:
+        self.copies = copies
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if isinstance(node.ctx, ast.Load) and node.id in self.copies:
+            return ast.copy_location(ast.Name(self.copies[node.id], ast.Load()), node)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return node
+
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> ast.AST:
+        names = {n for g in node.generators for n in target_names(g.target)}
+        if not names & set(self.copies):
+            return self.visit_children(node)
+        node.generators[0].iter = self.visit(node.generators[0].iter)
+        return node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension  # noqa: N815
+
+
+def plain_annotation(statement: ast.stmt) -> ast.stmt:
+    """`x: int = 0` is `x = 0` here: annotations of variables are not evaluated in this sandbox."""
+    if isinstance(statement, ast.AnnAssign) and statement.value and isinstance(statement.target, ast.Name):
+        return ast.copy_location(ast.Assign([statement.target], statement.value), statement)
+    return statement
+
+
+def expression_of(statement: ast.stmt) -> str:
+    """The field with the expression that is evaluated first, once and unconditionally."""
+    if isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr)):
+        return "value"
+    if isinstance(statement, (ast.If, ast.Assert)):
+        return "test"
+    return "iter" if isinstance(statement, ast.For) else ""
+
+
+def receiver_first(statement: ast.stmt) -> bool:
+    """A change to an object that an expression leads to, which is evaluated before the new value."""
+    if isinstance(statement, ast.AugAssign):
+        return not isinstance(statement.target, ast.Name)
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return False
+    plain = not call.keywords and not any(isinstance(argument, ast.Starred) for argument in call.args)
+    return plain and call.func.attr in MUTATING_METHODS and not isinstance(call.func.value, ast.Name)
+
+
+def is_compound(statement: ast.stmt) -> bool:
+    return isinstance(statement, (ast.If, ast.For, ast.While, ast.Try))
+
+
+def jumps(statement: ast.AST, *, in_loop: bool = False) -> bool:
+    """Whether a `break`, `continue` or `return` leaves the statement."""
+    if isinstance(statement, (ast.Break, ast.Continue)):
+        return not in_loop
+    if isinstance(statement, ast.Return):
+        return True
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.expr)):
+        return False
+    if isinstance(statement, (ast.For, ast.While)):
+        body = any(jumps(s, in_loop=True) for s in statement.body)
+        return body or any(jumps(s, in_loop=in_loop) for s in statement.orelse)
+    return any(jumps(child, in_loop=in_loop) for child in children(statement))
+
+
+def invoke(function: str, arguments: list[ast.expr], at: ast.stmt) -> ast.stmt:
+    call = ast.Call(ast.Name(function, ast.Load()), arguments, [])
+    return located(ast.Expr(call), at)

@@ -1,0 +1,157 @@
+"""The parts of a plan, and which of them wait for which. Frozen data; how it runs is the scheduler's business."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from pyrag_sandbox.dataflow.aliases import Aliases
+from pyrag_sandbox.dataflow.footprint import NOTHING, Effects
+from pyrag_sandbox.dataflow.inlining import MODULE, Place
+from pyrag_sandbox.dataflow.syntax import is_look
+
+ShapeKind = Literal["", "call", "copy", "item", "unpack", "list", "spread", "gather"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is known about where a simple assignment's value comes from, for provenance."""
+
+    kind: ShapeKind = ""
+    targets: tuple[str, ...] = ()
+    source: str = ""
+    index: int = 0
+    parts: tuple[frozenset[str], ...] = ()
+
+
+class Unit(NamedTuple):  # made in a third of the time of a frozen dataclass
+    tree: ast.Module
+    reads: frozenset[str]
+    header: frozenset[str]  # reads of the unit's own code, without the blocks it runs
+    binds: frozenset[str]
+    own_binds: frozenset[str]  # likewise
+    mutates: frozenset[str]
+    pure: bool
+    early: bool  # may run before everything earlier has succeeded
+    unsure: bool
+    calls: bool  # may call a primitive
+    after: tuple[int, ...]  # earlier units of the block that an early unit waits for ...
+    unless_atoms: tuple[tuple[int, frozenset[str]], ...]  # ... and those it need not wait for if these names hold atoms
+    shape: Shape
+    compound: bool
+    place: Place = MODULE
+    held: bool = False  # its error and its calls count only if a later unit asks for its value
+
+
+# The program as a whole, to whoever needs it as a unit.
+ROOT = Unit(
+    tree=ast.Module([], []),
+    reads=NOTHING,
+    header=NOTHING,
+    binds=NOTHING,
+    own_binds=NOTHING,
+    mutates=NOTHING,
+    pure=False,
+    early=False,
+    unsure=False,
+    calls=True,
+    after=(),
+    unless_atoms=(),
+    shape=Shape(),
+    compound=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """How the iterations of a `%each` block relate. The sets are names."""
+
+    item: str  # the name that holds the iteration's item
+    local: frozenset[str]  # bound by every iteration for itself
+    carried: frozenset[str]  # handed from iteration to iteration, in order
+    shared: frozenset[str]  # outer names whose objects iterations may mutate, in order
+    read: frozenset[str]  # outer names read ahead of their turn ...
+    mutated: frozenset[str]  # ... which must not reach the objects these are bound to
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    units: tuple[Unit, ...]
+    loop: Loop | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    root: Block
+    blocks: tuple[Block, ...]
+    aliases: dict[str, frozenset[str]] = field(default_factory=dict)  # name -> all names of its class
+
+
+@dataclass(slots=True)
+class Draft:
+    tree: ast.Module
+    effects: Effects
+    own: Effects
+    early: bool
+    unsure: bool
+    shape: Shape
+    compound: bool
+    place: Place
+    held: bool
+
+
+class Linker:
+    """Read-after-write, write-after-read and write-after-write on names; reads after mutations on alias classes."""
+
+    def __init__(self, aliases: Aliases) -> None:
+        self.aliases = aliases
+        self.bound: dict[str, int] = {}
+        self.readers: dict[str, list[int]] = {}
+        self.mutated: dict[str, int] = {}
+        self.barrier = -1
+
+    def add(self, index: int, draft: Draft) -> Unit:
+        effects = draft.effects
+        after = {self.bound[n] for n in effects.reads | effects.binds if n in self.bound}
+        for name in effects.binds:
+            after.update(self.readers.get(name, ()))
+        if self.barrier >= 0:
+            after.add(self.barrier)
+        soft: dict[int, set[str]] = {}
+        for name in effects.reads if self.mutated and not is_look(draft.tree.body[0]) else ():
+            mutator = self.mutated.get(self.aliases.find(name), -1)
+            if mutator >= 0 and mutator not in after:
+                soft.setdefault(mutator, set()).add(name)
+        self._note(index, draft)
+        reads, binds = frozenset(effects.reads), frozenset(effects.binds)
+        simple = draft.own is effects
+        return Unit(
+            tree=draft.tree,
+            reads=reads,
+            header=reads if simple else frozenset(draft.own.reads),
+            binds=binds,
+            own_binds=binds if simple else frozenset(draft.own.binds),
+            mutates=frozenset(effects.mutates),
+            pure=effects.pure and not draft.unsure,
+            early=draft.early,
+            unsure=draft.unsure,
+            calls=effects.calls or draft.unsure,
+            after=tuple(sorted(after)) if draft.early else (),
+            unless_atoms=tuple((i, frozenset(n)) for i, n in sorted(soft.items())) if draft.early else (),
+            shape=draft.shape,
+            compound=draft.compound,
+            place=draft.place,
+            held=draft.held,
+        )
+
+    def _note(self, index: int, draft: Draft) -> None:
+        for name in draft.effects.binds:
+            self.bound[name] = index
+            self.readers[name] = []
+        for name in draft.effects.reads:
+            self.readers.setdefault(name, []).append(index)
+        for name in draft.effects.mutates:
+            self.mutated[self.aliases.find(name)] = index
+        if draft.unsure:
+            self.barrier = index

@@ -1,0 +1,338 @@
+# ruff: noqa: N802 - methods are named after the kinds of nodes they take
+"""Collects the effects of one node, statement by statement and name by name. `effects` says what is trusted."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pyrag_sandbox.dataflow.footprint import NOTHING, Effects
+from pyrag_sandbox.dataflow.syntax import (
+    bound_names,
+    catches_exceptions_only,
+    dotted,
+    is_number,
+    parameters,
+    root,
+    target_names,
+)
+from pyrag_sandbox.dataflow.trees import Visitor, walk
+from pyrag_sandbox.dataflow.vocabulary import (
+    CALLBACK_FIRST,
+    CALLBACK_LATER,
+    CONSUMING_METHODS,
+    EXCEPTIONS,
+    LAZY,
+    MUTATING_METHODS,
+    PURE_BUILTINS,
+    SHARING_METHODS,
+    STRING_METHODS,
+)
+
+if TYPE_CHECKING:
+    from pyrag_sandbox.dataflow.effects import Analyzer
+
+
+_CALLED = frozenset({"key", "func", "repl", "default_factory", "object_hook"})  # arguments of these names
+
+
+class EffectVisitor(Visitor):
+    """Collects the effects of one node within a scope of local names."""
+
+    def __init__(
+        self,
+        analyzer: Analyzer,
+        scope: frozenset[str] = NOTHING,
+        fresh: frozenset[str] = NOTHING,
+        *,
+        remembers: bool = True,
+    ) -> None:
+        self.a = analyzer
+        self.scope = scope
+        self.fresh = fresh
+        self.remembers = remembers  # what the analyzer knows about statements and calls inside
+        self.found = Effects()
+        self.consumed: set[int] = set()
+
+    # -- names
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if node.id in self.scope:
+            return
+        if not isinstance(node.ctx, ast.Load):
+            self.found.binds.add(node.id)
+            self.found.ordered |= isinstance(node.ctx, ast.Del)
+            return
+        self.found.reads.add(node.id)
+        if node.id in self.a.summaries:
+            self.found.merge(self.a.summaries[node.id])
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            self._mutate(node.value)
+        self.visit(node.value)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        if not isinstance(node.ctx, ast.Load) or self.a.reading_mutates:
+            self._mutate(node.value)
+        self.visit(node.value)
+        self.visit(node.slice)
+
+    def _mutate(self, node: ast.AST) -> None:
+        """The object that `node` evaluates to is changed."""
+        if isinstance(node, ast.Name):
+            self._mutate_name(node.id)
+            return
+        base = root(node)
+        self.found.deep = True
+        if isinstance(base, ast.Name) and base.id not in self.scope:
+            self.found.mutates.add(base.id)
+        else:
+            self.found.unsure = True
+
+    def _mutate_name(self, name: str) -> None:
+        if name not in self.scope:
+            self.found.mutates.add(name)
+        elif name not in self.fresh:
+            self.found.unsure = True
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        self.consumed.add(id(node.value))
+        self.visit(node.value)
+        if isinstance(node.target, ast.Name):
+            self.visit(ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))
+            if node.target.id not in self.a.atoms or node.target.id in self.scope:
+                self._mutate_name(node.target.id)
+        else:
+            inner = node.target.value
+            if not (is_number(node.value) and isinstance(inner, ast.Name)):
+                self._mutate(node.target)
+        self.visit(node.target)
+
+    # -- calls
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if isinstance(node.func, ast.Name):
+            self._call_name(node, node.func.id)
+        elif isinstance(node.func, ast.Attribute):
+            self._call_method(node, node.func)
+        else:
+            self.found.unsure = True
+            self.visit(node.func)
+        for argument in node.args:
+            self.visit(argument)
+        for keyword in node.keywords:
+            self.visit(keyword.value)
+
+    def _call_name(self, node: ast.Call, name: str) -> None:
+        if name in self.scope:
+            self.found.unsure = True
+            return
+        self.visit(node.func)
+        if name.startswith("%"):
+            return  # put there by the rewriting, which keeps the effects itself
+        if name in self.a.primitives:
+            self.found.calls = True
+        elif name not in self.a.functions:
+            self._call_known(node, self.a.known(node, self.scope))
+
+    def _call_known(self, node: ast.Call, name: str) -> None:
+        last = name.rpartition(".")[2]
+        self.found.prints |= name == "print"
+        if name == "next":
+            self._call_next(node)
+        elif not name or not self.a.is_pure_function(name) or not self._callbacks_known(node, last):
+            self.found.unsure = True
+        elif last in LAZY:
+            self.found.lazy |= id(node) not in self.consumed
+        self.consumed.update(map(id, node.args))
+
+    def _call_next(self, node: ast.Call) -> None:
+        if not (node.args and isinstance(node.args[0], ast.GeneratorExp)):
+            self.found.unsure = True
+
+    def _call_method(self, node: ast.Call, func: ast.Attribute) -> None:
+        name = self.a.known(node, self.scope)
+        if name and not (func.attr in MUTATING_METHODS or name.count(".") == 0):
+            self.visit(func.value)
+            self._call_known(node, name)
+            return
+        if func.attr in CONSUMING_METHODS:
+            self.consumed.update(map(id, node.args))
+        if func.attr in MUTATING_METHODS:
+            self._mutate(func.value)
+        elif func.attr not in STRING_METHODS and func.attr not in SHARING_METHODS:
+            self.found.unsure = True
+        if not self._callbacks_known(node, func.attr):
+            self.found.unsure = True
+        self.visit(func.value)
+
+    def _callbacks_known(self, node: ast.Call, last: str) -> bool:
+        """Arguments that will be called are functions with known effects (which count where they are mentioned)."""
+        called: list[ast.AST] = []
+        for keyword in node.keywords:
+            if keyword.arg is None:  # unpacked: it may be any
+                return False
+            if keyword.arg in _CALLED:
+                called.append(keyword.value)
+        if last in CALLBACK_FIRST or last == "defaultdict":
+            called += node.args[:1]
+        elif last in CALLBACK_LATER:
+            called += node.args[1:2]
+        return all(map(self._callable_known, called))
+
+    def _callable_known(self, node: ast.AST) -> bool:
+        if isinstance(node, (ast.Lambda, ast.Constant, ast.JoinedStr)):
+            return True
+        if isinstance(node, ast.Attribute):
+            base = dotted(node).split(".")[0]
+            types = base in PURE_BUILTINS and not self.a.bound[base] and base not in self.scope
+            return types and node.attr in STRING_METHODS | SHARING_METHODS
+        if not isinstance(node, ast.Name) or node.id in self.scope:
+            return False
+        if node.id in self.a.primitives:
+            self.found.calls = True
+            return True
+        if node.id in self.a.functions:
+            return True
+        return not self.a.bound[node.id] and (node.id in PURE_BUILTINS or node.id in self.a.pure)
+
+    # -- scopes inside expressions
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d)):
+            self.visit(default)
+        self._inside(parameters(node.args), [node.body])
+
+    def _inside(self, names: Iterable[str], nodes: Iterable[ast.AST]) -> None:
+        scope, fresh = self.scope, self.fresh
+        self.scope = scope | set(names)
+        self.fresh = fresh - set(names)
+        for node in nodes:
+            self.visit(node)
+        self.scope, self.fresh = scope, fresh
+
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> None:
+        first, *rest = node.generators
+        self.consumed.update(id(g.iter) for g in node.generators)
+        self.visit(first.iter)
+        names = [n for g in node.generators for n in target_names(g.target)]
+        stores = [g.target for g in node.generators if not isinstance(g.target, ast.Name)]
+        elements: list[ast.AST] = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        inner: list[ast.AST] = [*stores, *(g.iter for g in rest), *(c for g in node.generators for c in g.ifs)]
+        walrus = [n for e in (*elements, *inner) for n in walk(e) if isinstance(n, ast.NamedExpr)]
+        self._inside(names, [*inner, *elements])
+        for named in walrus:
+            self.visit(named.target)
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
+        self.found.lazy |= id(node) not in self.consumed
+        self._comprehension(node)
+
+    visit_ListComp = visit_SetComp = visit_DictComp = _comprehension  # noqa: N815
+
+    # -- where lazy iterators are used up
+
+    def visit_Starred(self, node: ast.Starred) -> None:
+        self.consumed.add(id(node.value))
+        self.visit(node.value)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        if len(node.targets) == 1 and isinstance(node.targets[0], (ast.Tuple, ast.List)):
+            self.consumed.add(id(node.value))
+        for target in node.targets:
+            self.visit(target)
+        if self.remembers and self.a.calls_primitive(node.value):  # the planner asks for such calls by themselves
+            self.found.merge(self.a.effects(node.value))
+        else:
+            self.visit(node.value)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.visit(node.value)
+            self.visit(node.target)
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        self.consumed.update(map(id, node.comparators))
+        self.visit_children(node)
+
+    # -- statements
+
+    def visit_For(self, node: ast.For) -> None:
+        self.consumed.add(id(node.iter))
+        self.visit(node.iter)
+        self.visit(node.target)
+        for statement in (*node.body, *node.orelse):
+            if self.remembers:
+                self.found.merge(self.a.effects(statement))
+            else:
+                self.visit(statement)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        if node.name not in self.scope:
+            self.found.binds.add(node.name)
+        for part in (*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d)):
+            self.visit(part)
+        self.found.unsure |= bool(node.decorator_list)
+        if self.scope:
+            inner, _ = self.a.scope_of(node)
+            self._inside(inner, node.body)
+
+    def visit_Try(self, node: ast.Try) -> None:
+        caught = all(catches_exceptions_only(h) for h in node.handlers)
+        self.found.ordered |= bool(node.finalbody) or not caught
+        for handler in node.handlers:
+            if handler.name and handler.name not in self.scope:
+                self.found.binds.add(handler.name)
+        self.visit_children(node)
+
+    def visit_Raise(self, node: ast.Raise) -> None:
+        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        if not (isinstance(raised, ast.Name) and raised.id in EXCEPTIONS and not self.a.bound[raised.id]):
+            self.found.ordered = True
+        self.visit_children(node)
+
+    def visit_While(self, node: ast.While) -> None:
+        # Never run early: it may not end, and an earlier error would have come first.
+        self.found.ordered = True
+        self.visit_children(node)
+
+    def visit_Global(self, node: ast.Global) -> None:
+        self.found.ordered = True
+
+    def _unsure(self, node: ast.AST) -> None:
+        self.found.unsure = True
+        self.found.binds.update(name for n in walk(node) for name in bound_names(n) if name not in self.scope)
+        self.visit_children(node)
+
+    def _generator(self, node: ast.AST) -> None:
+        self.found.lazy = True
+        self._unsure(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self._unsure(node)
+
+    def visit_Match(self, node: ast.Match) -> None:
+        self._unsure(node)
+
+    def visit_With(self, node: ast.With) -> None:
+        self._unsure(node)
+
+    def visit_TryStar(self, node: ast.TryStar) -> None:
+        self._unsure(node)
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
+        self._unsure(node)
+
+    def visit_Yield(self, node: ast.Yield) -> None:
+        self._generator(node)
+
+    def visit_YieldFrom(self, node: ast.YieldFrom) -> None:
+        self._generator(node)
+
+    def visit_Await(self, node: ast.Await) -> None:
+        self._generator(node)
+
+    def visit_alias(self, node: ast.alias) -> None:
+        self.found.binds.update(bound_names(node))

@@ -1,0 +1,231 @@
+"""Judge programs: run one file, or a suite of labelled ones, over stub primitives and say what became of each.
+
+A suite is JSON lines of `id, category, program, expect`, where `expect` is allowed, blocked, error or killed. Modes:
+
+    both     policy and kernel wall, as in use
+    policy   the policy alone, in an unlocked process; programs meant to be killed are left out
+    kernel   the policy off inside the locked worker. What the policy would block runs, and must reach nothing: it may
+             fail, be killed, or return without having touched a secret that lies about
+
+Three figures: containment (nothing got what it may not have, and all ended in time), benign (allowed programs that
+finished) and labels (verdicts as expected).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pyrag_sandbox.arguments import bind
+from pyrag_sandbox.contract import Call, Limits, Outcome, Primitive, PrimitiveError
+from pyrag_sandbox.host.sandbox import Sandbox
+
+Verdict = Literal["allowed", "blocked", "error", "killed"]
+Mode = Literal["both", "policy", "kernel"]
+MODES: tuple[Mode, ...] = ("both", "policy", "kernel")
+LIMITS = Limits(own_seconds=2.0, cpu_seconds=2.0)
+GRACE_SECONDS = 0.25
+_VERDICTS: Mapping[str, Verdict] = {"ok": "allowed", "blocked": "blocked", "error": "error", "killed": "killed"}
+_MAX_QUERY_BYTES = 8 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    id: str
+    program: str
+    category: str = ""
+    expect: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What became of one program."""
+
+    id: str
+    verdict: Verdict
+    reason: str
+    line: int | None
+    seconds: float
+    category: str = ""
+    expect: str | None = None
+    agrees: bool | None = None
+    contained: bool = True
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    mode: Mode
+    programs: int
+    contained: int
+    benign: int
+    benign_total: int
+    agreed: int
+    labelled: int
+
+    @property
+    def passed(self) -> bool:
+        """Containment and benign programs to the last one, labels to 99 %."""
+        return (
+            self.contained == self.programs and self.benign == self.benign_total and self.agreed >= 0.99 * self.labelled
+        )
+
+
+def load(path: Path) -> list[Sample]:
+    """The programs in a file: a JSON-lines suite (`.jsonl`), or one Python program. Raises ValueError, OSError."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".jsonl":
+        return [Sample(path.name, text)]
+    return [_sample(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+
+
+def _sample(number: int, line: str) -> Sample:
+    try:
+        row = json.loads(line)
+        if type(row["program"]) is not str:
+            raise TypeError("the program is not text")
+        sample = Sample(str(row["id"]), row["program"], row.get("category", ""), row.get("expect"))
+    except KeyError as error:
+        raise ValueError(f"line {number} has no {error}: write id, program, expect") from None
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(f"line {number} is no object of id, program, expect: {error}") from None
+    if sample.expect not in (None, *_VERDICTS.values()):
+        raise ValueError(f"line {number} expects {sample.expect!r}: write {', '.join(_VERDICTS.values())}, or nothing")
+    return sample
+
+
+# Stubs
+
+
+def _text(name: str, value: Any) -> str:
+    if type(value) is not str:
+        raise PrimitiveError(f"{name} must be text, not {type(value).__name__}", "TypeError")
+    if len(value.encode()) > _MAX_QUERY_BYTES:
+        raise PrimitiveError(f"{name} is longer than {_MAX_QUERY_BYTES} bytes")
+    return value
+
+
+async def retrieve(call: Call) -> list[str]:
+    """`retrieve(query: str, topk: int = 5) -> list`, with made-up results."""
+    given = bind(call, ("query", "topk"), {"topk": 5})
+    query = _text("query", given["query"])
+    topk = given["topk"]
+    if type(topk) is not int:
+        raise PrimitiveError(f"topk must be a whole number, not {type(topk).__name__}", "TypeError")
+    if not 1 <= topk <= 100:
+        raise PrimitiveError("topk must be between 1 and 100")
+    return [f"document {number} about {query[:100]}" for number in range(topk)]
+
+
+async def answer(call: Call) -> str:
+    """`answer(query: str, docs: list | None = None) -> str`, with a made-up result."""
+    given = bind(call, ("query", "docs"), {"docs": None})
+    _text("query", given["query"])
+    docs = given["docs"]
+    if docs is not None and not (isinstance(docs, (list, tuple)) and all(type(doc) is str for doc in docs)):
+        raise PrimitiveError("docs must be a list of documents", "TypeError")
+    return "1969"
+
+
+STUBS: Mapping[str, Primitive] = {"retrieve": retrieve, "answer": answer}
+
+
+# Judging
+
+
+@contextmanager
+def _canaries() -> Iterator[list[str]]:
+    """Secrets where a program that got out would find them: the environment and the file system."""
+    token = secrets.token_hex(16)
+    name = "PYRAG_SANDBOX_CANARY"
+    os.environ[name] = token
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="canary-") as file:
+            file.write(token)
+            file.flush()
+            yield [token, name, Path(file.name).name, "root:x:0:0"]
+    finally:
+        del os.environ[name]
+
+
+async def judge(
+    samples: Iterable[Sample], *, mode: Mode = "both", limits: Limits = LIMITS, sandbox: Sandbox | None = None
+) -> AsyncIterator[Judgement]:
+    """Run each sample by itself and yield its judgement."""
+    own = sandbox or Sandbox(require="policy" if mode == "policy" else "kernel", kernel=mode != "policy")
+    try:
+        await own.run("", {})  # the first program waits until the processes have started: none of these
+        with _canaries() as canaries:
+            for sample in samples:
+                if mode == "policy" and sample.expect == "killed":
+                    continue
+                yield await _judge_one(own, sample, mode, limits, canaries)
+    finally:
+        if sandbox is None:
+            await own.aclose()
+
+
+async def _judge_one(
+    sandbox: Sandbox, sample: Sample, mode: Mode, limits: Limits, canaries: Sequence[str]
+) -> Judgement:
+    start = time.perf_counter()
+    outcome = await sandbox.run(
+        sample.program, STUBS, limits=limits, policy=mode != "kernel", concurrent=mode != "kernel"
+    )
+    seconds = time.perf_counter() - start
+    verdict = _VERDICTS[outcome.status]
+    return Judgement(
+        id=sample.id,
+        verdict=verdict,
+        reason=outcome.error.message if outcome.error else outcome.reason,
+        line=outcome.error.line if outcome.error else None,
+        seconds=round(seconds, 4),
+        category=sample.category,
+        expect=sample.expect,
+        agrees=_agrees(sample, verdict, mode),
+        contained=_contained(sample, outcome, seconds, mode, limits, canaries),
+    )
+
+
+def _agrees(sample: Sample, verdict: Verdict, mode: Mode) -> bool | None:
+    if sample.expect is None or (mode == "kernel" and sample.expect == "blocked"):
+        return None  # without the policy nothing is blocked, only stopped
+    return verdict == sample.expect or (sample.category == "regex" and verdict == "blocked")
+
+
+def _contained(
+    sample: Sample, outcome: Outcome, seconds: float, mode: Mode, limits: Limits, canaries: Sequence[str]
+) -> bool:
+    if seconds > limits.own_seconds + GRACE_SECONDS:
+        return False
+    seen = repr((outcome.value, outcome.variables)) + outcome.output
+    if any(canary in seen for canary in canaries):
+        return False
+    if sample.expect in (None, "allowed"):
+        return True
+    return outcome.status != "ok" or mode == "kernel"
+
+
+def summarise(judgements: Iterable[Judgement], mode: Mode) -> Summary:
+    rows = list(judgements)
+    benign = [row for row in rows if row.expect == "allowed"]
+    labelled = [row for row in rows if row.agrees is not None]
+    return Summary(
+        mode=mode,
+        programs=len(rows),
+        contained=sum(row.contained for row in rows),
+        benign=sum(row.verdict == "allowed" for row in benign),
+        benign_total=len(benign),
+        agreed=sum(bool(row.agrees) for row in labelled),
+        labelled=len(labelled),
+    )

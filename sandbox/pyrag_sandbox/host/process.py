@@ -1,0 +1,368 @@
+"""The host's end of the zygote: start it, keep a few forked workers ready, hand them out, have them killed.
+
+A `Zygote` belongs to one event loop at a time and uses no threads. When it dies, its workers die with it; whoever
+waits for one is told by `SandboxError`, and the owner starts another. What it reports wakes the host only where
+somebody waits for it; the rest is read with the next program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import itertools
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import weakref
+from collections import defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyrag_sandbox.contract import SandboxError
+from pyrag_sandbox.worker.kernel import Wall
+from pyrag_sandbox.worker.zygote import REPORT, REQUEST
+
+_NEEDED = ("RestrictedPython", "greenlet", "msgspec", "pyrag_sandbox")
+_FEW = 16  # reports may be due without being read: many would fill the socket, and hold the zygote up
+_REPLACE_AFTER = 0.005  # seconds: by then most programs wait for their first call, and a fork takes no time from them
+
+
+@dataclass(slots=True, eq=False)
+class Worker:
+    """A forked child that waits for its job, or has one."""
+
+    pid: int
+    socket: socket.socket
+    wall: Wall
+    status: int | None = None  # of waitpid, once it is gone
+    cpu_seconds: float = 0.0
+    on_gone: Callable[[], None] | None = None
+
+
+def _search_path() -> list[str]:
+    """Where the zygote, which runs without `site`, finds what it needs."""
+    found = []
+    for name in _NEEDED:
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.origin is None:
+            raise SandboxError(f"the package {name} is not installed: pip install {name.lower()}")
+        found.append(str(Path(spec.origin).resolve().parent.parent))
+    return list(dict.fromkeys(found))
+
+
+def _start() -> tuple[subprocess.Popen[bytes], socket.socket]:
+    ours, theirs = socket.socketpair()
+    script = str(Path(__file__).parents[1] / "worker" / "zygote.py")
+    command = [sys.executable, "-P", "-s", "-S", "-B", script, str(theirs.fileno()), json.dumps(_search_path())]
+    try:
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own file
+            command,
+            env={"PYTHONHASHSEED": "0"},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,  # Ctrl-C at the terminal is the host's business
+        )
+    except OSError as error:
+        ours.close()
+        raise SandboxError(f"the sandbox process does not start: {error}") from error
+    finally:
+        theirs.close()
+    ours.setblocking(False)
+    return process, ours
+
+
+@dataclass(slots=True)
+class _Resources:
+    """What has to be given back when a zygote is closed or forgotten."""
+
+    process: subprocess.Popen[bytes]
+    control: socket.socket
+    owner: int  # the process that started it: a forked copy of the host may only close its descriptors
+    loop: asyncio.AbstractEventLoop | None = None
+    idle: deque[Worker] = field(default_factory=deque)
+
+    def release(self) -> None:
+        """End the zygote, and with it the workers."""
+        # A forked copy shares the loop's epoll instance with its parent, which must not lose what it watches.
+        if self.loop is not None and not self.loop.is_closed() and os.getpid() == self.owner:
+            self.loop.remove_reader(self.control.fileno())
+            self.loop.remove_writer(self.control.fileno())
+        for connection in [self.control, *(worker.socket for worker in self.idle)]:
+            connection.close()
+        self.idle.clear()
+        if os.getpid() != self.owner:
+            self.process.returncode = 0  # not ours to wait for
+        elif self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+class Zygote:
+    """One zygote process. `acquire` gives a worker; `kill` ends one; `close` ends all."""
+
+    def __init__(self, armed: int, wall: Wall) -> None:
+        self.armed = armed
+        self.owner = os.getpid()
+        self.failure: str | None = None
+        process, self._control = _start()
+        self.pid = process.pid
+        self._resources = _Resources(process, self._control, self.owner)
+        self._finalizer = weakref.finalize(self, self._resources.release)
+        self._idle = self._resources.idle
+        self._busy: dict[int, Worker] = {}
+        self._waiting: defaultdict[Wall, deque[asyncio.Future[Worker]]] = defaultdict(deque)
+        self._ordered: deque[Wall] = deque()  # of the workers that are being made, in their order
+        self._owed: deque[Wall] = deque()  # of the workers that are to be made in a moment
+        self._sockets: deque[int] = deque()
+        self._awaited: set[object] = set()  # what somebody waits for: workers to be made, or to be gone
+        self._reading = False
+        self._data = b""
+        self._orders = bytearray()  # those that the socket had no room for yet
+        for _ in range(armed):
+            self._fork(wall)
+
+    # Life
+
+    @property
+    def usable(self) -> bool:
+        return self.failure is None and self.owner == os.getpid()
+
+    def belongs_to(self, loop: asyncio.AbstractEventLoop) -> bool:
+        mine = self._resources.loop
+        return mine is loop or mine is None or mine.is_closed()
+
+    def disown(self) -> None:
+        """In the child of a fork: close the copied descriptors; the process goes on serving the parent."""
+        self._finalizer()
+
+    def close_soon(self) -> None:
+        """Close in the loop that uses it, which may run in another thread."""
+        loop = self._resources.loop
+        if loop is not None and loop.is_running() and loop is not _running_loop():
+            with contextlib.suppress(RuntimeError):  # closed in this moment
+                loop.call_soon_threadsafe(self.close)
+                return
+        self.close()
+
+    def attach(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Serve this loop from now on. Another one that still runs must not be using it (`belongs_to`).
+
+        Whether it can: what it reported meanwhile is read first.
+        """
+        if self._resources.loop is not loop:
+            self._waiting.clear()  # futures of a closed loop
+            self._awaited.clear()
+            self._reading = False
+            self._resources.loop = loop
+            self._replace()  # a closed loop has taken its timers with it
+            self._send_orders()
+        while self.on_readable():
+            pass
+        return self.usable
+
+    def close(self) -> None:
+        self._fail("the sandbox was closed")
+
+    def _fail(self, reason: str) -> None:
+        if self.failure is not None:
+            return
+        self.failure = reason
+        self._finalizer()
+        for worker in self._busy.values():
+            self._gone(worker, signal.SIGKILL, 0.0)
+        self._busy.clear()
+        for fd in self._sockets:
+            os.close(fd)
+        self._sockets.clear()
+        for future in itertools.chain(*self._waiting.values()):
+            if not future.done():
+                future.set_exception(SandboxError(reason))
+        self._waiting.clear()
+
+    # Workers
+
+    async def acquire(self, wall: Wall) -> Worker:
+        """A worker of its own behind this wall, forked before or now."""
+        if self.failure is not None:
+            raise SandboxError(self.failure)
+        worker = next((worker for worker in self._idle if worker.wall == wall), None)
+        if worker is not None:
+            self._idle.remove(worker)
+        self._replace_later(wall)
+        if worker is None:
+            self._fork(wall)
+            worker = await self._next_made(wall)
+        self._busy[worker.pid] = worker
+        self._read_as_needed()
+        return worker
+
+    async def _next_made(self, wall: Wall) -> Worker:
+        future: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
+        self._waiting[wall].append(future)
+        self.wait_for(future)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self._arm(future.result())
+            raise
+        finally:
+            self.no_longer_wait_for(future)
+
+    def wait_for(self, awaited: Worker | asyncio.Future[Worker]) -> None:
+        """Read reports as they come: one is about this."""
+        self._awaited.add(awaited)
+        self._read_as_needed()
+
+    def no_longer_wait_for(self, awaited: Worker | asyncio.Future[Worker]) -> None:
+        self._awaited.discard(awaited)
+        self._read_as_needed()
+
+    def _read_as_needed(self) -> None:
+        loop = self._resources.loop
+        needed = bool(self._awaited) or len(self._busy) + len(self._ordered) > _FEW
+        if needed == self._reading or loop is None or loop.is_closed() or self.failure is not None:
+            return
+        self._reading = needed
+        if needed:
+            loop.add_reader(self._control.fileno(), _weakly(self, Zygote.on_readable))
+        else:
+            loop.remove_reader(self._control.fileno())
+
+    def _replace_later(self, wall: Wall) -> None:
+        """Have enough workers behind this wall forked before they are needed."""
+        made = sum(worker.wall == wall for worker in self._idle)
+        coming = self._owed.count(wall) + self._ordered.count(wall) - len(self._waiting[wall])
+        missing = self.armed - made - coming
+        if missing > 0:
+            self._owed.extend([wall] * missing)
+            asyncio.get_running_loop().call_later(_REPLACE_AFTER, _weakly(self, Zygote._replace))
+
+    def _replace(self) -> None:
+        while self._owed and self.failure is None:
+            self._fork(self._owed.popleft())
+
+    def kill(self, worker: Worker) -> None:
+        """End a worker for good. Harmless when it has ended itself."""
+        if worker.status is None and self.failure is None:
+            self._order(REQUEST.pack(b"kill", worker.pid, 0, 0, False))
+
+    def _fork(self, wall: Wall) -> None:
+        self._ordered.append(wall)
+        self._order(REQUEST.pack(b"fork", 0, wall.memory_mb, wall.cpu_seconds, wall.kernel))
+
+    def _order(self, request: bytes) -> None:
+        self._orders += request
+        self._send_orders()
+
+    def _send_orders(self) -> None:
+        """Sends what the socket takes. With hundreds of programs at once the zygote can be behind: the rest waits."""
+        loop = self._resources.loop
+        try:
+            while self._orders:
+                del self._orders[: self._control.send(self._orders)]
+        except BlockingIOError:
+            if loop is not None:
+                loop.add_writer(self._control.fileno(), _weakly(self, Zygote._send_orders))
+            return
+        except OSError as error:
+            self._fail(f"the sandbox process has ended unexpectedly ({error.strerror or error})")
+            return
+        if loop is not None and not loop.is_closed():
+            loop.remove_writer(self._control.fileno())
+
+    # Reports
+
+    def on_readable(self) -> bool:
+        """Read what has been reported. Whether there may be more."""
+        try:
+            data, fds, _, _ = socket.recv_fds(self._control, REPORT.size * 32, 64)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            self._fail(f"the sandbox process has ended unexpectedly ({error.strerror or error})")
+            return False
+        self._sockets.extend(fds)
+        if not data:
+            self._fail("the sandbox process has ended unexpectedly; the next program starts another")
+            return False
+        self._data += data
+        while self.failure is None and len(self._data) >= REPORT.size:
+            what, pid, status, cpu = REPORT.unpack_from(self._data)
+            self._data = self._data[REPORT.size :]
+            self._report(what, pid, status, cpu)
+        self._read_as_needed()
+        return self.failure is None
+
+    def _report(self, what: bytes, pid: int, status: int, cpu: float) -> None:
+        if what == b"made":
+            self._made(pid)
+        elif what == b"gone":
+            worker = self._busy.pop(pid, None)
+            if worker is not None:
+                self._gone(worker, status, cpu)
+            self._forget_idle(pid)
+        else:
+            self._fail(f"the sandbox process does not start: {self._data.decode(errors='replace')}")
+
+    def _made(self, pid: int) -> None:
+        if not self._sockets:
+            self._fail("the sandbox process cannot hand over a worker: too many open files in this process?")
+            return
+        connection = socket.socket(fileno=self._sockets.popleft())
+        connection.setblocking(False)
+        worker = Worker(pid, connection, self._ordered.popleft())
+        waiting = self._waiting[worker.wall]
+        while waiting:
+            future = waiting.popleft()
+            if not future.done():
+                future.set_result(worker)
+                return
+        self._arm(worker)
+
+    def _arm(self, worker: Worker) -> None:
+        """Keep it for the next program, in place of the longest kept where there are enough."""
+        self._idle.append(worker)
+        if len(self._idle) > self.armed:
+            self._idle.popleft().socket.close()  # the worker sees the end of its socket, and leaves
+
+    def _gone(self, worker: Worker, status: int, cpu: float) -> None:
+        worker.status = status
+        worker.cpu_seconds = cpu
+        if worker.on_gone is not None:
+            worker.on_gone()
+
+    def _forget_idle(self, pid: int) -> None:
+        for worker in list(self._idle):
+            if worker.pid == pid:
+                self._idle.remove(worker)
+                worker.socket.close()
+                with contextlib.suppress(OSError):
+                    self._fork(worker.wall)
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _weakly(zygote: Zygote, work: Callable[[Zygote], object]) -> Callable[[], None]:
+    """The loop must not keep a forgotten zygote alive."""
+    reference = weakref.ref(zygote)
+
+    def call() -> None:
+        found = reference()
+        if found is not None:
+            work(found)
+
+    return call

@@ -1,0 +1,262 @@
+"""`Sandbox`: run untrusted programs over asynchronous primitives. See `contract` for what goes in and comes out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import keyword
+import os
+import threading
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from pyrag_sandbox.contract import Limits, Outcome, Primitive, SandboxError
+from pyrag_sandbox.host.process import Worker, Zygote
+from pyrag_sandbox.host.program_session import Conversation
+from pyrag_sandbox.wire import FloodError, FrameReader, WireError, pack_frame, pack_source
+from pyrag_sandbox.worker import kernel
+
+Require = Literal["kernel", "policy"]
+_READ_BYTES = 256 * 1024
+_WATCH_SECONDS = 0.02
+
+
+class Sandbox:
+    """Runs programs, each in a process of its own that lives no longer than the program.
+
+    `require="kernel"` (default) refuses to run where the kernel wall cannot be put up; `require="policy"` runs with
+    the policy wall and whatever else there is. `kernel=False` leaves the kernel wall down where there is one (it needs
+    `require="policy"`), to see what the policy does alone. `limits` are the default of every run. The first run starts
+    the worker factory; closing is tidy but not needed.
+    """
+
+    def __init__(
+        self,
+        *,
+        require: Require = "kernel",
+        limits: Limits | None = None,
+        armed: int | None = None,
+        kernel: bool = True,
+    ) -> None:
+        if require not in ("kernel", "policy"):
+            raise ValueError(f"require is 'kernel' or 'policy', not {require!r}")
+        if not kernel and require == "kernel":
+            raise ValueError("kernel=False needs require='policy'")
+        self._require = require
+        self._limits = limits or Limits()
+        self._armed = armed if armed is not None else min(4, os.cpu_count() or 1)
+        self._zygotes: list[Zygote] = []
+        self._lock = threading.Lock()  # several event loops may use one sandbox
+        self._owner = os.getpid()
+        self._kernel: bool | None = None if kernel else False
+
+    async def run(
+        self,
+        source: str,
+        primitives: Mapping[str, Primitive],
+        *,
+        limits: Limits | None = None,
+        result: str = "final_answer",
+        concurrent: bool = True,
+        policy: bool = True,
+    ) -> Outcome:
+        """Run `source` to its end. Program mistakes and limits are in the outcome; see `contract` for what raises."""
+        limits = limits or self._limits
+        for name in (*primitives, result):
+            if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+                raise ValueError(f"{name!r} cannot be a name in a program")
+        job: dict[str, Any] = {
+            "source": source,
+            "primitives": list(primitives),
+            "limits": {name: getattr(limits, name) for name in Limits.__slots__},
+            "result": result,
+            "concurrent": concurrent,
+            "policy": policy,
+        }
+        wall = kernel.Wall(limits.memory_mb, limits.cpu_seconds, self._kernel_wall(policy))
+        zygote = self._zygote(wall)
+        worker = await zygote.acquire(wall)
+        peer = _WorkerPeer(zygote, worker, limits)
+        try:
+            job["source"] = pack_source(source)
+            peer.send(job, cap=1 << 31)  # the host's own; the worker has its limit on the source
+            conversation = Conversation(primitives, limits, peer)
+            peer.listen(conversation)
+            outcome = await conversation.outcome()
+        except BaseException:
+            peer.close()
+            raise
+        asyncio.get_running_loop().call_soon(peer.close)  # the caller need not wait for that
+        return outcome
+
+    def _kernel_wall(self, policy: bool) -> bool:
+        """Whether workers lock themselves with the kernel's help. Never runs without any wall."""
+        if self._kernel is None:
+            missing = kernel.missing_layer()
+            if missing and self._require == "kernel":
+                raise SandboxError(
+                    f"this machine lacks {missing}, so only the policy would guard programs: "
+                    "pass require='policy' (--sandbox policy) to accept that"
+                )
+            self._kernel = missing is None
+        if not policy and not self._kernel:
+            raise SandboxError("the policy cannot be switched off where there is no kernel wall")
+        return self._kernel
+
+    def _zygote(self, wall: kernel.Wall) -> Zygote:
+        """A living zygote that this loop may use: loops of several threads have one each."""
+        loop = asyncio.get_running_loop()
+        self._leave_to_parent()
+        with self._lock:
+            self._zygotes = [zygote for zygote in self._zygotes if zygote.usable]
+            for zygote in self._zygotes:
+                if zygote.belongs_to(loop) and zygote.attach(loop):
+                    return zygote
+            zygote = Zygote(self._armed, wall)
+            zygote.attach(loop)
+            self._zygotes.append(zygote)
+            return zygote
+
+    def _leave_to_parent(self) -> None:
+        """In the child of a fork: keep no descriptor of the parent's workers, and no lock that its threads hold."""
+        if self._owner != os.getpid():
+            for zygote in self._zygotes:
+                zygote.disown()
+            self._lock, self._owner, self._zygotes = threading.Lock(), os.getpid(), []
+
+    def close(self) -> None:
+        """End the workers. The sandbox may be used again; it then starts others."""
+        self._leave_to_parent()
+        with self._lock:
+            zygotes, self._zygotes = self._zygotes, []
+        for zygote in zygotes:
+            zygote.close_soon()
+
+    async def aclose(self) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _WorkerPeer:
+    """A worker process as a conversation's peer: frames over its socket, its exit through the zygote."""
+
+    def __init__(self, zygote: Zygote, worker: Worker, limits: Limits) -> None:
+        self._zygote = zygote
+        self._worker = worker
+        self._limits = limits
+        self._loop = asyncio.get_running_loop()
+        self._fd = worker.socket.fileno()
+        self._reader = FrameReader(limits.frame_bytes)
+        self._unsent = bytearray()
+        self._killed = False
+        self._closed = False
+
+    def listen(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._worker.on_gone = self._on_gone
+        self._loop.add_reader(self._fd, self._on_readable)
+        if self._worker.status is not None:
+            self._on_gone()
+        if not kernel.MEMORY_LIMIT:
+            self._watch(kernel.resident_bytes(self._worker.pid) + self._limits.memory_mb * 2**20)
+
+    def _watch(self, most: int) -> None:
+        """Look at the worker's memory where the system does not limit it (macOS)."""
+        if self._closed:
+            return
+        if kernel.resident_bytes(self._worker.pid) > most:
+            self._conversation.kill("memory")
+        else:
+            self._loop.call_later(_WATCH_SECONDS, self._watch, most)
+
+    # Peer
+
+    def send(self, message: dict[str, Any], cap: int | None = None) -> None:
+        data = pack_frame(message, self._limits.frame_bytes * 4 if cap is None else cap)
+        if self._unsent or self._closed:
+            self._unsent += data
+            return
+        sent = self._send_now(data)
+        if sent < len(data):
+            self._unsent += data[sent:]
+            self._loop.add_writer(self._fd, self._on_writable)
+
+    def kill(self) -> None:
+        self._zygote.wait_for(self._worker)
+        self._end()
+
+    def _end(self) -> None:
+        if not self._killed:
+            self._killed = True
+            self._zygote.kill(self._worker)
+
+    def close(self) -> None:
+        self._end()
+        self._detach()
+        self._zygote.no_longer_wait_for(self._worker)
+        self._worker.on_gone = None
+        self._worker.socket.close()
+        with contextlib.suppress(AttributeError):
+            del self._conversation  # they hold each other, and through them a forgotten sandbox would be held
+
+    def _detach(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._loop.remove_reader(self._fd)
+            self._loop.remove_writer(self._fd)
+
+    # Events
+
+    def _send_now(self, data: bytes | bytearray) -> int:
+        try:
+            return self._worker.socket.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            return len(data)  # the worker is gone; its exit says why
+
+    def _on_writable(self) -> None:
+        del self._unsent[: self._send_now(self._unsent)]
+        if not self._unsent:
+            self._loop.remove_writer(self._fd)
+
+    def _on_readable(self) -> None:
+        try:
+            data = self._worker.socket.recv(_READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._detach()
+            self._zygote.wait_for(self._worker)  # how it went is in the exit status, which is on its way
+            return
+        try:
+            for message in self._reader.feed(data):
+                self._conversation.on_message(message)
+        except FloodError:
+            self._conversation.kill("memory")
+        except WireError:
+            self._conversation.on_bad_frame()
+
+    def _on_gone(self) -> None:
+        self._drain()  # the last message may still be in the socket
+        if self._zygote.failure is not None:
+            self._conversation.on_broken_sandbox(self._zygote.failure)
+        else:
+            self._conversation.on_dead(self._worker.status or 0, self._worker.cpu_seconds)
+
+    def _drain(self) -> None:
+        """Read until the end of the socket; a dead worker's socket has one."""
+        for _ in range(64):
+            if self._closed:
+                return
+            self._on_readable()

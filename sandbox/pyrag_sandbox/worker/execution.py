@@ -1,0 +1,328 @@
+"""One program from source to end message: parse, check, compile, run, report. The same for every backend.
+
+A `Session` is the program's only way out. It is at once the guards' host (refusals, output), the transport of calls,
+and the place where a program ends: `finish` never returns.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any, NoReturn
+
+from pyrag_sandbox.contract import Limits
+from pyrag_sandbox.dataflow import plan as dataflow
+from pyrag_sandbox.dataflow.units import Plan
+from pyrag_sandbox.helpers import ERRORS, HELPERS
+from pyrag_sandbox.policy.guards import Guards
+from pyrag_sandbox.policy.policy import FILENAME, Refused, check_program, compile_module, compile_open
+from pyrag_sandbox.wire import WireError, decode, encode, encode_counted
+from pyrag_sandbox.worker import scheduler
+from pyrag_sandbox.worker.tracebacks import program_frames
+from pyrag_sandbox.worker.transport import Execution
+from pyrag_sandbox.worker.values import AbsentValue, RecordValue, TextValue, ValueStore
+
+_FLUSH_BYTES = 16 * 1024
+_MESSAGE_CHARS = 2000
+_TRACEBACK_LINES = 20
+_HELPER_NAMES = frozenset(HELPERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the host asks for. Crosses the wire as a plain object."""
+
+    source: str
+    primitives: tuple[str, ...]
+    limits: Limits
+    result: str = "final_answer"
+    concurrent: bool = True
+    policy: bool = True
+
+
+class Finished(BaseException):
+    """The program has ended although its Python frames are still there (backends without a process of their own)."""
+
+
+def _is_exhaustion(error: BaseException) -> bool:
+    """Memory ran out. C code that forgets to say so (`deque` does) leaves the interpreter to find no error at all."""
+    text = error.args[0] if type(error) is SystemError and error.args else None
+    forgotten = type(text) is str and text.endswith("returned NULL without setting an exception")
+    return forgotten or isinstance(error, MemoryError)
+
+
+class Session(ABC):
+    """One program's side of the conversation with the host."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self._errors: dict[str, type[Exception]] = {}
+        self.values = ValueStore(self._error)
+        self._output: list[str] = []
+        self._pending_bytes = 0
+        self._output_bytes = 0
+
+    @abstractmethod
+    def send_frame(self, message: dict[str, Any]) -> None:
+        """Hand one message to the host, at the latest with `flush` or `receive_frame`. WireError if it is too large."""
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Have all messages leave."""
+
+    @abstractmethod
+    def receive_frame(self) -> dict[str, Any]:
+        """Wait for the host's next message."""
+
+    @abstractmethod
+    def finish(self, message: dict[str, Any]) -> NoReturn:
+        """Send the last message and end the program."""
+
+    # What guards need
+
+    def refuse(self, message: str, line: int | None = None) -> NoReturn:
+        self.finish(self.end("blocked", error=self.plain_error("Refused", message, line)))
+
+    def caught(self, error: BaseException) -> None:
+        """An exception reached a handler of the program. Exhausted memory is not the program's to handle."""
+        if _is_exhaustion(error):
+            self.finish(self.end("killed", reason="memory"))
+
+    def emit(self, text: str) -> None:
+        """Output, in program order."""
+        size = len(text.encode())
+        self._output_bytes += size
+        if self._output_bytes > self.job.limits.output_bytes:
+            self.finish(self.end("killed", reason="output"))
+        self._output.append(text)
+        self._pending_bytes += size
+        if self._pending_bytes > _FLUSH_BYTES:
+            self._send_output()
+            self.flush()
+
+    def _send_output(self) -> None:
+        if self._output:
+            self.send_frame({"op": "out", "text": self._take_output()})
+
+    def _take_output(self) -> str:
+        text = "".join(self._output)
+        self._output.clear()
+        self._pending_bytes = 0
+        return text
+
+    # Calls
+
+    def send(
+        self,
+        call_id: int,
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        line: int,
+        depends_on: tuple[int, ...],
+    ) -> None:
+        """Write a call and return. Arguments that cannot cross raise TypeError or ValueError, at the call."""
+        self._send_output()
+        budget = self.job.limits.value_bytes
+        message = {
+            "op": "call",
+            "id": call_id,
+            "name": name,
+            "args": encode(list(args), self.values, budget),
+            "kwargs": encode(kwargs, self.values, budget),
+            "line": line,
+            "depends_on": depends_on,
+        }
+        try:
+            self.send_frame(message)
+        except WireError as error:
+            raise ValueError(f"the arguments of {name} cannot cross: {error}") from None
+
+    def cancel(self, call_id: int) -> None:
+        """Nobody waits for this call any more."""
+        self.send_frame({"op": "cancel", "id": call_id})
+
+    def exhausted(self, calls: tuple[int, ...]) -> NoReturn:
+        """The program wants more calls than it may make."""
+        self.finish(self.end("killed", reason="calls", calls=calls))
+
+    def receive(self) -> tuple[int, Any]:
+        """The next reply: a call's id with its value, or with the exception to raise at the call."""
+        message = self.receive_frame()
+        if message["op"] == "value":
+            return message["id"], decode(message["value"], self.values)
+        return message["id"], self._error(message["name"])(message["message"])
+
+    def _error(self, name: str) -> type[Exception]:
+        known = getattr(builtins, name, None)
+        if isinstance(known, type) and issubclass(known, Exception) and known not in _TAKES_MORE:
+            return known
+        return ERRORS.get(name) or self._errors.setdefault(name, type(name, (Exception,), {}))
+
+    # The last message
+
+    def end(self, status: str, *, reason: str = "", error: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+        return {"op": "end", "status": status, "reason": reason, "error": error, "output": self._take_output(), **more}
+
+    def plain_error(self, kind: str, message: str, line: int | None) -> dict[str, Any]:
+        source_line = _source_line(self.job.source, line)
+        return {"type": kind, "message": message, "line": line, "source_line": source_line, "traceback": ""}
+
+
+_TAKES_MORE = frozenset({UnicodeDecodeError, UnicodeEncodeError, UnicodeTranslateError})
+
+
+def run_job(job: Job, session: Session, guards: Guards) -> dict[str, Any]:
+    """Run the program and return its last message. `session.finish` may cut this short. `guards` are new ones."""
+    try:
+        plan = _planned(job)
+    except Refused as refused:
+        return session.end("blocked", error=session.plain_error("Refused", refused.message, refused.line))
+    except SyntaxError as error:
+        if str(error.msg).startswith("too many"):  # parentheses, levels of indentation, nested blocks
+            message = f"{error.msg}: split the expression over several statements"
+            return session.end("blocked", error=session.plain_error("Refused", message, error.lineno))
+        return session.end("error", error=session.plain_error(type(error).__name__, str(error.msg), error.lineno))
+    return _executed(job, session, plan, guards)
+
+
+def _planned(job: Job) -> Plan:
+    try:
+        tree = _parsed(job)
+        compile(tree, FILENAME, "exec", dont_inherit=True)  # for the errors that Python finds in the whole program
+        return dataflow.plan(tree, frozenset(job.primitives), _HELPER_NAMES)
+    except (RecursionError, MemoryError):
+        raise Refused("nested too deeply: split the expression over several statements") from None
+
+
+def _parsed(job: Job) -> ast.Module:
+    limits = job.limits
+    size = len(job.source.encode("utf-8", "surrogatepass"))
+    if size > limits.source_bytes:
+        raise Refused(f"the source has {size} bytes, over the limit of {limits.source_bytes}: write a shorter program")
+    tree = _syntax(job.source)
+    if job.policy:
+        check_program(tree, primitives=set(job.primitives), max_nodes=limits.nodes, max_depth=limits.depth)
+    return tree
+
+
+def _syntax(source: str) -> ast.Module:
+    try:
+        return ast.parse(source, FILENAME)
+    except UnicodeEncodeError:
+        raise SyntaxError("the source holds characters that are not valid text (lone surrogates)") from None
+    except ValueError as error:
+        raise SyntaxError(str(error)) from None
+
+
+def _executed(job: Job, session: Session, plan: Plan, guards: Guards) -> dict[str, Any]:
+    namespace = guards.namespace(session) if job.policy else guards.open_namespace(session)
+    own = {*namespace, *job.primitives}
+
+    def compile_unit(tree: ast.Module) -> CodeType:
+        try:
+            return compile_module(tree) if job.policy else compile_open(tree)
+        except Refused as refused:  # as an exception, a program could catch it
+            session.refuse(refused.message, refused.line)
+
+    execution = scheduler.run(
+        plan,
+        compile_unit=compile_unit,
+        namespace=namespace,
+        primitives=job.primitives,
+        transport=session,
+        emit=session.emit,
+        concurrent=job.concurrent and job.policy,
+        atoms=(TextValue, AbsentValue, RecordValue),
+        filename=FILENAME,
+        most_calls=job.limits.calls,
+    )
+    return _reported(job, session, execution, {name: namespace[name] for name in namespace if name not in own})
+
+
+# Reports
+
+
+def _reported(job: Job, session: Session, execution: Execution, names: Mapping[str, Any]) -> dict[str, Any]:
+    error = execution.exception
+    if error is not None and _is_exhaustion(error):
+        return session.end("killed", reason="memory")
+    if isinstance(error, Finished):
+        raise error
+    variables = _variables(job, session, names)
+    origins = execution.provenance
+    report: dict[str, Any] = {
+        "variables": variables,
+        "provenance": {name: origins[name] for name in (*variables, job.result) if name in origins},
+        "calls": execution.calls,
+    }
+    if error is not None:
+        return session.end("error", error=describe(error, job.source), **report)
+    if job.result not in names:
+        message = f"the program ended without setting {job.result}: assign the result to {job.result}"
+        return session.end("error", error=session.plain_error("MissingResult", message, None), **report)
+    try:
+        value = encode(names[job.result], session.values, job.limits.value_bytes)
+    except (TypeError, ValueError) as problem:
+        found = session.plain_error(type(problem).__name__, f"{job.result}: {problem}", None)
+        return session.end("error", error=found, **report)
+    return session.end("ok", value=value, has_value=True, **report)
+
+
+def _variables(job: Job, session: Session, names: Mapping[str, Any]) -> dict[str, Any]:
+    """The program's other names whose values can cross, as many as fit."""
+    found: dict[str, Any] = {}
+    left = job.limits.value_bytes
+    for name, value in names.items():
+        if name == job.result or name.startswith("_"):
+            continue
+        try:
+            found[name], used = encode_counted(value, session.values, left)
+        except (TypeError, ValueError):
+            continue
+        left -= used
+    return found
+
+
+def describe(error: BaseException, source: str) -> dict[str, Any]:
+    """An exception as the program's author should see it: its own lines only, no path of the host."""
+    lines = program_frames(error.__traceback__, FILENAME)
+    line = lines[-1][0] if lines else None
+    name = type(error).__name__
+    message = _message(error)
+    shown = [
+        f'  File "{FILENAME}", line {at}, in {where}\n    {_source_line(source, at).strip()}' for at, where in lines
+    ]
+    if len(shown) > _TRACEBACK_LINES:
+        half = _TRACEBACK_LINES // 2
+        shown = [*shown[:half], f"  ... {len(shown) - 2 * half} more ...", *shown[-half:]]
+    head = "Traceback (most recent call last):\n" if shown else ""
+    tail = f"{name}: {message}" if message else name
+    text = head + "".join(part + "\n" for part in shown) + tail
+    return {
+        "type": name,
+        "message": message,
+        "line": line,
+        "source_line": _source_line(source, line),
+        "traceback": text,
+    }
+
+
+def _message(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:
+        text = "(the message could not be written)"
+    return text[:_MESSAGE_CHARS].encode("utf-8", "backslashreplace").decode()
+
+
+def _source_line(source: str, line: int | None) -> str:
+    if line is None or line < 1:
+        return ""
+    lines = source.split("\n")
+    text = lines[line - 1] if line <= len(lines) else ""
+    return text[:200].rstrip("\r").encode("utf-8", "backslashreplace").decode()

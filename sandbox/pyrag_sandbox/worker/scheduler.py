@@ -1,0 +1,402 @@
+"""Running a `dataflow.Plan` with greenlets: primitives of independent units are in flight at the same time.
+
+    execution = run(plan, compile_unit=..., namespace=..., primitives=..., transport=..., emit=...)
+
+No threads: a primitive call sends itself through the transport and switches to the hub, which runs whatever else is
+ready, or blocks in `transport.receive()` when nothing is. What is observable equals a sequential run:
+
+* units that ran ahead of an error are undone: names restored, output and calls dropped, `transport.cancel` for calls
+  in flight (their replies, should they still come, are ignored); the error that surfaces is the first in program order;
+* output goes to `emit` in program order: at once from what is next in sequence, later from what runs ahead;
+* `Execution.calls` is in program order. Ids count from 0 in dispatch order, those of dropped calls included.
+
+The caller (the worker) provides
+
+    compile_unit   ast.Module -> code object, named `filename`; applies the policy. Called once for each unit that runs
+    namespace      the program's globals, changed in place. The primitives are put in by `run`, and the helpers that
+                   the rewriting calls ("%block" ...), which are taken out again with the temporaries
+    namespace["%write"]   while it runs: where the program's `print` must put its text
+    transport      `Transport`; one reply per call that was not cancelled. Replies share no mutable object. What `send`
+                   raises is raised at the call; what `receive` raises ends the run and leaves `run`
+    atoms          further types that are immutable through and through (Text, Record)
+
+A `BaseException` that is not an `Exception` (a refusal, a limit) is terminal: the run ends at once, nothing of the
+program is run any more, not even to unwind; its suspended greenlets are kept in `Execution.abandoned`, to be dropped
+with the process. `concurrent=False` runs the same units one at a time.
+
+Tracebacks hold scheduler frames and, for statements within `if`, `for`, ... several frames of the program at module
+level; `program_frames` gives those a sequential run would show.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable
+from types import CodeType
+from typing import Any
+
+from greenlet import GreenletExit, getcurrent  # type: ignore[import-untyped] # it ships no types
+
+from pyrag_sandbox.dataflow.provenance import Provenance
+from pyrag_sandbox.dataflow.units import ROOT, Block, Plan, Unit
+from pyrag_sandbox.worker.tasks import Atoms, Green, Space, Task, Text, calls_so_far
+from pyrag_sandbox.worker.transport import Execution, Transport
+from pyrag_sandbox.worker.turns import Turns
+from pyrag_sandbox.worker.unit_code import UnitCode
+
+WINDOW = 64  # elements or iterations that one comprehension or loop has under way
+HELPERS = ("%block", "%each", "%list", "%set", "%dict", "%lazy", "%write", "%force")
+
+
+def run(
+    plan: Plan,
+    *,
+    compile_unit: Callable[[ast.Module], CodeType],
+    namespace: dict[str, Any],
+    primitives: Iterable[str],
+    transport: Transport,
+    emit: Callable[[str], None],
+    concurrent: bool = True,
+    atoms: tuple[type, ...] = (),
+    filename: str = "<program>",
+    most_calls: int = sys.maxsize,
+) -> Execution:
+    scheduler = Scheduler(plan, compile_unit, transport, emit, concurrent, atoms, filename, most_calls)
+    return scheduler.run(namespace, primitives)
+
+
+class Scheduler:
+    def __init__(
+        self,
+        plan: Plan,
+        compile_unit: Callable[[ast.Module], CodeType],
+        transport: Transport,
+        emit: Callable[[str], None],
+        concurrent: bool,
+        atoms: tuple[type, ...],
+        filename: str,
+        most_calls: int,
+    ) -> None:
+        self.plan = plan
+        self.code = UnitCode(compile_unit, filename)
+        self.transport = transport
+        self.emit = emit
+        self.concurrent = concurrent
+        self.window = WINDOW if concurrent else 1
+        self.is_atom = Atoms(atoms)
+        self.books = Provenance(plan, self.is_atom)
+        self.filename = filename
+        self.most_calls = most_calls
+        self.ready: deque[tuple[Green, Any]] = deque()
+        self.waiting: dict[int, Green] = {}
+        self.suspended: set[Green] = set()
+        self.terminal: BaseException | None = None
+
+    # -- the hub
+
+    def run(self, namespace: dict[str, Any], primitives: Iterable[str]) -> Execution:
+        self._equip(namespace, primitives)
+        self.hub = getcurrent()
+        root = Task(None, ROOT, Space(namespace), turn=True)
+        self.spawn(root, lambda: self.block(root, self.plan.root))
+        try:
+            while not root.done and self.terminal is None:
+                self._step()
+            self._flush(root)
+        finally:
+            for name in [n for n in namespace if n.startswith("%") or ":" in n]:
+                del namespace[name]
+        provenance = {n: self.books.closure(ids) for n, ids in root.space.origins.items() if n in namespace}
+        return Execution(self.terminal or root.error, provenance, calls_so_far(root), tuple(self.suspended))
+
+    def _equip(self, namespace: dict[str, Any], primitives: Iterable[str]) -> None:
+        for name in primitives:
+            namespace[name] = self._primitive(name)
+        turns = Turns(self)
+        helpers: tuple[Any, ...] = (
+            self._run_block, turns.each, turns._list, turns._set, turns._dict, turns._lazy, self.write, self._force
+        )  # fmt: skip
+        namespace.update(zip(HELPERS, helpers, strict=False))
+
+    def _step(self) -> None:
+        if self.ready:
+            green, reply = self.ready.popleft()
+        else:
+            call_id, reply = self.transport.receive()
+            waiter = self.waiting.pop(call_id, None)
+            if waiter is None:
+                return
+            green = waiter
+        if isinstance(reply, BaseException):
+            green.throw(reply)
+        else:
+            green.switch(reply)
+
+    def spawn(self, task: Task, body: Callable[[], None]) -> None:
+        green = Green(lambda _: self._perform(task, body), self.hub)
+        green.task = task
+        task.green = green
+        self.suspended.add(green)
+        if task.parent is not None:
+            task.parent.children.append(task)
+        self.ready.append((green, None))
+
+    def _perform(self, task: Task, body: Callable[[], None]) -> None:
+        try:
+            try:
+                body()
+            finally:
+                if self.terminal is None:
+                    self._kill_all(task.children)
+        except GreenletExit:
+            task.killed = True
+        except Exception as error:
+            task.error = error
+        except BaseException as error:
+            self.terminal = error
+        task.done = True
+        if task.green is not None:
+            self.suspended.discard(task.green)
+        if task.parent is not None:
+            self._wake(task.parent)
+
+    def here(self) -> Task:
+        green: Green = getcurrent()
+        return green.task
+
+    def park(self, task: Task) -> None:
+        task.parked = True
+        try:
+            self.hub.switch()
+        finally:
+            task.parked = False
+
+    def _wake(self, task: Task) -> None:
+        if task.parked and task.green is not None:
+            task.parked = False
+            self.ready.append((task.green, None))
+
+    def let_go(self, task: Task) -> None:
+        """The task's turn has come: what waited inside for that goes on."""
+        task.turn = True
+        self._settle_down(task)
+        self._enliven(task)
+
+    @staticmethod
+    def _settle_down(task: Task) -> None:
+        if task.undo is not None:
+            task.space.ahead.subtract(task.unit.binds)
+            task.undo = None
+
+    def _enliven(self, task: Task) -> None:
+        self._wake(task)
+        for child in task.children:
+            if child.turn:
+                self._enliven(child)
+
+    def _kill_all(self, tasks: list[Task]) -> None:
+        for task in reversed(tasks):
+            self.kill(task)
+        tasks.clear()
+
+    def kill(self, task: Task) -> None:
+        task.killed = True
+        if task.waits_for is not None:
+            self.waiting.pop(task.waits_for, None)
+            self.transport.cancel(task.waits_for)
+            task.waits_for = None
+        green = task.green
+        if green is not None and not task.done:
+            self.ready = deque(entry for entry in self.ready if entry[0] is not green)
+            green.parent = getcurrent()
+            green.throw(GreenletExit)
+            self.suspended.discard(green)
+        if task.undo is not None:
+            for name in task.unit.binds:
+                task.space.take(name, task.undo)
+            self._settle_down(task)
+
+    # -- calls and output
+
+    def _primitive(self, name: str) -> Callable[..., Any]:
+        def primitive(*args: Any, **kwargs: Any) -> Any:
+            return self._call(name, args, kwargs)
+
+        primitive.__name__ = primitive.__qualname__ = name
+        return primitive
+
+    def _call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        task = self.here()
+        if task.killed:
+            raise GreenletExit
+        if len(self.books.depends) >= self.most_calls:
+            self._at_limit(task)
+        call_id = len(self.books.depends)
+        origins = tuple(sorted(task.origins_of(task.unit.reads) | task.inherited | task.own))
+        self.transport.send(call_id, name, args, kwargs, self._line(), origins)
+        self.books.depends.append(origins)
+        task.log.append(call_id)
+        task.waits_for = call_id
+        self.waiting[call_id] = getcurrent()
+        try:
+            return self.hub.switch()
+        finally:
+            task.waits_for = None
+            task.own.add(call_id)
+            task.last_call = call_id
+
+    def _at_limit(self, task: Task) -> None:
+        """As many calls as there may be were made, some of them ahead: from now on only those that count."""
+        while not task.live:
+            self.park(task)
+        calls = calls_so_far(task)
+        if len(calls) >= self.most_calls:
+            self.transport.exhausted(calls)
+
+    def _line(self) -> int:
+        frame = sys._getframe(2)
+        while frame is not None and frame.f_code.co_filename != self.filename:
+            if frame.f_back is None:
+                return 0
+            frame = frame.f_back
+        return frame.f_lineno
+
+    def write(self, text: str) -> None:
+        task = self.here()
+        task.log.append(Text(text))
+        if task.live:
+            self._flush(task)
+
+    def _flush(self, task: Task) -> None:
+        if task.parent is not None:
+            self._flush(task.parent)
+        while task.flushed < len(task.log):
+            entry = task.log[task.flushed]
+            task.flushed += 1
+            if isinstance(entry, Text) and not entry.emitted:
+                entry.emitted = True
+                self.emit(entry.text)
+
+    # -- blocks of units
+
+    def _run_block(self, number: int) -> None:
+        owner = self.here()
+        origins = owner.origins_of(owner.unit.header) | owner.own
+        self.books.stain(owner.space, owner.unit.own_binds, origins)
+        before, owner.context = owner.context, owner.context | origins
+        try:
+            self.block(owner, self.plan.blocks[number])
+        finally:
+            owner.context = before
+
+    def block(self, owner: Task, block: Block) -> None:
+        tasks: list[Task | None] = [None] * len(block.units)
+        first = 0
+        try:
+            while (first := self._advance(owner, block.units, tasks, first)) < len(tasks):
+                self.park(owner)
+        except BaseException:
+            if self.terminal is None:
+                self._kill_all([t for t in tasks if t is not None and t in owner.children])
+                owner.children.clear()
+            raise
+
+    def _advance(self, owner: Task, units: tuple[Unit, ...], tasks: list[Task | None], first: int) -> int:
+        """Start what may start and take what is done, in order. Returns how many are taken."""
+        for index in range(first, len(units)):
+            task = tasks[index]
+            if task is None and self._may_start(owner, units[index], tasks, first, index):
+                task = tasks[index] = self._start(owner, units[index], turn=index == first)
+            if index == first and task is not None:
+                if not task.turn:
+                    self.let_go(task)
+                if task.done:
+                    self.join(owner, task)
+                    first += 1
+            if task is not None and task.done and task.error is not None and not task.unit.held:
+                break
+            if not self.concurrent and index >= first:
+                break
+        return first
+
+    def _may_start(self, owner: Task, unit: Unit, tasks: list[Task | None], first: int, index: int) -> bool:
+        if index == first:
+            return unit.early or owner.live or (unit.pure and owner.turn)
+        if not unit.early or not self.concurrent:
+            return False
+        for earlier in unit.after:
+            if not _succeeded(tasks[earlier]):
+                return False
+        for earlier, names in unit.unless_atoms:
+            if not _succeeded(tasks[earlier]) and not all(self.is_atom(owner.space.names.get(n)) for n in names):
+                return False
+        return True
+
+    def _start(self, owner: Task, unit: Unit, *, turn: bool) -> Task:
+        task = Task(owner, unit, owner.space, context=owner.context, ahead=owner.ahead and unit.early, turn=turn)
+        if not turn:
+            task.undo = owner.space.part(unit.binds)
+            owner.space.ahead.update(unit.binds)
+        if unit.calls:
+            self.spawn(task, lambda: self._execute(task))
+        else:
+            self._inline(owner, task)
+        return task
+
+    def _inline(self, owner: Task, task: Task) -> None:
+        """A unit without calls never waits: no greenlet of its own."""
+        self.transport.flush()  # what runs now may take its time
+        green: Green = getcurrent()
+        owner.children.append(task)
+        green.task = task
+        try:
+            self._execute(task)
+        except Exception as error:
+            task.error = error
+        finally:
+            green.task = owner
+        task.done = True
+
+    def join(self, owner: Task, task: Task) -> None:
+        """Everything of a finished task becomes the owner's."""
+        owner.children.remove(task)
+        if task.unit.held and task.unit is not owner.unit:  # elements of a held comprehension go by its unit
+            (name,) = task.unit.binds
+            task.value = owner.space.names.get(name)
+            owner.space.names[name] = task
+            owner.space.origins.pop(name, None)  # whoever asks for it gets them
+            return
+        owner.log += task.log
+        owner.flushed += task.flushed if owner.flushed == len(owner.log) - len(task.log) else 0
+        if len(self.books.depends) > self.most_calls and owner.live:
+            self._check_limit(owner)
+        if task.error is not None:
+            raise task.error
+
+    def _check_limit(self, task: Task) -> None:
+        """Calls made ahead have come to count."""
+        calls = calls_so_far(task)
+        if len(calls) > self.most_calls:
+            self.transport.exhausted(calls[: self.most_calls])
+
+    def _force(self, held: Task) -> Any:
+        """What a held unit came to: its value or its error, and its calls, as if it ran here."""
+        task = self.here()
+        task.log += held.log
+        task.own |= held.own
+        if held.error is not None:
+            raise held.error
+        return held.value
+
+    def _execute(self, task: Task) -> None:
+        before = task.origins_of(task.unit.header)
+        try:
+            self.code.run(task.unit, task.space.names)
+        finally:
+            self.books.settle(task, before)
+
+
+def _succeeded(task: Task | None) -> bool:
+    return task is not None and task.done and task.error is None

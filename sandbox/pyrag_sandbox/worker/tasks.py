@@ -1,0 +1,191 @@
+"""What runs: tasks, and the namespaces they run in. Plain records; the scheduler moves them along."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from greenlet import greenlet  # type: ignore[import-untyped] # it ships no types
+
+from pyrag_sandbox.dataflow.units import Loop, Unit
+
+NONE: frozenset[int] = frozenset()
+NONE_BOUND: frozenset[str] = frozenset()
+IMMUTABLE: tuple[type, ...] = (str, int, float, bool, type(None), bytes, complex)
+REACH = 10_000  # objects looked at before two values count as connected
+_ABSENT = object()
+
+
+class Space:
+    """A namespace with the provenance of its names: ids of the calls whose results are in the value.
+
+    An iteration has a space of its own, on top of its loop's. What iterations mutate in turn is `shared`:
+    what runs ahead in an iteration cannot see it change and goes by the provenance of when the loop began; the rest
+    goes by the base's.
+    """
+
+    __slots__ = ("ahead", "base", "base_ahead", "elements", "names", "origins", "shared")
+
+    def __init__(
+        self,
+        names: dict[str, Any],
+        base: Space | None = None,
+        shared: frozenset[str] = NONE_BOUND,
+        *,
+        base_ahead: bool = True,
+    ) -> None:
+        self.names = names
+        self.origins: dict[str, frozenset[int]] = {}
+        self.elements: dict[str, list[frozenset[int]]] = {}  # of names whose value is a list: of each item
+        self.base = base
+        self.shared = shared
+        self.base_ahead = base_ahead  # whether the loop itself runs ahead
+        self.ahead: Counter[str] = Counter()  # names bound by what runs ahead of its turn
+
+    def began(self, space: Space, *, ahead: bool) -> None:
+        """Take over the provenance another space shows now."""
+        self.origins = dict(space.origins)
+        self.elements = dict(space.elements)
+        for name in space.shared:
+            home = space.home(name, ahead=ahead)
+            self.origins[name] = home.origins.get(name, NONE)
+            self.elements.pop(name, None)
+
+    def home(self, name: str, *, ahead: bool) -> Space:
+        """Where the provenance of a name is booked."""
+        space = self
+        while space.base is not None and name in space.shared and not ahead:
+            space, ahead = space.base, space.base_ahead
+        return space
+
+    def _tables(self) -> tuple[dict[str, Any], ...]:
+        return self.names, self.origins, self.elements
+
+    def forget(self, name: str) -> None:
+        for table in self._tables():
+            table.pop(name, None)
+
+    def take(self, name: str, other: Space) -> None:
+        """Make a name what it is in another space."""
+        for mine, theirs in zip(self._tables(), other._tables(), strict=True):
+            value = theirs.get(name, _ABSENT)
+            if value is _ABSENT:
+                mine.pop(name, None)
+            else:
+                mine[name] = value
+
+    def of(self, names: Iterable[str], *, ahead: bool) -> frozenset[int]:
+        if ahead or self.base is None:
+            own = self.origins
+            return NONE.union(*[own[name] for name in names if name in own])
+        return NONE.union(*[self.home(name, ahead=ahead).origins.get(name, NONE) for name in names])
+
+    def part(self, names: Iterable[str]) -> Space:
+        part = Space({})
+        for name in names:
+            part.take(name, self)
+        return part
+
+
+@dataclass(slots=True)
+class Text:
+    text: str
+    emitted: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Task:
+    """Something that runs: a unit, an element of a comprehension, an iteration."""
+
+    parent: Task | None
+    unit: Unit
+    space: Space
+    context: frozenset[int] = NONE  # what decided that this runs
+    inherited: frozenset[int] = NONE  # calls made before, by what started it
+    ahead: bool = True  # runs, or may run, before its turn
+    turn: bool = False  # everything before it within its parent has succeeded
+    green: Green | None = None
+    parked: bool = False
+    done: bool = False
+    killed: bool = False
+    error: Exception | None = None
+    value: Any = None
+    waits_for: int | None = None
+    last_call: int = -1
+    own: set[int] = field(default_factory=set)
+    log: list[int | Text] = field(default_factory=list)
+    flushed: int = 0
+    children: list[Task] = field(default_factory=list)
+    gathered: list[frozenset[int]] | None = None
+    undo: Space | None = None
+
+    def origins_of(self, names: Iterable[str]) -> frozenset[int]:
+        return self.space.of(names, ahead=self.ahead)
+
+    @property
+    def live(self) -> bool:
+        """A sequential run would be here now."""
+        task: Task | None = self
+        while task is not None:
+            if not task.turn:
+                return False
+            task = task.parent
+        return True
+
+
+class Green(greenlet):  # type: ignore[misc] # untyped
+    task: Task
+
+
+def calls_so_far(task: Task) -> tuple[int, ...]:
+    """The calls that a sequential run of the whole program would have made by now, in its order."""
+    while task.parent is not None:
+        task = task.parent
+    return tuple(entry for entry in _live_log(task) if isinstance(entry, int))
+
+
+def _live_log(task: Task) -> list[int | Text]:
+    log = list(task.log)
+    for child in task.children:
+        if child.turn:
+            log += _live_log(child)
+    return log
+
+
+class Atoms:
+    """Tells values that are immutable through and through."""
+
+    def __init__(self, types: tuple[type, ...] = ()) -> None:
+        self.types = frozenset(IMMUTABLE + types)
+
+    def __call__(self, value: Any) -> bool:
+        if type(value) is tuple or type(value) is frozenset:
+            return len(value) < 100 and all(self(item) for item in value)
+        return type(value) in self.types
+
+
+def entangled(is_atom: Atoms, names: dict[str, Any], loop: Loop) -> bool:
+    """Whether what iterations read ahead may reach an object that other iterations mutate."""
+    targets = {id(names[n]) for n in loop.mutated if n in names}
+    todo = [names[n] for n in loop.read if n in names]
+    seen: set[int] = set()
+    while todo:
+        value = todo.pop()
+        if id(value) in targets or len(seen) > REACH:
+            return True
+        if is_atom(value) or id(value) in seen or callable(value):
+            continue
+        seen.add(id(value))
+        inner = _contents(value)
+        if inner is None:
+            return True
+        todo += inner
+    return False
+
+
+def _contents(value: Any) -> list[Any] | None:
+    if type(value) in (list, tuple, set, frozenset):
+        return list(value)
+    return [*value.keys(), *value.values()] if type(value) is dict else None

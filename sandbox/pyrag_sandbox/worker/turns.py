@@ -1,0 +1,178 @@
+"""Many tasks of one kind that take their turns: the iterations of a loop, the elements of a comprehension.
+
+Each runs ahead as far as it may, and they finish in order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from pyrag_sandbox.dataflow.sources import begins_quietly, is_quiet
+from pyrag_sandbox.dataflow.units import Loop
+from pyrag_sandbox.worker.tasks import Space, Task, entangled
+from pyrag_sandbox.worker.tracebacks import GATHERS, INLINED
+
+if TYPE_CHECKING:
+    from pyrag_sandbox.worker.scheduler import Scheduler
+
+
+class Turns:
+    """The helpers that rewritten loops and comprehensions call."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.s = scheduler
+
+    def _list(self, make: FunctionType, source: Iterable[Any], unpack: bool) -> list[Any]:
+        gather = _Gather(self, _named(GATHERS["_list"], make), source, unpack)
+        return [item for part in gather for item in part]
+
+    def _set(self, make: FunctionType, source: Iterable[Any], unpack: bool) -> set[Any]:
+        gather = _Gather(self, _named(GATHERS["_set"], make), source, unpack)
+        return {item for part in gather for item in part}
+
+    def _dict(self, make: FunctionType, source: Iterable[Any], unpack: bool) -> dict[Any, Any]:
+        gather = _Gather(self, _named(GATHERS["_dict"], make), source, unpack)
+        return {key: part[key] for part in gather for key in part}
+
+    def _lazy(self, make: FunctionType, source: Iterable[Any], unpack: bool) -> Iterator[Any]:
+        # As in a generator expression, iter() is called now and the elements start with the first item.
+        gather = _Gather(self, _named("<genexpr>", make), source, unpack)
+        return (item for part in gather for item in part)
+
+    # -- loops
+
+    def each(self, number: int, iterable: Iterable[Any]) -> None:
+        owner = self.s.here()
+        block = self.s.plan.blocks[number]
+        loop = block.loop
+        assert loop is not None
+        ordered = entangled(self.s.is_atom, owner.space.names, loop)
+        origins = owner.origins_of(owner.unit.header) | owner.own
+        quiet = is_quiet(iterable)
+        began = Space({})
+        began.began(owner.space, ahead=owner.ahead)
+
+        def start(item: Any) -> Task:
+            space = Space(dict(owner.space.names), owner.space, loop.shared, base_ahead=owner.ahead)
+            space.began(began, ahead=True)
+            for name in loop.local:
+                space.forget(name)
+            space.names[loop.item] = item
+            space.origins[loop.item] = origins if quiet else origins | owner.own
+            task = Task(owner, owner.unit, space, context=owner.context | origins, ahead=not ordered)
+            self.s.spawn(task, lambda: self.s.block(task, block))
+            return task
+
+        window = self.s.window if quiet and not ordered else 1
+        for task in self.in_order(owner, iter(iterable), start, window, lambda task: self._refresh(task, loop)):
+            self._copy_back(owner.space, task.space, loop)
+            self.s.join(owner, task)
+
+    def _refresh(self, task: Task, loop: Loop) -> None:
+        """The iteration's turn has come: it goes on from where the one before it ended."""
+        if task.space.base is not None:
+            for name in loop.carried:
+                task.space.take(name, task.space.base)
+
+    def _copy_back(self, base: Space, space: Space, loop: Loop) -> None:
+        for name in loop.carried:
+            base.take(name, space)
+        for name in loop.local:
+            if name in space.names and not name.startswith("%"):
+                base.take(name, space)
+            elif name in base.names and name in space.origins:  # not bound, which calls have decided
+                self.s.books.stain(base, [name], space.origins[name])
+
+    def in_order(
+        self,
+        owner: Task,
+        source: Iterator[Any],
+        start: Callable[[Any], Task],
+        window: int,
+        on_turn: Callable[[Task], None],
+    ) -> Iterator[Task]:
+        """Tasks for the items of `source`, finished, one after the other, while up to `window` of them run."""
+        pending: deque[Task] = deque()
+        failure: BaseException | None = None
+        exhausted = False
+        try:
+            while True:
+                while not exhausted and len(pending) < window:
+                    try:
+                        pending.append(start(next(source)))
+                    except StopIteration:
+                        exhausted = True
+                    except Exception as error:
+                        failure, exhausted = error, True
+                if not pending:
+                    break
+                on_turn(pending[0])
+                self.s.let_go(pending[0])
+                while not pending[0].done:
+                    self.s.park(owner)
+                yield pending.popleft()
+        finally:
+            if self.s.terminal is None:
+                for task in reversed(pending):
+                    self.s.kill(task)
+                    owner.children.remove(task)
+        if failure is not None:
+            raise failure
+
+
+class _Gather:
+    """The elements of a comprehension, each a task, in order."""
+
+    def __init__(self, turns: Turns, make: Callable[..., Any], source: Iterable[Any], unpack: bool) -> None:
+        self.turns = turns
+        self.s = turns.s
+        self.make = make
+        self.source = iter(source)
+        self.quiet = begins_quietly(source) if unpack else is_quiet(source)
+        self.unpack = unpack
+
+    def __iter__(self) -> Iterator[Any]:
+        owner = self.s.here()
+        owner.gathered = None
+        gathered: list[frozenset[int]] = []
+        shared = owner.origins_of(owner.unit.reads)
+        inherited = frozenset(owner.own) | owner.inherited
+
+        def start(item: Any) -> Task:
+            before = inherited if self.quiet else inherited | owner.own
+            task = Task(owner, owner.unit, owner.space, context=owner.context, inherited=before, ahead=owner.ahead)
+            self.s.spawn(task, lambda: self._make(task, item))
+            return task
+
+        window = self.s.window if self.quiet else 1
+        for task in self.turns.in_order(owner, self.source, start, window, lambda _: None):
+            owner.own |= task.own
+            self.s.join(owner, task)
+            gathered.append(shared | task.own if self.quiet else shared | owner.own)
+            yield task.value
+        owner.gathered = gathered
+
+    def _make(self, task: Task, item: Any) -> None:
+        try:
+            task.value = self.make(*item) if self.unpack else self.make(item)
+        except NameError as error:
+            raise _as_inlined(error, self.make) from None
+
+
+def _named(name: str, function: FunctionType) -> FunctionType:
+    """Tracebacks name what the author wrote, not the lambda it was rewritten to."""
+    function.__code__ = function.__code__.replace(co_name=name)
+    return function
+
+
+def _as_inlined(error: NameError, make: Callable[..., Any]) -> NameError:
+    """From 3.12 a comprehension runs in the frame around it, whose own names it then reads as locals."""
+    text, prefix = str(error), "cannot access free variable "
+    if make.__code__.co_name not in INLINED or not text.startswith(prefix):
+        return error
+    name = text.removeprefix(prefix).split(" ")[0]
+    found = UnboundLocalError(f"cannot access local variable {name} where it is not associated with a value")
+    return found.with_traceback(error.__traceback__)
