@@ -55,7 +55,7 @@ def main() -> None:
     if what := namesake():
         warnings.filterwarnings("ignore", re.escape(what), RuntimeWarning)
         print(f"pyrag: warning: {what}", file=sys.stderr)  # noqa: T201
-    from pyrag.cli import main as run
+    from pyrag.cli.main import main as run
 
     run()
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyrag.cli import guarded
+from pyrag.cli.main import guarded
 from pyrag.embedded.planner.grammar.verbs import base_of, is_base
 from pyrag.embedded.planner.planner import parse
 from pyrag.evaluation.agent_behaviour import depth_table, depths

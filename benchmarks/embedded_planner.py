@@ -28,7 +28,7 @@ from statistics import fmean
 from typing import Any
 
 from pyrag import PyRAG
-from pyrag.cli import guarded
+from pyrag.cli.main import guarded
 from pyrag.embedded.planner.meaning import Chain, Choice, Entity, Meaning, Node, Step, Whole
 from pyrag.embedded.planner.planner import parse
 from pyrag.embedded.planner.program_text import sub_queries, write_program

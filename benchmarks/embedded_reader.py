@@ -23,7 +23,7 @@ from typing import Any
 import tantivy
 
 from pyrag.agents.protocol import Reading
-from pyrag.cli import guarded
+from pyrag.cli.main import guarded
 from pyrag.embedded.reader.reader import EmbeddedAnswerer
 from pyrag.evaluation.metrics import exact_match, f1, normalise
 from pyrag.trace.model import Passage

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.embedded_reader import Corpus, Item, load
-from pyrag.cli import guarded
+from pyrag.cli.main import guarded
 from pyrag.embedded.question_analysis import analyse
 from pyrag.embedded.reader.score import Candidate, Features, candidates, guess, total
 from pyrag.embedded.reader.view import view

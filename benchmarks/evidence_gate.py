@@ -15,7 +15,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from pyrag.cli import guarded
+from pyrag.cli.main import guarded
 from pyrag.embedded.reader.neural.answerer import NeuralAnswerer
 from pyrag.embedded.reader.neural.network import Calibration
 from pyrag.retrieval.hybrid import fuse

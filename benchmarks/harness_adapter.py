@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrag import PyRAG, PyRAGError
-from pyrag.cli import guarded
+from pyrag.cli.main import guarded
 
 
 def cpu_seconds() -> float:

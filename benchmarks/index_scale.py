@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pyrag.cli import guarded
+from pyrag.cli.main import guarded
 from pyrag.retrieval.index import open_index, update_index
 from pyrag.retrieval.indexing.verify import verify_index
 

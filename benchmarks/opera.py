@@ -19,7 +19,7 @@ from statistics import fmean
 from typing import Any
 
 from pyrag import PyRAG
-from pyrag.cli import guarded
+from pyrag.cli.main import guarded
 from pyrag.evaluation.agent_behaviour import (
     Outcome,
     agent_stats,

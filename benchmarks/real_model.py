@@ -29,7 +29,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from pyrag.cli import guarded
+from pyrag.cli.main import guarded
 from pyrag.errors import ServiceError
 from pyrag.evaluation.metrics import score_text
 from pyrag.evaluation.runs.provenance import commit

@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 
 from benchmarks.vector_indexes import TYPES, indexes, one_type
-from pyrag.cli import guarded
+from pyrag.cli.main import guarded
 from pyrag.evaluation.datasets.layout import Question, find_file, read_questions
 from pyrag.evaluation.metrics import support_recall
 from pyrag.retrieval.bm25 import Bm25Retriever, index_of

@@ -27,7 +27,7 @@ from benchmarks.harness_adapter import cpu_seconds
 from pyrag.agents.llm import LLMPlanner
 from pyrag.agents.prompts import load_prompts
 from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading
-from pyrag.cli import guarded
+from pyrag.cli.main import guarded
 from pyrag.evaluation.datasets.suite import default_sets, open_set
 from pyrag.evaluation.reports.tables import Table
 from pyrag.llm.protocol import Message, Reply, Sampling

@@ -1,6 +1,6 @@
 """`python -m pyrag` is the command `pyrag`."""
 
-from pyrag.cli import main
+from pyrag.cli.main import main
 
 if __name__ == "__main__":
     main()

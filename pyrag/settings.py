@@ -31,7 +31,7 @@ _OTHER_VARIABLES = {"PYRAG_API_KEY", "PYRAG_API_KEY_FILE", "PYRAG_CONFIG"}
 _SECRET_NAME = re.compile(r"key|token|secret|password|credential|auth", re.IGNORECASE)
 _TRUTHS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
 
-_LEAST_CONTEXT = 512  # tokens: the Answer agent's own prompt must fit
+_MIN_CONTEXT = 512  # tokens: the Answer agent's own prompt must fit
 _MIN_CALL = 60.0  # seconds
 _NO_DEADLINE_CALL = 600.0  # seconds
 _ABOVE_ZERO = (
@@ -104,8 +104,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "request", read_requests(self.request))
-        if self.context_tokens is not None and self.context_tokens < _LEAST_CONTEXT:
-            raise ConfigError(f"context_tokens must be at least {_LEAST_CONTEXT}, not {self.context_tokens}")
+        if self.context_tokens is not None and self.context_tokens < _MIN_CONTEXT:
+            raise ConfigError(f"context_tokens must be at least {_MIN_CONTEXT}, not {self.context_tokens}")
         for name in _ABOVE_ZERO:
             value = getattr(self, name)
             if value is not None and not value > 0:  # which NaN is not either

@@ -23,7 +23,7 @@ _LONGEST = 2_000  # characters of a question; what patterns take may grow with t
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
+class QuestionAnalysis:
     """What a question asks. `relation` is "" and `subject` "" where no known wording fits."""
 
     question: str
@@ -53,7 +53,7 @@ def split_aggregation(query: str) -> tuple[str, str]:
     return facts.removesuffix(".").strip(), query[asked.end() :].strip()
 
 
-def analyse(question: str) -> Want:
+def analyse(question: str) -> QuestionAnalysis:
     question = tidy(question)[:_LONGEST]
     subject, arrow, relation_text = question.rpartition(">>")
     asked = relation_text.strip() if arrow else question
@@ -77,7 +77,7 @@ def analyse(question: str) -> Want:
     year_only = bool(
         re.search(r"\b(?:what|which) year\b|\byear of\b|\b(?:birth|death|release|founding) year\b", question, re.I)
     )
-    return Want(question, relation, kind, subject, wh, head, options, year_only, _shape(question))
+    return QuestionAnalysis(question, relation, kind, subject, wh, head, options, year_only, _shape(question))
 
 
 def _shape(question: str) -> str:

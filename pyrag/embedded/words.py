@@ -23,7 +23,7 @@ _ABBREVIATIONS = words("""
     e.g u.s u.k ph.d m.d
 """)
 # What reads a sentence may take time that grows with the square of its length.
-_LONGEST, _LONGEST_WORD = 2_000, 40  # characters
+_LONGEST, _MAX_WORD = 2_000, 40  # characters
 _SENTENCE_END = re.compile(r"[.!?][\"”’')\]]*\s+(?=[\"“‘'(\[]?[\w])")
 STOPWORDS = words("""
     a an the of in on at by to for from with without within and or but nor so as is are was were be been being am do
@@ -107,7 +107,7 @@ def _ends_sentence(text: str, start: int, stop: int) -> bool:
     """Whether the full stop at `stop` ends the sentence begun at `start`."""
     if text[stop] != ".":
         return True
-    word = text[max(start, stop - _LONGEST_WORD) : stop].rsplit(maxsplit=1)[-1:] or [""]
+    word = text[max(start, stop - _MAX_WORD) : stop].rsplit(maxsplit=1)[-1:] or [""]
     last = word[0].lstrip("(\"'“[").lower()
     return not (
         last in _ABBREVIATIONS or (len(last) == 1 and last.isalpha()) or re.fullmatch(r"(?:[a-z]\.)+[a-z]", last)

@@ -19,8 +19,8 @@ from pyrag.episode.ledger import Ledger
 from pyrag.episode.primitive_args import bind, check_query, check_topk, kind_of
 from pyrag.episode.program_values import answer_text, plain, record
 from pyrag.episode.recovery import Boost, Ladder
-from pyrag.episode.recovery_runner import Climb, attempt, ids_of, merge
-from pyrag.episode.speculation import Foresight
+from pyrag.episode.recovery_runner import RecoveryRunner, attempt, ids_of, merge
+from pyrag.episode.speculation import PrefetchStats
 from pyrag.episode.unknown_values import UNKNOWN_ERROR
 from pyrag.errors import PyRAGError
 from pyrag.methods.hera.experience.library import Library
@@ -51,7 +51,7 @@ class Episode:
     ladder: Ladder = (Boost(10),)
     unknown_policy: UnknownPolicy = "repair"
     parallel: bool = True
-    foresight: Foresight | None = None
+    foresight: PrefetchStats | None = None
     observer: Observer = ignore
     sub_queries: tuple[str, ...] = ()
     goals: tuple[Goal, ...] = ()
@@ -83,30 +83,30 @@ class Episode:
         """What programs may call."""
         return ("retrieve", "answer", *self.more)
 
-    async def run(self, program: Program) -> tuple[Outcome, Round]:
+    async def run(self, program: Program) -> tuple[Outcome, ProgramRun]:
         """Executes a program in the sandbox and adds its steps to the episode, in program order.
 
         Raises what a primitive raised because of a failing service or a spent budget; the steps made so far are kept.
         """
         self.programs.append(program)
-        round_ = Round(self, len(self.programs) - 1, first=len(self.steps))
+        program_run = ProgramRun(self, len(self.programs) - 1, first=len(self.steps))
         primitives: dict[str, Callable[[Call], Awaitable[Any]]] = {
-            "retrieve": round_.retrieve,
-            "answer": round_.answer,
-            **{name: partial(work, round_) for name, work in self.more.items()},
+            "retrieve": program_run.retrieve,
+            "answer": program_run.answer,
+            **{name: partial(work, program_run) for name, work in self.more.items()},
         }
         # The calls limit is the sandbox's own, against floods; the ledger's budget is what users set.
         limits = Limits(calls=max(100, self.ledger.budget.calls + self.ledger.budget.retrievals))
         try:
             outcome = await self.sandbox.run(program.source, primitives, limits=limits, concurrent=self.parallel)
         except BaseException:
-            self.steps += round_.finished(None)
+            self.steps += program_run.finished(None)
             raise
-        self.steps += round_.finished([call.id for call in outcome.calls])
+        self.steps += program_run.finished([call.id for call in outcome.calls])
         self.variables = {name: plain(value) for name, value in outcome.variables.items()}
         if outcome.output:
             self.programs[-1] = replace(program, output=outcome.output)
-        return outcome, round_
+        return outcome, program_run
 
     async def aclose(self) -> None:
         """Cancels what is still in flight."""
@@ -189,7 +189,7 @@ class Episode:
 
 
 # What a program's call comes to, in the round of that program.
-Primitive = Callable[["Round", Call], Awaitable[Any]]
+Primitive = Callable[["ProgramRun", Call], Awaitable[Any]]
 
 
 @dataclass(slots=True)
@@ -206,7 +206,7 @@ class OpenStep:
 
 
 @dataclass(slots=True)
-class Round:
+class ProgramRun:
     """The primitives of one program run. Steps are keyed by the sandbox's call ids until the run ends.
 
     A `bare` round belongs to a method that knows neither recovery nor the refusal of unknown answers in queries.
@@ -287,7 +287,7 @@ class Round:
         searches = {self.retrieved[one][0]: self.retrieved[one][1] for one in self.sources(call, passages)}
         if not searches:
             return []
-        return await Climb(self.episode, step.id, query, searches, passages, reading).up(self.episode.ladder)
+        return await RecoveryRunner(self.episode, step.id, query, searches, passages, reading).up(self.episode.ladder)
 
     def sources(self, call: Call, passages: Sequence[Passage]) -> list[int]:
         """The retrievals of this round that the passages came from; with no passages, those that found nothing."""

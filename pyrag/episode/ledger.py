@@ -21,7 +21,7 @@ from pyrag.errors import BadOutputError, BudgetExceededError, DataError, ReplayE
 from pyrag.trace.model import Exchange, RoleUsage, Usage
 
 if TYPE_CHECKING:
-    from pyrag.episode.speculation import Guesses
+    from pyrag.episode.speculation import SpeculativeCalls
 
 T = TypeVar("T")
 
@@ -123,7 +123,7 @@ class Ledger:
         self.started = time.perf_counter() - (journal.spent if journal else 0.0)
         self.usage = Usage()
         self.roles: dict[str, RoleUsage] = {}
-        self.guesses: Guesses | None = None  # what was asked ahead
+        self.guesses: SpeculativeCalls | None = None  # what was asked ahead
         self.exchanges: list[Exchange] = []
         self._calls_under_way = 0
         self._retrievals_under_way = 0

@@ -35,13 +35,13 @@ Ladder = tuple[Rung, ...]
 
 
 _HOPS = 4  # of the longest questions that the QA sets ask
-_LEAST_CALLS = 20
+_MIN_CALLS = 20
 
 
 def calls_for(ladder: Ladder) -> int:
     """Model calls enough for a plan of four hops that all climb the whole ladder, and for its revision likewise."""
     step = 1 + sum(1 if isinstance(rung, Boost) else 2 * len(rung.topks) for rung in ladder)
-    return max(_LEAST_CALLS, 2 * (1 + _HOPS * step))
+    return max(_MIN_CALLS, 2 * (1 + _HOPS * step))
 
 
 def ladder_of(recovery: Recovery, boost_topk: int) -> Ladder:

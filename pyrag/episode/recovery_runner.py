@@ -18,7 +18,7 @@ from pyrag.trace.events import Observer, Recovering
 from pyrag.trace.model import UNKNOWN, Answer, Attempt, Passage
 
 
-class Desk(Protocol):
+class RecoveryContext(Protocol):
     """What of an episode a climb needs."""
 
     @property
@@ -39,10 +39,10 @@ class Desk(Protocol):
 
 
 @dataclass(slots=True)
-class Climb:
+class RecoveryRunner:
     """One step on its way up. `searches` are the queries that its passages came from, with the top-k of each."""
 
-    desk: Desk
+    desk: RecoveryContext
     step: int
     query: str
     searches: dict[str, int]

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Foresight:
+class PrefetchStats:
     """How often programs searched for sub-queries word for word, as was foreseen. For planners that have words of their
     own, nothing is foreseen any more after a few questions."""
 
@@ -39,7 +39,7 @@ class _Guess:
     cost: Usage
 
 
-class Guesses(Ledger):
+class SpeculativeCalls(Ledger):
     """The ledger of programs that run ahead. It begins a request where the budget has room for it beside all that was
     asked for and guessed so far; a guess never takes room from what is asked for."""
 

@@ -14,15 +14,15 @@ from pyrag.trace.model import Step
 _AGENT_OF = {primitive: agent for agent, primitive in PRIMITIVE_OF.items()}
 _LONGEST = 200  # characters of one text
 _TITLES = 5  # passages shown by title
-_MOST_STEPS = 30
+_MAX_STEPS = 30
 
 
 def transcript(trajectory: Trajectory) -> str:
     trace, question = trajectory.trace, trajectory.question
     steps = [step for step in trace.steps if step.primitive in _AGENT_OF]
-    lines = [f"Question: {_text(question.question)}", *(_step(trajectory, step) for step in steps[:_MOST_STEPS])]
-    if len(steps) > _MOST_STEPS:
-        lines.append(f"… and {len(steps) - _MOST_STEPS} more")
+    lines = [f"Question: {_text(question.question)}", *(_step(trajectory, step) for step in steps[:_MAX_STEPS])]
+    if len(steps) > _MAX_STEPS:
+        lines.append(f"… and {len(steps) - _MAX_STEPS} more")
     if trace.error:
         lines.append(f"It ended with an error: {_text(trace.error.message)}")
     right = " or ".join(map(_text, question.answers[:3])) or "that there is none"

@@ -7,7 +7,8 @@ that a server that keeps up never waits for us, and learns what a slower one bea
   grows by one call a round trip. What is refused because of the size of the window shrinks it once, not once a call.
 * `Retry-After` holds back every caller. Afterwards the window starts at one call and doubles a round trip up to what
   was borne before: replies clock the release, so there is no herd.
-* Who waits is served in turns by question (`asking_for`), so that a question with fifty calls does not starve others.
+* Who waits is served in turns by question (`question_scope`), so that a question with fifty calls does not starve
+others.
   A caller that is cancelled leaves the queue at once.
 
 `limiter_of` hands all clients of an endpoint in one event loop the same limiter. Left out: retries, which are
@@ -28,7 +29,7 @@ from contextvars import ContextVar
 from pyrag._io.http.errors import Fault
 
 MOST = 256  # calls at once, unless the settings say otherwise
-LONGEST_HOLD = 60.0  # seconds; whoever asks for more than that is asked again, not obeyed
+MAX_HOLD = 60.0  # seconds; whoever asks for more than that is asked again, not obeyed
 _SHRINK = 0.8
 _FLOOR_WHEN_UNREACHABLE = 8  # a server that is down refuses quickly: no reason to queue for its refusals
 
@@ -37,7 +38,7 @@ _questions = itertools.count(1)
 
 
 @contextmanager
-def asking_for() -> Iterator[None]:
+def question_scope() -> Iterator[None]:
     """Calls made inside, by this task and those it starts, count as one question's."""
     token = _question.set(next(_questions))
     try:
@@ -123,7 +124,7 @@ class Limiter:
 
     def _hold(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
-        seconds = min(seconds, LONGEST_HOLD)
+        seconds = min(seconds, MAX_HOLD)
         until = loop.time() + seconds + random.uniform(0.0, 0.1 * seconds)  # noqa: S311 (jitter, not a secret)
         self.window = 1.0
         if until <= self._held_until:

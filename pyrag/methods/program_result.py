@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyrag.episode.episode import Episode, Round
+from pyrag.episode.episode import Episode, ProgramRun
 from pyrag.episode.plan_checks import RESULT
 from pyrag.episode.unknown_values import UNKNOWN_ERROR
 from pyrag.methods.final_value import NoAnswerError, answer_of, holds_unknown
@@ -38,22 +38,22 @@ class Failure:
 
 async def execute(episode: Episode, program: Program) -> Result | Failure:
     """Runs a program. Faults of services and spent budgets are raised; faults of the program are returned."""
-    outcome, round_ = await episode.run(program)
+    outcome, program_run = await episode.run(program)
     if outcome.status != "ok" or not outcome.has_value:
-        return failure_of(outcome, lacking=round_.is_unknown())
+        return failure_of(outcome, lacking=program_run.is_unknown())
     try:
-        return result_of(outcome, round_)
+        return result_of(outcome, program_run)
     except NoAnswerError as error:
         return Failure(str(error), str(error), cause="no_answer")
 
 
-def result_of(outcome: Outcome, round_: Round) -> Result:
+def result_of(outcome: Outcome, program_run: ProgramRun) -> Result:
     """The value of `final_answer` as an Answer. "unknown" is a value of its own, never part of a text."""
     sources = outcome.provenance.get(RESULT, ())
     answer = answer_of(outcome.value)
-    if isinstance(outcome.value, str) and holds_unknown(outcome.value) and round_.is_unknown(sources):
+    if isinstance(outcome.value, str) and holds_unknown(outcome.value) and program_run.is_unknown(sources):
         answer = Answer(UNKNOWN, known=False)
-    return Result(answer, tuple(round_.step_ids(sources)))
+    return Result(answer, tuple(program_run.step_ids(sources)))
 
 
 def failure_of(outcome: Outcome, *, lacking: bool) -> Failure:

@@ -53,7 +53,7 @@ async def run_repaired(episode: Episode, program: Program | None, revise: Revise
     raise ProgramFailedError(message, cause=ended.cause)
 
 
-async def heed_checks(
+async def revise_after_checks(
     episode: Episode, program: Program, revise: Revise, check: Callable[[Program], Sequence[Problem]]
 ) -> Program:
     """One revision for what the checks say. A planner that insists gets its way, with a warning in the trace."""

@@ -1,6 +1,6 @@
 """The primitives called from Python, for methods that write no program.
 
-A `Driver` makes the calls that a program would make, through the same round: each is a step with memo, budget,
+A `StepRecorder` makes the calls that a program would make, through the same round: each is a step with memo, budget,
 recording and its dependencies. What a call returns knows the calls it comes from; `uses` says what flowed into a query.
 Without programs there is nothing to repair, and no recovery: what the papers' baselines do not do, they do not do here.
 """
@@ -18,7 +18,7 @@ from pyrag.agents.parsing.answers import parse_answer, read_answer, strip_citati
 from pyrag.agents.prompts import copies_example
 from pyrag.agents.protocol import FindFault
 from pyrag.agents.reply_room import written_answer
-from pyrag.episode.episode import Episode, ReadAnswer, Round
+from pyrag.episode.episode import Episode, ProgramRun, ReadAnswer
 from pyrag.episode.primitive_args import MAX_QUERY_BYTES
 from pyrag.episode.program_values import record
 from pyrag.episode.recovery_runner import ids_of
@@ -58,12 +58,12 @@ def no_answer(text: str) -> None:
     """Reads a text that holds no answer."""
 
 
-class Driver:
+class StepRecorder:
     """Use it as a context manager: leaving it adds its steps to the episode, whatever happened."""
 
     def __init__(self, episode: Episode) -> None:
         self.episode = episode
-        self._round = Round(episode, max(len(episode.programs) - 1, 0), first=len(episode.steps), bare=True)
+        self._round = ProgramRun(episode, max(len(episode.programs) - 1, 0), first=len(episode.steps), bare=True)
         self._numbers = itertools.count()
         self._sources: dict[int, frozenset[int]] = {}  # every call that a call depends on, itself included
 

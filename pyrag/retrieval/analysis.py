@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import tantivy
 
 VERSION = 1
-LONGEST_WORD = 60  # bytes; longer ones are encoded data
-MOST_TERMS = 512  # of a query
+MAX_WORD = 60  # bytes; longer ones are encoded data
+MAX_TERMS = 512  # of a query
 
 _COMMON = """
 a an and are as at be but by did do does for how if in into is it no not of on or s such that the their then there
@@ -54,7 +54,7 @@ class Analysis:
         """Each once, in order."""
         words = list(dict.fromkeys(self._splitting.analyze(plain(query))))
         telling = [word for word in words if word not in COMMON] or words
-        return list(dict.fromkeys(self.stemming.analyze(" ".join(telling[:MOST_TERMS]))))
+        return list(dict.fromkeys(self.stemming.analyze(" ".join(telling[:MAX_TERMS]))))
 
 
 def _builder() -> tantivy.TextAnalyzerBuilder:
@@ -62,7 +62,7 @@ def _builder() -> tantivy.TextAnalyzerBuilder:
 
     return (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-        .filter(tantivy.Filter.remove_long(LONGEST_WORD))
+        .filter(tantivy.Filter.remove_long(MAX_WORD))
         .filter(tantivy.Filter.lowercase())
         .filter(tantivy.Filter.ascii_fold())
     )

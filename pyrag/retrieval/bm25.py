@@ -26,7 +26,7 @@ INLINE_PASSAGES = 20_000
 take milliseconds, in which the event loop would stand still. (Handing over costs 0.03 ms.)"""
 
 _ANALYZER = "pyrag"
-_MOST_TIES = 1000
+_MAX_TIES = 1000
 _PAGE = 20_000
 
 _Stored = tuple[str, str, str, str, int | None, int | None]
@@ -121,7 +121,7 @@ class Bm25Index:
         while True:
             hits = self._searcher.search(query, limit, count=False).hits
             tied = len(hits) == limit and hits[-1][0] == hits[topk - 1][0]
-            if not tied or limit > topk + _MOST_TIES:
+            if not tied or limit > topk + _MAX_TIES:
                 return hits
             limit *= 4
 

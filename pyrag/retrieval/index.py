@@ -104,7 +104,7 @@ def update_index(
     `PyRAGError` where it cannot be written. The index is then what it was before.
     """
     from pyrag.retrieval.indexing.build import Build, Options, publish
-    from pyrag.retrieval.indexing.staging import at_work
+    from pyrag.retrieval.indexing.staging import staging_lock
 
     sources = [Path(path) for path in paths]
     if not sources:
@@ -116,7 +116,7 @@ def update_index(
     target = Path(os.path.realpath(out))
     _check_target(target, Path(out))
     names = tuple(os.fsencode(source).decode("utf-8", "replace") for source in sources)
-    with _write_errors(Path(out)), at_work(target, on_wait) as work:
+    with _write_errors(Path(out)), staging_lock(target, on_wait) as work:
         before = _info_before(target)
         outcome = Build(work, options, progress).run(sources, target / before.generation if before else None)
         if before and not outcome.new and before.sources == names:

@@ -29,9 +29,9 @@ from pyrag.retrieval.documents.model import MARK
 from pyrag.retrieval.protocol import Retriever, passages_of
 from pyrag.trace.model import Passage
 
-MOST_QUERIES = 1024
-MOST_TOPK = 1000
-MOST_PASSAGES = 100_000
+MAX_QUERIES = 1024
+MAX_TOPK = 1000
+MAX_PASSAGES = 100_000
 """Of a reply: queries times topk. More would be hundreds of megabytes for a request of a few kilobytes."""
 
 LARGEST_BODY = 4 << 20
@@ -250,13 +250,13 @@ def _decoded(body: bytes) -> _Request:
         wanted = msgspec.json.decode(body, type=_Request)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _BadRequestError(f"the request cannot be read ({error}): {example}") from None
-    if len(wanted.queries) > MOST_QUERIES:
-        raise _BadRequestError(f"{len(wanted.queries)} queries at once: send at most {MOST_QUERIES}")
-    if wanted.topk is not None and not 1 <= wanted.topk <= MOST_TOPK:
-        raise _BadRequestError(f"topk is {wanted.topk}: ask for 1 to {MOST_TOPK} passages")
+    if len(wanted.queries) > MAX_QUERIES:
+        raise _BadRequestError(f"{len(wanted.queries)} queries at once: send at most {MAX_QUERIES}")
+    if wanted.topk is not None and not 1 <= wanted.topk <= MAX_TOPK:
+        raise _BadRequestError(f"topk is {wanted.topk}: ask for 1 to {MAX_TOPK} passages")
     passages = len(wanted.queries) * (wanted.topk or TOPK)
-    if passages > MOST_PASSAGES:
-        raise _BadRequestError(f"{passages} passages at once: send fewer queries, at most {MOST_PASSAGES} in all")
+    if passages > MAX_PASSAGES:
+        raise _BadRequestError(f"{passages} passages at once: send fewer queries, at most {MAX_PASSAGES} in all")
     return wanted
 
 

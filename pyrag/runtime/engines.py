@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrag.agents.prompts import Prompts, load_prompts
 from pyrag.agents.protocol import Agents, Answerer, Team
-from pyrag.episode.speculation import Foresight
+from pyrag.episode.speculation import PrefetchStats
 from pyrag.errors import ConfigError, PyRAGError
 from pyrag.llm.meter import Meter, MeteredChat
 from pyrag.llm.pace import PacedChat
@@ -51,7 +51,7 @@ class Engines:
     sandbox: Sandbox
     recording: Path | None = None
     experience: Library | None = None
-    foresight: Foresight = field(default_factory=Foresight)
+    foresight: PrefetchStats = field(default_factory=PrefetchStats)
     _closers: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)
     _prompted: Callable[[Prompts], Agents] | None = None
     _starters: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)

@@ -18,7 +18,7 @@ from pyrag.errors import (
     ServiceError,
     UsageError,
 )
-from pyrag.llm.limiter import asking_for
+from pyrag.llm.limiter import question_scope
 from pyrag.methods.hera.topology import Topology
 from pyrag.methods.program_result import Result
 from pyrag.methods.registry import Method, check_writer, get_method, recovery_of
@@ -94,7 +94,7 @@ async def answer_question(
     try:
         # A journal's seconds are spent already.
         # A question waits its turn at busy endpoints as one, however many calls it makes.
-        with asking_for():
+        with question_scope():
             async with asyncio.timeout(settings.deadline and max(0.0, settings.deadline - ledger.elapsed())):
                 check_writer(settings.method, can_write=episode.can_write)
                 result = await method(episode, settings)

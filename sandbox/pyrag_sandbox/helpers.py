@@ -279,7 +279,7 @@ trinidad and tobago: trinidadian
 ):
     _name, _, _forms = _line.partition(": ")
     _COUNTRIES |= {form.replace("_", " "): _name for form in (_name, *_forms.split())}
-_LONGEST_COUNTRY = max(len(name.split()) for name in _COUNTRIES)
+_MAX_COUNTRY = max(len(name.split()) for name in _COUNTRIES)
 _NATIONS = {"england", "scotland", "wales", "northern ireland"}
 _ARTICLES = {"the", "a", "an"}
 _DISTINGUISHING = re.compile(  # words that make another name of a name: South Sudan, Henry IV
@@ -299,7 +299,7 @@ def countries(text: str) -> set[str]:
     """The countries that a text names, by noun or adjective, under one name each; empty if none is known."""
     words, found, at = _tokens(text), set(), 0
     while at < len(words):
-        for size in range(min(_LONGEST_COUNTRY, len(words) - at), 0, -1):
+        for size in range(min(_MAX_COUNTRY, len(words) - at), 0, -1):
             name = _COUNTRIES.get(" ".join(words[at : at + size]))
             if name or " ".join(words[at : at + size]) in _NATIONS:
                 found.add(name or " ".join(words[at : at + size]))

@@ -16,8 +16,8 @@ from pyrag.llm.clients.scripted import ScriptedChat, role_of
 from pyrag.methods.hera.coach.agent import LLMCoach
 from pyrag.methods.hera.coach.protocol import AXES, Guidance, Seen
 from pyrag.methods.hera.coach.replies import (
-    LONGEST_LINE,
-    MOST_INSIGHTS,
+    MAX_INSIGHTS,
+    MAX_LINE,
     parse_blame,
     parse_guidance,
     parse_insights,
@@ -117,8 +117,8 @@ def test_agents_that_took_no_part_cannot_be_blamed() -> None:
 
 
 def test_rules_that_are_too_long_are_refused() -> None:
-    with pytest.raises(BadOutputError, match=f"{LONGEST_LINE} are the most allowed"):
-        parse_rules(json.dumps({"rules": ["x" * (LONGEST_LINE + 1)]}))
+    with pytest.raises(BadOutputError, match=f"{MAX_LINE} are the most allowed"):
+        parse_rules(json.dumps({"rules": ["x" * (MAX_LINE + 1)]}))
 
 
 @given(st.lists(st.text(max_size=80), max_size=6), st.lists(st.text(max_size=80), max_size=6))
@@ -129,7 +129,7 @@ def test_what_is_learned_is_single_printable_lines(rules: list[str], principles:
         assert line
         assert line.isprintable()
         assert line.splitlines() == [line]
-    assert len(parse_insights(reply)) <= MOST_INSIGHTS
+    assert len(parse_insights(reply)) <= MAX_INSIGHTS
 
 
 @given(st.text(max_size=200))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import typer
 
-from pyrag.cli.main import app
+from pyrag.cli.app import app
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md")]

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-import pyrag.cli
-from pyrag.cli import main as commands
+from pyrag.cli import app as commands
+from pyrag.cli.main import main
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["pyrag", "ask"])
     with pytest.raises(SystemExit) as ended:
-        pyrag.cli.main()
+        main()
     assert ended.value.code == 70
     shown = capsys.readouterr().err
     assert shown.startswith("pyrag: a mistake of pyrag's own (KeyError:")
@@ -34,4 +34,4 @@ def test_it_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 def test_it_is_a_traceback_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["pyrag", "ask", "--debug"])
     with pytest.raises(KeyError):
-        pyrag.cli.main()
+        main()

@@ -116,7 +116,7 @@ def write_set(folder: Path, count: int = 24, name: str = "stones") -> Path:
 
 
 def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-c", "from pyrag.cli import main; main()", "bench", *map(str, arguments)]
+    return [sys.executable, "-c", "from pyrag.cli.main import main; main()", "bench", *map(str, arguments)]
 
 
 def environment() -> dict[str, str]:

@@ -79,7 +79,7 @@ def test_questions_of_ones_own_need_no_id(tmp_path: Path) -> None:
 
 
 def test_an_endless_line_is_refused_without_reading_it_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(datasets, "LONGEST_LINE", 2 << 20)
+    monkeypatch.setattr(datasets, "MAX_LINE", 2 << 20)
     path = tmp_path / "questions.jsonl"
     with path.open("wb") as file:
         file.write(line() + b"\n")

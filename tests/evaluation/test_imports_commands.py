@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pyrag.cli.main import app
+from pyrag.cli.app import app
 from pyrag.errors import DataError, PermanentServiceError, UsageError
 from pyrag.evaluation.datasets.importers.check import check_folder
 from pyrag.evaluation.datasets.importers.convert import import_set

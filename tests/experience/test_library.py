@@ -15,7 +15,7 @@ import pytest
 
 from pyrag.errors import DataError
 from pyrag.methods.hera.experience import library as library_module
-from pyrag.methods.hera.experience.entry import LONGEST_INSIGHT
+from pyrag.methods.hera.experience.entry import MAX_INSIGHT
 from pyrag.methods.hera.experience.library import Draft, Library
 from pyrag.methods.hera.topology import Characterisation
 
@@ -125,7 +125,7 @@ def test_ids_are_never_given_again(path: Path) -> None:
 
 
 def test_a_full_library_drops_what_helped_least_often(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library_module, "MOST_ENTRIES", 2)
+    monkeypatch.setattr(library_module, "MAX_ENTRIES", 2)
     with Library.open(path, write=True) as library:
         with library.update() as draft:
             draft.used([1], succeeded=True)
@@ -135,7 +135,7 @@ def test_a_full_library_drops_what_helped_least_often(path: Path, monkeypatch: p
 
 
 def test_what_helped_least_often_is_told_by_the_share_of_its_uses(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library_module, "MOST_ENTRIES", 4)
+    monkeypatch.setattr(library_module, "MAX_ENTRIES", 4)
     with Library.open(path, write=True) as library, library.update() as draft:
         for utility, uses in ((2, 9), (0, 3), (9, 30), (1, 1)):
             draft.add(BRIDGE, f"It helped {utility} of {uses} times.", utility=utility, uses=uses)
@@ -158,21 +158,21 @@ def test_processes_that_make_a_library_at_the_same_time_make_one(
     monkeypatch.setattr(library_module, "_BUSY_SECONDS", 10.0)
     together = threading.Barrier(8, timeout=120)
 
-    def add(round_: int) -> None:
+    def add(program_run: int) -> None:
         together.wait()
-        with Library.open(tmp_path / f"{round_}.db", write=True) as library, library.update() as draft:
+        with Library.open(tmp_path / f"{program_run}.db", write=True) as library, library.update() as draft:
             draft.add(BRIDGE, "Resolve the person first.")
 
     rounds = range(20)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(add, [round_ for round_ in rounds for _ in range(8)]))
-    for round_ in rounds:
-        with Library.open(tmp_path / f"{round_}.db") as library:
+        list(pool.map(add, [program_run for program_run in rounds for _ in range(8)]))
+    for program_run in rounds:
+        with Library.open(tmp_path / f"{program_run}.db") as library:
             assert len(library.entries()) == 8
             assert library._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-@pytest.mark.parametrize("insight", ["", "  \n", "x" * (LONGEST_INSIGHT + 1)])
+@pytest.mark.parametrize("insight", ["", "  \n", "x" * (MAX_INSIGHT + 1)])
 def test_insights_have_a_length(path: Path, insight: str) -> None:
     with Library.open(path, write=True) as library:
         with pytest.raises(DataError, match="shorten it"), library.update() as draft:

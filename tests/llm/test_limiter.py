@@ -12,7 +12,7 @@ from aiohttp import web
 
 from pyrag.errors import RetryableServiceError
 from pyrag.llm.clients.openai import OpenAIChat
-from pyrag.llm.limiter import Limiter, asking_for, limiter_of
+from pyrag.llm.limiter import Limiter, limiter_of, question_scope
 from pyrag.llm.protocol import Message
 
 ASKED = (Message("user", "?"),)
@@ -122,7 +122,7 @@ async def test_questions_take_turns() -> None:
         limiter.leave(ticket)
 
     async def question(name: str, calls: int) -> None:
-        with asking_for():
+        with question_scope():
             await asyncio.gather(*(call(name) for _ in range(calls)))
 
     greedy = asyncio.create_task(question("greedy", 50))

@@ -6,7 +6,7 @@ import pytest
 
 from pyrag.errors import ConfigError, UsageError
 from pyrag.methods.baselines.adaptive import Route, parse_route
-from pyrag.methods.baselines.ircot import MOST_PARAGRAPHS, first_sentence
+from pyrag.methods.baselines.ircot import MAX_PARAGRAPHS, first_sentence
 from pyrag.methods.baselines.self_ask import final_answer, follow_up
 from pyrag.methods.registry import get_method, method_names, variants_of
 from pyrag.trace.model import Passage
@@ -155,7 +155,7 @@ class TestIRCoT:
 
         monkeypatch.setattr(world, "retrieve", many)
         trace = await world.ask("ircot", Chat(["One.", "Two.", "So the answer is: x.", BORN]), topk=10)
-        assert len(trace.steps[-1].passages) == MOST_PARAGRAPHS
+        assert len(trace.steps[-1].passages) == MAX_PARAGRAPHS
         assert len(trace.steps[1].passages) == 10
 
     async def test_repeating_oneself_ends_it(self, world: World) -> None:

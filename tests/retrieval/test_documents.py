@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyrag.errors import DataError
-from pyrag.retrieval.documents.reading import LONGEST_LINE, read_passages
+from pyrag.retrieval.documents.reading import MAX_LINE, read_passages
 from pyrag.trace.model import Passage
 
 
@@ -103,7 +103,7 @@ def test_text_that_is_not_utf8_is_named(tmp_path: Path) -> None:
 def test_an_endless_line_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "n.jsonl"
     with path.open("wb") as file:
-        file.truncate(LONGEST_LINE + 10)
+        file.truncate(MAX_LINE + 10)
     assert "line 1: longer than 32 MiB" in complaint(path)
 
 

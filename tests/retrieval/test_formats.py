@@ -107,7 +107,7 @@ def test_elements_are_those_of_the_json_library(values: list[Any], size: int) ->
 
 
 def test_an_endless_value_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyrag.retrieval.documents.json_stream.LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr("pyrag.retrieval.documents.json_stream.MAX_LINE", 1 << 20)
     (tmp_path / "p.json").write_text('[{"text": "' + "x" * (5 << 20))
     assert "a value of more than 1 MiB" in complaint(tmp_path / "p.json")
 
@@ -151,7 +151,7 @@ def test_bad_tables(tmp_path: Path, text: str | bytes, says: str) -> None:
 
 
 def test_a_quotation_mark_left_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records_module, "LONGEST_LINE", 1 << 16)
+    monkeypatch.setattr(records_module, "MAX_LINE", 1 << 16)
     (tmp_path / "t.csv").write_text('id,text\n1,"open\n' + "2,x\n" * 50_000)
     assert "close the quotation mark" in complaint(tmp_path / "t.csv")
 

@@ -219,6 +219,6 @@ def test_a_part_that_differs_from_the_records_is_found(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_was_cleared_away_is_taken_anew(tmp_path: Path) -> None:
-    with workplace.at_work(tmp_path / "ix", lambda: None) as work:
+    with workplace.staging_lock(tmp_path / "ix", lambda: None) as work:
         assert (work.folder / "lock").exists()
     assert list(tmp_path.iterdir()) == []

@@ -257,7 +257,7 @@ async def test_a_model_that_is_missing_is_told_before_anybody_is_served(index: P
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_the_command_ends_when_told(index: Path, number: int) -> None:
-    code = "from pyrag.cli import main; main()"
+    code = "from pyrag.cli.main import main; main()"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", code, "serve-retriever", str(index), "--port", "0",
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,

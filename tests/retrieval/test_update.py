@@ -196,7 +196,7 @@ def test_deleted_documents_leave_no_trace_in_scores(tmp_path: Path, monkeypatch:
     update_index([folder], index)
     (folder / "0.jsonl").unlink()
     monkeypatch.setattr(bm25_part, "SMALL", 0)
-    monkeypatch.setattr(bm25_part, "MOST_GHOSTS", 1.0)
+    monkeypatch.setattr(bm25_part, "MAX_GHOSTS", 1.0)
     update_index([folder], index)
     assert bm25_part._ghosts(index / read_info(index).generation / "bm25")[0] > 0
     monkeypatch.undo()

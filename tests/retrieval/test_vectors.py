@@ -21,7 +21,7 @@ from pyrag.retrieval.dense import DenseRetriever
 from pyrag.retrieval.embedders.embedding import Fingerprint
 from pyrag.retrieval.vectors import folder as vector_folder
 from pyrag.retrieval.vectors.faiss_index import Layout, open_vectors, read_vector_info
-from pyrag.retrieval.vectors.folder import MOST_SEGMENTS, VectorFolder
+from pyrag.retrieval.vectors.folder import MAX_SEGMENTS, VectorFolder
 from pyrag.trace.model import Passage
 
 from .clustered import D, vectors
@@ -321,7 +321,7 @@ def test_compaction_is_asked_for(tmp_path: Path) -> None:
     folder.delete(ids(8))
     assert folder.needs_compaction
     folder.compact()
-    for turn in range(MOST_SEGMENTS):
+    for turn in range(MAX_SEGMENTS):
         add(folder, [f"n{turn}"], vectors(1, seed=turn))
     assert folder.needs_compaction
 

@@ -25,7 +25,7 @@ from pyrag_rl.data.build import Request, build
 from pyrag_rl.data.rows import TrainRow, read_rows
 from tests.rl import tiny
 
-PYRAG = [sys.executable, "-c", "from pyrag.cli import main; main()"]
+PYRAG = [sys.executable, "-c", "from pyrag.cli.main import main; main()"]
 NAME = "facts"
 SERVER = "serve-retriever"
 RIGHT = 4  # lessons of the right reply for one of a wrong one

@@ -242,7 +242,7 @@ def test_a_stage_is_trained_by_its_algorithm(
 ) -> None:
     """What trains, reports and exports is replaced: verl is not here."""
     trained: list[str] = []
-    monkeypatch.setattr(f"pyrag_rl.{trainer}", lambda config, console: trained.append(config.algorithm))
+    monkeypatch.setattr(f"pyrag_rl.verl.{trainer}", lambda config, console: trained.append(config.algorithm))
     monkeypatch.setattr("pyrag_rl.report.write_report", lambda path: path)
     monkeypatch.setattr("pyrag_rl.verl.export.export", lambda path: path)
     monkeypatch.chdir(tmp_path)

@@ -402,7 +402,7 @@ def test_requests_without_sense(fields: Mapping[str, Any], said: str) -> None:
 
 
 def test_the_command_says_what_it_wrote(data: Path, tmp_path: Path) -> None:
-    from pyrag.cli.main import app
+    from pyrag.cli.app import app
 
     out = tmp_path / "d.parquet"
     words = ["train", "data", "decompose", "--data", str(data), "--sets", "toy", "-o", str(out), "--leave-out"]

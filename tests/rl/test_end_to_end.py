@@ -29,7 +29,7 @@ from tests.rl import tasks, tiny
 from tests.rl.processes import left
 
 pytestmark = pytest.mark.slow
-PYRAG = [sys.executable, "-c", "from pyrag.cli import main; main()"]
+PYRAG = [sys.executable, "-c", "from pyrag.cli.main import main; main()"]
 QUESTION, (GOLD,) = tasks.PROGRAMMED[3][:2]
 _AGREEMENT = "training/rollout_actor_probs_pearson_corr"  # of the trainer's probabilities and the rollout's
 SMALL = [

@@ -37,7 +37,7 @@ from pyrag_rl.mapgrpo.candidates import (
 from pyrag_rl.mapgrpo.plans import read_plan
 from pyrag_rl.mapgrpo.prescored import Candidate, best_of, distinct, read_candidates
 from pyrag_rl.prompting import prompt_of
-from pyrag_rl.rewards.environment import Frozen
+from pyrag_rl.rewards.environment import RewardEnvironment
 
 QUESTION = "In which city was the director of The Seventh Seal born?"
 TWO = [("Who directed The Seventh Seal?", "person"), ("In which city was [person from step 1] born?", "city")]
@@ -66,7 +66,9 @@ def built(rows: Sequence[TrainRow], out: Path, replies: Sequence[str]) -> tuple[
     chat = ScriptedChat(list(replies))
 
     async def work() -> Counts:
-        frozen = Frozen(make_config({"agent": "plan", "algorithm": "mapgrpo", "runtime": {"llm": "embedded"}}))
+        frozen = RewardEnvironment(
+            make_config({"agent": "plan", "algorithm": "mapgrpo", "runtime": {"llm": "embedded"}})
+        )
         embedder = open_embedder("bundled")
         try:
             return await prescore(rows, out, Drawn(chat, count=len(replies)), frozen, embedder)
@@ -165,7 +167,7 @@ def test_no_two_that_stay_are_similar_and_the_best_stays(
 
 
 def test_the_command_reads_a_recording(row: TrainRow, tmp_path: Path) -> None:
-    from pyrag.cli.main import app
+    from pyrag.cli.app import app
 
     rows, recording, out = tmp_path / "rows.parquet", tmp_path / "said.jsonl", tmp_path / "out.jsonl"
     write_rows(rows, [row])
@@ -178,7 +180,7 @@ def test_the_command_reads_a_recording(row: TrainRow, tmp_path: Path) -> None:
 
 
 def test_a_plan_that_could_not_be_run_is_not_paid_for_again(row: TrainRow, tmp_path: Path) -> None:
-    from pyrag.cli.main import app
+    from pyrag.cli.app import app
 
     rows, author, out = tmp_path / "rows.parquet", tmp_path / "author.json", tmp_path / "out.jsonl"
     write_rows(rows, [row])

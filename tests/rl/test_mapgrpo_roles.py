@@ -18,7 +18,7 @@ from pyrag.trace.model import Passage
 from pyrag_rl.config import make_config, save_config
 from pyrag_rl.data.rows import Document, TrainRow, as_columns
 from pyrag_rl.folder import RunFolder
-from pyrag_rl.rewards.environment import Frozen
+from pyrag_rl.rewards.environment import RewardEnvironment
 from pyrag_rl.rewards.score import ERRORS, KEYS
 from pyrag_rl.rewards.verl_function import compute_score
 
@@ -126,7 +126,7 @@ class TestRewrite:
 
         async def work() -> dict[str, float]:
             config = make_config({"agent": "rewrite", "algorithm": "mapgrpo", "runtime": {"llm": "embedded"}})
-            frozen = Frozen(config)
+            frozen = RewardEnvironment(config)
             frozen.engines.retriever = Down()
             try:
                 return await frozen.numbers(as_columns(self.row)["extra_info"], self.said("Fenway Park"))

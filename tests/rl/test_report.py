@@ -77,7 +77,7 @@ def test_a_run_without_scores_has_a_page_too(run: Path) -> None:
 
 
 def test_the_command(run: Path) -> None:
-    from pyrag.cli.main import app
+    from pyrag.cli.app import app
 
     done = CliRunner().invoke(app, ["train", "report", str(run)])
     assert done.exit_code == 0, done.output
@@ -89,7 +89,7 @@ def test_the_command(run: Path) -> None:
 
 
 def test_traces_are_viewable_like_any(run: Path) -> None:
-    from pyrag.cli.main import app
+    from pyrag.cli.app import app
 
     done = CliRunner().invoke(app, ["trace", "show", str(run / "traces" / "7.jsonl")])
     assert done.exit_code == 0

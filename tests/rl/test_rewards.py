@@ -24,7 +24,7 @@ from pyrag_rl.config import TrainConfig, load_config, save_config
 from pyrag_rl.data.rows import Document, TrainRow, as_columns, write_rows
 from pyrag_rl.folder import RunFolder, read_lines
 from pyrag_rl.prompting import prompt_of
-from pyrag_rl.rewards.environment import Frozen, Memo
+from pyrag_rl.rewards.environment import Memo, RewardEnvironment
 from pyrag_rl.rewards.score import ERRORS, KEYS, OUTSIDE, Score
 from pyrag_rl.rewards.verl_function import REWARDS, compute_score, reward_named
 
@@ -52,7 +52,7 @@ def row(agent: str, **changes: object) -> TrainRow:
 
 
 async def scored(agent: str, completion: str, *, changes: dict[str, object] | None = None, **more: object) -> Score:
-    frozen = Frozen(config(agent, **(changes or {})))
+    frozen = RewardEnvironment(config(agent, **(changes or {})))
     try:
         return await frozen.score(row(agent, **more), completion)
     finally:
@@ -204,10 +204,10 @@ class _Down:
         raise RetryableServiceError("openai:x at http://127.0.0.1:1: connection refused", service="openai:x")
 
 
-def with_answerer(answerer: object, agent: str = "plan", folder: RunFolder | None = None) -> Frozen:
+def with_answerer(answerer: object, agent: str = "plan", folder: RunFolder | None = None) -> RewardEnvironment:
     engines = open_engines(Settings())
     engines.agents = replace(engines.agents, answerer=answerer)  # type: ignore[arg-type]
-    return Frozen(config(agent), folder, engines)
+    return RewardEnvironment(config(agent), folder, engines)
 
 
 async def test_a_frozen_server_that_is_down_is_no_zero_in_silence(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ class _Slow:
 async def test_a_score_is_bounded_by_the_deadline() -> None:
     engines = open_engines(Settings())
     engines.agents = replace(engines.agents, answerer=_Slow())
-    frozen = Frozen(config("plan", runtime={**RUNTIME, "deadline": 0.2}), None, engines)
+    frozen = RewardEnvironment(config("plan", runtime={**RUNTIME, "deadline": 0.2}), None, engines)
     score = await frozen.score(row("plan"), TWO_STEPS)
     await frozen.aclose()
     assert score.error == "timeout"
@@ -240,7 +240,7 @@ async def test_a_timeout_without_a_deadline_is_one_too() -> None:
     async def work() -> Score:
         raise TimeoutError
 
-    frozen = Frozen(config("answer", runtime={**RUNTIME, "deadline": None}))
+    frozen = RewardEnvironment(config("answer", runtime={**RUNTIME, "deadline": None}))
     score = await frozen.guarded(work())
     await frozen.aclose()
     assert score.error == "timeout"
@@ -268,7 +268,7 @@ async def test_a_group_pays_once_for_what_its_completions_share() -> None:
 
 
 async def test_rows_of_two_sets_that_count_alike_are_told_apart() -> None:
-    frozen = Frozen(config("answer"))
+    frozen = RewardEnvironment(config("answer"))
     other = row("answer", question="Where was Greta Garbo born?", answers=("Stockholm",))
     both = [as_columns(one)["extra_info"] for one in (row("answer"), other)]
     told = [await frozen.numbers(extra, "<answer>Uppsala</answer>") for extra in both]
@@ -281,7 +281,7 @@ async def test_an_evaluation_s_rows_are_its_own_whatever_they_say(tmp_path: Path
     held = row("answer", question="Where was Greta Garbo born?")
     write_rows(tmp_path / "held.parquet", [replace(held, messages=(Message("user", "?"),))])
     folder = RunFolder(tmp_path / "run")
-    frozen = Frozen(config("answer", eval_data=str(tmp_path / "held.parquet"), shuffle_rewards=True), folder)
+    frozen = RewardEnvironment(config("answer", eval_data=str(tmp_path / "held.parquet"), shuffle_rewards=True), folder)
     for one in (row("answer"), held):
         await frozen.numbers(as_columns(one)["extra_info"], "<answer>Uppsala</answer>")
     await frozen.aclose()
@@ -329,7 +329,7 @@ class _BadPlanner:
 async def test_a_fault_of_ours_is_counted_apart() -> None:
     engines = open_engines(Settings())
     engines.agents = replace(engines.agents, planner=_BadPlanner())
-    frozen = Frozen(config("decompose"), None, engines)
+    frozen = RewardEnvironment(config("decompose"), None, engines)
     score = await frozen.score(row("decompose"), json.dumps(SUBS))
     await frozen.aclose()
     assert score.error == "crash"
@@ -386,7 +386,7 @@ async def test_traces_of_a_sample_are_kept(tmp_path: Path) -> None:
 
 
 async def test_shuffled_rewards_are_those_of_others() -> None:
-    frozen = Frozen(config("answer", shuffle_rewards=True))
+    frozen = RewardEnvironment(config("answer", shuffle_rewards=True))
     extra = as_columns(row("answer"))["extra_info"]
     told = [await frozen.numbers(extra, f"<answer>{'Uppsala' if i % 2 else 'Paris'} </answer>") for i in range(200)]
     held = await frozen.numbers({**extra, "split": "eval"}, "<answer>Paris</answer>")

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 def pyrag(*words: str) -> subprocess.CompletedProcess[str]:
     paths = [str(ROOT), *(str(ROOT / one) for one in ("sandbox", "rl", "prompts"))]
-    code = f"import sys; sys.path[:0] = {paths}; from pyrag.cli import main; main()"
+    code = f"import sys; sys.path[:0] = {paths}; from pyrag.cli.main import main; main()"
     return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
 
 

@@ -32,8 +32,8 @@ BACKENDS = ["process", "policy only"]
 
 def make_sandbox(kind: str) -> Sandbox:
     if kind == "process":
-        return Sandbox(armed=1)
-    return Sandbox(require="policy", kernel=False, armed=1)
+        return Sandbox(prefork=1)
+    return Sandbox(require="policy", kernel=False, prefork=1)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """Ways of running a program for the dataflow tests: as plain Python, and through plan and scheduler.
 
-The primitives are functions of their arguments; some queries raise. `Desk` is the fake host: it notes what is in flight
-and replies in an order chosen by the test.
+The primitives are functions of their arguments; some queries raise. `FakeHost` is the fake host: it notes what is in
+flight and replies in an order chosen by the test.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def altered(value: Any, text: str | None) -> Any:
     return [text, *value] if isinstance(value, list) else text
 
 
-class Desk:
+class FakeHost:
     """The host. `choose` picks which of the calls in flight is answered next."""
 
     def __init__(self, choose: Callable[[Sequence[int]], int] = lambda ids: ids[0]) -> None:
@@ -145,9 +145,14 @@ class Desk:
 
 
 def scheduled(
-    source: str, desk: Desk | None = None, *, concurrent: bool = True, pure: frozenset[str] = frozenset(), **names: Any
+    source: str,
+    host: FakeHost | None = None,
+    *,
+    concurrent: bool = True,
+    pure: frozenset[str] = frozenset(),
+    **names: Any,
 ) -> Result:
-    desk = desk or Desk()
+    host = host or FakeHost()
     output: list[str] = []
     namespace: dict[str, Any] = dict(names)
     namespace["print"] = lambda *args: namespace["%write"](" ".join(map(str, args)) + "\n")
@@ -156,20 +161,20 @@ def scheduled(
         compile_unit=lambda tree: compile(tree, "<program>", "exec"),
         namespace=namespace,
         primitives=PRIMITIVES,
-        transport=desk,
+        transport=host,
         emit=output.append,
         concurrent=concurrent,
     )
-    assert not desk.in_flight or isinstance(execution.exception, Stop)
+    assert not host.in_flight or isinstance(execution.exception, Stop)
     assert not [n for n in namespace if n.startswith("%")]
     place = {call_id: index for index, call_id in enumerate(execution.calls)}
     return Result(
         visible(namespace),
         "".join(output),
         outcome_of(execution.exception),
-        [desk.sent[i] for i in execution.calls],
+        [host.sent[i] for i in execution.calls],
         {n: tuple(sorted(place[i] for i in ids)) for n, ids in execution.provenance.items()},
-        [tuple(sorted(place[i] for i in desk.depends[call])) for call in execution.calls],
+        [tuple(sorted(place[i] for i in host.depends[call])) for call in execution.calls],
         execution,
     )
 

@@ -53,7 +53,7 @@ async def test_the_start_of_the_sandbox_is_no_programs_time() -> None:
             self.started_by = self.started_by if self._zygotes else repr(source)
             return await super().run(source, *args, **options)
 
-    sandbox = Noting(armed=1)
+    sandbox = Noting(prefork=1)
     samples = [check.Sample("a", "final_answer = 1")]
     assert [row.verdict async for row in check.judge(samples, sandbox=sandbox)] == ["allowed"]
     assert sandbox.started_by == "''"

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from .program_maker import programs
-from .program_runs import Desk, Result, at_random, plainly, scheduled
+from .program_runs import FakeHost, Result, at_random, plainly, scheduled
 
 RICH = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -409,7 +409,7 @@ def test_concurrent_runs_equal_sequential_ones(source: str, seed: int) -> None:
     expected = plainly(source)
     one_by_one = scheduled(source, concurrent=False)
     same(one_by_one, expected)
-    side_by_side = scheduled(source, Desk(at_random(seed)))
+    side_by_side = scheduled(source, FakeHost(at_random(seed)))
     same(side_by_side, expected)
     assert side_by_side.provenance == one_by_one.provenance
     assert side_by_side.depends == one_by_one.depends
@@ -419,7 +419,7 @@ def test_concurrent_runs_equal_sequential_ones(source: str, seed: int) -> None:
 @given(programs(), st.integers(0, 1000))
 def test_provenance_never_misses_a_call(source: str, seed: int) -> None:
     """Change one reply: every variable that comes out different must name that call."""
-    before = scheduled(source, Desk(at_random(seed)))
+    before = scheduled(source, FakeHost(at_random(seed)))
     if before.error or not before.calls:
         return
     changed = seed % len(before.calls)
@@ -430,7 +430,7 @@ def test_provenance_never_misses_a_call(source: str, seed: int) -> None:
 def test_hand_picked_programs(source: str) -> None:
     expected = plainly(source)
     for seed in range(4):
-        found = scheduled(source, Desk(at_random(seed)))
+        found = scheduled(source, FakeHost(at_random(seed)))
         same(found, expected)
         if not expected.error:
             for call in range(len(expected.calls)):

@@ -73,7 +73,7 @@ async def test_one_sandbox_in_one_loop_after_another() -> None:
     results: list[Any] = []
 
     def work() -> None:
-        sandbox = Sandbox(armed=1)
+        sandbox = Sandbox(prefork=1)
         pids = set()
         for number in range(3):
             results.append(asyncio.run(sandbox.run(f"final_answer = {number}", {})).value)
@@ -86,7 +86,7 @@ async def test_one_sandbox_in_one_loop_after_another() -> None:
 
 
 async def test_one_sandbox_in_two_running_loops(slow: Slow) -> None:
-    async with Sandbox(armed=1) as sandbox:
+    async with Sandbox(prefork=1) as sandbox:
         running = asyncio.create_task(sandbox.run("final_answer = slow()", {"slow": slow}))
         await slow.begun.wait()
         other = await asyncio.to_thread(lambda: asyncio.run(sandbox.run("final_answer = 1", {})))
@@ -103,7 +103,7 @@ def test_loops_of_many_threads_begin_with_one_sandbox() -> None:
         start.wait()
         results.extend(asyncio.run(sandbox.run(f"final_answer = {number}", {})).value for _ in range(3))
 
-    sandbox = Sandbox(armed=1)
+    sandbox = Sandbox(prefork=1)
     threads = [threading.Thread(target=work, args=[number]) for number in range(6)]
     for thread in threads:
         thread.start()
@@ -121,7 +121,7 @@ async def test_closing_ends_the_programs_of_other_loops() -> None:
         waiting.set()
         await asyncio.sleep(3600)
 
-    sandbox = Sandbox(armed=1)
+    sandbox = Sandbox(prefork=1)
     other = asyncio.create_task(asyncio.to_thread(lambda: asyncio.run(sandbox.run("wait()", {"wait": wait}))))
     await asyncio.to_thread(waiting.wait)
     sandbox.close()
@@ -139,7 +139,7 @@ async def test_cancelling_run_kills_the_worker_and_its_calls() -> None:
         finally:
             cancelled.set()
 
-    async with Sandbox(armed=1) as sandbox:
+    async with Sandbox(prefork=1) as sandbox:
         task = asyncio.create_task(sandbox.run("wait()", {"wait": wait}))
         await started.wait()
         workers = list(sandbox._zygotes[0]._busy)
@@ -152,7 +152,7 @@ async def test_cancelling_run_kills_the_worker_and_its_calls() -> None:
 
 
 async def test_a_killed_zygote_is_told_and_replaced(slow: Slow) -> None:
-    async with Sandbox(armed=1) as sandbox:
+    async with Sandbox(prefork=1) as sandbox:
         task = asyncio.create_task(sandbox.run("slow()", {"slow": slow}))
         await slow.begun.wait()
         zygote = sandbox._zygotes[0]
@@ -166,7 +166,7 @@ async def test_a_killed_zygote_is_told_and_replaced(slow: Slow) -> None:
 
 
 async def test_a_zygote_killed_between_programs_is_replaced() -> None:
-    async with Sandbox(armed=1) as sandbox:
+    async with Sandbox(prefork=1) as sandbox:
         assert (await sandbox.run("final_answer = 1", {})).value == 1
         os.kill(sandbox._zygotes[0].pid, signal.SIGKILL)
         await asyncio.sleep(0.1)
@@ -176,7 +176,7 @@ async def test_a_zygote_killed_between_programs_is_replaced() -> None:
 async def test_a_worker_that_waits_behind_other_limits_is_not_used() -> None:
     source = "final_answer = len(bytearray(100 * 2**20))"
     small = Limits(memory_mb=32)
-    async with Sandbox(armed=2) as sandbox:
+    async with Sandbox(prefork=2) as sandbox:
         for _ in range(3):
             assert (await sandbox.run(source, {})).status == "ok"
             assert (await sandbox.run(source, {}, limits=small)).reason == "memory"
@@ -198,7 +198,7 @@ def test_workers_wait_ready_for_the_next_loop_and_behind_other_limits() -> None:
             await asyncio.sleep(0.01)
         return {worker.wall.memory_mb for worker in idle if len(idle) == 2}
 
-    sandbox = Sandbox(armed=2)
+    sandbox = Sandbox(prefork=2)
     try:
         for limits in (Limits(), Limits(), Limits(), small):
             asyncio.run(sandbox.run("final_answer = 1", {}, limits=limits))  # the loop is gone before its timers fire
@@ -208,7 +208,7 @@ def test_workers_wait_ready_for_the_next_loop_and_behind_other_limits() -> None:
 
 
 async def test_a_killed_worker_kills_one_program_only(slow: Slow) -> None:
-    async with Sandbox(armed=1) as sandbox:
+    async with Sandbox(prefork=1) as sandbox:
         task = asyncio.create_task(sandbox.run("slow()", {"slow": slow}))
         await slow.begun.wait()
         (worker,) = sandbox._zygotes[0]._busy
@@ -224,7 +224,7 @@ async def slow(call):
     print(os.getpid(), *sandbox._zygotes[0]._busy, sandbox._zygotes[0].pid, flush=True)
     {act}
     await asyncio.sleep(30)
-sandbox = Sandbox(armed=2)
+sandbox = Sandbox(prefork=2)
 asyncio.run(sandbox.run("slow()", {{"slow": slow}}))
 """
 
@@ -269,7 +269,7 @@ async def test_ctrl_c_in_the_host_leaves_nothing() -> None:
 FORKS = """
 import asyncio, os, sys
 from pyrag_sandbox import Sandbox
-sandbox = Sandbox(armed=1)
+sandbox = Sandbox(prefork=1)
 def run(number): return sandbox.run(f"final_answer = {{number}}", {{}})
 async def main():
     assert (await run(1)).value == 1
@@ -318,7 +318,7 @@ async def test_an_interpreter_that_ends_without_closing_is_quiet() -> None:
 
 
 async def test_a_forgotten_sandbox_ends_its_processes() -> None:
-    sandbox = Sandbox(armed=1)
+    sandbox = Sandbox(prefork=1)
     await sandbox.run("final_answer = 1", {})
     pid = sandbox._zygotes[0].pid
     del sandbox
@@ -339,7 +339,7 @@ async def test_two_hundred_programs_wait_at_once() -> None:
         return int(call.args[0])
 
     limits = Limits(own_seconds=30)
-    async with Sandbox(armed=2) as sandbox:
+    async with Sandbox(prefork=2) as sandbox:
         outcomes = await asyncio.gather(
             *(sandbox.run(f"final_answer = wait({n})", {"wait": wait}, limits=limits) for n in range(200))
         )
@@ -387,7 +387,7 @@ async def test_only_reports_that_somebody_waits_for_are_read_as_they_come() -> N
             await all_there.wait()
         return True
 
-    async with Sandbox(armed=1) as sandbox:
+    async with Sandbox(prefork=1) as sandbox:
         for _ in range(3):
             assert (await sandbox.run("final_answer = look('alone')", {"look": look})).status == "ok"
         assert reading == [False] * 3
@@ -431,7 +431,7 @@ async def test_the_deadline_is_kept_when_a_primitive_ignores_cancellation(run: A
 def test_the_zygote_is_told_where_each_package_lies_that_the_sandbox_imports() -> None:
     """It runs without `site`: packages need not lie in one folder."""
     imported: set[str] = set()
-    for file in Path(pyrag_sandbox.__file__).parent.glob("*.py"):
+    for file in Path(pyrag_sandbox.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             match node:
                 case ast.Import(names=names):

@@ -8,7 +8,7 @@ import pytest
 from pyrag_sandbox import Limits, Sandbox
 
 from .conftest import PRIMITIVES
-from .program_runs import Desk, at_random, plainly, scheduled
+from .program_runs import FakeHost, at_random, plainly, scheduled
 from .test_dataflow_equivalence import same
 
 SIDE_BY_SIDE = {
@@ -51,9 +51,9 @@ AS_EVER = {
 
 @pytest.mark.parametrize(("source", "most"), SIDE_BY_SIDE.values(), ids=SIDE_BY_SIDE)
 def test_calls_are_in_flight_together(source: str, most: int) -> None:
-    desk = Desk(lambda ids: ids[-1])
-    same(scheduled(source, desk), plainly(source))
-    assert desk.most == most
+    host = FakeHost(lambda ids: ids[-1])
+    same(scheduled(source, host), plainly(source))
+    assert host.most == most
 
 
 @pytest.mark.parametrize("source", [source for source, _ in SIDE_BY_SIDE.values()] + list(AS_EVER.values()))
@@ -61,7 +61,7 @@ def test_nothing_else_changes(source: str) -> None:
     expected = plainly(source)
     same(scheduled(source, concurrent=False), expected)
     for seed in range(4):
-        same(scheduled(source, Desk(at_random(seed))), expected)
+        same(scheduled(source, FakeHost(at_random(seed))), expected)
 
 
 async def test_calls_made_ahead_do_not_use_up_the_limit() -> None:
@@ -71,7 +71,7 @@ async def test_calls_made_ahead_do_not_use_up_the_limit() -> None:
         "            x = echo(q)\n            y = 1 // len(x)\n    except ZeroDivisionError:\n        n += 1\n"
         "final_answer = [n, echo('end')]"
     )
-    async with Sandbox(armed=1) as sandbox:
+    async with Sandbox(prefork=1) as sandbox:
         outcome = await sandbox.run(source, PRIMITIVES, limits=Limits(calls=7))
         assert (outcome.status, outcome.value, len(outcome.calls)) == ("ok", [6, "end"], 7)
         outcome = await sandbox.run(source, PRIMITIVES, limits=Limits(calls=6))

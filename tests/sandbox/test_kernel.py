@@ -109,7 +109,7 @@ async def test_a_host_with_many_open_files_hands_none_down() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1500), hard))
     files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
     try:
-        async with Sandbox(armed=1) as sandbox:
+        async with Sandbox(prefork=1) as sandbox:
             assert (await hostile(sandbox, OPEN_DESCRIPTORS)).value == [0, 1, 2, 3]
     finally:
         for fd in files:
@@ -173,7 +173,7 @@ async def test_a_forged_error_is_cut() -> None:
     error = FORGED_ERROR.replace('"m"', f'"{"m" * 100_000}"') % 1
     message = f'{{"op":"end","status":"error","reason":"","error":{error},"output":""}}'
     source = f"import os, struct\nm = {message!r}.encode()\nos.write(3, struct.pack('!I', len(m)) + m)"
-    async with Sandbox(armed=1) as sandbox:
+    async with Sandbox(prefork=1) as sandbox:
         outcome = await sandbox.run(source, {}, policy=False, limits=Limits(source_bytes=200_000))
     assert outcome.status == "error"
     assert 1000 < len(outcome.error.message) < 20_000
@@ -222,7 +222,7 @@ async def test_a_missing_layer_refuses_to_run(monkeypatch: pytest.MonkeyPatch) -
     assert not capabilities()["seccomp"]
     with pytest.raises(SandboxError, match=r"lacks seccomp.*require='policy'"):
         await Sandbox().run("final_answer = 1", {})
-    async with Sandbox(require="policy", armed=1) as sandbox:
+    async with Sandbox(require="policy", prefork=1) as sandbox:
         assert (await sandbox.run("final_answer = 1", {})).value == 1
         with pytest.raises(SandboxError, match="cannot be switched off"):
             await sandbox.run("final_answer = 1", {}, policy=False)
@@ -244,6 +244,6 @@ async def test_the_host_watches_memory_where_the_system_does_not(monkeypatch: py
     readings = iter([10, 20, 30])
     monkeypatch.setattr(kernel, "MEMORY_LIMIT", False)
     monkeypatch.setattr(kernel, "resident_bytes", lambda pid: next(readings, 50) * 2**20)
-    async with Sandbox(armed=1) as sandbox:
+    async with Sandbox(prefork=1) as sandbox:
         outcome = await sandbox.run("while True: pass", {}, limits=Limits(memory_mb=32, own_seconds=5))
     assert (outcome.status, outcome.reason) == ("killed", "memory")

@@ -246,7 +246,7 @@ ORDERS = """
 import asyncio, json
 from pyrag_sandbox import Sandbox
 async def main():
-    async with Sandbox(armed=1) as sandbox:
+    async with Sandbox(prefork=1) as sandbox:
         outcome = await sandbox.run("final_answer = [list({'a', 'bb', 'ccc', 'dddd'}), hash('x'), hash((1, 'y'))]", {})
         print(json.dumps(outcome.value))
 asyncio.run(main())
@@ -288,7 +288,7 @@ def test_a_full_disk_does_not_matter() -> None:
             return 1
 
         async def main():
-            async with Sandbox(armed=1) as sandbox:
+            async with Sandbox(prefork=1) as sandbox:
                 return [(await sandbox.run("final_answer = one()", {"one": one})).value for _ in range(3)]
 
         assert asyncio.run(main()) == [1, 1, 1]

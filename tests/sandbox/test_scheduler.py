@@ -11,7 +11,7 @@ import pytest
 from pyrag_sandbox.dataflow.plan import plan
 from pyrag_sandbox.worker.scheduler import run
 
-from .program_runs import Desk, Stop, plainly, scheduled
+from .program_runs import FakeHost, Stop, plainly, scheduled
 
 
 def steady(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -21,15 +21,15 @@ def steady(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return [f"doc of {args[0]}"] if name == "retrieve" else f"<{args[0]}>"
 
 
-def desk(choose: Callable[..., int] = lambda ids: ids[0]) -> Desk:
-    made = Desk(choose)
+def fake_host(choose: Callable[..., int] = lambda ids: ids[0]) -> FakeHost:
+    made = FakeHost(choose)
     made.respond = steady
     return made
 
 
 def rounds(source: str, **names: Any) -> list[list[str]]:
     """The queries in flight whenever the program has nothing to do but wait."""
-    host = desk()
+    host = fake_host()
     result = scheduled(source, host, **names)
     assert result.error is None
     return host.rounds
@@ -97,20 +97,20 @@ def test_a_reused_name_does_not_hold_the_second_chain_back() -> None:
     ],
 )
 def test_one_call_is_in_flight(source: str) -> None:
-    host = desk()
+    host = fake_host()
     scheduled(source, host)
     assert host.most == (2 if source.startswith("while") and host.rounds[0] == ["a", "b"] else 1)
 
 
 def test_the_window_bounds_what_is_in_flight() -> None:
-    host = desk()
+    host = fake_host()
     result = scheduled("x = [answer(str(n)) for n in range(200)]", host)
     assert host.most == 64
     assert len(result.calls) == 200
 
 
 def test_one_at_a_time_on_request() -> None:
-    host = desk()
+    host = fake_host()
     scheduled(
         "a = answer('a')\nb = [answer(q) for q in 'xyz']\nfor q in 'uv':\n    c = answer(q)", host, concurrent=False
     )
@@ -121,14 +121,14 @@ def test_one_at_a_time_on_request() -> None:
 
 
 def test_the_first_error_in_program_order_surfaces() -> None:
-    host = desk(newest)
+    host = fake_host(newest)
     result = scheduled("a = answer('fail 1')\nb = answer('fail 2')", host)
     assert result.error == ("ValueError", "fail 1", [(1, "<module>")])
     assert [call[1] for call in result.calls] == [("fail 1",)]
 
 
 def test_what_ran_ahead_of_an_error_is_undone() -> None:
-    host = desk(newest)
+    host = fake_host(newest)
     result = scheduled("b = 'old'\na = answer('fail')\nb = answer('new')\nc = answer('c')\nprint(c)", host)
     assert result.variables == {"b": "'old'"}
     assert result.output == ""
@@ -136,13 +136,13 @@ def test_what_ran_ahead_of_an_error_is_undone() -> None:
 
 
 def test_calls_in_flight_are_cancelled() -> None:
-    host = desk()
+    host = fake_host()
     scheduled("a = answer('fail')\nb = answer('b')\nc = [answer(q) for q in ['x', 'y']]", host)
     assert [host.sent[i][1][0] for i in host.cancelled] == ["y", "x", "b"]
 
 
 def test_what_comes_before_an_error_still_ends() -> None:
-    host = desk(newest)
+    host = fake_host(newest)
     result = scheduled("a = answer('a')\nprint(a)\nb = answer('fail')", host)
     assert result.variables == {"a": "'<a>'"}
     assert result.output == "<a>\n"
@@ -150,7 +150,7 @@ def test_what_comes_before_an_error_still_ends() -> None:
 
 def test_elements_before_the_failing_one_take_effect() -> None:
     source = "xs = []\nfor q in ['a', 'fail', 'b']:\n    print(q)\n    xs.append(answer(q))"
-    result = scheduled(source, desk(newest))
+    result = scheduled(source, fake_host(newest))
     assert result.variables == {"xs": "['<a>']", "q": "'fail'"}
     assert result.output == "a\nfail\n"
     assert [call[1][0] for call in result.calls] == ["a", "fail"]
@@ -158,26 +158,26 @@ def test_elements_before_the_failing_one_take_effect() -> None:
 
 def test_a_caught_error_discards_what_ran_ahead_inside() -> None:
     source = "b = 1\ntry:\n    a = answer('fail')\n    b = answer('b')\nexcept ValueError as e:\n    c = str(e)"
-    result = scheduled(source, desk(newest))
+    result = scheduled(source, fake_host(newest))
     assert result.variables == {"b": "1", "c": "'fail'"}
     assert [call[1][0] for call in result.calls] == ["fail"]
 
 
 def test_a_consumer_that_fails_leaves_later_elements_out() -> None:
     source = "x = sum(answer(q) for q in ['a', 'b'])"
-    assert len(scheduled(source, desk()).calls) == len(plainly(source).calls) == 1
+    assert len(scheduled(source, fake_host()).calls) == len(plainly(source).calls) == 1
 
 
 def test_lines_of_errors_inside_blocks() -> None:
     source = "if True:\n    a = answer('x')\n    for q in ['a']:\n        b = [answer(q)\n          + 1]"
-    result = scheduled(source, desk())
+    result = scheduled(source, fake_host())
     assert result.error is not None
     assert result.error[2] == [(4, "<module>")]
 
 
 def test_tracebacks_name_what_the_author_wrote() -> None:
     source = "def f(qs):\n    return [\n        answer(q) + 1\n        for q in qs]\nx = f(['a'])"
-    result = scheduled(source, desk())
+    result = scheduled(source, fake_host())
     assert result.error == plainly(source).error
 
 
@@ -185,7 +185,7 @@ def test_tracebacks_name_what_the_author_wrote() -> None:
 
 
 def test_a_base_exception_ends_the_run_at_once() -> None:
-    host = desk()
+    host = fake_host()
     host.respond = lambda name, args, kwargs: (_ for _ in ()).throw(Stop()) if args[0] == "stop" else "x"
     source = (
         "a = answer('a')\ntry:\n    b = answer('stop')\nexcept:\n    c = answer('c')\nfinally:\n    d = answer('d')"
@@ -197,7 +197,7 @@ def test_a_base_exception_ends_the_run_at_once() -> None:
 
 
 def test_what_send_raises_is_raised_at_the_call() -> None:
-    class Refusing(Desk):
+    class Refusing(FakeHost):
         def send(self, call_id: int, name: str, *rest: Any) -> None:
             raise TypeError("cannot cross")
 
@@ -207,7 +207,7 @@ def test_what_send_raises_is_raised_at_the_call() -> None:
 
 
 def test_what_receive_raises_leaves_run() -> None:
-    class Broken(Desk):
+    class Broken(FakeHost):
         def receive(self) -> tuple[int, Any]:
             raise ConnectionError
 
@@ -216,7 +216,7 @@ def test_what_receive_raises_leaves_run() -> None:
 
 
 def test_late_replies_of_cancelled_calls_are_ignored() -> None:
-    class Late(Desk):
+    class Late(FakeHost):
         def cancel(self, call_id: int) -> None:
             self.cancelled.append(call_id)
 
@@ -233,7 +233,7 @@ def test_output_is_in_program_order() -> None:
     source = (
         "def f(q):\n    print('in', q)\n    return answer(q)\na = f('a')\nprint(a)\nb = [f(q) for q in 'xy']\nprint(b)"
     )
-    assert scheduled(source, desk(newest)).output == "in a\n<a>\nin x\nin y\n['<x>', '<y>']\n"
+    assert scheduled(source, fake_host(newest)).output == "in a\n<a>\nin x\nin y\n['<x>', '<y>']\n"
 
 
 def test_output_of_what_is_next_is_emitted_at_once() -> None:
@@ -249,7 +249,7 @@ def test_output_of_what_is_next_is_emitted_at_once() -> None:
         compile_unit=compile_unit,
         namespace=namespace,
         primitives=(),
-        transport=desk(),
+        transport=fake_host(),
         emit=emit,
     )
     assert isinstance(execution.exception, Stop)
@@ -286,22 +286,22 @@ def test_output_of_what_is_next_is_emitted_at_once() -> None:
 )
 def test_provenance(source: str, name: str, expected: set[str]) -> None:
     for concurrent in (True, False):
-        result = scheduled(source, desk(), concurrent=concurrent)
+        result = scheduled(source, fake_host(), concurrent=concurrent)
         assert result.error is None
         assert {str(result.calls[i][1][0]) for i in result.provenance[name]} == expected
 
 
 def test_calls_depend_on_the_calls_in_their_arguments() -> None:
     source = "d1 = retrieve('a')\na = answer('a', d1)\nd2 = retrieve('b')\nb = answer(f'b {a}', d2)"
-    assert scheduled(source, desk()).depends == [(), (0,), (), (1, 2)]
+    assert scheduled(source, fake_host()).depends == [(), (0,), (), (1, 2)]
 
 
 def test_elements_depend_on_their_own_calls() -> None:
     source = "x = [answer(q, retrieve(q)) for q in ['a', 'b']]"
-    assert scheduled(source, desk()).depends == [(), (0,), (), (2,)]
+    assert scheduled(source, fake_host()).depends == [(), (0,), (), (2,)]
 
 
 def test_ids_count_in_dispatch_order() -> None:
-    result = scheduled("a = answer('b', retrieve('a'))\nc = answer('c')", desk())
+    result = scheduled("a = answer('b', retrieve('a'))\nc = answer('c')", fake_host())
     assert result.execution is not None
     assert result.execution.calls == (0, 2, 1)

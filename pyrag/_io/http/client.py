@@ -50,7 +50,7 @@ from pyrag._io.http.errors import (
     ReportedError,
     TransportError,
     connection_fault,
-    is_passing,
+    is_transient,
     seconds_to_wait,
     server_words,
     shortened,
@@ -301,7 +301,7 @@ class HttpService:
         redacted = self.redactor.message
         words = server_words(redacted(content.decode("utf-8", "replace")), redacted)
         what = f"replied HTTP {status}" + (f" ({words})" if words else "")
-        retryable = is_passing(status, content)
+        retryable = is_transient(status, content)
         cure = self._cures.get(status) or status_cure(status, headers)
         return FaultError(
             what,

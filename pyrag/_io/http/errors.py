@@ -56,7 +56,7 @@ class TransportError(Exception):
     """The HTTP library's words on a failed attempt, without secrets: the cause of an error of ours."""
 
 
-def is_passing(status: int, content: bytes) -> bool:
+def is_transient(status: int, content: bytes) -> bool:
     """Whether a request that got this reply may be answered when it is tried again."""
     if status == 501 or (status == 500 and _REFUSED.search(content)):
         return False

@@ -25,7 +25,7 @@ from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
 from pyrag.trace.model import Trace
 
-_LONGEST_LINE = 1 << 30  # bytes of a trace between processes
+_MAX_LINE = 1 << 30  # bytes of a trace between processes
 
 
 class LocalAsk:
@@ -132,7 +132,7 @@ class _Worker:
                 command = [sys.executable, "-m", __name__]
                 # Out of the terminal's group: Ctrl-C is ours to handle.
                 process = await asyncio.create_subprocess_exec(
-                    *command, stdin=pipe, stdout=pipe, limit=_LONGEST_LINE, start_new_session=True
+                    *command, stdin=pipe, stdout=pipe, limit=_MAX_LINE, start_new_session=True
                 )
                 assert process.stdin is not None
                 process.stdin.write(_line(self._order))
@@ -177,7 +177,7 @@ async def _work() -> None:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whatever else prints must not break the lines
     loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=_LONGEST_LINE)
+    reader = asyncio.StreamReader(limit=_MAX_LINE)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     order = msgspec.json.decode(await reader.readline(), type=Order)
     decoder = msgspec.json.Decoder(tuple[int, Job])

@@ -157,7 +157,7 @@ def prescore(
     from pyrag.settings import load_settings, public
     from pyrag_rl.config import make_config
     from pyrag_rl.mapgrpo.candidates import Counts, Drawn, kept_replies, plan_rows, prescore, recorded
-    from pyrag_rl.rewards.environment import Frozen
+    from pyrag_rl.rewards.environment import RewardEnvironment
 
     if (author is None) == (completions is None):
         raise UsageError("name where plans come from: --author MODEL or --completions FILE")
@@ -175,7 +175,7 @@ def prescore(
     async def work(tell: Callable[[Counts], None]) -> Counts:
         writer = written_by(author) if author else recorded(completions or Path())
         chosen = make_config({"agent": "plan", "algorithm": "mapgrpo", "runtime": public(settings)})
-        frozen, vectors = Frozen(chosen), open_embedder(embedder)
+        frozen, vectors = RewardEnvironment(chosen), open_embedder(embedder)
         try:
             return await prescore(made, out, writer, frozen, vectors, near=near, tell=tell)
         finally:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyrag.embedded.lexicon import words
-from pyrag.embedded.question_analysis import Want, analyse
+from pyrag.embedded.question_analysis import QuestionAnalysis, analyse
 from pyrag.embedded.reader.facts import FACTS
 from pyrag.embedded.reader.patterns import NAME
 from pyrag.embedded.reader.people import Found, by_cue
@@ -58,7 +58,7 @@ class Statement:
 
 def about_option(option: str, passages: Sequence[Passage]) -> Statement | None:
     """The passage about an option: the one whose title it names best."""
-    want = Want(option, "", "thing", option, "")
+    want = QuestionAnalysis(option, "", "thing", option, "")
     pages = [view(position, passage, want) for position, passage in enumerate(passages)]
     best = max(pages, key=lambda page: (page.about, -page.position), default=None)
     return Statement(option, best, best.about) if best is not None and best.about >= 0.6 else None
@@ -76,12 +76,12 @@ def from_facts(names: Sequence[str], facts: str) -> list[Statement | None]:
         stop = min((other for other in places if other > place), default=len(facts))
         text = facts[place:stop].strip(" ,;")
         text = re.sub(r"(?:\band|;|,)\s*$", "", text).strip()
-        want = Want(name, "", "thing", name, "")
+        want = QuestionAnalysis(name, "", "thing", name, "")
         found.append(Statement(name, view(0, Passage("", name, text), want)))
     return found
 
 
-def choose(want: Want, options: Sequence[Statement | None]) -> Verdict | None:
+def choose(want: QuestionAnalysis, options: Sequence[Statement | None]) -> Verdict | None:
     """Which of two options the question asks for, by date or number; None where that cannot be computed."""
     first, second = options
     direction = _direction(want.question)
@@ -112,7 +112,7 @@ def _direction(question: str) -> str:
     return ""
 
 
-def _value(want: Want, statement: Statement) -> tuple[float, str] | None:
+def _value(want: QuestionAnalysis, statement: Statement) -> tuple[float, str] | None:
     text = want.question.lower()
     if re.search(r"\b(?:lived? longer|longer life)\b", text):
         return _lifespan(want, statement)
@@ -133,7 +133,7 @@ def _value(want: Want, statement: Statement) -> tuple[float, str] | None:
     return None if value is None else (value, whole[:60])
 
 
-def _lifespan(want: Want, statement: Statement) -> tuple[float, str] | None:
+def _lifespan(want: QuestionAnalysis, statement: Statement) -> tuple[float, str] | None:
     born, died = (best_fact(relation, want, statement.page) for relation in ("date of birth", "date of death"))
     start, end = _parsed(born, parse_date), _parsed(died, parse_date)
     return None if start is None or end is None else (end - start, f"{born} – {died}")
@@ -150,26 +150,26 @@ def _parsed(text: str, reader: Callable[[str], object]) -> float | None:
     return float(ordinal()) if ordinal else float(str(value))
 
 
-def facts_of(relation: str, want: Want, page: View) -> list[Found]:
+def facts_of(relation: str, want: QuestionAnalysis, page: View) -> list[Found]:
     """All that a page says in answer to a relation; strongest first, earlier ones before later ones."""
     found = list(FACTS[relation](page, want)) if relation in FACTS else []
     found = found or list(by_cue(relation, page))
     return sorted(found, key=lambda each: -each.strength)
 
 
-def best_fact(relation: str, want: Want, page: View) -> str:
+def best_fact(relation: str, want: QuestionAnalysis, page: View) -> str:
     found = facts_of(relation, want, page)
     return found[0].text if found else ""
 
 
-def decide(want: Want, things: Sequence[Statement]) -> Verdict | None:
+def decide(want: QuestionAnalysis, things: Sequence[Statement]) -> Verdict | None:
     """Yes or no. Two things: compared, or their shared property; one thing: whether its page says so."""
     if len(things) >= 2:
         return _than(want, things) or _shared(want, things)
     return _stated(want, things[0]) if things else None
 
 
-def _than(want: Want, things: Sequence[Statement]) -> Verdict | None:
+def _than(want: QuestionAnalysis, things: Sequence[Statement]) -> Verdict | None:
     match = re.search(r"\b(?:than|before|after)\b", want.question)
     if not match or not _direction(want.question):
         return None
@@ -192,7 +192,7 @@ _PROPERTIES = (
 )
 
 
-def _shared(want: Want, things: Sequence[Statement]) -> Verdict | None:
+def _shared(want: QuestionAnalysis, things: Sequence[Statement]) -> Verdict | None:
     """Whether the things agree: in the property asked ("the same country"), or each in what is said of both."""
     text = want.question.lower()
     if re.search(r"\bsame\b|\bshare\b", text):
@@ -221,7 +221,7 @@ def _same_area(noun: str, things: Sequence[Statement]) -> Verdict | None:
     values = []
     for each in things[:2]:
         match = pattern.search(each.page.lead.text) if each.page.lead else None
-        in_state = best_fact("state", Want(noun, "state", "state", "", ""), each.page)
+        in_state = best_fact("state", QuestionAnalysis(noun, "state", "state", "", ""), each.page)
         values.append((match.group(1) or match.group(2)) if match else in_state)
     if not all(values):
         return None
@@ -229,7 +229,7 @@ def _same_area(noun: str, things: Sequence[Statement]) -> Verdict | None:
     return Verdict("yes" if same else "no", 0.7, "; ".join(values), _positions(*things[:2]))
 
 
-def _stated(want: Want, thing: Statement, things: Sequence[Statement] = ()) -> Verdict | None:
+def _stated(want: QuestionAnalysis, thing: Statement, things: Sequence[Statement] = ()) -> Verdict | None:
     """Yes if a sentence has nearly all of what the question says of the thing, no if none comes near."""
     titles = (thing.page.base, thing.name, *(each.name for each in things))
     names = {stem for title in titles for stem in sentence(title).stems}

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from pyrag.embedded.lexicon import ADJECTIVES, CONTINENTS, COUNTRIES, PEOPLES, STATES, words
-from pyrag.embedded.question_analysis import Want
+from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.life import burial, cause, first_date, life_date, life_place
 from pyrag.embedded.reader.patterns import (
     ALL_DATES,
@@ -49,7 +49,7 @@ def _peoples(text: str, hyphen: int = -1) -> Iterator[tuple[int, str]]:
             yield match.start(), word.split("-")[hyphen]
 
 
-def nationality(page: View, want: Want, hyphen: int = -1) -> Iterator[Found]:
+def nationality(page: View, want: QuestionAnalysis, hyphen: int = -1) -> Iterator[Found]:
     prefers_country = bool(re.search(r"\bcountry\b", want.question, re.I)) and want.kind != "country"
     for sentence in page.sentences:
         copula = COPULA.search(sentence.text)
@@ -80,7 +80,7 @@ def _countries(text: str) -> list[str]:
     return found
 
 
-def country(page: View, want: Want) -> Iterator[Found]:
+def country(page: View, want: QuestionAnalysis) -> Iterator[Found]:
     """Where a place lies, or what it belongs to: the last country of the opening, else an adjective of one."""
     for sentence in page.sentences:
         strength = 1.0 - 0.08 * min(sentence.index, 6)
@@ -120,7 +120,7 @@ def _enclosing(found: list[str], text: str) -> str:
     return (inside or found)[-1]
 
 
-def county(page: View, want: Want) -> Iterator[Found]:
+def county(page: View, want: QuestionAnalysis) -> Iterator[Found]:
     for sentence in page.sentences:
         match = re.search(rf"{NAME} County|County {NAME}", sentence.text)
         if match:
@@ -145,7 +145,7 @@ _NO_ROLE = words("""
 """)
 
 
-def occupation(page: View, want: Want) -> Iterator[Found]:
+def occupation(page: View, want: QuestionAnalysis) -> Iterator[Found]:
     """The first noun phrase after "was a German" that can be a role, without nationality and praise."""
     for sentence in page.sentences[:3]:
         match = COPULA.search(sentence.text)
@@ -172,7 +172,7 @@ def _is_praise(word: str) -> bool:
     return word in _DROP or not word[:1].islower() or "-born" in word or word.endswith("-American")
 
 
-def event_date(page: View, want: Want, pattern: re.Pattern[str]) -> Iterator[Found]:
+def event_date(page: View, want: QuestionAnalysis, pattern: re.Pattern[str]) -> Iterator[Found]:
     """The date that stands with a verb of release or foundation, else the year of the opening."""
     for sentence in page.sentences:
         for match in pattern.finditer(sentence.text):
@@ -190,14 +190,14 @@ def event_date(page: View, want: Want, pattern: re.Pattern[str]) -> Iterator[Fou
             yield Found(text, 0.5, 0, "date")
 
 
-def population(page: View, want: Want) -> Iterator[Found]:
+def population(page: View, want: QuestionAnalysis) -> Iterator[Found]:
     for sentence in page.sentences:
         match = POPULATION.search(sentence.text)
         if match:
             yield Found(match.group(1) or match.group(2), 1.0 - 0.05 * sentence.index, sentence.index, "population")
 
 
-def award(page: View, want: Want) -> Iterator[Found]:
+def award(page: View, want: QuestionAnalysis) -> Iterator[Found]:
     for sentence in page.sentences:
         won = re.search(r"\b(?:won|win\w*|receiv\w+|recipient|awarded|honou?red|inducted|earned)\b", sentence.text)
         for span in names(sentence):
@@ -229,7 +229,7 @@ _NO_GENRE = words("""
 """)
 
 
-def genre(page: View, want: Want) -> Iterator[Found]:
+def genre(page: View, want: QuestionAnalysis) -> Iterator[Found]:
     """What stands between the nationality and the noun of a work or band: "an American punk rock band"."""
     if page.lead is None:
         return
@@ -243,19 +243,19 @@ def genre(page: View, want: Want) -> Iterator[Found]:
         yield Found(" ".join(kept).strip(","), 0.9, 0, "is a")
 
 
-def continent(page: View, want: Want) -> Iterator[Found]:
+def continent(page: View, want: QuestionAnalysis) -> Iterator[Found]:
     pattern = re.compile(rf"\b({'|'.join(sorted(CONTINENTS, key=len, reverse=True))})\b")
     yield from by_pattern(page, pattern, "in")
 
 
-def origin(page: View, want: Want) -> Iterator[Found]:
+def origin(page: View, want: QuestionAnalysis) -> Iterator[Found]:
     """Nationality of a work or a band, by adjective or by the country it is from."""
     for found in nationality(page, want, hyphen=0):
         bonus = 0.25 if found.text in COUNTRIES and found.text not in ADJECTIVES and found.sentence == 0 else 0.0
         yield Found(found.text, min(found.strength + bonus, 1.0), found.sentence, found.cue)
 
 
-def places_in_lead(page: View, want: Want) -> Iterator[Found]:
+def places_in_lead(page: View, want: QuestionAnalysis) -> Iterator[Found]:
     for sentence in page.sentences[:3]:
         for match in re.finditer(r"\b(?:in|of|at)\s+(?:the )?", sentence.text):
             names = names_after(sentence, match.end())
@@ -263,7 +263,7 @@ def places_in_lead(page: View, want: Want) -> Iterator[Found]:
                 yield Found(names[0], 0.85 - 0.1 * sentence.index - 0.001 * match.start(), sentence.index, "in")
 
 
-Extractor = Callable[[View, Want], Iterator[Found]]
+Extractor = Callable[[View, QuestionAnalysis], Iterator[Found]]
 FACTS: dict[str, Extractor] = {
     "date of birth": lambda page, want: life_date(page, want, death=False),
     "date of death": lambda page, want: life_date(page, want, death=True),

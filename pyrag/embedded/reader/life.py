@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from pyrag.embedded.lexicon import CONTINENTS, COUNTRIES, PEOPLES, STATES
-from pyrag.embedded.question_analysis import Want
+from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.patterns import (
     ALL_DATES,
     BORN,
@@ -104,7 +104,7 @@ def _own(sentence: Sentence, position: int, page: View) -> float:
     return 0.95 if set(words) & own or sentence.index == 0 else 0.6
 
 
-def life_date(page: View, want: Want, death: bool) -> Iterator[Found]:
+def life_date(page: View, want: QuestionAnalysis, death: bool) -> Iterator[Found]:
     born, died = _life_parts(page)
     text = first_date(died if death else born, want.year_only)
     if text:
@@ -119,7 +119,7 @@ def life_date(page: View, want: Want, death: bool) -> Iterator[Found]:
                 yield Found(text, 0.9 * _own(sentence, match.start(), page), sentence.index, match.group())
 
 
-def life_place(page: View, want: Want, death: bool) -> Iterator[Found]:
+def life_place(page: View, want: QuestionAnalysis, death: bool) -> Iterator[Found]:
     inner = pick_place(_bracketed_place(_life_parts(page)[death]), want.kind)
     if inner:
         yield Found(inner, 1.0, 0, "the brackets after the name")
@@ -168,7 +168,7 @@ def _origin(lead: Sentence) -> Iterator[Found]:
         yield Found(place, 0.5, 0, "from")
 
 
-def burial(page: View, want: Want) -> Iterator[Found]:
+def burial(page: View, want: QuestionAnalysis) -> Iterator[Found]:
     for sentence in page.sentences:
         match = re.search(r"\b(?:buried|interred|laid to rest)\b", sentence.text)
         text = first_date(sentence.text[match.end() :], want.year_only) if match else ""
@@ -176,7 +176,7 @@ def burial(page: View, want: Want) -> Iterator[Found]:
             yield Found(text, 0.9, sentence.index, "buried")
 
 
-def cause(page: View, want: Want) -> Iterator[Found]:
+def cause(page: View, want: QuestionAnalysis) -> Iterator[Found]:
     for sentence in page.sentences:
         match = CAUSE.search(sentence.text)
         if match:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pyrag.embedded.question_analysis import Want
+from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.patterns import ALL_DATES
 from pyrag.embedded.reader.people import Found
 from pyrag.embedded.reader.view import View
@@ -31,7 +31,7 @@ _DOING = re.compile(
 _LIFE = re.compile(r"^[^()]{0,60}\([^()]*$")
 
 
-def period(page: View, want: Want) -> Iterator[Found]:
+def period(page: View, want: QuestionAnalysis) -> Iterator[Found]:
     """The first period that a sentence states of what is asked; the dates of a life, in brackets, are none."""
     asked = {found for word in fold(want.question).split() if (found := content_stem(word))}
     for sentence in page.sentences:

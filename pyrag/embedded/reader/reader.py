@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pyrag.agents.protocol import Reading
 from pyrag.embedded.lexicon import ADJECTIVES, names_of
-from pyrag.embedded.question_analysis import Want, analyse, split_aggregation
+from pyrag.embedded.question_analysis import QuestionAnalysis, analyse, split_aggregation
 from pyrag.embedded.reader.choice import Statement, Verdict, about_option, choose, decide, facts_of, from_facts
 from pyrag.embedded.reader.inverse import by_inverse, in_passing
 from pyrag.embedded.reader.people import in_full
@@ -59,7 +59,9 @@ def read(query: str, passages: Sequence[Passage] | None, eagerness: float = 1.0)
     return read_views(want, views(want, passages), passages, eagerness)
 
 
-def read_views(want: Want, pages: list[View], passages: Sequence[Passage], eagerness: float = 1.0) -> Reading:
+def read_views(
+    want: QuestionAnalysis, pages: list[View], passages: Sequence[Passage], eagerness: float = 1.0
+) -> Reading:
     """`read` for a question and passages that were made ready before."""
     if not want.question or not pages:
         return _unknown("there are no passages to read")
@@ -70,7 +72,7 @@ def read_views(want: Want, pages: list[View], passages: Sequence[Passage], eager
     return by_pattern(want, pages, eagerness) or by_guess(want, pages, eagerness)
 
 
-def by_guess(want: Want, pages: Sequence[View], eagerness: float = 1.0) -> Reading:
+def by_guess(want: QuestionAnalysis, pages: Sequence[View], eagerness: float = 1.0) -> Reading:
     """What the general scorer finds where no pattern is sure, or unknown."""
     best = guess(want, pages, WEIGHTS, SURENESS)
     least = _least_certainty(want, best)
@@ -79,13 +81,13 @@ def by_guess(want: Want, pages: Sequence[View], eagerness: float = 1.0) -> Readi
     return _from_guess(want, best)
 
 
-def by_pattern(want: Want, pages: Sequence[View], eagerness: float = 1.0) -> Reading | None:
+def by_pattern(want: QuestionAnalysis, pages: Sequence[View], eagerness: float = 1.0) -> Reading | None:
     """What a pattern of the question's relation finds, if it is sure enough to stand without another opinion."""
     found = _by_relation(want, pages)
     return found if found and (found.confidence or 0.0) * eagerness >= PATTERN_THRESHOLD else None
 
 
-def _least_certainty(want: Want, best: Guess | None) -> float:
+def _least_certainty(want: QuestionAnalysis, best: Guess | None) -> float:
     if best is None or not (want.relation and want.subject):
         return GUESS_THRESHOLD
     if want.relation in PATTERN_ONLY:
@@ -93,7 +95,7 @@ def _least_certainty(want: Want, best: Guess | None) -> float:
     return RELATED_THRESHOLD if best.candidate.page.about >= 0.4 else MENTIONED_THRESHOLD
 
 
-def _by_relation(want: Want, pages: Sequence[View]) -> Reading | None:
+def _by_relation(want: QuestionAnalysis, pages: Sequence[View]) -> Reading | None:
     """The strongest answer that a pattern of the question's relation finds on a page about its subject."""
     best: tuple[float, Reading] | None = None
     if not want.relation:
@@ -123,12 +125,12 @@ def _by_relation(want: Want, pages: Sequence[View]) -> Reading | None:
     return best[1] if best else None
 
 
-def _as_asked(want: Want, text: str) -> str:
+def _as_asked(want: QuestionAnalysis, text: str) -> str:
     """The country itself where the question says "which country" and the page has only an adjective of it."""
     return ADJECTIVES.get(text, text) if want.head in ("country", "nation") else text
 
 
-def _from_guess(want: Want, best: Guess) -> Reading:
+def _from_guess(want: QuestionAnalysis, best: Guess) -> Reading:
     text = re.sub(r"\s+", " ", best.candidate.text).strip(" ,;:")
     page = best.candidate.page
     year = re.search(r"\b\d{3,4}\b", text) if want.year_only else None
@@ -145,7 +147,7 @@ def _verdict(found: Verdict | None) -> Reading | None:
     return Reading(found.text, True, found.pages, found.because, round(found.confidence, 4)) if found else None
 
 
-def _choice(want: Want, options: list[Statement | None], pages: list[View]) -> Reading:
+def _choice(want: QuestionAnalysis, options: list[Statement | None], pages: list[View]) -> Reading:
     compared = _verdict(choose(want, options))
     if compared:
         return compared
@@ -163,7 +165,7 @@ def _choice(want: Want, options: list[Statement | None], pages: list[View]) -> R
     )
 
 
-def _support(want: Want, option: str, pages: list[View]) -> tuple[float, int]:
+def _support(want: QuestionAnalysis, option: str, pages: list[View]) -> tuple[float, int]:
     """How much of the question is said in sentences that name the option, or on its own page."""
     names = {stem for each in want.options for stem in _stems(each)}
     asked = _stems(want.question) - names
@@ -180,7 +182,7 @@ def _stems(text: str) -> set[str]:
     return {stem for word in fold(text).split() if (stem := content_stem(word))}
 
 
-def _named_things(want: Want, pages: list[View]) -> list[Statement]:
+def _named_things(want: QuestionAnalysis, pages: list[View]) -> list[Statement]:
     """The pages whose titles the question names, in the order in which it names them."""
     question = f" {want.folded} "
     found = {
@@ -229,7 +231,7 @@ def _capitalised(question: str, facts: str) -> list[str]:
     return [name for name in names if name and name.lower() in lowered]
 
 
-def _fact_span(want: Want, facts: str, eagerness: float) -> Reading:
+def _fact_span(want: QuestionAnalysis, facts: str, eagerness: float) -> Reading:
     page = view(0, Passage("facts", want.subject, facts), want)
     if len(facts.split()) <= 6 and not re.search(r"\b(?:is|was|are|were|has|had)\b|:", facts):
         return Reading(facts.strip(" ."), True, (), "the only fact given", 0.5)

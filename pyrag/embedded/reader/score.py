@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pyrag.embedded.lexicon import is_country, words
-from pyrag.embedded.question_analysis import Want
+from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.spans import Span, clauses, dates, names, numbers, phrases, quoted
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import STOPWORDS, Sentence, content_stem, fold
@@ -51,7 +51,7 @@ class Candidate:
         return self.sentence.span(self.span.first, self.span.stop)
 
 
-def terms(want: Want, pages: Sequence[View]) -> Terms:
+def terms(want: QuestionAnalysis, pages: Sequence[View]) -> Terms:
     words = fold(want.question.replace(">>", " ")).split()
     stems = {found for word in words if (found := content_stem(word))}
     every = [set(each.stems) for page in pages for each in page.sentences]
@@ -113,7 +113,7 @@ def _spans(sentence: Sentence, asked: str) -> Iterator[Span]:
             yield span
 
 
-def candidates(want: Want, pages: Sequence[View]) -> list[Candidate]:
+def candidates(want: QuestionAnalysis, pages: Sequence[View]) -> list[Candidate]:
     found = terms(want, pages)
     result: list[Candidate] = []
     for rank, scene in enumerate(scenes(found, pages)):
@@ -141,7 +141,7 @@ _FITTING = {
 _IN_PLACE = words("in at near of from to , the on (")
 
 
-def fits(want: Want, sentence: Sentence, span: Span) -> bool:
+def fits(want: QuestionAnalysis, sentence: Sentence, span: Span) -> bool:
     """Whether a span has the kind of a known relation; without a relation the weights decide."""
     allowed = _FITTING.get(want.kind) if want.relation else None
     if allowed is None:
@@ -155,7 +155,7 @@ def fits(want: Want, sentence: Sentence, span: Span) -> bool:
     return span.kind in allowed and (want.kind != "place" or left in _IN_PLACE)
 
 
-def _scene_features(scene: Scene, rank: int, want: Want) -> Features:
+def _scene_features(scene: Scene, rank: int, want: QuestionAnalysis) -> Features:
     return [
         ("own", scene.own), ("wide", scene.wide), ("about", scene.page.about), ("mentions", scene.page.mentions),
         (f"rank {min(rank, 4)}", 1.0), (f"page {min(scene.page.position, 3)}", 1.0),
@@ -176,7 +176,12 @@ def _nearness(sentence: Sentence, found: Terms) -> list[tuple[int, float]]:
 
 
 def _span_features(
-    want: Want, found: Terms, sentence: Sentence, span: Span, near: list[tuple[int, float]], stems: list[str]
+    want: QuestionAnalysis,
+    found: Terms,
+    sentence: Sentence,
+    span: Span,
+    near: list[tuple[int, float]],
+    stems: list[str],
 ) -> Features:
     first, stop, asked = span.first, span.stop, want.kind
     left = sentence.lowers[first - 1] if first else "^"
@@ -283,7 +288,9 @@ class Guess:
     signs: Features
 
 
-def guess(want: Want, pages: Sequence[View], weights: dict[str, float], sureness: dict[str, float]) -> Guess | None:
+def guess(
+    want: QuestionAnalysis, pages: Sequence[View], weights: dict[str, float], sureness: dict[str, float]
+) -> Guess | None:
     """The best answer among all candidates; equal texts add up."""
     found = candidates(want, pages)
     if not found:
@@ -300,7 +307,7 @@ def guess(want: Want, pages: Sequence[View], weights: dict[str, float], sureness
     return Guess(found[best], 1 / (1 + math.exp(-total(signs, sureness))), signs)
 
 
-def _signs(want: Want, best: Candidate, share: float, score: float) -> Features:
+def _signs(want: QuestionAnalysis, best: Candidate, share: float, score: float) -> Features:
     seen = names_seen(want, best.page)
     by_name = dict(best.features[:8])
     return [
@@ -311,7 +318,7 @@ def _signs(want: Want, best: Candidate, share: float, score: float) -> Features:
     ]  # fmt: skip
 
 
-def names_seen(want: Want, page: View) -> float:
+def names_seen(want: QuestionAnalysis, page: View) -> float:
     """Share of the capitalised words and numbers of the question that the page has; 1 where there are none."""
     wanted = {
         word

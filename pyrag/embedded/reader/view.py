@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyrag.embedded.lexicon import HONORIFICS, words
-from pyrag.embedded.question_analysis import Want
+from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.words import STOPWORDS, Sentence, fold, sentences, tidy
 from pyrag.trace.model import Passage
 
@@ -37,11 +37,11 @@ class View:
         return self.sentences[0] if self.sentences else None
 
 
-def views(want: Want, passages: Sequence[Passage]) -> list[View]:
+def views(want: QuestionAnalysis, passages: Sequence[Passage]) -> list[View]:
     return [view(position, passage, want) for position, passage in enumerate(passages)]
 
 
-def view(position: int, passage: Passage, want: Want) -> View:
+def view(position: int, passage: Passage, want: QuestionAnalysis) -> View:
     title = tidy(passage.title)
     found = tuple(sentences(passage.text))
     base = _QUALIFIER.sub("", title).strip() or title
@@ -53,7 +53,7 @@ def _words(text: str) -> list[str]:
     return [word for word in fold(text).split() if word not in ("the", "a", "an", "of", "and", "s", "de")]
 
 
-def _about(title: str, base: str, want: Want, lead: Sentence | None) -> float:
+def _about(title: str, base: str, want: QuestionAnalysis, lead: Sentence | None) -> float:
     """1 for the page named in the question, less for part of a name, 0 for a page about something else."""
     question, folded = want.folded, fold(base)
     if not folded:

@@ -17,7 +17,7 @@ from typing import IO, Any, TypeVar, cast
 from pyrag.errors import DataError
 
 Q = TypeVar("Q", bound="Question")
-LONGEST_LINE = 64 << 20  # bytes; a longer line is no question but a file of another kind
+MAX_LINE = 64 << 20  # bytes; a longer line is no question but a file of another kind
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -140,19 +140,19 @@ def not_utf8(where: str) -> DataError:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines that are not blank, none of them longer than `LONGEST_LINE`."""
+    """Numbered lines that are not blank, none of them longer than `MAX_LINE`."""
     number = 0
     with _open(path) as file:
         while True:
             try:
-                line = file.readline(LONGEST_LINE + 1)
+                line = file.readline(MAX_LINE + 1)
             except (OSError, EOFError, zlib.error) as error:
                 raise DataError(f"{path} is damaged after line {number} ({error}): fetch it again") from error
             if not line:
                 return
             number += 1
-            if len(line) > LONGEST_LINE:
-                megabytes = LONGEST_LINE >> 20
+            if len(line) > MAX_LINE:
+                megabytes = MAX_LINE >> 20
                 raise DataError(f"{path} line {number} is longer than {megabytes} MB: put one question on each line")
             if number == 1:
                 if line.startswith((b"\xff\xfe", b"\xfe\xff")):

@@ -27,7 +27,7 @@ from pyrag.llm.clients.local_spec import LocalSpec, file_of, known_window
 from pyrag.llm.protocol import CHAT_TEMPLATE, Message, ModelInfo, Reply, Sampling
 
 DEFAULT_SAMPLING = Sampling()
-_LEAST_REPLY = 16  # tokens; a prompt that leaves fewer is too long
+_MIN_REPLY = 16  # tokens; a prompt that leaves fewer is too long
 _QUOTED = 200  # characters of an engine's own words that an error repeats
 _OUT_OF_MEMORY = ("out of memory", "OutOfMemory", "not enough memory", "can't allocate memory", "No available memory")
 
@@ -221,7 +221,7 @@ class LocalChat:
         runner = await self._runner()
         prompt = self._encoded(runner, messages, (sampling.extra or {}).get(CHAT_TEMPLATE, {}))
         room = runner.window - len(prompt)
-        if room < min(sampling.max_tokens, _LEAST_REPLY):
+        if room < min(sampling.max_tokens, _MIN_REPLY):
             raise ContextLengthError(
                 f"{self.name} has a window of {runner.window} tokens, but the prompt takes {len(prompt)}: "
                 "lower --topk, or use a model with a larger window",

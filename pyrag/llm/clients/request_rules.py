@@ -22,7 +22,7 @@ _ESSENTIAL = frozenset({"model", "messages", "stream", "response_format", "struc
 _KNOWN_EVERYWHERE = frozenset({*_ESSENTIAL, *LIMITS, "temperature", "top_p", "stop", "seed"}) - {"structured_outputs"}
 _CONTINUES = ("continue_final_message", "add_generation_prompt")
 _UNSAID = frozenset({*LIMITS, *_CONTINUES, "stream_options"})  # nobody misses these
-_LEAST_TEMPERATURE = 0.01  # for servers that take none of 0
+_MIN_TEMPERATURE = 0.01  # for servers that take none of 0
 _MARGIN = 16  # tokens of a chat template around a prompt
 
 
@@ -44,7 +44,7 @@ class RequestRules:
         """The request as the server takes it."""
         sent = self._limited(dict(body))
         if self.raised_temperature and "temperature" in sent:
-            sent["temperature"] = max(sent["temperature"], _LEAST_TEMPERATURE)
+            sent["temperature"] = max(sent["temperature"], _MIN_TEMPERATURE)
         if self.no_thinking and not sent.get("stream"):
             sent["enable_thinking"] = False
         if self.streams:

@@ -15,7 +15,7 @@ from pyrag.llm.clients.adapters import Adapter, lora_rank
 
 KEY_VARIABLE = "VLLM_API_KEY"
 LOOPBACK = "127.0.0.1"
-_MOST_AT_ONCE = 8  # adapters that lie in GPU memory together; more take turns
+_MAX_AT_ONCE = 8  # adapters that lie in GPU memory together; more take turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ def shown(line: Sequence[str]) -> str:
 def _adapter_flags(adapters: Sequence[Adapter]) -> list[str]:
     if not adapters:
         return []
-    at_once = min(len(adapters), _MOST_AT_ONCE)
+    at_once = min(len(adapters), _MAX_AT_ONCE)
     flags = ["--enable-lora", "--max-lora-rank", str(lora_rank(one.rank for one in adapters))]
     flags += ["--max-loras", str(at_once)]
     if len(adapters) > at_once:

@@ -51,7 +51,7 @@ _ARGUMENTS = {
 # vLLM logs to stdout, which is ours, and reports on its use to its makers, which nobody asked for.
 _ENVIRONMENT = {"VLLM_CONFIGURE_LOGGING": "0", "VLLM_NO_USAGE_STATS": "1"}
 _KILLED_SECONDS = 10.0  # within which a process that vLLM killed is gone
-_MOST_ADAPTERS = 8  # in memory at once; more take turns
+_MAX_ADAPTERS = 8  # in memory at once; more take turns
 _CAUSE = re.compile(r"(?:^|\s)((?:[\w.]*\.)?[A-Z]\w*(?:Error|Exception): .+)$", re.MULTILINE)
 _USELESS_CAUSE = "Engine core initialization failed"
 
@@ -170,7 +170,7 @@ class VLLMRunner:
                 )
             options = {_ARGUMENTS.get(key, key): value for key, value in spec.options}
             if adapters:
-                at_once = min(adapters, _MOST_ADAPTERS)
+                at_once = min(adapters, _MAX_ADAPTERS)
                 options |= {"enable_lora": True, "max_lora_rank": self._rank, "max_loras": at_once}
             model = str(spec.folder or spec.model)
             arguments: Any = {"model": model, "enable_prefix_caching": True, "disable_log_stats": True, **options}

@@ -14,7 +14,7 @@ from pyrag.episode.episode import Episode
 from pyrag.methods.baselines import direct, vanilla
 from pyrag.methods.program_result import Result
 from pyrag.methods.pyrag import method as pyrag
-from pyrag.methods.step_recorder import Driver
+from pyrag.methods.step_recorder import StepRecorder
 from pyrag.settings import Settings
 
 
@@ -47,7 +47,7 @@ async def _route(episode: Episode) -> Route:
     if not episode.can_write:
         await pyrag.decompose(episode)
         return Route.MULTI if len(episode.sub_queries) > 1 else Route.SINGLE
-    with Driver(episode) as driver:
+    with StepRecorder(episode) as driver:
         said = await driver.write("adaptive", {"question": episode.question}, query=episode.question)
     return parse_route(said.text)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyrag.episode.episode import Episode
 from pyrag.methods.program_result import Result
-from pyrag.methods.step_recorder import Driver, Reader
+from pyrag.methods.step_recorder import Reader, StepRecorder
 from pyrag.settings import Settings
 
 WRITES = True
@@ -12,7 +12,7 @@ WRITES = True
 
 async def answer(episode: Episode, settings: Settings) -> Result:
     question = episode.question
-    with Driver(episode) as driver:
+    with StepRecorder(episode) as driver:
         read = Reader(query=question)
         said = await driver.write("direct", {"question": question}, query=question, read=read, fault=read.fault)
         return driver.result(said)

@@ -13,12 +13,12 @@ from pyrag.agents.passages import fenced_passages
 from pyrag.episode.episode import Episode
 from pyrag.episode.recovery_runner import merge
 from pyrag.methods.program_result import Result
-from pyrag.methods.step_recorder import Driver, Said, Value
+from pyrag.methods.step_recorder import Said, StepRecorder, Value
 from pyrag.settings import Settings
 from pyrag.trace.model import Passage
 
 ROUNDS = 8
-MOST_PARAGRAPHS = 15
+MAX_PARAGRAPHS = 15
 # A sentence ends before a space and a capital, but not after an initial or an abbreviation ("J. R.", "Mr. Ray").
 _SENTENCE_END = re.compile(
     r"(?<![A-Z])(?<!\b[A-Z][a-z])(?<!\b(?:Mrs|Rev|Gen|Col|Sen|Jan|Feb))[.!?][\"”')]*(?=\s+[\"“'(]?[A-Z0-9])"
@@ -34,7 +34,7 @@ WRITES = True
 
 async def answer(episode: Episode, settings: Settings) -> Result:
     question = episode.question
-    with Driver(episode) as driver:
+    with StepRecorder(episode) as driver:
         found = await driver.retrieve(question, settings.topk)
         paragraphs = list(found.passages)
         values: list[Value] = [found]
@@ -48,11 +48,11 @@ async def answer(episode: Episode, settings: Settings) -> Result:
             thoughts.append(thought)
             found = await driver.retrieve(thought, settings.topk, uses=[said])
             values.append(found)
-            paragraphs = merge(paragraphs, found.passages)[:MOST_PARAGRAPHS]
+            paragraphs = merge(paragraphs, found.passages)[:MAX_PARAGRAPHS]
         return driver.result(await driver.answer(question, paragraphs, uses=values))
 
 
-async def _reason(driver: Driver, paragraphs: list[Passage], thoughts: list[str], uses: list[Value]) -> Said:
+async def _reason(driver: StepRecorder, paragraphs: list[Passage], thoughts: list[str], uses: list[Value]) -> Said:
     fence, documents = fenced_passages(paragraphs)
     question = driver.episode.question
     return await driver.write(

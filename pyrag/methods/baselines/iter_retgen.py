@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from pyrag.episode.episode import Episode
 from pyrag.methods.program_result import Result
-from pyrag.methods.step_recorder import Driver, Said
+from pyrag.methods.step_recorder import Said, StepRecorder
 from pyrag.settings import Settings
 from pyrag.trace.model import UNKNOWN
 
@@ -20,7 +20,7 @@ ROUNDS = 2  # the paper's choice: further rounds gain little
 
 async def answer(episode: Episode, settings: Settings) -> Result:
     question = episode.question
-    with Driver(episode) as driver:
+    with StepRecorder(episode) as driver:
         said = await _generate(driver, question, settings.topk)
         for _ in range((settings.rounds or ROUNDS) - 1):
             if not said.text:
@@ -29,7 +29,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         return driver.result(said)
 
 
-async def _generate(driver: Driver, query: str, topk: int, *uses: Said) -> Said:
+async def _generate(driver: StepRecorder, query: str, topk: int, *uses: Said) -> Said:
     found = await driver.retrieve(query, topk, uses=uses)
     said = await driver.answer(driver.episode.question, found.passages, uses=[found])
     return said if said.known else replace(said, text=said.text.removesuffix(UNKNOWN).strip())

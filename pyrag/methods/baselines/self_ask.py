@@ -14,7 +14,7 @@ from pyrag.agents.parsing.json_values import split_thinking
 from pyrag.agents.passages import given
 from pyrag.episode.episode import Episode
 from pyrag.methods.program_result import Result
-from pyrag.methods.step_recorder import Driver, Reader, Said
+from pyrag.methods.step_recorder import Reader, Said, StepRecorder
 from pyrag.settings import Settings
 from pyrag.trace.model import Answer
 
@@ -42,7 +42,7 @@ WRITES = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
-    with Driver(episode) as driver:
+    with StepRecorder(episode) as driver:
         asked: list[tuple[str, Said]] = []
         for _ in range(settings.rounds or ROUNDS):
             thought = await _think(driver, asked)
@@ -56,7 +56,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         return await _conclude(driver, asked)
 
 
-async def _think(driver: Driver, asked: list[tuple[str, Said]]) -> Said:
+async def _think(driver: StepRecorder, asked: list[tuple[str, Said]]) -> Said:
     question = driver.episode.question
     transcript = "".join(f"Follow up: {query}\n{_INTERMEDIATE} {_text(said)}\n" for query, said in asked)
     return await driver.write(
@@ -76,7 +76,7 @@ def _fault(text: str) -> str:
     return "it is neither a follow-up question nor the final answer"
 
 
-async def _conclude(driver: Driver, asked: list[tuple[str, Said]], *uses: Said) -> Result:
+async def _conclude(driver: StepRecorder, asked: list[tuple[str, Said]], *uses: Said) -> Result:
     """Where the model does not come to an end, the Answer agent composes what has been found."""
     facts = ". ".join(f"{query} {_text(said)}" for query, said in asked) or "nothing"
     query = given(facts, driver.episode.question)

@@ -18,7 +18,7 @@ from pyrag.methods.hera.team_primitives import PRIMITIVES
 from pyrag.methods.hera.topology_checks import check_topology
 from pyrag.methods.hera.topology_program import compile_topology
 from pyrag.methods.program_result import Result
-from pyrag.methods.repair import Draft, accepted, heed_checks, run_repaired
+from pyrag.methods.repair import Draft, accepted, revise_after_checks, run_repaired
 from pyrag.settings import Settings
 from pyrag.trace.events import Decomposed
 from pyrag.trace.model import Program
@@ -42,7 +42,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
 
     given = episode.topology
     made = Orchestration(given) if given else await _orchestrated(episode, team)
-    program = await heed_checks(episode, accepted(episode, _draft(episode, made, "plan")), revise, check)
+    program = await revise_after_checks(episode, accepted(episode, _draft(episode, made, "plan")), revise, check)
     return await run_repaired(episode, program, revise, settings.repairs)
 
 

@@ -11,14 +11,14 @@ from pyrag.agents.passages import given
 from pyrag.episode.episode import Episode
 from pyrag.methods.program_result import Result
 from pyrag.methods.pyrag.method import decompose
-from pyrag.methods.step_recorder import Driver, Found, Said
+from pyrag.methods.step_recorder import Found, Said, StepRecorder
 from pyrag.settings import Settings
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
     await decompose(episode)
     queries = episode.sub_queries
-    with Driver(episode) as driver:
+    with StepRecorder(episode) as driver:
         found: list[Found] = await driver.together(partial(driver.retrieve, query, settings.topk) for query in queries)
         said: list[Said] = await driver.together(
             partial(driver.answer, query, one.passages, [one]) for query, one in zip(queries, found, strict=True)

@@ -13,7 +13,7 @@ from pyrag.episode.primitive_args import MAX_TOPK
 from pyrag.episode.recovery import Boost
 from pyrag.episode.recovery_runner import merge
 from pyrag.methods.program_result import Result
-from pyrag.methods.step_recorder import Driver, Found
+from pyrag.methods.step_recorder import Found, StepRecorder
 from pyrag.trace.model import Usage
 
 
@@ -27,7 +27,7 @@ async def once_more(episode: Episode, result: Result) -> Result:
     cost = Usage(model_calls=1, retrievals=len(searches))
     if not searches or any(step.attempts for step in steps) or not episode.ledger.has_room_for(cost):
         return result
-    with Driver(episode) as driver:
+    with StepRecorder(episode) as driver:
         found: list[Found] = await driver.together(
             partial(driver.retrieve, query, min(boost.deeper(topk), MAX_TOPK)) for query, topk in searches.items()
         )

@@ -8,8 +8,8 @@ from pyrag.agents.protocol import Decomposition, Plan
 from pyrag.episode.episode import Episode
 from pyrag.methods.program_result import Result
 from pyrag.methods.pyrag.last_try import once_more
-from pyrag.methods.pyrag.speculative_execution import Ahead
-from pyrag.methods.repair import Draft, accepted, heed_checks, problems, run_repaired
+from pyrag.methods.pyrag.speculative_execution import SpeculativeExecution
+from pyrag.methods.repair import Draft, accepted, problems, revise_after_checks, run_repaired
 from pyrag.settings import Settings
 from pyrag.trace.events import Decomposed
 from pyrag.trace.model import Program
@@ -17,10 +17,10 @@ from pyrag.trace.model import Program
 
 async def answer(episode: Episode, settings: Settings) -> Result:
     """Raises `ProgramFailedError` where the last repair failed too."""
-    async with Ahead(episode, on=settings.stream) as ahead:
+    async with SpeculativeExecution(episode, on=settings.stream) as ahead:
         revise = partial(_revise, episode, ahead)
         written = await write_program(episode, settings, ahead)
-        program = await heed_checks(episode, written, revise, partial(problems, episode))
+        program = await revise_after_checks(episode, written, revise, partial(problems, episode))
         result = await run_repaired(episode, program, revise, settings.repairs)
     return await once_more(episode, result)
 
@@ -38,7 +38,7 @@ async def decompose(episode: Episode) -> None:
     episode.keep_notes("decompose", decomposition)
 
 
-async def write_program(episode: Episode, settings: Settings, ahead: Ahead) -> Program:
+async def write_program(episode: Episode, settings: Settings, ahead: SpeculativeExecution) -> Program:
     """The first program, with its sub-queries set on the episode."""
     question = episode.question
     if not settings.joint:
@@ -59,7 +59,7 @@ def _draft(episode: Episode, plan: Plan, origin: str) -> Draft:
     return Draft(Program(plan.source, planner=episode.agents.name, origin=origin), plan.note)
 
 
-async def _revise(episode: Episode, ahead: Ahead, program: Program, error: str, origin: str) -> Draft:
+async def _revise(episode: Episode, ahead: SpeculativeExecution, program: Program, error: str, origin: str) -> Draft:
     """The Plan agent's next program."""
     question, sub_queries = episode.question, list(episode.sub_queries)
     with ahead.watching() as planner:

@@ -10,8 +10,8 @@ from pyrag.agents.passages import fenced_passages
 from pyrag.episode.episode import Episode
 from pyrag.methods.program_result import Result
 from pyrag.methods.pyrag.method import write_program
-from pyrag.methods.pyrag.speculative_execution import Ahead
-from pyrag.methods.step_recorder import Driver, Reader
+from pyrag.methods.pyrag.speculative_execution import SpeculativeExecution
+from pyrag.methods.step_recorder import Reader, StepRecorder
 from pyrag.settings import Settings
 
 WRITES = True
@@ -19,8 +19,8 @@ WRITES = True
 
 async def answer(episode: Episode, settings: Settings) -> Result:
     question = episode.question
-    with Driver(episode) as driver:
-        program = await write_program(episode, settings, Ahead(episode, on=False))
+    with StepRecorder(episode) as driver:
+        program = await write_program(episode, settings, SpeculativeExecution(episode, on=False))
         episode.programs.append(program)
         found = await driver.retrieve(question, settings.topk)
         fence, documents = fenced_passages(found.passages)

@@ -18,7 +18,7 @@ from typing import Self
 from pyrag.agents.protocol import Planner
 from pyrag.episode.episode import Episode
 from pyrag.episode.plan_checks import names_in
-from pyrag.episode.speculation import Guesses
+from pyrag.episode.speculation import SpeculativeCalls
 from pyrag.errors import PyRAGError
 from pyrag.trace.events import ignore
 from pyrag.trace.model import Program
@@ -32,7 +32,7 @@ _REFERRING = frozenset((
 _WORD = re.compile(r"\w+")
 
 
-class Ahead:
+class SpeculativeExecution:
     """Belongs to one question. Leaving it ends what runs ahead; guesses go on, since the program may ask for them."""
 
     def __init__(self, episode: Episode, *, on: bool) -> None:
@@ -45,8 +45,8 @@ class Ahead:
         self._next = ""  # what is to run after it
 
     @cached_property
-    def _guesses(self) -> Guesses:
-        guesses = Guesses(self._episode.ledger)
+    def _guesses(self) -> SpeculativeCalls:
+        guesses = SpeculativeCalls(self._episode.ledger)
         guesses.on_wait = self._wait
         return guesses
 

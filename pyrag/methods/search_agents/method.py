@@ -14,7 +14,7 @@ from pyrag.agents.prompts import load_prompts
 from pyrag.episode.episode import Episode
 from pyrag.methods.program_result import Result
 from pyrag.methods.search_agents.dialects import DIALECTS, Dialect, Turn, read_turn
-from pyrag.methods.step_recorder import Driver, Found, Said, Value
+from pyrag.methods.step_recorder import Found, Said, StepRecorder, Value
 from pyrag.settings import Settings
 from pyrag.trace.model import UNKNOWN, Answer, Passage
 
@@ -26,14 +26,14 @@ WRITES = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
-    with Driver(episode) as driver:
+    with StepRecorder(episode) as driver:
         return await _Agent(driver, settings).run()
 
 
 class _Agent:
     """One trajectory: what has been said so far, and what it rests on."""
 
-    def __init__(self, driver: Driver, settings: Settings) -> None:
+    def __init__(self, driver: StepRecorder, settings: Settings) -> None:
         self.driver, self.settings = driver, settings
         self.name = settings.method.partition(":")[2] or VARIANTS[0]
         self.dialect: Dialect = DIALECTS[self.name]

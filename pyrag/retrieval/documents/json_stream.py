@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import IO, Any
 
-from pyrag.retrieval.documents.model import LONGEST_LINE
+from pyrag.retrieval.documents.model import MAX_LINE
 
 Element = tuple[str, Any, int, int]
 """Id or "", the decoded value, and its first and last character in the file."""
@@ -125,8 +125,8 @@ class _Text:
             except json.JSONDecodeError as error:
                 # Cut off by the buffer, or wrong; each turn doubles the buffer, so that little is scanned twice.
                 held = len(self._buffer) - self._place
-                if held > LONGEST_LINE:
-                    raise NotJSON(f"a value of more than {LONGEST_LINE >> 20} MiB at character {self.at}") from None
+                if held > MAX_LINE:
+                    raise NotJSON(f"a value of more than {MAX_LINE >> 20} MiB at character {self.at}") from None
                 if not self._more(max(held, _PIECE)):
                     raise NotJSON(f"{error.msg} at character {self._before + error.pos}") from None
                 continue

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyrag.trace.model import Passage
 
 MARK = "pyrag-index.json"  # the file that makes a folder an index
-LONGEST_LINE = 32 << 20  # bytes of a line of JSON or CSV, or of one element of a JSON file
+MAX_LINE = 32 << 20  # bytes of a line of JSON or CSV, or of one element of a JSON file
 LARGEST_WHOLE = 64 << 20  # bytes of a document that can only be read as a whole
 COMPRESSED = (".gz", ".bz2", ".xz")
 ARCHIVE = ".zip"

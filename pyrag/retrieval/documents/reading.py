@@ -17,11 +17,11 @@ from pyrag.errors import DataError
 from pyrag.retrieval.documents import prose as running
 from pyrag.retrieval.documents import records
 from pyrag.retrieval.documents.find import find_documents
-from pyrag.retrieval.documents.model import KNOWN, LONGEST_LINE, MARK, Columns, Document, Placed
+from pyrag.retrieval.documents.model import KNOWN, MARK, MAX_LINE, Columns, Document, Placed
 from pyrag.retrieval.documents.unpack import Opened, opened
 from pyrag.trace.model import Passage
 
-__all__ = ["LONGEST_LINE", "MARK", "Columns", "Document", "Placed", "find_documents", "read_opened", "read_passages"]
+__all__ = ["MARK", "MAX_LINE", "Columns", "Document", "Placed", "find_documents", "read_opened", "read_passages"]
 
 VERSION = 1  # of what is made of a file: another one has files that did not change read again
 _READERS = {

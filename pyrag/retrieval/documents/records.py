@@ -18,7 +18,7 @@ import msgspec
 
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.contents import split_contents
-from pyrag.retrieval.documents.model import LONGEST_LINE, Columns, Document, Placed, at, digest
+from pyrag.retrieval.documents.model import MAX_LINE, Columns, Document, Placed, at, digest
 from pyrag.retrieval.documents.rows import row_text, row_title
 from pyrag.retrieval.documents.unpack import Opened
 from pyrag.trace.model import Passage
@@ -82,7 +82,7 @@ def _converted(value: object, where: str) -> _Record:
 
 def table(file: Opened, columns: Columns) -> Iterator[Placed]:
     document = file.document
-    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     rows = _Rows(file)
     header = rows.header(_DELIMITERS[document.kind], columns)
     if rows.whole:
@@ -155,9 +155,9 @@ class _Rows:
             self._at = start + len(text)
             self._end = start + len(text.rstrip())
             self._size += len(text)
-            if self._size > LONGEST_LINE:
+            if self._size > MAX_LINE:
                 raise DataError(
-                    f"{at(self._document, self._number)}: the row is longer than {LONGEST_LINE >> 20} MiB: "
+                    f"{at(self._document, self._number)}: the row is longer than {MAX_LINE >> 20} MiB: "
                     "close the quotation mark that was left open"
                 )
             most = None if most is None else most - 1
@@ -172,11 +172,11 @@ def _lines(file: Opened) -> Iterator[tuple[int, int, bytes]]:
     """Number, first character and bytes of each line, without a byte order mark."""
     number = start = 0
     stream: IO[bytes] = file.stream
-    while line := stream.readline(LONGEST_LINE + 1):
+    while line := stream.readline(MAX_LINE + 1):
         number += 1
-        if len(line) > LONGEST_LINE:
+        if len(line) > MAX_LINE:
             raise DataError(
-                f"{at(file.document, number)}: longer than {LONGEST_LINE >> 20} MiB: "
+                f"{at(file.document, number)}: longer than {MAX_LINE >> 20} MiB: "
                 "split it, or put one object on each line"
             )
         if number == 1:

@@ -2,7 +2,7 @@
 
 A gzip file can be a thousand times smaller than its content, xz and bzip2 files much more, and the members of one
 archive may share their bytes. So beyond `FREE` unpacked bytes, no more than `RATIO` times the packed size is read, and
-never more than `MOST_UNPACKED`.
+never more than `MAX_UNPACKED`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pyrag.retrieval.documents.model import LARGEST_WHOLE, Document
 
 FREE = 64 << 20
 RATIO = 200
-MOST_UNPACKED = 1 << 38
+MAX_UNPACKED = 1 << 38
 _BUFFER = 1 << 16
 
 _Reader = Callable[[Any], IO[bytes]]
@@ -77,7 +77,7 @@ class Unpacked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         size: int = self._stream.readinto(buffer)  # type: ignore[attr-defined]
         self.count += size
-        if self.count > MOST_UNPACKED or (self.count > FREE and self.count > RATIO * self._packed()):
+        if self.count > MAX_UNPACKED or (self.count > FREE and self.count > RATIO * self._packed()):
             raise DataError(
                 f"{self._name} unpacks to more than {RATIO} times its size, as only a trap does: "
                 "leave it out, or unpack it yourself if you trust it"

@@ -2,7 +2,7 @@
 
 Documents that were deleted count in tantivy's statistics until their segment is merged, and from then on the lengths of
 the others are estimates: scores depend on the history of an index. So `finish` writes a part anew that had deletions,
-if it is small, was built from nothing, or more than `MOST_GHOSTS` of it are deleted. What is left are differences in
+if it is small, was built from nothing, or more than `MAX_GHOSTS` of it are deleted. What is left are differences in
 the scores of large indexes, of some hundredths at most.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import tantivy
 
 KIND = "bm25"
-MOST_GHOSTS = 0.05
+MAX_GHOSTS = 0.05
 SMALL = 10_000  # passages that are written anew in half a second
 _HAD_DELETIONS = "had-deletions"
 _HEAP = 128_000_000  # bytes that tantivy may use before it writes a segment
@@ -66,7 +66,7 @@ class Bm25Part:
 
     def finish(self, folder: Path, *, anew: bool, keep: Callable[[], object]) -> None:
         ghosts, documents = _ghosts(folder)
-        if (folder / _HAD_DELETIONS).exists() and (anew or documents <= SMALL or ghosts > MOST_GHOSTS * documents):
+        if (folder / _HAD_DELETIONS).exists() and (anew or documents <= SMALL or ghosts > MAX_GHOSTS * documents):
             _rewrite(folder)
 
     def ids(self, folder: Path) -> Iterator[str]:

@@ -19,7 +19,7 @@ from pyrag.retrieval.documents.reading import VERSION, Columns
 from pyrag.retrieval.indexing.checksums import cut_files, write_checksums
 from pyrag.retrieval.indexing.parts import Part, PartWriter
 from pyrag.retrieval.indexing.records import Records
-from pyrag.retrieval.indexing.staging import Workplace, sync
+from pyrag.retrieval.indexing.staging import StagingDir, sync
 from pyrag.retrieval.indexing.update import Changes, Progress, Update
 
 SETTINGS = "settings.json"
@@ -58,7 +58,7 @@ class Outcome:
 
 
 class Build:
-    def __init__(self, work: Workplace, options: Options, progress: Callable[[Progress], None]) -> None:
+    def __init__(self, work: StagingDir, options: Options, progress: Callable[[Progress], None]) -> None:
         self._work = work
         self._options = options
         self._progress = progress
@@ -159,7 +159,7 @@ class Build:
             self._records.close()
 
 
-def publish(work: Workplace, target: Path, generation: str, info: Any) -> None:
+def publish(work: StagingDir, target: Path, generation: str, info: Any) -> None:
     """The switch, in one step: a rename of the index or of the file that names the generation."""
     if not target.is_dir():
         work.ready.mkdir()

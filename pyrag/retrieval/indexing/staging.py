@@ -27,8 +27,8 @@ _DONE = "done-"
 _TRIES, _PAUSE = 50, 0.02  # seconds
 
 
-class Workplace:
-    """Of the builder that holds the lock; see `at_work`."""
+class StagingDir:
+    """Of the builder that holds the lock; see `staging_lock`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -75,7 +75,7 @@ class Workplace:
 
 
 @contextmanager
-def at_work(target: Path, on_wait: Callable[[], None]) -> Iterator[Workplace]:
+def staging_lock(target: Path, on_wait: Callable[[], None]) -> Iterator[StagingDir]:
     """Waits for another builder of the same index, after a call of `on_wait`. Cleans up at the end."""
     while True:
         folder = _place(target)
@@ -92,7 +92,7 @@ def at_work(target: Path, on_wait: Callable[[], None]) -> Iterator[Workplace]:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             if not _is(folder / "lock", descriptor) or folder != _place(target):
                 continue
-            work = Workplace(folder)
+            work = StagingDir(folder)
             finished = False
             try:
                 yield work

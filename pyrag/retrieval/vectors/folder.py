@@ -38,8 +38,8 @@ from pyrag.retrieval.vectors.types import AUTO, RECALL, build, check_type
 if TYPE_CHECKING:
     from pyrag.retrieval.embedders.embedding import Matrix
 
-MOST_SEGMENTS = 8
-MOST_DELETED = 0.3
+MAX_SEGMENTS = 8
+MAX_DELETED = 0.3
 _PENDING = "pending"
 _INTERIM = "SQ8"
 
@@ -146,8 +146,8 @@ class VectorFolder:
         """Many small segments cost time in each query, deleted rows cost room; and shards may be left to build."""
         info = self.info
         rows, deleted = (sum(getattr(one, name) for one in info.segments) for name in ("rows", "deleted"))
-        many = len(info.segments) >= MOST_SEGMENTS + info.shards
-        return bool(info.unbuilt) or many or deleted > MOST_DELETED * max(rows, 1)
+        many = len(info.segments) >= MAX_SEGMENTS + info.shards
+        return bool(info.unbuilt) or many or deleted > MAX_DELETED * max(rows, 1)
 
     def reshape(self, layout: Layout) -> None:
         """Says what the next compaction is to build, which is due now. Raises `ConfigError`."""

@@ -26,7 +26,7 @@ FLAT = 20_000  # up to here an exact search takes a millisecond or two
 SCALAR = 60_000
 SCAN = 3_000_000  # up to here one pass over RaBitQ's codes beats the loss and the training that lists cost
 _TRAINING = 100_000  # vectors; more changes nothing but the time
-_MOST_BITS = 24  # of a code; FAISS takes no more
+_MAX_BITS = 24  # of a code; FAISS takes no more
 _LISTS_TRAINING = 40  # vectors for each list
 
 
@@ -74,7 +74,7 @@ def _fewest(factory: str) -> int:
     """Vectors to train on: one for each list, and for each code of a product quantiser (8 bits, if none are named)."""
     lists = [int(one) for one in re.findall(r"IVF(\d+)", factory)]
     bits = [int(one or 8) for one in re.findall(r"PQ\d+(?:x(\d+))?", factory)]
-    return max([*lists, *(1 << min(one, _MOST_BITS) for one in bits)], default=0)
+    return max([*lists, *(1 << min(one, _MAX_BITS) for one in bits)], default=0)
 
 
 def _tuned(factory: str, vectors: Any, metric: Metric, trial: Trial, target: float) -> tuple[Built, bool]:

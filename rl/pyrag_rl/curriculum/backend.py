@@ -27,7 +27,7 @@ from pyrag_rl.curriculum.stages import Adapters, Curriculum, Hands, Questions, S
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.verl.launch import Console, die_with_parent
 
-_COMMAND = [sys.executable, "-c", "from pyrag.cli import main; main()"]
+_COMMAND = [sys.executable, "-c", "from pyrag.cli.main import main; main()"]
 _READY = 1800.0  # seconds that a server may take to load a model
 _FREE = 60.0  # seconds in which the port of a server that was killed with its curriculum gets free
 _POLL, _PATIENCE = 2.0, 30.0  # seconds

@@ -197,7 +197,7 @@ class _Builder:
         """Several questions at once, in their order and without the first that are done."""
         settings = self.request.settings
         engines = open_engines(replace(settings, **source.overrides))  # type: ignore[arg-type]  # both are str | None
-        desk = sets.Desk(
+        desk = sets.RowSources(
             engines.retriever, engines.agents.decomposer, self.request.seed, self.request.depths, settings.topk
         )
         answerable = islice((one for one in chosen.questions if one.answers), done, None)
@@ -207,7 +207,7 @@ class _Builder:
         finally:
             await engines.aclose()
 
-    async def _ask(self, question: Question, set_name: str, desk: sets.Desk) -> Asked:
+    async def _ask(self, question: Question, set_name: str, desk: sets.RowSources) -> Asked:
         made = [example for task in self._from_sets for example in await sets.EXAMPLES[task](question, set_name, desk)]
         rows = [await prompted(one, self.request.settings.prompts) for one in made]
         return Asked(set_name, question.id, tuple(rows))

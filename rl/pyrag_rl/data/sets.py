@@ -39,7 +39,7 @@ _REFERENCE = re.compile(r"#(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class RowSources:
     """What rows are made with. `topk` is what a step searches for at run time."""
 
     retriever: Retriever
@@ -93,7 +93,7 @@ def _row(question: Question, source: str, agent: str, **more: Any) -> TrainRow:
     )
 
 
-async def readings(question: Question, source: str, desk: Desk) -> list[Example]:
+async def readings(question: Question, source: str, desk: RowSources) -> list[Example]:
     query = asked(question)
     found = await desk.retriever.retrieve(query, desk.depth(question))
     if not found:
@@ -101,21 +101,21 @@ async def readings(question: Question, source: str, desk: Desk) -> list[Example]
     return [Example(_row(question, source, "answer", documents=documents_of(found)), ask_answer(query, found))]
 
 
-async def decompositions(question: Question, source: str, desk: Desk) -> list[Example]:
+async def decompositions(question: Question, source: str, desk: RowSources) -> list[Example]:
     return [Example(_row(question, source, "decompose"), ask_decomposition(asked(question)))]
 
 
-async def programs(question: Question, source: str, desk: Desk) -> list[Example]:
+async def programs(question: Question, source: str, desk: RowSources) -> list[Example]:
     sub_queries = (await desk.decomposer.decompose(asked(question))).sub_queries
     row = _row(question, source, "plan", sub_queries=sub_queries)
     return [Example(row, ask_program(asked(question), sub_queries))]
 
 
-async def plans(question: Question, source: str, desk: Desk) -> list[Example]:
+async def plans(question: Question, source: str, desk: RowSources) -> list[Example]:
     return [Example(_row(question, source, "plan"), ask_goals(asked(question)))]
 
 
-async def judgements(question: Question, source: str, desk: Desk) -> list[Example]:
+async def judgements(question: Question, source: str, desk: RowSources) -> list[Example]:
     examples = []
     for hop in hops_of(question):
         found = await desk.retriever.retrieve(hop.query, desk.depth(question))
@@ -134,7 +134,7 @@ async def judgements(question: Question, source: str, desk: Desk) -> list[Exampl
     return examples
 
 
-async def rewrites(question: Question, source: str, desk: Desk) -> list[Example]:
+async def rewrites(question: Question, source: str, desk: RowSources) -> list[Example]:
     examples = []
     for hop in hops_of(question):
         found = await desk.retriever.retrieve(hop.query, desk.topk)
@@ -154,7 +154,7 @@ async def rewrites(question: Question, source: str, desk: Desk) -> list[Example]
     return examples
 
 
-EXAMPLES: dict[str, Callable[[Question, str, Desk], Awaitable[list[Example]]]] = {
+EXAMPLES: dict[str, Callable[[Question, str, RowSources], Awaitable[list[Example]]]] = {
     "answer": readings,
     "decompose": decompositions,
     "plan": programs,

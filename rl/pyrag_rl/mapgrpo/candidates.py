@@ -28,7 +28,7 @@ from pyrag_rl.data.rows import TrainRow, read_rows
 from pyrag_rl.mapgrpo.plans import completion, logic, read_plan, searches, structure
 from pyrag_rl.mapgrpo.prescored import Candidate, distinct, read_candidates
 from pyrag_rl.rewards.agents import reason_of
-from pyrag_rl.rewards.environment import Frozen
+from pyrag_rl.rewards.environment import RewardEnvironment
 from pyrag_rl.rewards.roles import run_goals
 from pyrag_rl.rewards.score import OUTSIDE
 
@@ -172,7 +172,7 @@ async def prescore(
     rows: Iterable[TrainRow],
     out: Path,
     author: Author,
-    frozen: Frozen,
+    frozen: RewardEnvironment,
     embedder: Embedder,
     *,
     near: float = NEAR,
@@ -191,7 +191,7 @@ async def prescore(
 
 
 async def _side_by_side(
-    rows: Iterable[TrainRow], author: Author, frozen: Frozen, embedder: Embedder, near: float, counts: Counts
+    rows: Iterable[TrainRow], author: Author, frozen: RewardEnvironment, embedder: Embedder, near: float, counts: Counts
 ) -> AsyncIterator[list[Candidate]]:
     waiting = iter(rows)
     running: set[asyncio.Task[list[Candidate]]] = set()
@@ -211,7 +211,7 @@ async def _side_by_side(
 
 
 async def _of_question(
-    row: TrainRow, author: Author, frozen: Frozen, embedder: Embedder, near: float, counts: Counts
+    row: TrainRow, author: Author, frozen: RewardEnvironment, embedder: Embedder, near: float, counts: Counts
 ) -> list[Candidate]:
     """All candidates of one question that are worth keeping."""
     written = list(dict.fromkeys(await author.write(row)))
@@ -226,7 +226,7 @@ async def _of_question(
     return kept
 
 
-async def _scored(text: str, row: TrainRow, frozen: Frozen, origin: str, counts: Counts) -> Candidate | None:
+async def _scored(text: str, row: TrainRow, frozen: RewardEnvironment, origin: str, counts: Counts) -> Candidate | None:
     goals = read_plan(text, row.question).goals
     trace = await run_goals(row.question, goals, frozen) if goals else None
     if trace is not None and reason_of(trace) in OUTSIDE:

@@ -18,14 +18,14 @@ from pyrag.trace.model import Answer, Trace
 from pyrag_rl.config import TrainConfig
 from pyrag_rl.data.rows import TrainRow
 from pyrag_rl.prompting import GivenReply, agents_over
-from pyrag_rl.rewards.environment import Frozen
+from pyrag_rl.rewards.environment import RewardEnvironment
 from pyrag_rl.rewards.score import Score
 
 _TIMES = frozenset({"cpu", "wall", "deadline"})
 _OF_KIND = {"budget": "call_budget", "deadline": "timeout", "service": "service", "sandbox": "service"}
 
 
-async def answer(row: TrainRow, completion: str, frozen: Frozen) -> Score:
+async def answer(row: TrainRow, completion: str, frozen: RewardEnvironment) -> Score:
     """The Answer agent: its reply is parsed as at run time and compared with the gold answers."""
     agents = agents_over(GivenReply(completion), frozen.settings.prompts)
     passages = None if row.documents is None else [one.passage() for one in row.documents]
@@ -33,7 +33,7 @@ async def answer(row: TrainRow, completion: str, frozen: Frozen) -> Score:
     return graded(Answer(reading.text, reading.known), row, frozen.config)
 
 
-async def plan(row: TrainRow, completion: str, frozen: Frozen) -> Score:
+async def plan(row: TrainRow, completion: str, frozen: RewardEnvironment) -> Score:
     """The Plan agent: its program runs in the sandbox, with the frozen Answer agent and retriever; no repairs."""
     if error := program_fault(completion):
         return Score(error=error)
@@ -42,7 +42,7 @@ async def plan(row: TrainRow, completion: str, frozen: Frozen) -> Score:
     return of_trace(await frozen.ask(row.question, agents, repairs=0), row, frozen.config)
 
 
-async def decompose(row: TrainRow, completion: str, frozen: Frozen) -> Score:
+async def decompose(row: TrainRow, completion: str, frozen: RewardEnvironment) -> Score:
     """The Decompose agent: the frozen Plan and Answer agents go on from its list, self-repair and recovery included.
 
     Raises `BadOutputError` where there is no list: at run time the question itself would take its place.

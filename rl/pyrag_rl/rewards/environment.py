@@ -1,8 +1,9 @@
 """What stays as it is while an agent trains: the other agents, the retriever and the sandbox; and the scorekeeping.
 
-A reward worker has one `Frozen` a run. Completions are scored side by side, at most `concurrency` at once (a setting
-of the runtime), each within its deadline; an equal completion to the same row, an equal call of the frozen Answer
-agent and an equal search are paid for once. Every score leaves a line in the run folder, a sample of them their trace.
+A reward worker has one `RewardEnvironment` a run. Completions are scored side by side, at most `concurrency` at once (a
+setting of the runtime), each within its deadline; an equal completion to the same row, an equal call of the frozen
+Answer agent and an equal search are paid for once. Every score leaves a line in the run folder, a sample of them their
+trace.
 """
 
 from __future__ import annotations
@@ -39,15 +40,17 @@ logger = logging.getLogger(__name__)
 _REMEMBERED = 8192  # results that a memo holds
 _SHUFFLED = 256  # scores among which a control run draws
 _BEYOND_DEADLINE = 10.0  # seconds that a score may take after the runtime's own deadline should have ended it
-_frozen: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Frozen]] = weakref.WeakKeyDictionary()
+_frozen: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, RewardEnvironment]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
-def frozen_of(run: str) -> Frozen:
+def frozen_of(run: str) -> RewardEnvironment:
     """The run's, one for each event loop: connections and worker processes belong to a loop."""
     mine = _frozen.setdefault(asyncio.get_running_loop(), {})
     if run not in mine:
         folder = RunFolder(Path(run))
-        mine[run] = Frozen(saved_config(folder.config), folder)
+        mine[run] = RewardEnvironment(saved_config(folder.config), folder)
     return mine[run]
 
 
@@ -95,7 +98,7 @@ class _SharedRetriever:
         await self._inner.aclose()
 
 
-class Frozen:
+class RewardEnvironment:
     """The other agents of a run. `engines` may be given where they are open already (tests, data builders)."""
 
     def __init__(self, config: TrainConfig, folder: RunFolder | None = None, engines: Engines | None = None) -> None:

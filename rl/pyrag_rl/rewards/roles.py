@@ -25,7 +25,7 @@ from pyrag_rl.mapgrpo.rewards import (
     weights_of,
 )
 from pyrag_rl.rewards.agents import reason_of
-from pyrag_rl.rewards.environment import Frozen
+from pyrag_rl.rewards.environment import RewardEnvironment
 from pyrag_rl.rewards.score import OUTSIDE, Score
 
 
@@ -42,7 +42,7 @@ class GivenGoals:
         raise BadOutputError("the plan is what is scored: there is no other one")
 
 
-async def plan(row: TrainRow, completion: str, frozen: Frozen) -> Score:
+async def plan(row: TrainRow, completion: str, frozen: RewardEnvironment) -> Score:
     """Equation 7: the plan runs with the frozen Analysis-Answer and Rewrite agents; it is not revised."""
     read = read_plan(completion, row.question)
     trace = await run_goals(row.question, read.goals, frozen) if read.goals else None
@@ -56,13 +56,13 @@ async def plan(row: TrainRow, completion: str, frozen: Frozen) -> Score:
     return replace(score, error=score.error or error, calls=float(trace.usage.model_calls if trace else 0))
 
 
-async def run_goals(question: str, goals: Sequence[Goal], frozen: Frozen) -> Trace:
+async def run_goals(question: str, goals: Sequence[Goal], frozen: RewardEnvironment) -> Trace:
     """What these goals come to in the runtime."""
     agents = replace(frozen.engines.agents, goal_planner=GivenGoals(goals))
     return await frozen.ask(question, agents, method="opera", repairs=0)
 
 
-async def answer(row: TrainRow, completion: str, frozen: Frozen) -> Score:
+async def answer(row: TrainRow, completion: str, frozen: RewardEnvironment) -> Score:
     """Equation 9. Raises `DataError` where the row does not say whether its documents suffice."""
     if row.sufficient is None or row.documents is None:
         raise DataError("the row does not say whether its documents suffice: build it with pyrag train data analysis")
@@ -76,7 +76,7 @@ async def answer(row: TrainRow, completion: str, frozen: Frozen) -> Score:
     )
 
 
-async def rewrite(row: TrainRow, completion: str, frozen: Frozen) -> Score:
+async def rewrite(row: TrainRow, completion: str, frozen: RewardEnvironment) -> Score:
     """Equation 10: the query is searched for. Raises `ServiceError` where the retriever cannot be used."""
     k = frozen.config.ndcg_k
     query, error = read_rewrite(completion, row.tried)

@@ -19,12 +19,12 @@ from pyrag_rl.rewards.score import Score
 
 if TYPE_CHECKING:
     from pyrag_rl.data.rows import TrainRow
-    from pyrag_rl.rewards.environment import Frozen
+    from pyrag_rl.rewards.environment import RewardEnvironment
 
 logger = logging.getLogger(__name__)
 
-# A reward: (row, completion, what is frozen) -> Score. What it raises is given a name by `Frozen.score`.
-Reward = Callable[["TrainRow", str, "Frozen"], Awaitable[Score]]
+# A reward: (row, completion, what is frozen) -> Score. What it raises is given a name by `RewardEnvironment.score`.
+Reward = Callable[["TrainRow", str, "RewardEnvironment"], Awaitable[Score]]
 
 # Where the rewards are, by agent and, for MAPGRPO's, algorithm. Imported when first needed.
 REWARDS: Mapping[str, str] = {

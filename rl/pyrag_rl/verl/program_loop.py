@@ -21,12 +21,12 @@ from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag_rl.data.rows import TrainRow
 from pyrag_rl.prompting import agents_over
 from pyrag_rl.rewards.agents import GivenDecomposition, of_trace, program_fault
-from pyrag_rl.rewards.environment import Frozen, frozen_of
+from pyrag_rl.rewards.environment import RewardEnvironment, frozen_of
 from pyrag_rl.rewards.score import Score
 from pyrag_rl.verl.forms import held_to
 
 _SAMPLING = Sampling()
-_LEAST_ROOM = 8  # tokens; a turn with less is not worth asking for
+_MIN_ROOM = 8  # tokens; a turn with less is not worth asking for
 
 
 class PolicyChat:
@@ -83,7 +83,7 @@ class PolicyChat:
         merged, mask, log_probs = await self._loop.ct_merge_context_msg(
             self._talk, longer, self.tokens, self.mask, self.log_probs
         )
-        if len(mask) + _LEAST_ROOM > self._loop.rollout_config.response_length:
+        if len(mask) + _MIN_ROOM > self._loop.rollout_config.response_length:
             raise BadOutputError("the policy has no room left for another turn")
         self._talk, self.tokens, self.mask, self.log_probs = longer, list(merged.token_ids), mask, log_probs
 
@@ -132,7 +132,7 @@ class ProgramAgentLoop(AgentLoopBase):  # type: ignore[misc,unused-ignore]
             extra_fields={**policy.fields, "reward_extra_info": told, "turn_scores": [], "tool_rewards": []},
         )
 
-    async def _answered(self, row: TrainRow, policy: PolicyChat, frozen: Frozen) -> Score:
+    async def _answered(self, row: TrainRow, policy: PolicyChat, frozen: RewardEnvironment) -> Score:
         planner = agents_over(policy, frozen.settings.prompts).planner
         agents = replace(frozen.engines.agents, planner=planner, decomposer=GivenDecomposition(row.sub_queries))
         trace = await frozen.ask(row.question, agents, repairs=frozen.config.repairs)

@@ -14,7 +14,7 @@ from pyrag_rl.config import TrainConfig
 from pyrag_rl.folder import RunFolder, metrics_of, read_lines
 from pyrag_rl.rewards.score import OUTSIDE
 
-_MOST_OUTSIDE = 0.5  # share of a step's rewards that may fail for reasons outside the completions
+_MAX_OUTSIDE = 0.5  # share of a step's rewards that may fail for reasons outside the completions
 
 
 class Tail:
@@ -59,7 +59,7 @@ class Watch:
         outside = sum(self._recent[reason] for reason in OUTSIDE)
         # An evaluation scores more at once than a step does.
         wanted = max(self._config.batch_size * self._config.group_size, self._recent.total())
-        if outside <= _MOST_OUTSIDE * wanted:
+        if outside <= _MAX_OUTSIDE * wanted:
             return ""
         reason = max(OUTSIDE, key=lambda one: self._recent[one])
         return (

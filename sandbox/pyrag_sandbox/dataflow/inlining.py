@@ -25,7 +25,7 @@ _LEFT_OUT = (
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom),
     *(ast.Delete, ast.Yield, ast.YieldFrom, ast.Await, ast.NamedExpr, ast.Match),
 )
-_MOST_LEVELS = 8  # of inlined functions that call inlined functions
+_MAX_LEVELS = 8  # of inlined functions that call inlined functions
 
 
 class Place(NamedTuple):
@@ -66,7 +66,7 @@ class Inliner:
             return [part for inner in statement.body for part in self._expanded(inner, place)]
         call = _single_call(statement)
         function = self._called(call)
-        if call is None or function is None or len(place.sites) == _MOST_LEVELS:
+        if call is None or function is None or len(place.sites) == _MAX_LEVELS:
             return [self._placed(statement, place)]
         return self._inlined(statement, call, function, place)
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from pyrag_sandbox.dataflow.units import Plan
-from pyrag_sandbox.worker.tasks import NONE, Space, Task, calls_so_far
+from pyrag_sandbox.worker.tasks import NONE, Scope, Task, calls_so_far
 
 _BINDS_FOR_CERTAIN = (ast.Assign, ast.AugAssign, ast.FunctionDef, ast.Import, ast.ImportFrom)
 
 
 class Provenance:
-    """Books the provenance of names in their `Space` when units end."""
+    """Books the provenance of names in their `Scope` when units end."""
 
     def __init__(self, plan: Plan, is_atom: Callable[[Any], bool]) -> None:
         self.plan = plan
@@ -36,16 +36,16 @@ class Provenance:
         if unit.shape.kind and unit.shape.targets:
             self._bind(task, flow)
             if len(unit.binds) > len(unit.shape.targets):  # by functions that the value calls
-                self.stain(space, unit.binds.difference(unit.shape.targets), flow)
+                self.taint(space, unit.binds.difference(unit.shape.targets), flow)
         elif unit.compound or unit.unsure or not isinstance(unit.tree.body[0], _BINDS_FOR_CERTAIN):
-            self.stain(space, unit.binds, flow)
+            self.taint(space, unit.binds, flow)
         else:
             for name in unit.binds:
                 space.elements.pop(name, None)
                 space.origins[name] = flow
         self._stain_mutated(task, flow)
 
-    def stain(self, space: Space, names: Iterable[str], origins: frozenset[int]) -> None:
+    def taint(self, space: Scope, names: Iterable[str], origins: frozenset[int]) -> None:
         for name in names:
             space.elements.pop(name, None)
             space.origins[name] = space.origins.get(name, NONE) | origins
@@ -54,11 +54,11 @@ class Provenance:
         if not task.unit.mutates:
             return
         names = {m for n in task.unit.mutates for m in self.plan.aliases.get(n, (n,))}
-        space: Space | None = task.space
+        space: Scope | None = task.space
         while space is not None:
             here = names - space.shared
             held, ahead = space.names, space.ahead
-            self.stain(space, [n for n in here if n in held and not ahead[n] and not self._is_atom(held[n])], flow)
+            self.taint(space, [n for n in here if n in held and not ahead[n] and not self._is_atom(held[n])], flow)
             names, space = names - here, space.base
 
     def _bind(self, task: Task, flow: frozenset[int]) -> None:

@@ -23,7 +23,7 @@ _WRAPPERS: frozenset[type] = frozenset(
     | {itertools.product, itertools.combinations, itertools.permutations, itertools.repeat, itertools.cycle}
 )
 _TUPLES = frozenset({tuple, type(iter(()))})
-_MOST_LEVELS = 6
+_MAX_LEVELS = 6
 
 
 def is_quiet(source: Iterable[Any]) -> bool:
@@ -31,7 +31,7 @@ def is_quiet(source: Iterable[Any]) -> bool:
 
     A bare iterator is not quiet: the program may go on with what is left of it.
     """
-    return type(source) in _QUIET or (type(source) in _WRAPPERS and not _runs_code(source, _MOST_LEVELS))
+    return type(source) in _QUIET or (type(source) in _WRAPPERS and not _runs_code(source, _MAX_LEVELS))
 
 
 def begins_quietly(expression: object) -> bool:

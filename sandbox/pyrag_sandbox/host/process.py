@@ -108,8 +108,8 @@ class _Resources:
 class Zygote:
     """One zygote process. `acquire` gives a worker; `kill` ends one; `close` ends all."""
 
-    def __init__(self, armed: int, wall: Wall) -> None:
-        self.armed = armed
+    def __init__(self, prefork: int, wall: Wall) -> None:
+        self.prefork = prefork
         self.owner = os.getpid()
         self.failure: str | None = None
         process, self._control = _start()
@@ -126,7 +126,7 @@ class Zygote:
         self._reading = False
         self._data = b""
         self._orders = bytearray()  # those that the socket had no room for yet
-        for _ in range(armed):
+        for _ in range(prefork):
             self._fork(wall)
 
     # Life
@@ -241,7 +241,7 @@ class Zygote:
         """Have enough workers behind this wall forked before they are needed."""
         made = sum(worker.wall == wall for worker in self._idle)
         coming = self._owed.count(wall) + self._ordered.count(wall) - len(self._waiting[wall])
-        missing = self.armed - made - coming
+        missing = self.prefork - made - coming
         if missing > 0:
             self._owed.extend([wall] * missing)
             asyncio.get_running_loop().call_later(_REPLACE_AFTER, _weakly(self, Zygote._replace))
@@ -331,7 +331,7 @@ class Zygote:
     def _arm(self, worker: Worker) -> None:
         """Keep it for the next program, in place of the longest kept where there are enough."""
         self._idle.append(worker)
-        if len(self._idle) > self.armed:
+        if len(self._idle) > self.prefork:
             self._idle.popleft().socket.close()  # the worker sees the end of its socket, and leaves
 
     def _gone(self, worker: Worker, status: int, cpu: float) -> None:

@@ -32,7 +32,7 @@ _STATUSES = frozenset(get_args(Status))
 _REASONS = frozenset(get_args(Reason))
 _GRACE_SECONDS = 0.05  # for the exit status of a worker that was just killed
 _AHEAD = 2  # as many calls again may have been made ahead, and dropped; the worker counts those that stay
-_MOST_TEXT = 16 * 1024  # characters of an error, or of its traceback: they go into a prompt
+_MAX_TEXT = 16 * 1024  # characters of an error, or of its traceback: they go into a prompt
 _MESSAGES: Mapping[str, str] = {
     "cpu": "the program used up its {cpu_seconds:g} s of processor time: do less work in loops",
     "wall": "the program used up its {own_seconds:g} s of own time: do less work in loops",
@@ -363,7 +363,7 @@ def _program_error(data: Any) -> ProgramError | None:
     line = data["line"]
     texts = [data[name] for name in ("type", "message", "source_line", "traceback")]
     _expect(all(type(text) is str for text in texts) and (line is None or _is_count(line)))
-    kind, problem, source_line, traceback = (text[:_MOST_TEXT] for text in texts)
+    kind, problem, source_line, traceback = (text[:_MAX_TEXT] for text in texts)
     return ProgramError(kind, problem, line, source_line, traceback)
 
 

@@ -36,7 +36,7 @@ class Sandbox:
         *,
         require: Require = "kernel",
         limits: Limits | None = None,
-        armed: int | None = None,
+        prefork: int | None = None,
         kernel: bool = True,
     ) -> None:
         if require not in ("kernel", "policy"):
@@ -45,7 +45,7 @@ class Sandbox:
             raise ValueError("kernel=False needs require='policy'")
         self._require = require
         self._limits = limits or Limits()
-        self._armed = armed if armed is not None else min(4, os.cpu_count() or 1)
+        self._prefork = prefork if prefork is not None else min(4, os.cpu_count() or 1)
         self._zygotes: list[Zygote] = []
         self._lock = threading.Lock()  # several event loops may use one sandbox
         self._owner = os.getpid()
@@ -113,7 +113,7 @@ class Sandbox:
             for zygote in self._zygotes:
                 if zygote.belongs_to(loop) and zygote.attach(loop):
                     return zygote
-            zygote = Zygote(self._armed, wall)
+            zygote = Zygote(self._prefork, wall)
             zygote.attach(loop)
             self._zygotes.append(zygote)
             return zygote

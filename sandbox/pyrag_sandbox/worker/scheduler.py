@@ -41,9 +41,9 @@ from greenlet import GreenletExit, getcurrent  # type: ignore[import-untyped] # 
 
 from pyrag_sandbox.dataflow.provenance import Provenance
 from pyrag_sandbox.dataflow.units import ROOT, Block, Plan, Unit
-from pyrag_sandbox.worker.tasks import Atoms, Green, Space, Task, Text, calls_so_far
+from pyrag_sandbox.worker.tasks import Atoms, Green, Scope, Task, Text, calls_so_far
 from pyrag_sandbox.worker.transport import Execution, Transport
-from pyrag_sandbox.worker.turns import Turns
+from pyrag_sandbox.worker.turns import LoopScheduler
 from pyrag_sandbox.worker.unit_code import UnitCode
 
 WINDOW = 64  # elements or iterations that one comprehension or loop has under way
@@ -99,7 +99,7 @@ class Scheduler:
     def run(self, namespace: dict[str, Any], primitives: Iterable[str]) -> Execution:
         self._equip(namespace, primitives)
         self.hub = getcurrent()
-        root = Task(None, ROOT, Space(namespace), turn=True)
+        root = Task(None, ROOT, Scope(namespace), turn=True)
         self.spawn(root, lambda: self.block(root, self.plan.root))
         try:
             while not root.done and self.terminal is None:
@@ -114,7 +114,7 @@ class Scheduler:
     def _equip(self, namespace: dict[str, Any], primitives: Iterable[str]) -> None:
         for name in primitives:
             namespace[name] = self._primitive(name)
-        turns = Turns(self)
+        turns = LoopScheduler(self)
         helpers: tuple[Any, ...] = (
             self._run_block, turns.each, turns._list, turns._set, turns._dict, turns._lazy, self.write, self._force
         )  # fmt: skip
@@ -284,7 +284,7 @@ class Scheduler:
     def _run_block(self, number: int) -> None:
         owner = self.here()
         origins = owner.origins_of(owner.unit.header) | owner.own
-        self.books.stain(owner.space, owner.unit.own_binds, origins)
+        self.books.taint(owner.space, owner.unit.own_binds, origins)
         before, owner.context = owner.context, owner.context | origins
         try:
             self.block(owner, self.plan.blocks[number])

@@ -18,7 +18,7 @@ REACH = 10_000  # objects looked at before two values count as connected
 _ABSENT = object()
 
 
-class Space:
+class Scope:
     """A namespace with the provenance of its names: ids of the calls whose results are in the value.
 
     An iteration has a space of its own, on top of its loop's. What iterations mutate in turn is `shared`:
@@ -31,7 +31,7 @@ class Space:
     def __init__(
         self,
         names: dict[str, Any],
-        base: Space | None = None,
+        base: Scope | None = None,
         shared: frozenset[str] = NONE_BOUND,
         *,
         base_ahead: bool = True,
@@ -44,7 +44,7 @@ class Space:
         self.base_ahead = base_ahead  # whether the loop itself runs ahead
         self.ahead: Counter[str] = Counter()  # names bound by what runs ahead of its turn
 
-    def began(self, space: Space, *, ahead: bool) -> None:
+    def began(self, space: Scope, *, ahead: bool) -> None:
         """Take over the provenance another space shows now."""
         self.origins = dict(space.origins)
         self.elements = dict(space.elements)
@@ -53,7 +53,7 @@ class Space:
             self.origins[name] = home.origins.get(name, NONE)
             self.elements.pop(name, None)
 
-    def home(self, name: str, *, ahead: bool) -> Space:
+    def home(self, name: str, *, ahead: bool) -> Scope:
         """Where the provenance of a name is booked."""
         space = self
         while space.base is not None and name in space.shared and not ahead:
@@ -67,7 +67,7 @@ class Space:
         for table in self._tables():
             table.pop(name, None)
 
-    def take(self, name: str, other: Space) -> None:
+    def take(self, name: str, other: Scope) -> None:
         """Make a name what it is in another space."""
         for mine, theirs in zip(self._tables(), other._tables(), strict=True):
             value = theirs.get(name, _ABSENT)
@@ -82,8 +82,8 @@ class Space:
             return NONE.union(*[own[name] for name in names if name in own])
         return NONE.union(*[self.home(name, ahead=ahead).origins.get(name, NONE) for name in names])
 
-    def part(self, names: Iterable[str]) -> Space:
-        part = Space({})
+    def part(self, names: Iterable[str]) -> Scope:
+        part = Scope({})
         for name in names:
             part.take(name, self)
         return part
@@ -101,7 +101,7 @@ class Task:
 
     parent: Task | None
     unit: Unit
-    space: Space
+    space: Scope
     context: frozenset[int] = NONE  # what decided that this runs
     inherited: frozenset[int] = NONE  # calls made before, by what started it
     ahead: bool = True  # runs, or may run, before its turn
@@ -119,7 +119,7 @@ class Task:
     flushed: int = 0
     children: list[Task] = field(default_factory=list)
     gathered: list[frozenset[int]] | None = None
-    undo: Space | None = None
+    undo: Scope | None = None
 
     def origins_of(self, names: Iterable[str]) -> frozenset[int]:
         return self.space.of(names, ahead=self.ahead)

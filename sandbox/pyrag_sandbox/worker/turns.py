@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from pyrag_sandbox.dataflow.sources import begins_quietly, is_quiet
 from pyrag_sandbox.dataflow.units import Loop
-from pyrag_sandbox.worker.tasks import Space, Task, entangled
+from pyrag_sandbox.worker.tasks import Scope, Task, entangled
 from pyrag_sandbox.worker.tracebacks import GATHERS, INLINED
 
 if TYPE_CHECKING:
     from pyrag_sandbox.worker.scheduler import Scheduler
 
 
-class Turns:
+class LoopScheduler:
     """The helpers that rewritten loops and comprehensions call."""
 
     def __init__(self, scheduler: Scheduler) -> None:
@@ -52,11 +52,11 @@ class Turns:
         ordered = entangled(self.s.is_atom, owner.space.names, loop)
         origins = owner.origins_of(owner.unit.header) | owner.own
         quiet = is_quiet(iterable)
-        began = Space({})
+        began = Scope({})
         began.began(owner.space, ahead=owner.ahead)
 
         def start(item: Any) -> Task:
-            space = Space(dict(owner.space.names), owner.space, loop.shared, base_ahead=owner.ahead)
+            space = Scope(dict(owner.space.names), owner.space, loop.shared, base_ahead=owner.ahead)
             space.began(began, ahead=True)
             for name in loop.local:
                 space.forget(name)
@@ -77,14 +77,14 @@ class Turns:
             for name in loop.carried:
                 task.space.take(name, task.space.base)
 
-    def _copy_back(self, base: Space, space: Space, loop: Loop) -> None:
+    def _copy_back(self, base: Scope, space: Scope, loop: Loop) -> None:
         for name in loop.carried:
             base.take(name, space)
         for name in loop.local:
             if name in space.names and not name.startswith("%"):
                 base.take(name, space)
             elif name in base.names and name in space.origins:  # not bound, which calls have decided
-                self.s.books.stain(base, [name], space.origins[name])
+                self.s.books.taint(base, [name], space.origins[name])
 
     def in_order(
         self,
@@ -126,7 +126,7 @@ class Turns:
 class _Gather:
     """The elements of a comprehension, each a task, in order."""
 
-    def __init__(self, turns: Turns, make: Callable[..., Any], source: Iterable[Any], unpack: bool) -> None:
+    def __init__(self, turns: LoopScheduler, make: Callable[..., Any], source: Iterable[Any], unpack: bool) -> None:
         self.turns = turns
         self.s = turns.s
         self.make = make

@@ -65,7 +65,7 @@ class _Rehearsal(PipeSession):
         raise Finished
 
 
-def rehearse(times: int) -> None:
+def warm_up(times: int) -> None:
     """Run a program that takes the usual paths, from the job's frame to the last message."""
     for _ in range(times):
         ours, theirs = socket.socketpair()

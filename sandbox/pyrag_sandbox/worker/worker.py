@@ -16,7 +16,7 @@ from pyrag_sandbox.worker.execution import Job, Session, run_job
 
 EXIT_BROKEN = 78
 _READ_BYTES = 16 * 1024
-_MOST_UNSENT = 2048  # bytes
+_MAX_UNSENT = 2048  # bytes
 _LIMITS = Limits()
 
 
@@ -46,7 +46,7 @@ class PipeSession(Session):
 
     def send_frame(self, message: dict[str, Any]) -> None:
         self._unsent += pack_frame(message, self.job.limits.frame_bytes)
-        if not self._host_is_awake or len(self._unsent) > _MOST_UNSENT:
+        if not self._host_is_awake or len(self._unsent) > _MAX_UNSENT:
             self.flush()
         self._host_is_awake = True
 

@@ -65,9 +65,9 @@ def _warm_up() -> Guards:
     with contextlib.suppress(ImportError):  # 3.12 and later
         import _pylong  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
     from pyrag_sandbox.policy.guards import Guards
-    from pyrag_sandbox.worker.warmup import rehearse
+    from pyrag_sandbox.worker.warmup import warm_up
 
-    rehearse(times=_REHEARSALS)
+    warm_up(times=_REHEARSALS)
     return Guards()
 
 

@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Protocol
 
 from pyrag.agents.protocol import Reading
-from pyrag.embedded.question_analysis import Want, analyse
+from pyrag.embedded.question_analysis import QuestionAnalysis, analyse
 from pyrag.embedded.reader.neural.decode import Span, trim
 from pyrag.embedded.reader.neural.network import MODEL_FOLDER, Calibration, load
 from pyrag.embedded.reader.neural.objections import objection
@@ -112,12 +112,12 @@ def answer(
     return Reading(best.text, True, (place,), _because(passages[place].text, best.span), confidence)
 
 
-def supported(found: Sequence[Candidate], want: Want, pages: Sequence[View]) -> list[Candidate]:
+def supported(found: Sequence[Candidate], want: QuestionAnalysis, pages: Sequence[View]) -> list[Candidate]:
     """Those whose sentence is not about another thing than the question (`pyrag.embedded.reader.neural.objections`)."""
     return [each for each in found if not objection(want, pages[each.span.passage], each.text)]
 
 
-def _objected(want: Want, pages: Sequence[View], said: Reading) -> bool:
+def _objected(want: QuestionAnalysis, pages: Sequence[View], said: Reading) -> bool:
     return any(objection(want, pages[place], said.text) for place in said.citations)
 
 
@@ -127,7 +127,7 @@ def ordered(found: Sequence[Candidate], calibration: Calibration) -> list[Candid
 
 
 def candidates(
-    model: Reader, want: Want, passages: Sequence[Passage], pages: Sequence[View], said: Reading
+    model: Reader, want: QuestionAnalysis, passages: Sequence[Passage], pages: Sequence[View], said: Reading
 ) -> list[Candidate]:
     """What the network marks in each passage, and what the lexical reader `said` where the network missed it."""
     spans = model.spans(want.question, [(passage.title, passage.text) for passage in passages])

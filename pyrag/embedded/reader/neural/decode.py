@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pyrag.embedded.lexicon import COUNTRIES, PEOPLES, ROLES
-from pyrag.embedded.question_analysis import Want
+from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.neural.windows import Window
 from pyrag.embedded.reader.spans import DATE
 
@@ -59,7 +59,7 @@ def _top(places: Iterable[int], scores: Sequence[float]) -> list[int]:
     return sorted(places, key=lambda at: -scores[at])[:_BEST]
 
 
-def trim(text: str, start: int, end: int, want: Want) -> str:
+def trim(text: str, start: int, end: int, want: QuestionAnalysis) -> str:
     """The answer at these characters, its edges put right for the kind of answer wanted."""
     if want.kind == "date":
         found = _date(text, start, end, want)
@@ -84,7 +84,7 @@ def _bare(answer: str) -> str:
     return answer.rstrip(".") if re.search(r"[a-z0-9)]{3}\.$", answer) else answer
 
 
-def _date(text: str, start: int, end: int, want: Want) -> str:
+def _date(text: str, start: int, end: int, want: QuestionAnalysis) -> str:
     """The date that the span touches; of "born – died", the one asked for."""
     low, high = _bracket(text, start, end)
     dates = list(_WHOLE_DATE.finditer(text, low, high))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from pyrag.embedded.lexicon import words
-from pyrag.embedded.question_analysis import Want
+from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import UPPER_CLASS, Sentence, fold
 
@@ -68,7 +68,7 @@ _PRONOUN = re.compile(r"(?:He|She|They|His|Her|Their)\b")
 _ABOUT = 0.6  # how surely a page must be about the question's subject for its pronouns to mean it
 
 
-def objection(want: Want, page: View, answer: str) -> str:
+def objection(want: QuestionAnalysis, page: View, answer: str) -> str:
     """Return why `answer` on this page does not answer the question, or "".
 
     Args:
@@ -83,7 +83,7 @@ def objection(want: Want, page: View, answer: str) -> str:
     return found[0] if all(found) else ""
 
 
-def _objection(want: Want, page: View, sentence: Sentence, answer: str) -> str:
+def _objection(want: QuestionAnalysis, page: View, sentence: Sentence, answer: str) -> str:
     return (
         _other_identifier(want, page, sentence)
         or _other_modifier(want, sentence)
@@ -97,7 +97,7 @@ def _holds(sentence: Sentence, answer: str) -> bool:
     return f" {fold(answer)} " in f" {fold(sentence.text)} "
 
 
-def _other_identifier(want: Want, page: View, sentence: Sentence) -> str:
+def _other_identifier(want: QuestionAnalysis, page: View, sentence: Sentence) -> str:
     """The question names a thing by letters and number, the sentence or its page another of that make."""
     asked = {found[0].lower(): found[1].lower() for found in _IDENTIFIER.finditer(want.question)}
     for place in (sentence.text, page.title):
@@ -109,7 +109,7 @@ def _other_identifier(want: Want, page: View, sentence: Sentence) -> str:
     return ""
 
 
-def _other_modifier(want: Want, sentence: Sentence) -> str:
+def _other_modifier(want: QuestionAnalysis, sentence: Sentence) -> str:
     asked, said = _modifiers(want.question), _modifiers(sentence.text)
     for kind in _CLASSES:
         wanted, there = asked & kind, said & kind
@@ -118,7 +118,7 @@ def _other_modifier(want: Want, sentence: Sentence) -> str:
     return ""
 
 
-def _other_relative(want: Want, sentence: Sentence) -> str:
+def _other_relative(want: QuestionAnalysis, sentence: Sentence) -> str:
     """The question is about somebody's successor or kin, the sentence names that somebody and no such person."""
     asked = _RELATIVE.search(want.question)
     if asked is None or want.relation in _OF_KIN:
@@ -129,7 +129,7 @@ def _other_relative(want: Want, sentence: Sentence) -> str:
     return f"the sentence says nothing of a {asked[1].lower()}" if _ASKS_FACT.search(want.question) else ""
 
 
-def _other_journey(want: Want, page: View) -> str:
+def _other_journey(want: QuestionAnalysis, page: View) -> str:
     """The question goes from one place to another, and the page does not name both."""
     route = _ROUTE.search(want.question)
     if route is None:
@@ -148,7 +148,7 @@ def _plain(found: set[str]) -> set[str]:
     return {_SAME.get(word, word) for word in found}
 
 
-def _other_subject(want: Want, page: View, sentence: Sentence, answer: str) -> str:
+def _other_subject(want: QuestionAnalysis, page: View, sentence: Sentence, answer: str) -> str:
     """The sentence speaks of somebody else by name or pronoun, on a page that is not the subject's."""
     names = names_of_question(want.question)
     if not names or page.about >= _ABOUT:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from pyrag.errors import DataError, UsageError
-from pyrag.evaluation.datasets.layout import LONGEST_LINE, not_utf8, numbered_lines
+from pyrag.evaluation.datasets.layout import MAX_LINE, not_utf8, numbered_lines
 
 _CHUNK = 1 << 20
 _BOM = "\ufeff"
@@ -123,7 +123,7 @@ def _more(file: IO[str], path: Path, window: str, line: int, error: Exception) -
     """A larger window for an object that is cut off; raises where it is broken instead."""
     at = getattr(error, "pos", 0)
     cut_off = isinstance(error, json.JSONDecodeError) and (at >= len(window) - 8 or "Unterminated" in error.msg)
-    if cut_off and len(window) <= LONGEST_LINE:
+    if cut_off and len(window) <= MAX_LINE:
         if added := _read(file, path):
             return window + added
         raise DataError(f"{path} ends in the middle of the record of line {line}: fetch the file again") from error
@@ -151,7 +151,7 @@ def _decoded(file: IO[str], path: Path) -> Iterator[str]:
     number = 0
     while True:
         try:
-            line = file.readline(LONGEST_LINE)
+            line = file.readline(MAX_LINE)
         except UnicodeDecodeError as error:
             raise not_utf8(f"{path} line {number + 1}") from error
         except (OSError, EOFError) as error:

@@ -11,8 +11,8 @@ from pyrag.agents.schemas import BLAME, GUIDANCE, INSIGHTS, RULES, SETTLEMENT, S
 from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.methods.hera.coach.protocol import Axis, Guidance, Seen, Settlement
 from pyrag.methods.hera.coach.replies import (
-    MOST_INSIGHTS,
-    MOST_LINES,
+    MAX_INSIGHTS,
+    MAX_LINES,
     parse_blame,
     parse_guidance,
     parse_insights,
@@ -32,7 +32,7 @@ class LLMCoach(PromptedAgent):
 
     async def reflect(self, profile: Characterisation, group: Sequence[Seen]) -> tuple[str, ...]:
         kind = f"{profile.type}, {profile.difficulty}" + (f", asking for: {profile.asks}" if profile.asks else "")
-        values = {"profile": kind, "group": _listed([one.text for one in group]), "most": str(MOST_INSIGHTS)}
+        values = {"profile": kind, "group": _listed([one.text for one in group]), "most": str(MAX_INSIGHTS)}
         return await self._say("reflect", values, INSIGHTS, parse_insights)
 
     async def settle(self, insight: str, entries: Sequence[Experience]) -> Settlement:
@@ -47,12 +47,12 @@ class LLMCoach(PromptedAgent):
 
     async def vary(self, agent: Agent, axis: Axis, failures: Sequence[str]) -> tuple[str, ...]:
         about = self.prompts.notice(f"evolve.axis.{axis}")
-        values = {**self._told(agent), "failures": _listed(failures), "axis": about, "most": str(MOST_LINES)}
+        values = {**self._told(agent), "failures": _listed(failures), "axis": about, "most": str(MAX_LINES)}
         return await self._say("vary", values, RULES, parse_rules)
 
     async def distil(self, agent: Agent, failures: Sequence[str], results: Sequence[str]) -> Guidance:
         values = {**self._told(agent), "failures": _listed(failures), "results": _listed(results)}
-        return await self._say("distil", {**values, "most": str(MOST_LINES)}, GUIDANCE, parse_guidance)
+        return await self._say("distil", {**values, "most": str(MAX_LINES)}, GUIDANCE, parse_guidance)
 
     async def shorten(self, agent: Agent, guidance: Guidance, characters: int) -> Guidance:
         values = {

@@ -9,16 +9,16 @@ from pyrag.agents.parsing.fields import line_of, loose_line_of, numbers_of, obje
 from pyrag.errors import BadOutputError
 from pyrag.methods.hera.agent_names import agent_named
 from pyrag.methods.hera.coach.protocol import OPERATIONS, Guidance, Settlement
-from pyrag.methods.hera.experience.entry import LONGEST_INSIGHT, one_line
+from pyrag.methods.hera.experience.entry import MAX_INSIGHT, one_line
 from pyrag.methods.hera.topology import Agent
 
-MOST_INSIGHTS = 3  # of one comparison
-MOST_LINES = 4  # rules or principles of one reply
-LONGEST_LINE = 300  # characters of a rule or principle
+MAX_INSIGHTS = 3  # of one comparison
+MAX_LINES = 4  # rules or principles of one reply
+MAX_LINE = 300  # characters of a rule or principle
 
 
 def parse_insights(text: str) -> tuple[str, ...]:
-    return _lines(object_with(text, "insights"), "insights", LONGEST_INSIGHT)[:MOST_INSIGHTS]
+    return _lines(object_with(text, "insights"), "insights", MAX_INSIGHT)[:MAX_INSIGHTS]
 
 
 def parse_settlement(text: str, known: Sequence[int]) -> Settlement:
@@ -34,8 +34,8 @@ def parse_settlement(text: str, known: Sequence[int]) -> Settlement:
     if operation in ("MERGE", "PRUNE") and not entries:
         raise BadOutputError(f'{operation} needs "entries", numbers among {", ".join(map(str, known))}')
     insight = one_line(loose_line_of(value, "insight"))
-    if operation == "MERGE" and not 0 < len(insight) <= LONGEST_INSIGHT:
-        raise BadOutputError(f'MERGE needs an "insight" of at most {LONGEST_INSIGHT} characters')
+    if operation == "MERGE" and not 0 < len(insight) <= MAX_INSIGHT:
+        raise BadOutputError(f'MERGE needs an "insight" of at most {MAX_INSIGHT} characters')
     return Settlement(operation, entries, insight)
 
 
@@ -52,13 +52,13 @@ def parse_blame(text: str, agents: Sequence[Agent]) -> tuple[Agent, ...]:
 
 
 def parse_rules(text: str) -> tuple[str, ...]:
-    return _lines(object_with(text, "rules"), "rules", LONGEST_LINE)[:MOST_LINES]
+    return _lines(object_with(text, "rules"), "rules", MAX_LINE)[:MAX_LINES]
 
 
-def parse_guidance(text: str, most: int = MOST_LINES) -> Guidance:
+def parse_guidance(text: str, most: int = MAX_LINES) -> Guidance:
     value = object_with(text, "rules")
-    rules = _lines(value, "rules", LONGEST_LINE)
-    principles = _lines(value, "principles", LONGEST_LINE) if value.get("principles") else ()
+    rules = _lines(value, "rules", MAX_LINE)
+    principles = _lines(value, "principles", MAX_LINE) if value.get("principles") else ()
     return Guidance(rules[:most], principles[:most])
 
 

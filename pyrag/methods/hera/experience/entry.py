@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyrag.errors import DataError
 from pyrag.methods.hera.topology import Characterisation
 
-LONGEST_INSIGHT = 600  # characters
+MAX_INSIGHT = 600  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ def one_line(text: str) -> str:
 
 
 def checked_insight(text: str) -> str:
-    """The insight as it is kept. Raises `DataError` where it is empty or longer than `LONGEST_INSIGHT` characters."""
+    """The insight as it is kept. Raises `DataError` where it is empty or longer than `MAX_INSIGHT` characters."""
     insight = one_line(text)
-    if not insight or len(insight) > LONGEST_INSIGHT:
-        raise DataError(f"an insight must have 1 to {LONGEST_INSIGHT} characters, not {len(insight)}: shorten it")
+    if not insight or len(insight) > MAX_INSIGHT:
+        raise DataError(f"an insight must have 1 to {MAX_INSIGHT} characters, not {len(insight)}: shorten it")
     return insight

@@ -22,7 +22,7 @@ from pyrag.methods.hera.experience.entry import Experience, checked_insight, one
 from pyrag.methods.hera.topology import DIFFICULTIES, QUESTION_TYPES, Characterisation
 
 VERSION = 1  # of the file's form
-MOST_ENTRIES = 1000
+MAX_ENTRIES = 1000
 _APPLICATION = 0x48455241  # "HERA": tells the file from other programs' databases
 _BUSY_SECONDS = 30.0  # patience with another writer
 _CURES = {
@@ -130,7 +130,7 @@ class Draft(Library):
     """A library inside `Library.update`: the operations of HERA's algorithm 3. KEEP is to do nothing."""
 
     def add(self, profile: Characterisation, insight: str, *, utility: int = 0, uses: int = 0) -> Experience:
-        """ADD. Beyond `MOST_ENTRIES`, the entries that helped least often go. Raises `DataError`: `checked_insight`."""
+        """ADD. Beyond `MAX_ENTRIES`, the entries that helped least often go. Raises `DataError`: `checked_insight`."""
         values = (profile.type, profile.difficulty, one_line(profile.asks), checked_insight(insight), utility, uses)
         with self._guarded():
             cursor = self._db.execute("INSERT INTO experiences VALUES (NULL, ?, ?, ?, ?, ?, ?)", values)
@@ -185,7 +185,7 @@ class Draft(Library):
         self._db.execute(
             "DELETE FROM experiences WHERE id IN (SELECT id FROM experiences WHERE id != ? "
             "ORDER BY (utility + 1.0) / (uses + 2), id LIMIT max(0, (SELECT count(*) FROM experiences) - ?))",
-            (keep, MOST_ENTRIES),
+            (keep, MAX_ENTRIES),
         )
 
 

@@ -12,7 +12,7 @@ import argparse
 import time
 from pathlib import Path
 
-from pyrag.cli import guarded
+from pyrag.cli.main import guarded
 from pyrag_rl.embedded.reader.hops import SETS
 from pyrag_rl.embedded.reader.layout import missing
 from pyrag_rl.embedded.reader.recipe import Settings, make

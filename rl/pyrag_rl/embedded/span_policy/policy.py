@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pyrag.embedded.question_analysis import Want, analyse
+from pyrag.embedded.question_analysis import QuestionAnalysis, analyse
 from pyrag.embedded.reader.neural.decode import ANSWER_TOKENS, trim
 from pyrag.embedded.reader.neural.network import Calibration
 from pyrag.embedded.reader.neural.windows import Tokenizer, Window, windows
@@ -34,7 +34,7 @@ class Case:
     """A row made ready. Actions are numbered by window, then start, then length; the last one is unknown."""
 
     row: TrainRow
-    want: Want
+    want: QuestionAnalysis
     passages: tuple[Passage, ...]
     windows: tuple[Window, ...]
     batch: Batch

@@ -16,7 +16,7 @@ import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pyrag.cli import guarded
+from pyrag.cli.main import guarded
 from pyrag_rl.data.rows import Document, TrainRow, write_rows
 from pyrag_rl.embedded.reader import hops
 from pyrag_rl.embedded.reader.hops import Held

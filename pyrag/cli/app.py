@@ -1,0 +1,225 @@
+"""All commands and their options. Each command's work is in its own module, imported when it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pyrag.cli import options
+from pyrag.cli.bench.app import bench_app
+from pyrag.cli.cache import cache_app
+from pyrag.cli.data import data_app
+from pyrag.cli.evolve.app import evolve_app
+from pyrag.cli.evolve.experience import experience_app
+from pyrag.cli.index.app import index_app
+from pyrag.cli.train.app import train_app
+
+app = typer.Typer(
+    name="pyrag",
+    help="Answer multi-hop questions: a question becomes a Python program over retrieve() and answer().",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    epilog="Any command takes --debug to show the traceback of an error.",
+)
+trace_app = typer.Typer(help="Look at saved traces.", no_args_is_help=True, rich_markup_mode=None)
+sandbox_app = typer.Typer(help="Look at the sandbox that runs programs.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(bench_app, name="bench")
+app.add_typer(cache_app, name="cache")
+app.add_typer(data_app, name="data")
+app.add_typer(evolve_app, name="evolve")
+app.add_typer(experience_app, name="experience")
+app.add_typer(index_app, name="index")
+app.add_typer(trace_app, name="trace")
+app.add_typer(sandbox_app, name="sandbox")
+app.add_typer(train_app, name="train")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from pyrag import __version__
+
+        typer.echo(f"pyrag {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="The question; - reads questions from stdin, one a line.")],
+    llm: options.Llm = None,
+    plan_llm: options.PlanLlm = None,
+    rewrite_llm: options.RewriteLlm = None,
+    recovery: options.Recovery = None,
+    index: options.Index = None,
+    retriever: options.RetrieverUrl = None,
+    topk: options.TopK = None,
+    method: options.Method = None,
+    deadline: options.Deadline = None,
+    call_timeout: options.CallTimeout = None,
+    request: options.Request = None,
+    joint: options.Joint = None,
+    stream: options.Stream = None,
+    max_calls: options.MaxCalls = None,
+    sandbox: options.SandboxMode = None,
+    prompts: options.Prompts = None,
+    experience: options.Experience = None,
+    concurrency: options.Concurrency = None,
+    cache: options.Cache = None,
+    max_cost: options.MaxCost = None,
+    embedder: options.Embedder = None,
+    rerank: options.Rerank = None,
+    least_evidence: options.LeastEvidence = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object a question.")] = False,
+    trace: Annotated[Path | None, typer.Option(help="Save the trace here (JSON, one a line).")] = None,
+    record: Annotated[
+        Path | None, typer.Option(help="Add all requests and replies here, for --llm replay:FILE.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer only, and no remark on it.")] = False,
+    config: options.Config = None,
+) -> None:
+    """Answer a question."""
+    from pyrag.cli.ask.run import Form, run
+    from pyrag.settings import load_settings
+
+    flags = {
+        "llm": llm, "plan_llm": plan_llm, "rewrite_llm": rewrite_llm, "recovery": recovery,
+        "index": index, "retriever": retriever, "topk": topk, "method": method,
+        "deadline": deadline, "call_timeout": call_timeout, "request": request,
+        "joint": joint, "stream": stream, "max_calls": max_calls,
+        "sandbox": sandbox, "prompts": prompts,
+        "experience": experience, "concurrency": concurrency, "cache": cache, "max_cost": max_cost,
+        "embedder": embedder, "rerank": rerank, "least_evidence": least_evidence,
+    }  # fmt: skip
+    form = Form(as_json=json, quiet=quiet)
+    run(question, load_settings(flags, config=config), form, trace_file=trace, record_file=record)
+
+
+@app.command("serve-retriever")
+def serve_retriever(
+    spec: Annotated[str, typer.Argument(help="An index folder, or qdrant:COLLECTION@PLACE.")],
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of the machine's.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for a free one.", min=0, max=65535)] = 8008,
+    embedder: options.Embedder = None,
+    rerank: options.Rerank = None,
+) -> None:
+    """Share an index among processes and machines. It answers POST /retrieve, for --retriever URL."""
+    from pyrag.cli.serve_retriever import serve
+
+    serve(spec, host, port, embedder=embedder, rerank=rerank)
+
+
+@app.command("serve-model")
+def serve_model(
+    model: Annotated[str, typer.Argument(help="A model's folder, or its name on the hub.")],
+    more: Annotated[list[str] | None, typer.Argument(help="Further arguments for vllm serve, behind --.")] = None,
+    lora: Annotated[list[str] | None, typer.Option(help="An adapter as NAME=FOLDER; any number of them.")] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of the machine's.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8000,
+    name: Annotated[str | None, typer.Option(help="What clients call the model, instead of MODEL.")] = None,
+    tensor_parallel: Annotated[int, typer.Option(help="GPUs that share one copy of the model.", min=1)] = 1,
+    data_parallel: Annotated[int, typer.Option(help="Copies of the model.", min=1)] = 1,
+    dtype: Annotated[str | None, typer.Option(help="auto, bfloat16, float16 or float32 (the model's own).")] = None,
+    max_model_len: Annotated[int | None, typer.Option(help="Window in tokens (the model's own).", min=1)] = None,
+    gpu_memory: Annotated[
+        float | None, typer.Option(help="Share of each GPU's memory (0.9).", min=0.0, max=1.0)
+    ] = None,
+    prefix_caching: Annotated[bool, typer.Option(help="Compute equal beginnings of prompts once.")] = True,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the line for the shell, run nothing.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="With --dry-run: print it as JSON.")] = False,
+) -> None:
+    """Serve a model and its LoRA adapters with vLLM. For --llm openai:…; a key comes from PYRAG_API_KEY."""
+    from pyrag.cli.serve_model import serve
+    from pyrag.llm.clients.adapters import read_adapter
+    from pyrag.llm.clients.serve_line import Serving
+
+    serving = Serving(
+        model=model,
+        adapters=[read_adapter(one) for one in lora or ()],
+        host=host,
+        port=port,
+        served_name=name,
+        tensor_parallel=tensor_parallel,
+        data_parallel=data_parallel,
+        dtype=dtype,
+        max_model_len=max_model_len,
+        gpu_memory=gpu_memory,
+        prefix_caching=prefix_caching,
+        more=more or (),
+    )
+    serve(serving, dry_run=dry_run, as_json=json)
+
+
+@app.command()
+def doctor(
+    llm: options.Llm = None,
+    plan_llm: options.PlanLlm = None,
+    index: options.Index = None,
+    retriever: options.RetrieverUrl = None,
+    sandbox: options.SandboxMode = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    config: options.Config = None,
+) -> None:
+    """Say what would be used, and whether it answers."""
+    from pyrag.cli.doctor import examine
+    from pyrag.settings import load_settings
+
+    flags = {"llm": llm, "plan_llm": plan_llm, "index": index, "retriever": retriever, "sandbox": sandbox}
+    examine(load_settings(flags, config=config), as_json=json)
+
+
+@app.command()
+def models(
+    spec: Annotated[str | None, typer.Argument(help="The engine, as for --llm.")] = None,
+    llm: options.Llm = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the models as JSON.")] = False,
+    config: options.Config = None,
+) -> None:
+    """List the models of a server, adapters included."""
+    from pyrag.cli.models import show
+    from pyrag.settings import load_settings
+
+    show(load_settings({"llm": spec or llm}, config=config), as_json=json)
+
+
+@trace_app.command("show")
+def trace_show(files: Annotated[list[Path], typer.Argument(help="What ask --trace wrote.")]) -> None:
+    """Render saved traces again."""
+    from pyrag.cli.traces import show
+
+    show(files)
+
+
+@trace_app.command("replay")
+def trace_replay(
+    file: Annotated[Path, typer.Argument(help="What ask --trace wrote.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object a trace.")] = False,
+) -> None:
+    """Execute traces again from their recording. Says where they differ."""
+    from pyrag.cli.traces import replay
+
+    replay(file, as_json=json)
+
+
+@sandbox_app.command("check")
+def sandbox_check(
+    file: Annotated[Path, typer.Argument(help="A program, or a .jsonl suite of objects with id, program, expect.")],
+    mode: Annotated[str, typer.Option(help="Which walls: both, policy or kernel.")] = "both",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object a program.")] = False,
+) -> None:
+    """Run programs over stub primitives, and print verdicts."""
+    from pyrag.cli.sandbox import check
+
+    check(file, mode, as_json=json)
