@@ -18,8 +18,11 @@ PyRAGError                    exit code 1
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
 from pyrag._io.redaction import without_secrets
-from pyrag.trace.model import Usage
 
 
 class PyRAGError(Exception):
@@ -92,13 +95,13 @@ class MalformedReplyError(ServiceError):
 
 
 class BadOutputError(PyRAGError):
-    """`usage` is what the agent's calls cost all the same."""
+    """`usage` is what the agent's calls cost all the same, a `pyrag.trace.model.Usage`; None without a call."""
 
     kind = "bad_output"
 
-    def __init__(self, message: str, usage: Usage | None = None) -> None:
+    def __init__(self, message: str, usage: Any = None) -> None:
         super().__init__(message)
-        self.usage = usage or Usage()
+        self.usage = usage
 
 
 class ProgramFailedError(PyRAGError):
@@ -117,3 +120,10 @@ class BudgetExceededError(PyRAGError):
 
 class ReplayError(PyRAGError):
     kind = "replay"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the end of a sentence about an unknown name: the known name most like it, else all known names."""
+    known = list(known)
+    close = difflib.get_close_matches(name, known, n=1)
+    return f": did you mean {close[0]!r}?" if close else f": choose from {', '.join(known)}"

@@ -9,19 +9,18 @@ An unknown key is an error that names the nearest known one. Relative paths of a
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import tomllib
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
 from pyrag._io.redaction import without_secrets
-from pyrag.errors import ConfigError
+from pyrag.errors import ConfigError, nearest
 from pyrag.llm.request_options import merged, read_requests
 
 CONFIG_NAME = "pyrag.toml"
@@ -198,13 +197,6 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
         if key not in known:
             raise ConfigError(f"unknown setting {key!r}{nearest(key, known)}")
     return Settings(**{key: _checked(key, value, known[key]) for key, value in values.items()})
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence about a name nobody knows."""
-    known = list(known)
-    close = difflib.get_close_matches(name, known, n=1)
-    return f": did you mean {close[0]!r}?" if close else f": choose from {', '.join(known)}"
 
 
 def _types() -> dict[str, Any]:

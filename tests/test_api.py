@@ -14,7 +14,7 @@ import pyrag.runtime.run
 from pyrag import Answered, Event, Passage, PyRAG, StepFinished
 from pyrag.errors import ConfigError, UsageError
 from pyrag.retrieval.memory import InMemoryRetriever
-from pyrag.trace.model import from_json, to_json
+from pyrag.trace.codec import from_json, to_json
 
 QUESTION = "Who is older, Jed Hoyer or John William Henry II?"
 

@@ -43,8 +43,6 @@ UPWARDS = {
     ("agents/schemas.py", "pyrag.methods"),
     ("embedded/__init__.py", "pyrag.methods"),
     ("episode/episode.py", "pyrag.methods"),
-    ("errors.py", "pyrag.trace"),
-    ("llm/clients/local_spec.py", "pyrag.settings"),
     ("trace/model.py", "pyrag.methods"),
     ("trace/trajectory.py", "pyrag.methods"),
 }

@@ -9,7 +9,8 @@ from typing import IO, Any, Self
 
 from pyrag.cli.views.terminal import json_line
 from pyrag.cli.views.verdict import confidence, is_weak, remark
-from pyrag.trace.model import Trace, to_json
+from pyrag.trace.codec import to_json
+from pyrag.trace.model import Trace
 
 
 def as_object(trace: Trace) -> dict[str, Any]:

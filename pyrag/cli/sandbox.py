@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from pyrag.cli.output import print_json
-from pyrag.errors import ConfigError, DataError, ServiceError
-from pyrag.settings import nearest
+from pyrag.errors import ConfigError, DataError, ServiceError, nearest
 from pyrag_sandbox import SandboxError
 from pyrag_sandbox.host.check import MODES, Judgement, Mode, Sample, Summary, judge, load, summarise
 

@@ -16,7 +16,8 @@ from pyrag.errors import DataError
 from pyrag.runtime.engines import REPLAY, Engines, open_engines
 from pyrag.runtime.run import answer_question, exchanges_of
 from pyrag.settings import make_settings
-from pyrag.trace.model import Step, Trace, from_json
+from pyrag.trace.codec import from_json
+from pyrag.trace.model import Step, Trace
 
 _ODD_REPLIES = (AttributeError, LookupError, TypeError, ValueError)  # what recorded replies of no sense lead to
 

@@ -179,7 +179,7 @@ class Ledger:
             reply = await run() if recalled is None else recalled
             self.usage += spent_on(reply, cost)
         except BadOutputError as error:
-            self.usage += replace(error.usage, seconds=0.0)
+            self.usage += replace(error.usage or Usage(), seconds=0.0)
             raise
         finally:
             seconds = time.perf_counter() - started

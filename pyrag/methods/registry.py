@@ -49,7 +49,7 @@ def method_names() -> tuple[str, ...]:
 
 def get_method(name: str) -> Method:
     """The method of that name. Raises `ConfigError` with the nearest known one."""
-    from pyrag.settings import nearest
+    from pyrag.errors import nearest
 
     base, colon, variant = name.partition(":")
     if base not in method_names():

@@ -1,7 +1,7 @@
 """The data of one answered question: what every part of pyrag produces or reads, and no behaviour beyond that.
 
-`Trace` is the only thing that the command line, benchmarks and rewards look at. It serialises to JSON with
-`to_json`/`from_json`; `version` says which form a file has.
+`Trace` is the only thing that the command line, benchmarks and rewards look at; `pyrag.trace.codec` reads and writes
+it as JSON, `version` says in which form.
 """
 
 from __future__ import annotations
@@ -231,24 +231,3 @@ class Trace:
     @property
     def repairs(self) -> int:
         return max(len(self.programs) - 1, 0)
-
-
-def to_json(trace: Trace) -> bytes:
-    import msgspec
-
-    return msgspec.json.encode(trace)
-
-
-def from_json(data: bytes | str) -> Trace:
-    """Raises `pyrag.errors.DataError` where the data is no trace of this version."""
-    import msgspec
-
-    from pyrag.errors import DataError
-
-    try:
-        trace = msgspec.json.decode(data, type=Trace)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"not a pyrag trace: {error}") from error
-    if trace.version != TRACE_VERSION:
-        raise DataError(f"this trace has version {trace.version}; this pyrag reads version {TRACE_VERSION}")
-    return trace

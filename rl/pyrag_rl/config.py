@@ -18,9 +18,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Literal
 
-from pyrag.errors import ConfigError
+from pyrag.errors import ConfigError, nearest
 from pyrag.evaluation.runs.folder import write_whole
-from pyrag.settings import layered, make_settings, nearest
+from pyrag.settings import layered, make_settings
 
 Agent = Literal["answer", "plan", "decompose", "rewrite"]
 Algorithm = Literal["grpo", "mapgrpo", "sft"]

@@ -12,7 +12,8 @@ from pyrag import PyRAG
 from pyrag.cli.views import verdict
 from pyrag.embedded.language import is_english
 from pyrag.runtime.run import ENGLISH_ONLY
-from pyrag.trace.model import Answer, Citation, Passage, Step, Trace, TraceError, to_json
+from pyrag.trace.codec import to_json
+from pyrag.trace.model import Answer, Citation, Passage, Step, Trace, TraceError
 from tests.cli.conftest import Run, in_terminal
 
 SURE = "Who directed Gravity?"

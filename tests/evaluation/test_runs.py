@@ -20,7 +20,8 @@ from pyrag.evaluation.runs.batch import Job, run_jobs
 from pyrag.evaluation.runs.folder import make_folder, open_run, read_run, write_whole
 from pyrag.evaluation.runs.journal import FileJournal
 from pyrag.evaluation.scoring import Row, score
-from pyrag.trace.model import Answer, Trace, TraceError, Usage, from_json
+from pyrag.trace.codec import from_json
+from pyrag.trace.model import Answer, Trace, TraceError, Usage
 
 IDENTITY = {"sets": ["s"], "methods": ["m"], "limit": None, "settings": {"topk": 5}}
 

@@ -12,7 +12,8 @@ from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.reports.summary import summarise
 from pyrag.evaluation.reports.tables import course_table
 from pyrag.evaluation.scoring import score
-from pyrag.trace.model import Answer, Trace, from_json, to_json
+from pyrag.trace.codec import from_json, to_json
+from pyrag.trace.model import Answer, Trace
 from tests.hera.conftest import case, team
 from tests.opera.conftest import Case, yes
 

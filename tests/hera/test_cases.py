@@ -10,7 +10,8 @@ from typing import Any
 from pyrag.agents.llm import make_llm_agents
 from pyrag.cli.traces import replay_trace
 from pyrag.llm.clients.scripted import ScriptedChat
-from pyrag.trace.model import Trace, from_json, to_json
+from pyrag.trace.codec import from_json, to_json
+from pyrag.trace.model import Trace
 from tests.hera.conftest import Say, agent, done_by, kept, team, topology, verdict
 from tests.opera.conftest import Case, rewrite, yes
 

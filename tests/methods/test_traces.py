@@ -12,7 +12,8 @@ import pytest
 
 from pyrag.cli.traces import differences, replay_trace
 from pyrag.episode.ledger import Recording
-from pyrag.trace.model import Step, Trace, from_json, to_json
+from pyrag.trace.codec import from_json, to_json
+from pyrag.trace.model import Step, Trace
 from tests.methods.conftest import ALL, EMBEDDED, SCRIPTS, Chat, World
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -7,7 +7,7 @@ import pytest
 from pyrag.cli.traces import replay_trace
 from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.scoring import asked, score
-from pyrag.trace.model import from_json, to_json
+from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.trajectory import actions
 from tests.opera.conftest import Case, goal, no, plan, rewrite, yes
 

@@ -13,7 +13,8 @@ pytest.importorskip("yaml")
 from typer.testing import CliRunner
 
 from pyrag.errors import DataError
-from pyrag.trace.model import Answer, Trace, to_json
+from pyrag.trace.codec import to_json
+from pyrag.trace.model import Answer, Trace
 from pyrag_rl.config import make_config, save_config
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.report import page, read_learning, summary, write_report

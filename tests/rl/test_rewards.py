@@ -19,7 +19,8 @@ from pyrag.evaluation.metrics import score_text
 from pyrag.llm.protocol import Message
 from pyrag.runtime.engines import open_engines
 from pyrag.settings import Settings
-from pyrag.trace.model import Passage, from_json
+from pyrag.trace.codec import from_json
+from pyrag.trace.model import Passage
 from pyrag_rl.config import TrainConfig, load_config, save_config
 from pyrag_rl.data.rows import Document, TrainRow, as_columns, write_rows
 from pyrag_rl.folder import RunFolder, read_lines

@@ -16,7 +16,7 @@ from aiohttp import web
 from pyrag import PyRAG
 from pyrag.errors import PyRAGError
 from pyrag.retrieval.embedders.embedding import open_embedder
-from pyrag.trace.model import to_json
+from pyrag.trace.codec import to_json
 from tests.hostile.servers import BEHAVIOURS, hostile
 from tests.server.conftest import ModelServer, Run, role_in
 

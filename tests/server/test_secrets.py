@@ -15,7 +15,7 @@ from pyrag import PyRAG
 from pyrag.errors import ConfigError
 from pyrag.llm.clients.openai import key_from_environment
 from pyrag.settings import Settings, make_settings
-from pyrag.trace.model import to_json
+from pyrag.trace.codec import to_json
 from tests.server.conftest import ModelServer, Run
 
 QUESTION = "Who is Jed Hoyer?"

@@ -14,7 +14,8 @@ from typing import Any, Self
 from pyrag._io.ray_cluster import connected
 from pyrag.evaluation.runs.batch import Job
 from pyrag.settings import Settings
-from pyrag.trace.model import Trace, from_json, to_json
+from pyrag.trace.codec import from_json, to_json
+from pyrag.trace.model import Trace
 
 _TRIES = 3  # of a question whose worker died
 

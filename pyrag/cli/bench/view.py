@@ -93,7 +93,7 @@ def show_errors(
 ) -> None:
     """Wrong answers, the commonest kind first, `limit` of each with their traces."""
     if kind is not None and kind not in KINDS:
-        from pyrag.settings import nearest
+        from pyrag.errors import nearest
 
         raise UsageError(f"there is no kind of error {kind!r}{nearest(kind, KINDS)}")
     run = read_run(folder)

@@ -30,10 +30,9 @@ def list_(
     json: Json = False,
 ) -> None:
     """List the insights, those that helped most often first."""
-    from pyrag.errors import UsageError
+    from pyrag.errors import UsageError, nearest
     from pyrag.methods.hera.experience.library import Library
     from pyrag.methods.hera.topology import QUESTION_TYPES
-    from pyrag.settings import nearest
 
     if type_ is not None and type_ not in QUESTION_TYPES:
         raise UsageError(f"there is no question type {type_!r}{nearest(type_, QUESTION_TYPES)}")

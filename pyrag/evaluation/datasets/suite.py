@@ -14,9 +14,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from pyrag._io.redaction import without_secrets
-from pyrag.errors import DataError, UsageError
+from pyrag.errors import DataError, UsageError, nearest
 from pyrag.evaluation.datasets.layout import Question, find_file, read_questions
-from pyrag.settings import nearest
 
 FIVE = ("popqa", "hotpotqa", "2wikimultihopqa", "musique", "bamboogle")
 MINI = "mini-"

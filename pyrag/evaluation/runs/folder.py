@@ -26,7 +26,8 @@ from typing import IO, Any
 from pyrag._io.jsonl import append, cut_off, cut_off_torn, whole_lines, write_all, writing
 from pyrag.errors import DataError, UsageError
 from pyrag.evaluation.scoring import Row
-from pyrag.trace.model import Trace, from_json, to_json
+from pyrag.trace.codec import from_json, to_json
+from pyrag.trace.model import Trace
 
 FORMAT = 1  # of the folder and of what a row says; raised when scores change their meaning
 CONFIG, RESULTS, SUMMARY, TRACES = "config.json", "results.jsonl", "summary.json", "traces"

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyrag.errors import ConfigError, DataError
+from pyrag.errors import ConfigError, DataError, nearest
 from pyrag.llm.clients.adapters import Adapter, expanded, read_adapter
-from pyrag.settings import nearest
 
 Option = str | int | float | bool
 

@@ -19,7 +19,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from pyrag.agents.parsing.spellings import line
-from pyrag.errors import BadOutputError
+from pyrag.errors import BadOutputError, nearest
 from pyrag.methods.hera.agent_names import agent_named, text_of
 from pyrag.methods.hera.node_references import (
     REFERENCE,
@@ -37,7 +37,6 @@ from pyrag.methods.hera.topology_graph import ANSWERS, PASSAGES, VERDICTS, Graph
 from pyrag.methods.hera.topology_nodes import AGENT_KEYS, RawNode, first, listed_nodes, plain
 from pyrag.methods.hera.topology_repair import mended
 from pyrag.methods.opera.goals import NAMED, check_expression
-from pyrag.settings import nearest
 
 MAX_NODES = 24
 _QUOTABLE = re.compile(rf"(?P<quote>[\"']?){REFERENCE.pattern}(?P=quote)")

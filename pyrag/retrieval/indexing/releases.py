@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyrag._io.hub import HUB, Remote, fetch
-from pyrag.errors import UsageError
-from pyrag.settings import nearest
+from pyrag.errors import UsageError, nearest
 
 VECTORS = "vectors.faiss"
 

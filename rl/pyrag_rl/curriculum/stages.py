@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from pyrag._io.redaction import without_secrets
-from pyrag.errors import ConfigError, PyRAGError
+from pyrag.errors import ConfigError, PyRAGError, nearest
 from pyrag.evaluation.runs.folder import locked, make_folder, write_json
-from pyrag.settings import layered, nearest
+from pyrag.settings import layered
 from pyrag_rl.config import (
     EMBEDDED,
     Agent,

@@ -16,13 +16,13 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from pyrag.errors import DataError, UsageError
+from pyrag.errors import DataError, UsageError, nearest
 from pyrag.evaluation.datasets.layout import Question, find_file
 from pyrag.evaluation.datasets.suite import Given, QuestionSet, Source, open_set, source_of
 from pyrag.evaluation.runs.folder import read_run
 from pyrag.llm.context import about_tokens
 from pyrag.runtime.engines import open_engines
-from pyrag.settings import Settings, nearest, public
+from pyrag.settings import Settings, public
 from pyrag_rl.data import sets, traces
 from pyrag_rl.data.examples import prompted
 from pyrag_rl.data.held_out import HeldOut, held_out, words_mark

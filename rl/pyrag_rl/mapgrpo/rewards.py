@@ -14,11 +14,10 @@ from typing import TypeVar
 
 from pyrag.agents.schemas import JUDGEMENT, REWRITE, Schema
 from pyrag.episode.recovery_runner import plain
-from pyrag.errors import BadOutputError, ConfigError
+from pyrag.errors import BadOutputError, ConfigError, nearest
 from pyrag.evaluation.metrics import ndcg, score_text, script_of
 from pyrag.llm.schema import fits
 from pyrag.methods.opera.judgements import Judged, parse_judged, parse_rewrite
-from pyrag.settings import nearest
 from pyrag.trace.model import Trace
 from pyrag_rl.mapgrpo.plans import ReadPlan, execution, logic, structure
 from pyrag_rl.rewards.score import Score

@@ -27,7 +27,8 @@ from pyrag.retrieval.protocol import Retriever
 from pyrag.runtime.engines import Engines, open_engines
 from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings, make_settings
-from pyrag.trace.model import Passage, Trace, to_json
+from pyrag.trace.codec import to_json
+from pyrag.trace.model import Passage, Trace
 from pyrag_rl.config import TrainConfig, packaged_name, saved_config
 from pyrag_rl.data.rows import TrainRow, read_rows, row_of
 from pyrag_rl.folder import RunFolder

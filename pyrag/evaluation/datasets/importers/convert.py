@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from pyrag.errors import DataError, UsageError
+from pyrag.errors import DataError, UsageError, nearest
 from pyrag.evaluation.datasets.importers.formats import OFFICIAL, Format, Item, format_of
 from pyrag.evaluation.datasets.importers.source import Record, read_records
 from pyrag.evaluation.datasets.layout import question_of
-from pyrag.settings import nearest
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from pyrag._io.hub import HUB, Remote, fetch
-from pyrag.errors import UsageError
+from pyrag.errors import UsageError, nearest
 from pyrag.evaluation.datasets.importers.convert import Imported, import_set
-from pyrag.settings import nearest
 
 _FLASHRAG = "RUC-NLPIR/FlashRAG_datasets"
 
