@@ -48,7 +48,7 @@ Open = Callable[[], Retriever]
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class _Request(msgspec.Struct):
+class RetrieveRequest(msgspec.Struct):
     queries: list[str]
     topk: int | None = None
     return_scores: bool = False
@@ -127,26 +127,40 @@ class Current:
         return status.st_ino, status.st_mtime_ns
 
 
+async def search_all(retriever: Retriever, wanted: RetrieveRequest, slots: asyncio.Semaphore) -> list[list[Any]]:
+    """Search for every query of a request and return the hits of each, in the protocol's form.
+
+    Args:
+        retriever: where to search.
+        wanted: the request, as `read_request` returned it.
+        slots: bounds the searches that run at the same time, over all requests.
+
+    Raises:
+        PyRAGError: the retriever failed; the other searches are cancelled.
+    """
+    topk = TOPK if wanted.topk is None else wanted.topk
+
+    async def search(query: str) -> list[Passage]:
+        async with slots:
+            found = await passages_of(retriever, query, topk)
+        await asyncio.sleep(0)  # small indexes are searched in the loop: others get their turn
+        return found
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(search(query)) for query in wanted.queries]
+    except* PyRAGError as failed:
+        raise failed.exceptions[0] from None
+    return [[hit_of(one, scored=wanted.return_scores) for one in task.result()] for task in tasks]
+
+
 def application(current: Current) -> web.Application:
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def retrieve(request: web.Request) -> web.StreamResponse:
-        wanted = _decoded(await _body(request))
-        topk = TOPK if wanted.topk is None else wanted.topk
+        wanted = read_request(await _body(request))
         async with current.use() as retriever:
-
-            async def search(query: str) -> list[Passage]:
-                async with slots:
-                    found = await passages_of(retriever, query, topk)
-                await asyncio.sleep(0)  # small indexes are searched in the loop: others get their turn
-                return found
-
-            try:
-                async with asyncio.TaskGroup() as group:
-                    tasks = [group.create_task(search(query)) for query in wanted.queries]
-            except* PyRAGError as failed:
-                raise failed.exceptions[0] from None
-        result = [[_hit(one, scored=wanted.return_scores) for one in task.result()] for task in tasks]
+            result = await search_all(retriever, wanted, slots)
         return _json({"result": result})
 
     async def health(_: web.Request) -> web.StreamResponse:
@@ -216,7 +230,7 @@ async def _signalled() -> None:
 async def _errors(request: web.Request, handler: _Handler) -> web.StreamResponse:
     try:
         return await handler(request)
-    except _BadRequestError as error:
+    except BadRequestError as error:
         return _json({"error": str(error)}, 400)
     except web.HTTPRequestEntityTooLarge:
         return _json({"error": f"the request is larger than {LARGEST_BODY >> 20} MiB: send fewer queries"}, 413)
@@ -227,40 +241,46 @@ async def _errors(request: web.Request, handler: _Handler) -> web.StreamResponse
         return _json({"error": str(error)}, 503)
 
 
-class _BadRequestError(ValueError):
-    pass
+class BadRequestError(ValueError):
+    """A request that cannot be served; the message says what to send instead."""
 
 
 async def _body(request: web.Request) -> bytes:
-    """Raises `_BadRequestError`."""
+    """Raises `BadRequestError`."""
     try:
         async with asyncio.timeout(_BODY):
             return await request.read()
     except TimeoutError:
-        raise _BadRequestError(f"the request did not arrive within {_BODY:g} s: send it whole") from None
+        raise BadRequestError(f"the request did not arrive within {_BODY:g} s: send it whole") from None
     except web.RequestPayloadError as error:
         reason = " ".join(str(error).split())
-        raise _BadRequestError(f"the request cannot be read ({reason}): send plain JSON") from None
+        raise BadRequestError(f"the request cannot be read ({reason}): send plain JSON") from None
 
 
-def _decoded(body: bytes) -> _Request:
-    """Raises `_BadRequestError`, with what to send instead."""
+def read_request(body: bytes) -> RetrieveRequest:
+    """Return a checked request. Raises `BadRequestError`, with what to send instead."""
     example = 'send {"queries": ["…"], "topk": 5, "return_scores": true}'
     try:
-        wanted = msgspec.json.decode(body, type=_Request)
+        wanted = msgspec.json.decode(body, type=RetrieveRequest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _BadRequestError(f"the request cannot be read ({error}): {example}") from None
+        raise BadRequestError(f"the request cannot be read ({error}): {example}") from None
     if len(wanted.queries) > MAX_QUERIES:
-        raise _BadRequestError(f"{len(wanted.queries)} queries at once: send at most {MAX_QUERIES}")
+        raise BadRequestError(f"{len(wanted.queries)} queries at once: send at most {MAX_QUERIES}")
     if wanted.topk is not None and not 1 <= wanted.topk <= MAX_TOPK:
-        raise _BadRequestError(f"topk is {wanted.topk}: ask for 1 to {MAX_TOPK} passages")
+        raise BadRequestError(f"topk is {wanted.topk}: ask for 1 to {MAX_TOPK} passages")
     passages = len(wanted.queries) * (wanted.topk or TOPK)
     if passages > MAX_PASSAGES:
-        raise _BadRequestError(f"{passages} passages at once: send fewer queries, at most {MAX_PASSAGES} in all")
+        raise BadRequestError(f"{passages} passages at once: send fewer queries, at most {MAX_PASSAGES} in all")
     return wanted
 
 
-def _hit(passage: Passage, *, scored: bool) -> dict[str, Any]:
+def hit_of(passage: Passage, *, scored: bool) -> dict[str, Any]:
+    """Return a passage as the protocol's document, or as a hit with its score.
+
+    Args:
+        passage: what was found.
+        scored: wrap the document in `{"document", "score"}`.
+    """
     title = " ".join(passage.title.split())
     document: dict[str, Any] = {
         "id": passage.id,
