@@ -32,7 +32,7 @@ from pyrag.evaluation.agent_behaviour import (
 from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.datasets.suite import Given, Source, open_set, source_of
 from pyrag.evaluation.metrics import is_claim, normalise, score_text, script_of
-from pyrag.evaluation.reports.tables import Table
+from pyrag.evaluation.reports.writer import Table
 from pyrag.evaluation.runs.provenance import commit
 from pyrag.evaluation.scoring import asked
 from pyrag.methods.opera.method import VARIANTS

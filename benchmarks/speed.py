@@ -29,7 +29,7 @@ from pyrag.agents.prompts import load_prompts
 from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading
 from pyrag.cli.main import guarded
 from pyrag.evaluation.datasets.suite import default_sets, open_set
-from pyrag.evaluation.reports.tables import Table
+from pyrag.evaluation.reports.writer import Table
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.retrieval.bundled import BundledRetriever, bundled_passages
 from pyrag.runtime.engines import Engines

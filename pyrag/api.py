@@ -174,7 +174,7 @@ class PyRAG:
                 except UsageError as error:  # one bad line must not end a batch, and neither must one of our mistakes
                     failure = TraceError(error.kind, str(error), error.exit_code)
                 except Exception as error:
-                    cure = "a mistake of pyrag's own; asked alone, the question shows its traceback"
+                    cure = "internal error; ask the question alone to see its traceback"
                     failure = TraceError("crash", without_secrets(f"{type(error).__name__}: {error} ({cure})"))
                 shown = str(question).encode("utf-8", "backslashreplace").decode()
                 return Trace(shown, Answer(UNKNOWN, known=False), error=failure)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pyrag.cli.views.terminal import ReaderGone, one_line, safe_streams
 
 INTERRUPTED = 130  # what shells use for a process that ended by Ctrl-C
-_OWN_MISTAKE = 70  # EX_SOFTWARE of sysexits.h
+_INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
 
 
 def main() -> None:
@@ -50,10 +50,10 @@ def _guarded(command: Callable[[], None]) -> None:
         _stop(str(error), error.exit_code, debug)
     except OSError as error:
         where = f" {error.filename}:" if error.filename else ""
-        _stop(f"the system refused:{where} {error.strerror or error}", 1, debug)
+        _stop(f"I/O error:{where} {error.strerror or error}", 1, debug)
     except Exception as error:
         what = one_line(without_secrets(f"{type(error).__name__}: {error}"))[:300]
-        _stop(f"a mistake of pyrag's own ({what}): please report it with what --debug shows", _OWN_MISTAKE, debug)
+        _stop(f"internal error ({what}): please report it with the output of --debug", _INTERNAL_ERROR, debug)
 
 
 def _stop(message: str, code: int, debug: bool) -> None:

@@ -23,7 +23,8 @@ _ODD_REPLIES = (AttributeError, LookupError, TypeError, ValueError)  # what reco
 
 
 def show(files: Sequence[Path]) -> None:
-    from pyrag.cli.views.live import SafeConsole, trace_view
+    from pyrag.cli.views.live import SafeConsole
+    from pyrag.cli.views.saved import trace_view
 
     console = SafeConsole()
     for file in files:

@@ -15,7 +15,7 @@ from statistics import fmean
 
 from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.metrics import is_claim
-from pyrag.evaluation.reports.tables import Table
+from pyrag.evaluation.reports.writer import Table
 from pyrag.evaluation.retrieval_recall import accepted_of
 from pyrag.evaluation.runs.folder import Run
 from pyrag.evaluation.scoring import Row

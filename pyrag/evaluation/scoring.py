@@ -16,14 +16,14 @@ from pyrag.evaluation.retrieval_recall import Hop, hops_of
 from pyrag.trace.model import RoleUsage, Step, Trace, TraceError
 
 # Failures that say nothing about the method: asking again is fair, and what a second run of the command does.
-PASSING = frozenset({"service", "sandbox", "deadline", "crash"})
+TRANSIENT = frozenset({"service", "sandbox", "deadline", "crash"})
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One answered question of a run. Seconds are wall time; `critical_path` is that of the steps alone.
 
-    `coin` is the expected exact match of guessing between the two options that the question names.
+    `chance_em` is the expected exact match of guessing between the two options that the question names.
     `trace` is where the trace stands in the set's and method's trace file: first byte, length.
     """
 
@@ -37,7 +37,7 @@ class Row:
     em: float
     f1: float
     accuracy: float
-    coin: float
+    chance_em: float
     type: str = ""
     hops: int = 0
     support: tuple[Hop, ...] = ()
@@ -64,9 +64,9 @@ class Row:
         return self.set, self.method, self.id
 
     @property
-    def passing(self) -> bool:
+    def is_transient(self) -> bool:
         """Whether it failed for a reason outside the method, so that it is worth asking again."""
-        return self.error is not None and self.error.kind in PASSING
+        return self.error is not None and self.error.kind in TRANSIENT
 
 
 def score(set_name: str, method: str, question: Question, trace: Trace, titles: Mapping[str, str] | None = None) -> Row:
@@ -87,7 +87,7 @@ def score(set_name: str, method: str, question: Question, trace: Trace, titles: 
         em=em,
         f1=f1,
         accuracy=accuracy,
-        coin=0.5 if two_way(question) else 0.0,
+        chance_em=0.5 if is_binary(question) else 0.0,
         type=question.type,
         hops=question.hops or len(question.decomposition) or len(question.supporting),
         support=hops,
@@ -116,8 +116,8 @@ def asked(question: Question) -> str:
     return question.question
 
 
-def two_way(question: Question) -> bool:
-    """Whether a coin could answer: yes/no, a label, or an answer that the question offers beside another one."""
+def is_binary(question: Question) -> bool:
+    """Return True for questions of two options: yes/no, a label, or an answer offered beside another one."""
     if not question.answers:
         return False
     gold = question.answers[0]

@@ -10,9 +10,7 @@ from html import escape
 from statistics import fmean
 
 from pyrag.evaluation.reports import svg
-from pyrag.evaluation.reports.html import document, plots_html, table_html
-from pyrag.evaluation.reports.tables import Table
-from pyrag.evolve.lowess import lowess
+from pyrag.evaluation.reports.writer import Table, document, plots_html, section, table_html
 from pyrag.evolve.measures import PHASES, WINDOW, entropies, hand_overs, measures_of, phases
 from pyrag.evolve.records import StepRecord, Tried
 from pyrag.methods.hera.experience.entry import Experience
@@ -23,23 +21,19 @@ _GRAPH = ("agents", "efficiency", "self_loops", "cycles", "diameter")
 def page(records: Sequence[StepRecord], entries: Sequence[Experience], difference: str) -> str:
     """`difference` is that of the prompts before and after learning."""
     parts = [
-        _section("Validation", "Mean F1 on questions that nothing was learned from.", _validation(records)),
-        _section(
+        section("Validation", "Mean F1 on questions that nothing was learned from.", _validation(records)),
+        section(
             "Updates", "An update that lowers the validation score is refused.", table_html(updates_table(records))
         ),
-        _section("Tokens", "Each dot is a sampled trajectory; the curve is LOWESS (Cleveland 1981).", _tokens(records)),
-        _section("Transition entropy", f"Of the hand-overs in the last {WINDOW} trajectories.", _entropy(records)),
-        _section("Agent graphs", "Of the sampled trajectories; below, their means by phase.", _graphs(records)),
-        _section("Experience", "", table_html(experience_table(entries))),
-        _section(
+        section("Tokens", f"Dots: sampled trajectories; curve: mean of the last {WINDOW}.", _tokens(records)),
+        section("Transition entropy", f"Of the hand-overs in the last {WINDOW} trajectories.", _entropy(records)),
+        section("Agent graphs", "Of the sampled trajectories; below, their means by phase.", _graphs(records)),
+        section("Experience", "", table_html(experience_table(entries))),
+        section(
             "Prompts", "What the agents are told that they were not told before.", f"<pre>{escape(difference)}</pre>"
         ),
     ]
     return document("What was learned", "".join(parts))
-
-
-def _section(title: str, text: str, body: str) -> str:
-    return f"<h2>{escape(title)}</h2><p>{escape(text)}</p>{body}\n"
 
 
 def _validation(records: Sequence[StepRecord]) -> str:
@@ -60,11 +54,10 @@ def _graphs(records: Sequence[StepRecord]) -> str:
 
 
 def _smoothed(title: str, values: Sequence[float], y_name: str) -> str:
-    """A dot for each trajectory, and their curve."""
-    places = [float(place) for place in range(1, len(values) + 1)]
-    curve = list(zip(places, (max(0.0, one) for one in lowess(places, values)), strict=True))
-    dots = list(zip(places, values, strict=True))
-    return svg.curves(title, {"LOWESS": curve}, "trajectory", y_name, highest=None, dots=dots)
+    """Plot a dot for each trajectory, and the mean of the last `WINDOW` of them as a curve."""
+    curve = [(float(end), fmean(values[max(0, end - WINDOW) : end])) for end in range(1, len(values) + 1)]
+    dots = [(float(place), value) for place, value in enumerate(values, start=1)]
+    return svg.curves(title, {"mean": curve}, "trajectory", y_name, highest=None, dots=dots)
 
 
 def _name(measure: str) -> str:

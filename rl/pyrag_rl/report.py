@@ -18,8 +18,7 @@ from typing import Any
 
 from pyrag.errors import DataError
 from pyrag.evaluation.reports import svg
-from pyrag.evaluation.reports.html import document, plots_html, table_html
-from pyrag.evaluation.reports.tables import Table
+from pyrag.evaluation.reports.writer import Table, document, plots_html, section, table_html, with_legend
 from pyrag.evaluation.runs.folder import write_whole
 from pyrag_rl.config import TrainConfig, saved_config
 from pyrag_rl.folder import RunFolder, decoded, read_lines
@@ -121,10 +120,13 @@ def page(learning: Learning) -> str:
     head = f"{config.agent} agent, {config.algorithm}, {config.model}, {len(learning.metrics)} steps"
     parts = [f"<p>{escape(head)}</p>", table_html(summary(learning))]
     if learning.train:
-        parts += ["<h2>Reward</h2>", _rewards(learning), "<h2>Why completions scored nothing</h2>", _reasons(learning)]
-    parts += ["<h2>Training</h2>", plots_html(list(_metric_plots(learning)))]
+        parts += [
+            section("Reward", "", _rewards(learning)),
+            section("Why completions scored nothing", "", _reasons(learning)),
+        ]
+    parts.append(section("Training", "", plots_html(list(_metric_plots(learning)))))
     if learning.train:
-        parts += ["<h2>Completions of the last step</h2>", _rollouts(learning), _traces(learning)]
+        parts += [section("Completions of the last step", "", _rollouts(learning)), _traces(learning)]
     return document(f"Training: {learning.folder.path.resolve().name}", "\n".join(parts))
 
 
@@ -178,9 +180,7 @@ def _line(steps: Mapping[int, StepScores], key: str) -> list[tuple[float, float]
 
 
 def _curves(title: str, lines: Mapping[str, Sequence[tuple[float, float]]]) -> str:
-    colours = {name: svg.colour(place) for place, name in enumerate(lines)}
-    plot = svg.curves(title, lines, "step", "mean", highest=None)
-    return f"<div>{svg.legend(colours)}{plot}</div>"
+    return with_legend(svg.curves(title, lines, "step", "mean", highest=None), list(lines))
 
 
 def _reasons(learning: Learning) -> str:
@@ -193,10 +193,9 @@ def _reasons(learning: Learning) -> str:
         for name, _ in names.most_common(8)
     }
     rows = [(name, str(count), f"{100 * count / total:.1f}") for name, count in names.most_common()]
-    colours = {name: svg.colour(place) for place, name in enumerate(lines)}
     plot = svg.curves("Share of completions, %", lines, "step", "%")
     table = table_html(Table(("reason", "completions", "%"), rows))
-    return plots_html([f"<div>{svg.legend(colours)}{plot}</div>", table])
+    return plots_html([with_legend(plot, list(lines)), table])
 
 
 def _metric_plots(learning: Learning) -> Iterator[str]:
@@ -227,4 +226,4 @@ def _traces(learning: Learning) -> str:
     if not files:
         return ""
     commands = "".join(f"<li><code>pyrag trace show {escape(str(one))}</code></li>" for one in files)
-    return f"<h2>Traces behind the rewards</h2><ul>{commands}</ul>"
+    return section("Traces behind the rewards", "", f"<ul>{commands}</ul>")

@@ -204,7 +204,7 @@ def test_a_server_that_is_down_is_named(pyrag: Run) -> None:
 def test_a_full_disk_is_one_sentence(pyrag: Run) -> None:
     for option in ("--trace", "--record"):
         done = pyrag("ask", QUESTION, option, "/dev/full")
-        assert one_sentence(done.stderr) == "pyrag: the system refused: /dev/full: No space left on device"
+        assert one_sentence(done.stderr) == "pyrag: I/O error: /dev/full: No space left on device"
         assert done.stdout == f"{ANSWER}\n"
         assert done.returncode == 1
 

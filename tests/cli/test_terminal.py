@@ -70,7 +70,7 @@ def test_nothing_goes_around_a_safe_stream() -> None:
     assert raw.read() == f"{TAME}\n{TAME}"
 
 
-def test_a_progress_bar_goes_back_to_the_start_of_its_line() -> None:
+def test_a_progress_bar_returns_to_its_line_start() -> None:
     raw = io.StringIO()
     stream = SafeStream(raw, with_bars=True)
     stream.write("\r 50 %|\x1b[31m\r")

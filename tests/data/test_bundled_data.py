@@ -115,7 +115,7 @@ def test_corpus_links_passages_to_each_other():
     assert len(linked) >= 0.9 * len(PASSAGES)
 
 
-def test_the_corpus_has_the_example_of_the_paper_and_look_alikes():
+def test_the_corpus_has_the_paper_example_and_lookalikes():
     assert "7 December 1973" in PASSAGES["jed-hoyer"]["text"]
     assert "13 September 1949" in PASSAGES["john-william-henry-ii"]["text"]
     assert sum("Henry" in p["title"] for p in CORPUS) >= 8
@@ -140,7 +140,7 @@ def test_the_demo_covers_every_kind_of_question():
 
 
 @pytest.mark.parametrize("name", MINI_SETS)
-def test_mini_sets_are_large_enough_and_use_the_classes_of_their_source(name):
+def test_mini_sets_are_large_and_use_source_classes(name):
     items = QUESTIONS[name]
     assert len(items) >= MIN_MINI
     assert {item["type"] for item in items} == MINI_CLASSES[name]
@@ -199,7 +199,7 @@ def test_answer_occurs_in_the_last_passage_of_a_chain(source, item):
 
 
 @every_item
-def test_the_answer_of_a_chain_is_not_given_away_by_its_question(source, item):
+def test_questions_do_not_contain_their_answers(source, item):
     if is_yes_no(item) or "comparison" in item["type"]:
         return
     assert not occurs(item["answers"][0], norm(item["question"]))
@@ -212,7 +212,7 @@ def test_yes_no_answers_are_mixed():
 
 
 @pytest.mark.parametrize("item", QUESTIONS["popqa"], ids=lambda x: x["id"])
-def test_popqa_questions_are_single_hop_with_a_subject_in_the_passage(item):
+def test_popqa_questions_have_one_hop_and_a_subject(item):
     assert item["hops"] == 1
     assert any(occurs(item["subject"], passage_text(i)) for i in item["supporting"])
 

@@ -11,7 +11,7 @@ from pyrag.evaluation.failures import Failure
 from pyrag.evaluation.reports.summary import set_stats
 from pyrag.evaluation.reports.tables import opera_table, role_table
 from pyrag.evaluation.retrieval_recall import hops_of, recall_at
-from pyrag.evaluation.scoring import critical_path, score, two_way
+from pyrag.evaluation.scoring import critical_path, is_binary, score
 from pyrag.trace.model import Answer, Attempt, Passage, Program, RoleUsage, Step, Trace, TraceError
 
 # Who directed Alpha? Ada Bell (passage film). Where was Ada Bell born? Rome (passage person).
@@ -221,14 +221,14 @@ def test_a_row_counts_repairs_and_recoveries() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "gold", "coin"),
+    ("question", "gold", "binary"),
     [
         ("Is Rome a city?", "yes", True), ("Who is older, Ada or Bob?", "Bob", True), ("Who is Ada?", "Bob", False),
         ("Where is the Oregon trail of Ada?", "Ada", False), ("A claim.", "NOT_SUPPORTED", True),
     ],
 )  # fmt: skip
-def test_a_coin_answers_questions_of_two_options(question: str, gold: str, coin: bool) -> None:
-    assert two_way(Question("q", question, (gold,))) is coin
+def test_chance_answers_questions_of_two_options(question: str, gold: str, binary: bool) -> None:
+    assert is_binary(Question("q", question, (gold,))) is binary
 
 
 def test_agents_that_only_read_are_no_retrievals() -> None:

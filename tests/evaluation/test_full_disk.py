@@ -49,7 +49,7 @@ def fill(disk: Path, leave: int) -> None:
 
 @mounts
 @pytest.mark.parametrize("more", [(), ("--resume-steps",)], ids=["plain", "steps"])
-def test_a_run_that_fills_the_disk_names_the_file_and_goes_on(disk: Path, more: tuple[str, ...]) -> None:
+def test_a_full_disk_is_named_and_the_run_goes_on(disk: Path, more: tuple[str, ...]) -> None:
     run = disk / "run"
     done = bench(run, *more)
     assert done.returncode == 1

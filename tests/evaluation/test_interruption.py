@@ -81,7 +81,7 @@ def interrupt_often(
     assert 0 <= paid.total() - chat.asked.total() <= kills * CONCURRENCY * most, "more was lost than was in flight"
 
 
-def test_a_run_killed_at_random_moments_ends_like_an_uninterrupted_one(chat: ChatServer, tmp_path: Path) -> None:
+def test_a_killed_run_ends_like_an_uninterrupted_one(chat: ChatServer, tmp_path: Path) -> None:
     interrupt_often(chat, tmp_path, count=24, kills=3, seed=1)
 
 

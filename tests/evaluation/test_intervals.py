@@ -31,7 +31,7 @@ def test_many_questions_give_the_normal_interval() -> None:
     assert found.high == pytest.approx(fmean(values) + wide, abs=wide / 8)
 
 
-def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
+def test_intervals_cover_the_truth_at_their_level() -> None:
     draw = random.Random(4)
     held = 0
     for _ in range(300):

@@ -10,8 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from pyrag.evaluation.reports import svg
-from pyrag.evaluation.reports.html import document, plots_html, table_html, upright
-from pyrag.evaluation.reports.tables import Table
+from pyrag.evaluation.reports.writer import Table, document, plots_html, table_html, upright
 
 SVG = "{http://www.w3.org/2000/svg}"
 LETTER = 6.6

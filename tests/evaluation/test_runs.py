@@ -9,6 +9,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from pyrag.agents.protocol import Reading
@@ -173,7 +174,7 @@ def test_the_latest_result_of_a_question_counts(tmp_path: Path) -> None:
         writer.write(*answered(1))
     (row,) = read_run(tmp_path / "run").rows
     assert row.em == 1.0
-    assert broken[0].passing
+    assert broken[0].is_transient
 
 
 def test_a_summary_does_not_depend_on_the_order_of_results() -> None:
@@ -271,9 +272,7 @@ def test_rows_are_equal_but_for_time_and_place(tmp_path: Path) -> None:
     assert replace(kept, trace=(0, 0)) == row
 
 
-def test_a_file_that_cannot_be_replaced_stays_and_leaves_nothing_beside_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_replacement_leaves_the_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_whole(tmp_path / "summary.json", b"old")
 
     def full(_: int) -> None:
@@ -283,3 +282,15 @@ def test_a_file_that_cannot_be_replaced_stays_and_leaves_nothing_beside_it(
     with pytest.raises(StorageError, match="No space"):
         write_whole(tmp_path / "summary.json", b"new")
     assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == {"summary.json": b"old"}
+
+
+def test_rows_of_older_runs_are_read(tmp_path: Path) -> None:
+    row = score("stones", "vanilla", Question("q", 'Is "coin": a word?', ("yes",)), Trace('"coin":', Answer("yes")))
+    encoded = msgspec.json.encode(row)
+    old = encoded.replace(b'"chance_em":', b'"coin":')
+    assert old != encoded
+    config = {"run": {"sets": ["stones"], "methods": ["vanilla"]}, "sessions": [{}]}
+    (tmp_path / "config.json").write_bytes(msgspec.json.encode(config))
+    (tmp_path / "results.jsonl").write_bytes(old + b"\n")
+    assert read_run(tmp_path).rows == (row,), "with the text as it is"
+    assert row.chance_em == 0.5

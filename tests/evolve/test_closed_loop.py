@@ -99,7 +99,7 @@ def test_what_is_learned_answers_questions_that_were_not_seen(learned: Learned) 
     assert entry.utility > 0
 
 
-def test_only_the_prompt_of_the_agent_at_fault_changes_and_can_be_reverted(learned: Learned, tmp_path: Path) -> None:
+def test_only_the_failing_agents_prompt_changes_and_reverts(learned: Learned, tmp_path: Path) -> None:
     shutil.copytree(learned.folder / "run", tmp_path / "run", symlinks=True)
     pyrag = pyrag_in(tmp_path)
     diff = pyrag("evolve", "diff", "run").stdout
@@ -115,7 +115,7 @@ def test_only_the_prompt_of_the_agent_at_fault_changes_and_can_be_reverted(learn
     assert not list(tmp_path.glob("*.db"))
 
 
-def test_a_run_whose_model_was_away_says_so_alone_and_has_nothing_to_revert(tmp_path: Path) -> None:
+def test_an_unreachable_model_leaves_nothing_to_revert(tmp_path: Path) -> None:
     rows = [{"id": str(n), "question": f"Who wrote book {n}?", "answers": ["x"]} for n in range(20)]
     (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     pyrag = pyrag_in(tmp_path)
@@ -142,7 +142,7 @@ def test_a_rule_that_spoils_the_validation_questions_is_refused(learned: Learned
     assert "refused" in report
 
 
-def test_only_mixed_groups_are_reflected_on_and_nothing_is_paid_twice(learned: Learned) -> None:
+def test_mixed_groups_are_reflected_on_and_paid_once(learned: Learned) -> None:
     mixed = [one for one in learned.records if len({sample.f1 >= 0.5 for sample in one.samples}) == 2]
     assert learned.town.tasks["coach: reflect"] == len(mixed) == 1
     assert [one.reflected for one in learned.records].count(True) == 1
@@ -150,9 +150,7 @@ def test_only_mixed_groups_are_reflected_on_and_nothing_is_paid_twice(learned: L
     assert learned.summary["calls"] == len(learned.bodies) == len(set(learned.bodies))
 
 
-def test_a_run_that_was_killed_ends_like_one_that_was_not(
-    pyrag: Run, town: Town, files: Files, tmp_path: Path, learned: Learned
-) -> None:
+def test_a_killed_run_ends_like_another(pyrag: Run, town: Town, files: Files, tmp_path: Path, learned: Learned) -> None:
     town.slow = 0.02
     whole = learned.summary
     for share in (0.2, 0.5, 0.8):  # of the requests that the whole run made
@@ -185,7 +183,7 @@ def _tree(folder: Path) -> dict[str, str]:
     return {str(one.relative_to(folder)): one.read_text() for one in folder.rglob("*.txt")}
 
 
-def test_a_budget_ends_a_run_with_what_is_done_and_a_larger_one_goes_on(
+def test_a_larger_budget_goes_on_with_a_run(
     pyrag: Run, town: Town, files: Files, tmp_path: Path, learned: Learned
 ) -> None:
     whole = learned.summary

@@ -67,9 +67,7 @@ def questions(tmp_path: Path) -> Path:
     return write(tmp_path / "train.jsonl", *asked)
 
 
-def test_learning_without_a_language_model_is_refused_before_anything_is_made(
-    pyrag: Run, questions: Path, tmp_path: Path
-) -> None:
+def test_learning_needs_a_language_model(pyrag: Run, questions: Path, tmp_path: Path) -> None:
     run = pyrag("evolve", "--train", str(questions), "--out", "run", "--index", "index")
     assert run.returncode == 2
     assert "pyrag evolve needs a language model: pass --llm openai:MODEL@" in run.stderr

@@ -96,7 +96,7 @@ async def test_what_contradicts_stays_if_it_helped(library: Library) -> None:
     assert entries == {1: FIRST}
 
 
-async def test_of_several_that_contradict_only_those_that_did_not_help_go(library: Library) -> None:
+async def test_only_unhelpful_contradicted_entries_are_pruned(library: Library) -> None:
     with library.update() as draft:
         draft.add(BRIDGE, "Never validate passages before answering.", utility=3, uses=3)
     done, entries = await consolidated(library, LIKE_IT, {"operation": "PRUNE", "entries": [1, 2]})

@@ -173,7 +173,7 @@ async def begun(run: Run, world: World) -> Learner:
     return learner
 
 
-async def test_a_mixed_group_gives_an_insight_that_helps_and_earns_utility(run: Run) -> None:
+async def test_a_mixed_group_gives_a_useful_insight(run: Run) -> None:
     learner = await begun(run, World())
     record = await learner.step(asked("comparison", 1))
     assert (record.reflected, record.score) == (True, 0.5)
@@ -184,7 +184,7 @@ async def test_a_mixed_group_gives_an_insight_that_helps_and_earns_utility(run: 
     assert (entry.utility, entry.uses) == (2, 3)
 
 
-async def test_groups_that_all_fail_or_all_succeed_are_not_reflected_on(run: Run) -> None:
+async def test_uniform_groups_are_not_reflected_on(run: Run) -> None:
     world = World()
     learner = await begun(run, world)
     for number, (kind, times) in enumerate((("easy", 0), ("comparison", 1), ("hopeless", 1), ("easy", 1))):
@@ -211,7 +211,7 @@ async def test_the_agent_at_fault_is_taught_and_no_other(run: Run) -> None:
     assert run.versions.current() == run.version() == 1
 
 
-async def test_axes_and_rules_that_a_coach_cannot_word_are_left_out(run: Run) -> None:
+async def test_unusable_coach_replies_are_left_out(run: Run) -> None:
     world = World(speechless="efficiency")
     learner = await begun(run, world)
     record = await learner.step(asked("bridge", 1))
@@ -274,7 +274,7 @@ async def test_a_question_that_all_topologies_fail_gets_others(run: Run) -> None
     assert (await learner.step(asked("comparison", 2))).tried[-1].kind != "mutation"
 
 
-async def test_other_topologies_are_none_of_the_group_and_no_merit_of_experience(run: Run) -> None:
+async def test_mutations_are_new_and_credit_no_experience(run: Run) -> None:
     learner = await begun(run, World())
     with run.library.update() as draft:
         draft.add(Characterisation("bridge"), "Ask one thing at a time.")

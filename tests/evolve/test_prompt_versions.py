@@ -89,7 +89,7 @@ def test_differences_are_those_of_the_files(versions: PromptVersions) -> None:
     assert versions.difference(1, 1) == ""
 
 
-def test_what_is_shown_is_the_last_change_where_no_versions_are_named(
+def test_diff_shows_the_last_change_by_default(
     versions: PromptVersions, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     versions.add(0, "reflect", Guidance(("Ask for one thing.",)))

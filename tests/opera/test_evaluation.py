@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from pyrag.cli.bench.agents import show_agents
-from pyrag.cli.views.live import trace_view
+from pyrag.cli.views.saved import trace_view
 from pyrag.evaluation.agent_behaviour import (
     Depth,
     Outcome,

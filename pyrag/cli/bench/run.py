@@ -145,7 +145,7 @@ async def _answer_all(request: Request, sets: Sequence[Asked], methods: Sequence
 
 def _open_jobs(questions: QuestionSet, methods: Sequence[str], writer: RunWriter) -> list[Job]:
     jobs = [Job(questions.name, method, question) for method in methods for question in questions.questions]
-    return [job for job in jobs if (row := writer.rows.get(job.key)) is None or row.passing]
+    return [job for job in jobs if (row := writer.rows.get(job.key)) is None or row.is_transient]
 
 
 def _discard_others(run: Path, jobs: Sequence[Job]) -> None:
@@ -192,7 +192,7 @@ def _tell_of_other_code(writer: RunWriter) -> None:
 
 
 def _leave(summary: Summary, writer: RunWriter) -> None:
-    failed = [row.error for row in writer.rows.values() if row.passing and row.error]
+    failed = [row.error for row in writer.rows.values() if row.is_transient and row.error]
     _say(
         f"{summary.failed} of {counted(summary.questions, 'question')} failed, "
         f"the last one with: {failed[-1].message}; "

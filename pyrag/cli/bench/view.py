@@ -28,7 +28,7 @@ class Progress:
         from pyrag.cli.views.live import SafeConsole
 
         console = SafeConsole(stderr=True)
-        rows = [row for row in done if not row.passing]
+        rows = [row for row in done if not row.is_transient]
         self._count, self._em, self._calls = len(rows), sum(row.em for row in rows), sum(row.calls for row in rows)
         self._bar = Bar(
             TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
@@ -57,7 +57,7 @@ def print_summary(summary: Summary, folder: Path, *, as_json: bool) -> None:
         print_json(summary)
         return
     print(main_table(summary))
-    print("\nEM, F1 … in per cent; coin: guessing between the two options that a question names.")
+    print("\nEM, F1 … in per cent; chance EM: guessing between the two options that a question names.")
     if failures := failure_table(summary.sets):
         print(f"\nWrong answers by cause (per cent of them)\n\n{failures}")
     for one in summary.sets:
@@ -114,7 +114,8 @@ def _print_examples(run: Run, kind: str, rows: list[Row], limit: int, *, as_json
         return
     from rich.text import Text
 
-    from pyrag.cli.views.live import SafeConsole, trace_view
+    from pyrag.cli.views.live import SafeConsole
+    from pyrag.cli.views.saved import trace_view
 
     console = SafeConsole()
     console.print(Text(f"\n{KINDS[kind]}: {counted(len(rows), 'wrong answer')}", style="bold magenta"))
@@ -129,7 +130,7 @@ def _print_examples(run: Run, kind: str, rows: list[Row], limit: int, *, as_json
 
 
 def write_report(folders: Sequence[Path], out: Path | None) -> None:
-    from pyrag.evaluation.reports.report import report_files
+    from pyrag.evaluation.reports.report_files import report_files
 
     runs = [read_run(folder) for folder in folders]
     for path in report_files(runs, out or folders[0]):

@@ -1,4 +1,4 @@
-"""How a question's course looks on a terminal: live while it is answered, and again from a saved trace."""
+"""The course of a question on a terminal while it is answered, and the blocks that saved traces are shown with too."""
 
 from __future__ import annotations
 
@@ -104,36 +104,6 @@ class LiveView:
 
     def _busy(self, what: str) -> None:
         self._live.update(Text(what, style="dim"), refresh=True)
-
-
-def trace_view(trace: Trace) -> Group:
-    """A whole saved trace, in the order in which it happened."""
-    rendered: list[RenderableType] = [
-        Text(trace.question, style="bold"),
-        engine_line(trace.engine, trace.retriever),
-    ]
-    if trace.goals:
-        from pyrag.cli.views.trajectory import trajectory_view
-
-        return Group(*rendered, trajectory_view(trace), *_ending(trace))
-    if trace.topology:
-        from pyrag.cli.views.topology import topology_view
-
-        return Group(*rendered, topology_view(trace), *_ending(trace))
-    if trace.sub_queries:
-        rendered.append(sub_queries_view(trace.sub_queries))
-    for number, program in enumerate(trace.programs):
-        rendered.append(program_view(program))
-        rendered += [step_view(step, trace.passages) for step in trace.steps if step.round == number]
-        if program.error:
-            rendered.append(error_view(program.error))
-    if not trace.programs:  # a method without programs
-        rendered += [step_view(step, trace.passages) for step in trace.steps]
-    return Group(*rendered, *_ending(trace))
-
-
-def _ending(trace: Trace) -> list[RenderableType]:
-    return [*(Text(f"! {warning}", style="yellow") for warning in trace.warnings), answer_view(trace)]
 
 
 def engine_line(engine: str, retriever: str) -> Text:

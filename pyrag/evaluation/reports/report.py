@@ -9,14 +9,12 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from pyrag.evaluation.agent_behaviour import agent_stats, agents_table, ladder_table, outcomes_of
 from pyrag.evaluation.failures import KINDS
 from pyrag.evaluation.reports.reported import LABEL, NOTES, reported
 from pyrag.evaluation.reports.summary import SetStats, Summary, summarise
 from pyrag.evaluation.reports.tables import (
-    Table,
     course_table,
     failure_table,
     hop_table,
@@ -27,7 +25,8 @@ from pyrag.evaluation.reports.tables import (
     role_table,
     slice_table,
 )
-from pyrag.evaluation.runs.folder import TRACES, Run, make_folder, write_whole
+from pyrag.evaluation.reports.writer import Table
+from pyrag.evaluation.runs.folder import TRACES, Run
 from pyrag.evaluation.scoring import Row
 
 
@@ -55,18 +54,6 @@ class Report:
     methods: dict[str, str]  # label → method
     summary: Summary
     sections: tuple[Section, ...]
-
-
-def report_files(runs: Sequence[Run], out: Path) -> list[Path]:
-    """Writes `report.md` and `report.html`; returns their paths."""
-    from pyrag.evaluation.reports.html import page
-
-    report = make_report(runs)
-    make_folder(out)
-    paths = [out / "report.md", out / "report.html"]
-    for path, text in zip(paths, (markdown(report), page(report, out)), strict=True):
-        write_whole(path, text.encode())
-    return paths
 
 
 def wrong_anchor(set_name: str, label: str) -> str:
@@ -122,8 +109,8 @@ def _sections(
         Section("What ran", table=_runs_table(runs)),
         Section(
             "Scores",
-            "Per cent, with 95 % bootstrap intervals over the questions. coin: guessing between the two options that "
-            "a question names. recall@5 and all gold@5: gold passages among the first five of some retrieval. The "
+            "Per cent, with 95 % bootstrap intervals over the questions. chance EM: guessing between the two options "
+            "that a question names. recall@5 and all gold@5: gold passages among the first five of some retrieval. The "
             "average counts each set once.",
             main_table(summary),
             ("cost", "seconds"),
@@ -239,16 +226,6 @@ def _papers_table(summary: Summary, methods: dict[str, str]) -> Table:
         for source, figure in reported(methods[one.method], one.set).items()
     ]
     return Table(("set", "method", "where", "EM here", "reported EM"), rows, left=3)
-
-
-def markdown(report: Report) -> str:
-    parts = ["# Benchmark report"]
-    if report.summary.failed:
-        parts.append(failed_note(report.summary))
-    for section in report.sections:
-        parts.append(f"## {section.title}")
-        parts += [str(part) for part in (section.text, section.table) if part]
-    return "\n\n".join(parts) + "\n"
 
 
 def failed_note(summary: Summary) -> str:

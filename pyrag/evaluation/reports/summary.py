@@ -58,7 +58,7 @@ class Stats:
     em: Estimate
     f1: Estimate
     accuracy: Estimate
-    coin: float
+    chance_em: float
     answered: float
     recall: dict[str, float]
     all_gold: dict[str, float]
@@ -100,7 +100,7 @@ class Average:
     accuracy: float
     calls: float
     tokens: float
-    coin: float
+    chance_em: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def summarise(rows: Iterable[Row], sets: Sequence[str], methods: Sequence[str], 
     return Summary(
         questions=sum(map(len, groups.values())),
         expected=expected,
-        failed=sum(row.passing for group in groups.values() for row in group),
+        failed=sum(row.is_transient for group in groups.values() for row in group),
         sets=stats,
         averages=tuple(_average(method, stats) for method in methods if any(one.method == method for one in stats)),
         pairs=tuple(
@@ -173,7 +173,7 @@ def stats_of(rows: Sequence[Row]) -> Stats:
         em=estimate([row.em for row in rows]),
         f1=estimate([row.f1 for row in rows]),
         accuracy=estimate([row.accuracy for row in rows]),
-        coin=fmean(row.coin for row in rows),
+        chance_em=fmean(row.chance_em for row in rows),
         answered=fmean(row.known for row in rows),
         recall=_recalls(rows, lambda recall: recall),
         all_gold=_recalls(rows, lambda recall: float(recall == 1.0)),
@@ -268,7 +268,7 @@ def _average(method: str, stats: Sequence[SetStats]) -> Average:
         fmean(one.accuracy.mean for one in own),
         fmean(one.calls for one in own),
         fmean(one.tokens for one in own),
-        fmean(one.coin for one in own),
+        fmean(one.chance_em for one in own),
     )
 
 

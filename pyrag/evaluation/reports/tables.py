@@ -3,40 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from pyrag.evaluation.failures import KINDS
 from pyrag.evaluation.intervals import Difference, Estimate
 from pyrag.evaluation.opera_errors import SOURCES
 from pyrag.evaluation.reports.summary import Average, Pair, SetStats, Stats, Summary
+from pyrag.evaluation.reports.writer import Table
 
 NONE = "–"
-SCORES = ("EM [95 %]", "F1", "acc.", "coin", "recall@5", "all gold@5", "answered", "calls", "tokens", "s/question")
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Cells as they are shown; the first `left` columns are text, the others figures. As a string it is Markdown."""
-
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    left: int = 1
-
-    def __bool__(self) -> bool:
-        return bool(self.rows)
-
-    def __str__(self) -> str:
-        lines = [self.header, *self.rows]
-        widths = [max(3, *(len(line[i]) for line in lines)) for i in range(len(self.header))]
-        rule = ["-" * width if i < self.left else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
-        return "\n".join(self._line(cells, widths) for cells in (self.header, rule, *self.rows))
-
-    def _line(self, cells: Sequence[str], widths: Sequence[int]) -> str:
-        padded = (
-            cell.ljust(width) if i < self.left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-        )
-        return "| " + " | ".join(padded) + " |"
+SCORES = ("EM [95 %]", "F1", "acc.", "chance EM", "recall@5", "all gold@5", "answered", "calls", "tokens", "s/question")
 
 
 def percent(share: float | None) -> str:
@@ -60,7 +35,7 @@ def score_cells(stats: Stats) -> list[str]:
         interval(stats.em),
         percent(stats.f1.mean),
         percent(stats.accuracy.mean),
-        percent(stats.coin),
+        percent(stats.chance_em),
         percent(stats.recall.get("5")),
         percent(stats.all_gold.get("5")),
         percent(stats.answered),
@@ -79,7 +54,7 @@ def main_table(summary: Summary) -> Table:
 
 
 def _average(one: Average) -> list[str]:
-    scores = [percent(one.em), percent(one.f1), percent(one.accuracy), percent(one.coin)]
+    scores = [percent(one.em), percent(one.f1), percent(one.accuracy), percent(one.chance_em)]
     return [f"average of {one.sets}", one.method, "", *scores, "", "", "", count(one.calls), count(one.tokens), ""]
 
 

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from pyrag.errors import DataError
 from pyrag.evaluation.reports.report import Report, labels_of, wrong_anchor
 from pyrag.evaluation.reports.tables import failure_name
+from pyrag.evaluation.reports.writer import section
 from pyrag.evaluation.runs.folder import Run, trace_path
 from pyrag.evaluation.scoring import Row
 from pyrag.trace.model import Step, Trace
@@ -46,7 +47,7 @@ def wrong_answers(report: Report, out: Path) -> str:
         return ""
     shares = _shares([len(group.rows) for group in groups])
     parts = [_group(group, share, out) for group, share in zip(groups, shares, strict=True)]
-    return f"<h2>Wrong answers one by one</h2><p>Open a line for its trace.</p>{''.join(parts)}"
+    return section("Wrong answers one by one", "Open a line for its trace.", *parts)
 
 
 def _groups(report: Report) -> Iterable[_Group]:

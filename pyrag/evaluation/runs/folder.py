@@ -31,6 +31,7 @@ from pyrag.trace.model import Trace
 
 FORMAT = 1  # of the folder and of what a row says; raised when scores change their meaning
 CONFIG, RESULTS, SUMMARY, TRACES = "config.json", "results.jsonl", "summary.json", "traces"
+_OLD_NAME = (b'"coin":', b'"chance_em":')  # rows of runs before this field was renamed; text has its quotes escaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +262,7 @@ def _all_rows(path: Path) -> Iterator[Row]:
     decoder = msgspec.json.Decoder(Row)
     for number, line in whole_lines(path):
         try:
-            yield decoder.decode(line)
+            yield decoder.decode(line.replace(*_OLD_NAME, 1))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DataError(f"{path} line {number} is no result ({error}): remove the line") from error
 

@@ -334,7 +334,7 @@ def _percent(score: float | None) -> str:
 
 
 def table(done: Sequence[Done]) -> str:
-    from pyrag.evaluation.reports.tables import Table
+    from pyrag.evaluation.reports.writer import Table
 
     rows = [(one.name, _percent(one.before), _percent(one.after), one.adapter) for one in done]
     return str(Table(("stage", "EM before", "after", "adapter"), rows))

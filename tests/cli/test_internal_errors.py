@@ -1,4 +1,4 @@
-"""What a user sees of a mistake in pyrag itself: one sentence, and the traceback when asked for."""
+"""Internal errors: one sentence for the user, and the traceback with --debug."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("broken")
-def test_it_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_internal_error_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["pyrag", "ask"])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 70
     shown = capsys.readouterr().err
-    assert shown.startswith("pyrag: a mistake of pyrag's own (KeyError:")
+    assert shown.startswith("pyrag: internal error (KeyError:")
     assert shown.count("\n") == 1
     assert "--debug" in shown
 
 
 @pytest.mark.usefixtures("broken")
-def test_it_is_a_traceback_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["pyrag", "ask", "--debug"])
     with pytest.raises(KeyError):
         main()
