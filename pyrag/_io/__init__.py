@@ -1,1 +1,1 @@
-"""Doors to the outside world that several packages share: HTTP, the hub, JSON lines, threads, Ray, secrets."""
+"""Access to the outside world that several packages share: files, locks, HTTP, the hub, threads, Ray, secrets."""

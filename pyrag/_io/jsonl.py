@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from pyrag.errors import StorageError, UsageError
-
-_CURE = "make room and run the same command again: what is finished is kept"
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+from pyrag._io.files import lock, write_all
+from pyrag.errors import UsageError
 
 
 def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -28,11 +23,12 @@ def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 def locked_lines(path: Path) -> IO[bytes]:
     """The file, made where there is none, for `append` by this process alone. Raises `UsageError`, and `OSError`."""
     file = path.open("ab", buffering=0)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+
+    def refuse() -> None:
         file.close()
         raise UsageError(f"{path} is in use by another process: wait for it, or choose another --out") from None
+
+    lock(file, refuse)
     cut_off_torn(path)
     return file
 
@@ -56,23 +52,3 @@ def append(file: IO[bytes], *lines: bytes) -> None:
     write_all(file, b"".join(line + b"\n" for line in lines))
     file.flush()
     os.fsync(file.fileno())
-
-
-def write_all(file: IO[bytes], data: bytes) -> None:
-    """Writes to a file without a buffer too, which may take less than all at once."""
-    left = memoryview(data)
-    while left:
-        left = left[file.write(left) :]
-
-
-@contextmanager
-def writing(
-    path: Path, cure: str = "make room and run the same command again: what is finished is kept"
-) -> Iterator[None]:
-    """Turns an `OSError` of the block into a `StorageError` that names the file; `cure` is for a full disk."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _FULL:
-            cure = "check its permissions, or choose another place"
-        raise StorageError(f"{path} cannot be written ({error.strerror or error}): {cure}") from error

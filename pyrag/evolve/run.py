@@ -19,9 +19,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pyrag._io.files import write_atomic, write_json
 from pyrag.errors import BudgetExceededError, ConfigError, ServiceError, UsageError
 from pyrag.evaluation.runs import provenance
-from pyrag.evaluation.runs.folder import SUMMARY, locked, open_folder, write_json, write_whole
+from pyrag.evaluation.runs.folder import SUMMARY, locked, open_folder
 from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.learner import Learner
 from pyrag.evolve.prompt_versions import PromptVersions
@@ -202,7 +203,7 @@ def _write_report(folder: Path, versions: PromptVersions, library: Library) -> N
 
     difference = versions.difference(0, versions.current())
     text = page(read(library.records()), library.entries(), difference)
-    write_whole(folder / REPORT, text.encode())
+    write_atomic(folder / REPORT, text.encode())
 
 
 def revert(folder: Path, version: int) -> None:

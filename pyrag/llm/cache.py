@@ -24,8 +24,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeVar
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakValueDictionary
 
+from pyrag._io.per_loop import PerLoop
 from pyrag.errors import DataError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 
@@ -272,8 +273,7 @@ class CachedChat:
         self.model = model
         self.store = store
         self.adapter = adapter
-        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[bytes, asyncio.Lock]]
-        self._turns = WeakKeyDictionary()  # a lock serves one loop
+        self._turns: PerLoop[WeakValueDictionary[bytes, asyncio.Lock]] = PerLoop(WeakValueDictionary)
 
     @property
     def name(self) -> str:
@@ -300,8 +300,7 @@ class CachedChat:
         if resolve:
             await resolve()  # "the first model on offer" may be another one tomorrow
         key = request_key(self.model.name, self.adapter, sampling, messages)
-        turns = self._turns.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
-        async with turns.setdefault(key, asyncio.Lock()):
+        async with self._turns.get().setdefault(key, asyncio.Lock()):
             kept = await asyncio.to_thread(self.store.get, key)
             if kept is not None:
                 return kept

@@ -27,6 +27,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from pyrag._io.http.errors import Fault
+from pyrag._io.per_loop import PerLoop
 
 MOST = 256  # calls at once, unless the settings say otherwise
 MAX_HOLD = 60.0  # seconds; whoever asks for more than that is asked again, not obeyed
@@ -164,14 +165,12 @@ class Limiter:
                 del self._queues[question]
 
 
-_limiters: weakref.WeakKeyDictionary[
-    asyncio.AbstractEventLoop, weakref.WeakValueDictionary[tuple[str, str], Limiter]
-] = weakref.WeakKeyDictionary()
+_limiters: PerLoop[weakref.WeakValueDictionary[tuple[str, str], Limiter]] = PerLoop(weakref.WeakValueDictionary)
 
 
 def limiter_of(url: str, model: str, most: int = MOST) -> Limiter:
     """The limiter of an endpoint in the running loop, shared by all who hold it; the smallest `most` holds."""
-    known = _limiters.setdefault(asyncio.get_running_loop(), weakref.WeakValueDictionary())
+    known = _limiters.get()
     limiter = known.get((url, model))
     if limiter is None:
         limiter = known[url, model] = Limiter(most)
@@ -183,16 +182,11 @@ class EndpointGate:
     """The limiter of an endpoint as one client sees it: found anew in each event loop that the client serves."""
 
     def __init__(self, url: str, model: str, most: int = MOST) -> None:
-        self._key = (url, model, most)
-        self._limiters: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Limiter] = weakref.WeakKeyDictionary()
+        self._limiters = PerLoop(lambda: limiter_of(url, model, most))
 
     @property
     def limiter(self) -> Limiter:
-        loop = asyncio.get_running_loop()
-        limiter = self._limiters.get(loop)
-        if limiter is None:
-            limiter = self._limiters[loop] = limiter_of(*self._key)
-        return limiter
+        return self._limiters.get()
 
     async def enter(self, *, again: bool = False) -> int:
         return await self.limiter.enter(again=again)

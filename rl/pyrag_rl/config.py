@@ -18,8 +18,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Literal
 
+from pyrag._io.files import write_atomic
 from pyrag.errors import ConfigError, nearest
-from pyrag.evaluation.runs.folder import write_whole
 from pyrag.settings import layered, make_settings
 
 Agent = Literal["answer", "plan", "decompose", "rewrite"]
@@ -219,7 +219,7 @@ def as_yaml(config: TrainConfig) -> str:
 
 
 def save_config(config: TrainConfig, path: Path) -> None:
-    write_whole(path, as_yaml(config).encode())
+    write_atomic(path, as_yaml(config).encode())
 
 
 def saved_config(path: Path) -> TrainConfig:

@@ -16,10 +16,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from pyrag._io.files import write_atomic
 from pyrag.errors import DataError
 from pyrag.evaluation.reports import svg
 from pyrag.evaluation.reports.writer import Table, document, plots_html, section, table_html, with_legend
-from pyrag.evaluation.runs.folder import write_whole
 from pyrag_rl.config import TrainConfig, saved_config
 from pyrag_rl.folder import RunFolder, decoded, read_lines
 from pyrag_rl.rewards.score import KEYS
@@ -111,7 +111,7 @@ def write_report(run: Path) -> Path:
     """Writes the page and returns its path. Raises `DataError`."""
     learning = read_learning(run)
     path = learning.folder.path / "report.html"
-    write_whole(path, page(learning).encode())
+    write_atomic(path, page(learning).encode())
     return path
 
 

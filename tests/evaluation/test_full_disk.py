@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from pyrag._io.jsonl import append, whole_lines, write_all, writing
+from pyrag._io.files import write_all, write_atomic, writing
+from pyrag._io.jsonl import append, whole_lines
 from pyrag.errors import StorageError
-from pyrag.evaluation.runs.folder import write_whole
 
 from .conftest import ROOT
 
@@ -101,7 +101,7 @@ def test_a_device_without_room_is_named(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No space left"), Path("/dev/full").open("ab", buffering=0) as file:
         append(file, b"line")
     with pytest.raises(StorageError, match="nowhere/x"):
-        write_whole(tmp_path / "nowhere" / "x", b"text")
+        write_atomic(tmp_path / "nowhere" / "x", b"text")
 
 
 def test_a_file_that_takes_little_at_once_gets_everything() -> None:

@@ -12,13 +12,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from pyrag._io.files import write_atomic
 from pyrag.agents.protocol import Reading
 from pyrag.episode.ledger import Budget, Ledger
 from pyrag.errors import BudgetExceededError, ConfigError, DataError, StorageError, UsageError
 from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.reports.summary import summarise
 from pyrag.evaluation.runs.batch import Job, run_jobs
-from pyrag.evaluation.runs.folder import make_folder, open_run, read_run, write_whole
+from pyrag.evaluation.runs.folder import make_folder, open_run, read_run
 from pyrag.evaluation.runs.journal import FileJournal
 from pyrag.evaluation.scoring import Row, score
 from pyrag.trace.codec import from_json
@@ -273,14 +274,14 @@ def test_rows_are_equal_but_for_time_and_place(tmp_path: Path) -> None:
 
 
 def test_a_failed_replacement_leaves_the_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_whole(tmp_path / "summary.json", b"old")
+    write_atomic(tmp_path / "summary.json", b"old")
 
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StorageError, match="No space"):
-        write_whole(tmp_path / "summary.json", b"new")
+        write_atomic(tmp_path / "summary.json", b"new")
     assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == {"summary.json": b"old"}
 
 

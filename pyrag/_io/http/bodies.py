@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
-import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
 import aiohttp
 
 from pyrag._io.http.errors import FaultError
 from pyrag._io.http.options import BodyLimit
+from pyrag._io.per_loop import PerLoop
 
 MAX_REFUSAL = 64 << 10
 """Bytes of an error body that are read; the rest is left on the line."""
@@ -29,7 +29,7 @@ _GUARDED_FROM = 1 << 20  # smaller bodies cannot hold enough values to matter
 _MAX_SHARED = 1 << 20  # bytes of a body that may be read beside others
 _MAX_SHARED_STREAM = 16 << 20
 _MAX_VALUES = 500_000
-_turns: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = weakref.WeakKeyDictionary()
+_turns = PerLoop(asyncio.Lock)  # of large bodies
 
 
 async def read_body(response: aiohttp.ClientResponse, limit: BodyLimit) -> bytes:
@@ -72,13 +72,8 @@ async def chunks_of(
             if size > limit.bytes:
                 raise too_large(limit)
             if size > shared >= size - len(chunk):
-                await stack.enter_async_context(_turn())
+                await stack.enter_async_context(_turns.get())
             yield chunk
-
-
-def _turn() -> asyncio.Lock:
-    """The lock of large bodies in the running loop."""
-    return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
 
 async def events_of(chunks: AsyncIterator[bytes], on_line: Callable[[], None]) -> AsyncIterator[bytes]:

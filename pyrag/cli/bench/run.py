@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyrag._io.files import write_json
 from pyrag.cli.bench.ask import LocalAsk, WorkersAsk
 from pyrag.cli.bench.view import Progress, print_summary
 from pyrag.cli.views.words import counted
@@ -17,7 +18,7 @@ from pyrag.errors import UsageError
 from pyrag.evaluation.datasets.suite import Given, QuestionSet, Source, default_sets, gold_titles, open_set, source_of
 from pyrag.evaluation.reports.summary import Summary, summarise
 from pyrag.evaluation.runs.batch import Job, run_jobs
-from pyrag.evaluation.runs.folder import SUMMARY, RunWriter, open_run, write_json
+from pyrag.evaluation.runs.folder import SUMMARY, RunWriter, open_run
 from pyrag.evaluation.runs.journal import journal_path
 from pyrag.evaluation.runs.provenance import session
 from pyrag.evaluation.scoring import score

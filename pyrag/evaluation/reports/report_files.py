@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from pyrag._io.files import write_atomic
 from pyrag.evaluation.failures import KINDS
 from pyrag.evaluation.reports import svg
 from pyrag.evaluation.reports.report import Report, Section, failed_note, failure_shares, make_report
 from pyrag.evaluation.reports.writer import document, legend, plots_html, section, table_html, upright
 from pyrag.evaluation.reports.wrong_answers import wrong_answers
-from pyrag.evaluation.runs.folder import Run, make_folder, write_whole
+from pyrag.evaluation.runs.folder import Run, make_folder
 
 _KIND_COLOURS = {
     "right": "#009e73", "retrieval_missing": "#0072b2", "under_decomposition": "#56b4e9",
@@ -27,7 +28,7 @@ def report_files(runs: Sequence[Run], out: Path) -> list[Path]:
     make_folder(out)
     paths = [out / "report.md", out / "report.html"]
     for path, text in zip(paths, (markdown(report), page(report, out)), strict=True):
-        write_whole(path, text.encode())
+        write_atomic(path, text.encode())
     return paths
 
 

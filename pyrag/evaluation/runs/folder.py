@@ -13,7 +13,6 @@ one. A lock keeps a second process out.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import tempfile
@@ -23,7 +22,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
-from pyrag._io.jsonl import append, cut_off, cut_off_torn, whole_lines, write_all, writing
+from pyrag._io.files import lock, write_all, write_json, writing
+from pyrag._io.jsonl import append, cut_off, cut_off_torn, whole_lines
 from pyrag.errors import DataError, UsageError
 from pyrag.evaluation.scoring import Row
 from pyrag.trace.codec import from_json, to_json
@@ -163,14 +163,15 @@ def locked(folder: Path) -> Iterator[None]:
     """Held while the process lives, however it ends."""
     path = folder / "lock"
     with path.open("a+b", buffering=0) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+
+        def refuse() -> None:
             file.seek(0)
             owner = file.read().decode("utf-8", "replace").strip() or "another process"
             raise UsageError(
                 f"{folder} is in use by {owner}: wait for it, or choose another folder with --out"
             ) from None
+
+        lock(file, refuse)
         with writing(path):
             file.truncate(0)
             write_all(file, f"process {os.getpid()} on {os.uname().nodename}".encode())
@@ -276,24 +277,3 @@ def _encode(row: Row) -> bytes:
     import msgspec
 
     return msgspec.json.encode(row)
-
-
-def write_json(path: Path, content: Any) -> None:
-    import msgspec
-
-    write_whole(path, msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Replaces a file in one step: whoever reads it, or is killed, finds the old one or the new one.
-
-    Raises `StorageError`.
-    """
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with writing(path), scratch.open("wb", buffering=0) as file:
-            write_all(file, content)
-            os.fsync(file.fileno())
-            scratch.replace(path)
-    finally:
-        scratch.unlink(missing_ok=True)  # on a full disk, it is the last thing to leave

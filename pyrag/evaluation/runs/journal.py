@@ -12,7 +12,7 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyrag._io.jsonl import write_all, writing
+from pyrag._io.files import write_all, writing
 from pyrag.trace.model import Exchange
 
 

@@ -13,7 +13,8 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Generic, TypeVar
-from weakref import WeakKeyDictionary
+
+from pyrag._io.per_loop import PerLoop
 
 Key = TypeVar("Key", bound=Hashable)
 Row = TypeVar("Row")
@@ -30,10 +31,10 @@ class Batcher(Generic[Key, Row]):
     def __init__(
         self, compute: Compute[Key, Row], *, window: float, max_batch: int, cached: int, width: int = 1
     ) -> None:
-        self._new_queue = partial(_Queue, compute, self.remember, window, max_batch, width)
         self._cached = cached
         self._rows: OrderedDict[Key, Row] = OrderedDict()
-        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue[Key, Row]] = WeakKeyDictionary()
+        make: Callable[[], _Queue[Key, Row]] = partial(_Queue, compute, self.remember, window, max_batch, width)
+        self._queues = PerLoop(make)
 
     def get(self, key: Key) -> asyncio.Future[Row]:
         """Of the running loop."""
@@ -44,10 +45,7 @@ class Batcher(Generic[Key, Row]):
             known: asyncio.Future[Row] = loop.create_future()
             known.set_result(row)
             return known
-        queue = self._loops.get(loop)
-        if queue is None:
-            queue = self._loops[loop] = self._new_queue()
-        return queue.ask(key, loop)
+        return self._queues.get().ask(key, loop)
 
     async def get_all(self, keys: Sequence[Key]) -> list[Row]:
         waiting = [self.get(key) for key in keys]

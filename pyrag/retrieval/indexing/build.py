@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import stat
 import time
@@ -14,12 +13,13 @@ from typing import Any
 
 import msgspec
 
+from pyrag._io.files import AtomicFile, sync, write_all
 from pyrag.retrieval.documents.model import MARK
 from pyrag.retrieval.documents.reading import VERSION, Columns
 from pyrag.retrieval.indexing.checksums import cut_files, write_checksums
 from pyrag.retrieval.indexing.parts import Part, PartWriter
 from pyrag.retrieval.indexing.records import Records
-from pyrag.retrieval.indexing.staging import StagingDir, sync
+from pyrag.retrieval.indexing.staging import StagingDir
 from pyrag.retrieval.indexing.update import Changes, Progress, Update
 
 SETTINGS = "settings.json"
@@ -164,24 +164,21 @@ def publish(work: StagingDir, target: Path, generation: str, info: Any) -> None:
     if not target.is_dir():
         work.ready.mkdir()
         work.live.rename(work.ready / generation)
-        write_info(info, work.ready)
+        write_info(info, work.ready / MARK)
         work.ready.rename(target)
         sync(target.parent)
         return
     work.live.rename(target / generation)
-    write_info(info, work.folder)
-    (work.folder / MARK).replace(target / MARK)
+    write_info(info, target / MARK, work.folder / MARK)
     sync(target)
     for old in target.glob("gen-*"):
         if old.name != generation:
             shutil.rmtree(old, ignore_errors=True)
 
 
-def write_info(info: Any, folder: Path) -> None:
-    with (folder / MARK).open("wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(info)) + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+def write_info(info: Any, path: Path, scratch: Path | None = None) -> None:
+    with AtomicFile(path, scratch) as file:
+        write_all(file, msgspec.json.format(msgspec.json.encode(info)) + b"\n")
 
 
 def _open_to_readers(folder: Path) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import msgspec
 
+from pyrag._io.files import AtomicFile, write_all
+
 NAME = "checksums.json"
 
 Sum = tuple[int, int, str]  # size, time of change, digest
@@ -19,9 +21,8 @@ Sum = tuple[int, int, str]  # size, time of change, digest
 def write_checksums(folder: Path) -> None:
     before = read_checksums(folder)
     sums = {name: _sum(path, before.get(name)) for name, path in _files(folder)}
-    new = folder / f".{NAME}.new"
-    new.write_bytes(msgspec.json.format(msgspec.json.encode(sums)) + b"\n")
-    new.replace(folder / NAME)
+    with AtomicFile(folder / NAME, folder / f".{NAME}.new") as file:
+        write_all(file, msgspec.json.format(msgspec.json.encode(sums)) + b"\n")
 
 
 def read_checksums(folder: Path) -> dict[str, Sum]:

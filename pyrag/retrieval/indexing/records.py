@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyrag._io.files import sync
 from pyrag.retrieval.documents.model import Document, Stamp
 
 NAME = "records.db"
@@ -106,11 +107,7 @@ class Records:
     def save(self) -> None:
         """All is in the file, and on the disk."""
         self._db.execute("COMMIT")
-        descriptor = os.open(self._path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync(self._path)
         self._db.execute("BEGIN")
 
     def close(self) -> None:

@@ -11,7 +11,6 @@ Generations share the files that did not change by hard links, so a checkpoint o
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import time
@@ -19,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyrag._io.files import lock
 from pyrag.retrieval.indexing.records import NAME as RECORDS
 
 _LIVE = "live"
@@ -85,11 +85,7 @@ def staging_lock(target: Path, on_wait: Callable[[], None]) -> Iterator[StagingD
         except FileNotFoundError:
             continue  # the other builder has just finished and cleared it away
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                on_wait()
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock(descriptor, on_wait)
             if not _is(folder / "lock", descriptor) or folder != _place(target):
                 continue
             work = StagingDir(folder)
@@ -114,15 +110,6 @@ def fork(source: Path, target: Path) -> None:
             shutil.copy2(entry.path, target / entry.name)
         elif not entry.name.endswith(".lock"):
             _link(Path(entry.path), target / entry.name)
-
-
-def sync(folder: Path) -> None:
-    """The names in a folder are on the disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _place(target: Path) -> Path:

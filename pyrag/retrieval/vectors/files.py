@@ -10,7 +10,6 @@ on disk is kept, the rest is cut off.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import mmap
 import os
@@ -18,6 +17,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from pyrag._io.files import lock, sync
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -181,19 +182,11 @@ def save(path: Path, array: Any) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """A lock that ends with its process, however that ends."""
+    """Hold the lock of a folder; another process waits."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock(descriptor)
         yield
-    finally:
-        os.close(descriptor)
-
-
-def sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
     finally:
         os.close(descriptor)
 

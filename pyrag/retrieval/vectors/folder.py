@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from pyrag._io.files import AtomicFile, sync, write_all
 from pyrag.errors import ConfigError
 from pyrag.retrieval.embedders.embedding import Fingerprint
 from pyrag.retrieval.vectors.calibration import Metric
@@ -32,7 +33,7 @@ from pyrag.retrieval.vectors.faiss_index import (
     open_segment,
     read_vector_info,
 )
-from pyrag.retrieval.vectors.files import SUFFIXES, Gathering, Ids, locked, map_vectors, mapped, save, sync, taken
+from pyrag.retrieval.vectors.files import SUFFIXES, Gathering, Ids, locked, map_vectors, mapped, save, taken
 from pyrag.retrieval.vectors.types import AUTO, RECALL, build, check_type
 
 if TYPE_CHECKING:
@@ -312,7 +313,5 @@ def _write_index(index: Any, path: Path) -> None:
 
 
 def _write_info(folder: Path, info: VectorInfo) -> None:
-    path = folder / f".{NAME}.new"
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(info)) + b"\n")
-    sync(path)
-    path.replace(folder / NAME)
+    with AtomicFile(folder / NAME, folder / f".{NAME}.new") as file:
+        write_all(file, msgspec.json.format(msgspec.json.encode(info)) + b"\n")

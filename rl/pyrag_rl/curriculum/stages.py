@@ -20,9 +20,10 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from pyrag._io.files import write_json
 from pyrag._io.redaction import without_secrets
 from pyrag.errors import ConfigError, PyRAGError, nearest
-from pyrag.evaluation.runs.folder import locked, make_folder, write_json
+from pyrag.evaluation.runs.folder import locked, make_folder
 from pyrag.settings import layered
 from pyrag_rl.config import (
     EMBEDDED,

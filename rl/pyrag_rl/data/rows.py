@@ -14,13 +14,13 @@ Left out: where rows come from (`pyrag_rl.data`).
 from __future__ import annotations
 
 import glob
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+from pyrag._io.files import AtomicFile
 from pyrag.errors import ConfigError, DataError
 from pyrag.evaluation.runs.folder import make_folder
 from pyrag.llm.protocol import Message
@@ -160,8 +160,8 @@ class _Parts:
         import pyarrow.parquet as pq
 
         make_folder(path.parent)
-        self._path, self._scratch = path, path.with_name(f".{path.name}.{os.getpid()}")
-        self._schema, self._writer = schema, pq.ParquetWriter(self._scratch, schema)
+        self._target = AtomicFile(path)
+        self._schema, self._writer = schema, pq.ParquetWriter(self._target.file, schema)
         self._waiting: list[dict[str, Any]] = []
 
     def add(self, columns: dict[str, Any]) -> None:
@@ -174,9 +174,8 @@ class _Parts:
             self._flush()
         self._writer.close()
         if keep:
-            self._scratch.replace(self._path)
-        else:
-            self._scratch.unlink(missing_ok=True)
+            self._target.commit()
+        self._target.discard()
 
     def _flush(self) -> None:
         self._writer.write_table(_pyarrow().Table.from_pylist(self._waiting, schema=self._schema))

@@ -13,7 +13,6 @@ import logging
 import os
 import random
 import time
-import weakref
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pyrag._io.per_loop import PerLoop
 from pyrag.agents.protocol import Agents, Answerer, Reading
 from pyrag.errors import BadOutputError, ServiceError
 from pyrag.retrieval.protocol import Retriever
@@ -41,14 +41,12 @@ logger = logging.getLogger(__name__)
 _REMEMBERED = 8192  # results that a memo holds
 _SHUFFLED = 256  # scores among which a control run draws
 _BEYOND_DEADLINE = 10.0  # seconds that a score may take after the runtime's own deadline should have ended it
-_frozen: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, RewardEnvironment]] = (
-    weakref.WeakKeyDictionary()
-)
+_frozen: PerLoop[dict[str, RewardEnvironment]] = PerLoop(dict)
 
 
 def frozen_of(run: str) -> RewardEnvironment:
     """The run's, one for each event loop: connections and worker processes belong to a loop."""
-    mine = _frozen.setdefault(asyncio.get_running_loop(), {})
+    mine = _frozen.get()
     if run not in mine:
         folder = RunFolder(Path(run))
         mine[run] = RewardEnvironment(saved_config(folder.config), folder)

@@ -5,13 +5,13 @@ Records stream through; the files appear when all of them are good, so that a br
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from pyrag._io.files import AtomicFile
 from pyrag.errors import DataError, UsageError, nearest
 from pyrag.evaluation.datasets.importers.formats import OFFICIAL, Format, Item, format_of
 from pyrag.evaluation.datasets.importers.source import Record, read_records
@@ -82,20 +82,12 @@ class _Writer:
 @contextmanager
 def _files(out: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """Both files, under other names until the block has ended well. An empty corpus leaves no file."""
-    parts = [out / f".{stem}.jsonl.{os.getpid()}" for stem in ("corpus", "questions")]
     try:
         out.mkdir(parents=True, exist_ok=True)
-        with parts[0].open("wb") as corpus, parts[1].open("wb") as questions:
+        target = AtomicFile(out / "corpus.jsonl")
+        with AtomicFile(out / "questions.jsonl") as questions, target as corpus:
             yield questions, corpus
-            for file in (corpus, questions):
-                file.flush()
-                os.fsync(file.fileno())
-        if parts[0].stat().st_size:
-            parts[0].replace(out / "corpus.jsonl")
-        parts[1].replace(out / "questions.jsonl")
+            if not corpus.tell():
+                target.discard()
     except OSError as error:
         raise DataError(f"cannot write into {out}: {error.strerror or error}") from error
-    finally:
-        for part in parts:
-            with suppress(OSError):  # what is wrong with the folder was told above
-                part.unlink()

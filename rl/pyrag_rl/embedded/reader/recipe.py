@@ -94,14 +94,14 @@ def train(settings: Settings, first: Path, second: Path) -> Path:
     import torch  # type: ignore[import-not-found,unused-ignore]  # needed for training only
 
     from pyrag_rl.embedded.reader.model import Reader, encoder_folder, load_encoder
-    from pyrag_rl.embedded.reader.training import Recipe, run, write_whole
+    from pyrag_rl.embedded.reader.training import Recipe, run, save_atomic
 
     start = settings.out / "first.pt"
     if not start.exists():
         torch.manual_seed(settings.seed)
         model = Reader()
         model.encoder = load_encoder(encoder_folder())
-        write_whole(model.state_dict(), start)
+        save_atomic(model.state_dict(), start)
     common: dict[str, Any] = {"workers": settings.workers, "seed": settings.seed, "save_every": settings.save_every}
     reached = run(Recipe("stage1", rate=2e-4, last=0.3, until=STAGE_1_UNTIL, **common), first, start, settings.out)
     return run(Recipe("stage2", rate=1.3e-4, warmup=50, **common), second, reached, settings.out)

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
+from pyrag._io.files import AtomicFile
 from pyrag_rl.embedded.reader.windows import Example
 
 
 def save_examples(examples: Sequence[Example], path: Path) -> None:
     ids = np.concatenate([np.asarray(each.ids, dtype=np.uint16) for each in examples])
     labels = np.asarray([(len(e.ids), e.split, e.start, e.end) for e in examples], dtype=np.int32)
-    fresh = path.with_suffix(".tmp.npz")
-    np.savez_compressed(fresh, ids=ids, labels=labels)
-    fresh.replace(path)
+    with AtomicFile(path) as file:
+        np.savez_compressed(file, ids=ids, labels=labels)
 
 
 def load_examples(path: Path) -> list[Example]:

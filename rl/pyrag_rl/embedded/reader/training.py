@@ -29,6 +29,7 @@ import torch.distributed
 from torch import Tensor
 from torch.nn import functional
 
+from pyrag._io.files import AtomicFile
 from pyrag_rl.embedded.reader.model import Reader
 from pyrag_rl.embedded.reader.windows import Example
 
@@ -201,7 +202,7 @@ class Worker:
                 self._save()
                 saved = time.monotonic()
         if self.rank == 0:
-            write_whole(weights_of(self.model, self.weights), self.out / f"{self.recipe.name}.pt")
+            save_atomic(weights_of(self.model, self.weights), self.out / f"{self.recipe.name}.pt")
 
     def _step(self) -> None:
         loss = loss_of(self.model, collate([self.examples[at] for at in self.plan[self.done]]))
@@ -237,7 +238,7 @@ class Worker:
 
     def _save(self) -> None:
         state = {"done": self.done, "steps": len(self.plan), "master": self.weights.master}
-        write_whole(state | {"optimiser": self.weights.optimiser.state_dict()}, self._state_path(self.rank))
+        save_atomic(state | {"optimiser": self.weights.optimiser.state_dict()}, self._state_path(self.rank))
 
     def _resume(self) -> None:
         """Go on from the last checkpoint; where a kill left the workers' files unlike, all take the first one's."""
@@ -253,11 +254,10 @@ class Worker:
         self.done = state["done"]
 
 
-def write_whole(value: object, path: Path) -> None:
-    """Under its name only once it is wholly written."""
-    fresh = path.with_suffix(".tmp")
-    torch.save(value, fresh)
-    fresh.replace(path)
+def save_atomic(value: object, path: Path) -> None:
+    """Replace a checkpoint in one step."""
+    with AtomicFile(path) as file:
+        torch.save(value, file)
 
 
 def _leave_with(parent: BaseProcess) -> None:

@@ -24,10 +24,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyrag._io.files import write_json
 from pyrag.embedded.reader.neural.answerer import NeuralAnswerer
 from pyrag.embedded.reader.neural.network import MODEL_FOLDER, load
 from pyrag.errors import ConfigError
-from pyrag.evaluation.runs.folder import locked, write_json
+from pyrag.evaluation.runs.folder import locked
 from pyrag_rl.config import TrainConfig, absolute
 from pyrag_rl.data.rows import TrainRow, read_rows
 from pyrag_rl.embedded.span_policy.evaluation import figures, gain, score
@@ -193,11 +194,11 @@ class Trainer:
         return self.folder.checkpoints / "latest.pt"
 
     def _save(self) -> None:
-        from pyrag_rl.embedded.reader.training import write_whole
+        from pyrag_rl.embedded.reader.training import save_atomic
 
         self.folder.checkpoints.mkdir(exist_ok=True)
         state = {"done": self.done, "master": self.weights.master, "optimiser": self.weights.optimiser.state_dict()}
-        write_whole(state, self._checkpoint)
+        save_atomic(state, self._checkpoint)
 
     def _resume(self) -> None:
         import torch
