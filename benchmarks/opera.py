@@ -21,7 +21,7 @@ from typing import Any
 from pyrag import PyRAG
 from pyrag.cli.main import guarded
 from pyrag.evaluation.agent_behaviour import (
-    Outcome,
+    AnsweredQuestion,
     agent_stats,
     agents_table,
     depth_table,
@@ -52,16 +52,18 @@ class Bench:
     llm: str
     concurrency: int
 
-    def outcomes(self, **settings: Any) -> list[Outcome]:
+    def outcomes(self, **settings: Any) -> list[AnsweredQuestion]:
         return asyncio.run(self._outcomes(settings))
 
-    async def _outcomes(self, settings: dict[str, Any]) -> list[Outcome]:
-        found: list[Outcome] = []
+    async def _outcomes(self, settings: dict[str, Any]) -> list[AnsweredQuestion]:
+        found: list[AnsweredQuestion] = []
         async with PyRAG(self.llm, retriever=self.source.index, **settings) as rag:
             async for trace in rag.aask_many(map(asked, self.questions), concurrency=self.concurrency):
                 question = self.questions[len(found)]
                 text = trace.answer.text if trace.answer.known else ""
-                found.append(Outcome(question, trace, score_text(text, question.answers, script_of(self.name))[0]))
+                found.append(
+                    AnsweredQuestion(question, trace, score_text(text, question.answers, script_of(self.name))[0])
+                )
         return found
 
 

@@ -18,7 +18,7 @@ from pyrag.evaluation.metrics import is_claim
 from pyrag.evaluation.reports.writer import Table
 from pyrag.evaluation.retrieval_recall import accepted_of
 from pyrag.evaluation.runs.folder import Run
-from pyrag.evaluation.scoring import Row
+from pyrag.evaluation.scoring import ResultRow
 from pyrag.trace.model import Attempt, Step, Trace
 from pyrag.trace.trajectory import Role, actions, goal_of
 
@@ -28,7 +28,7 @@ PATTERNS = ("direct", "one rewrite", "several rewrites")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AnsweredQuestion:
     """An answered question with its exact match."""
 
     question: Question
@@ -77,22 +77,22 @@ class AgentStats:
         return 100 * self.em / self.calls if self.calls else 0.0
 
 
-def outcomes_of(run: Run, rows: Iterable[Row]) -> dict[tuple[str, str], list[Outcome]]:
+def outcomes_of(run: Run, rows: Iterable[ResultRow]) -> dict[tuple[str, str], list[AnsweredQuestion]]:
     """By set and method. A row does not keep its gold passages' alternatives, so recall here counts these alone.
 
     Raises `DataError` where a trace is not there.
     """
-    groups: dict[tuple[str, str], list[Outcome]] = {}
+    groups: dict[tuple[str, str], list[AnsweredQuestion]] = {}
     for row in rows:
         gold = tuple(hop.gold for hop in row.support)
         question = Question(row.id, row.question, row.gold, row.type, row.hops)
         titled = is_claim(row.gold)
         question = replace(question, supporting_titles=gold) if titled else replace(question, supporting=gold)
-        groups.setdefault((row.set, row.method), []).append(Outcome(question, run.trace(row), row.em))
+        groups.setdefault((row.set, row.method), []).append(AnsweredQuestion(question, run.trace(row), row.em))
     return dict(sorted(groups.items()))
 
 
-def agent_stats(outcomes: Sequence[Outcome]) -> AgentStats:
+def agent_stats(outcomes: Sequence[AnsweredQuestion]) -> AgentStats:
     """Raises `ValueError` for no outcomes."""
     if not outcomes:
         raise ValueError("there are no outcomes to describe")
@@ -148,7 +148,7 @@ def noise(question: Question, trace: Trace) -> float | None:
     return _share([one not in gold for one in found]) if accepted else None
 
 
-def _recalls(one: Outcome) -> Iterable[tuple[float, float]]:
+def _recalls(one: AnsweredQuestion) -> Iterable[tuple[float, float]]:
     """For each failed step the share of the question's gold passages in its first attempt, and in all attempts."""
     accepted = [ids for _, ids in accepted_of(one.question, one.trace)]
     for step in tried_again(one.trace) if accepted else ():

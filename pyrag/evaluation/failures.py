@@ -50,7 +50,7 @@ _CLOSED = frozenset({"yes", "no", "noanswer", "supported", "notsupported"})
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class WrongAnswerCause:
     """`detail` says more in a few words: the exception's type, the gold passages that are missing. `opera` is the line
     of OPERA's table 11 that it counts for (`pyrag.evaluation.opera_errors`); empty where there is none."""
 
@@ -59,46 +59,46 @@ class Failure:
     opera: str = field(default="", compare=False)
 
 
-def failure_of(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> Failure:
+def failure_of(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> WrongAnswerCause:
     """The class of a wrong answer. `titles` of gold passages, where known."""
     failure = _failure(question, trace, hops, titles)
     return replace(failure, opera=opera_error(failure.kind, question, trace, hops, titles))
 
 
-def _failure(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> Failure:
+def _failure(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> WrongAnswerCause:
     if trace.error is not None:
         return _of_error(trace.error)
     if not any(is_retrieval(step) for step in trace.steps) and planned_retrievals(trace) == 0:
-        return Failure("no_retrieval")
+        return WrongAnswerCause("no_retrieval")
     if _missing(question, trace, hops):
         return _of_missing(question, trace, hops, titles)
     if _wrong_before_the_end(question, trace):
-        return Failure("intermediate_error", "all gold passages found")
+        return WrongAnswerCause("intermediate_error", "all gold passages found")
     absent = "" if _said_somewhere(question.answers, _texts(trace)) else "no gold spelling in any passage"
-    return Failure("misreading" if trace.answer.known else "final_refusal", absent)
+    return WrongAnswerCause("misreading" if trace.answer.known else "final_refusal", absent)
 
 
-def _of_error(error: TraceError) -> Failure:
+def _of_error(error: TraceError) -> WrongAnswerCause:
     if error.kind in _BUDGETS:
-        return Failure("budget", error.kind)
+        return WrongAnswerCause("budget", error.kind)
     if error.kind == BadOutputError.kind:
-        return Failure("program_error", "bad output")
+        return WrongAnswerCause("program_error", "bad output")
     if error.kind != ProgramFailedError.kind:
-        return Failure("service_error", error.kind)
+        return WrongAnswerCause("service_error", error.kind)
     if error.cause[:1].isupper():  # the type of an exception
-        return Failure("program_error", error.cause)
-    return Failure("program_error", _ENDS.get(error.cause, "limit" if error.cause else "other"))
+        return WrongAnswerCause("program_error", error.cause)
+    return WrongAnswerCause("program_error", _ENDS.get(error.cause, "limit" if error.cause else "other"))
 
 
-def _of_missing(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> Failure:
+def _of_missing(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> WrongAnswerCause:
     missing = [hop.gold for hop in hops if not hop.found]
     detail = f"{len(missing)} of {len(hops)} gold passages" if hops else "no gold answer in any passage"
     wanted = question.hops or len(question.decomposition) or len(hops)
     if planned_retrievals(trace) < wanted:
-        return Failure("under_decomposition", detail)
+        return WrongAnswerCause("under_decomposition", detail)
     if any(hop.found for hop in hops) and _lost_on_the_way(question, trace, hops, titles):
-        return Failure("intermediate_error", detail)
-    return Failure("retrieval_missing", detail)
+        return WrongAnswerCause("intermediate_error", detail)
+    return WrongAnswerCause("retrieval_missing", detail)
 
 
 def _missing(question: Question, trace: Trace, hops: Sequence[Hop]) -> bool:

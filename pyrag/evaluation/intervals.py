@@ -27,7 +27,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class MeanDifference:
     """Mean of a minus mean of b over the same questions; `p` is two-sided: how often chance turns the sign."""
 
     mean: float
@@ -48,7 +48,7 @@ def estimate(values: Sequence[float]) -> Estimate:
     return Estimate(mean, low, high)
 
 
-def difference(a: Sequence[float], b: Sequence[float]) -> Difference:
+def difference(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
     """Paired bootstrap (Berg-Kirkpatrick et al. 2012, percentile form). Raises `ValueError` for no values."""
     deltas = [one - other for one, other in zip(a, b, strict=True)]
     means = _resampled(deltas)
@@ -56,7 +56,7 @@ def difference(a: Sequence[float], b: Sequence[float]) -> Difference:
     above = sum(mean >= 0 for mean in means) / len(means)
     low, high = _percentile(means, (1 - LEVEL) / 2), _percentile(means, (1 + LEVEL) / 2)
     # With finite resamples no p is 0.
-    return Difference(fmean(deltas), low, high, min(1.0, max(2 * min(below, above), 1 / RESAMPLES)), len(deltas))
+    return MeanDifference(fmean(deltas), low, high, min(1.0, max(2 * min(below, above), 1 / RESAMPLES)), len(deltas))
 
 
 def _resampled(values: Sequence[float]) -> list[float]:

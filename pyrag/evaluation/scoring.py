@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pyrag.evaluation.datasets.layout import Question
-from pyrag.evaluation.failures import Failure, failure_of
+from pyrag.evaluation.failures import WrongAnswerCause, failure_of
 from pyrag.evaluation.metrics import LABELS, is_claim, score_text, script_of
 from pyrag.evaluation.retrieval_recall import Hop, hops_of
 from pyrag.trace.model import RoleUsage, Step, Trace, TraceError
@@ -20,7 +20,7 @@ TRANSIENT = frozenset({"service", "sandbox", "deadline", "crash"})
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ResultRow:
     """One answered question of a run. Seconds are wall time; `critical_path` is that of the steps alone.
 
     `chance_em` is the expected exact match of guessing between the two options that the question names.
@@ -51,7 +51,7 @@ class Row:
     unknowns: int = 0  # steps whose first attempt was unknown and that were tried again
     recovered: int = 0  # those of them that ended in an answer
     fallbacks: int = 0  # plans in whose place the fallback was taken, since no reply could be used
-    failure: Failure | None = None
+    failure: WrongAnswerCause | None = None
     error: TraceError | None = None
     seconds: float = 0.0
     critical_path: float = 0.0
@@ -69,14 +69,16 @@ class Row:
         return self.error is not None and self.error.kind in TRANSIENT
 
 
-def score(set_name: str, method: str, question: Question, trace: Trace, titles: Mapping[str, str] | None = None) -> Row:
+def score(
+    set_name: str, method: str, question: Question, trace: Trace, titles: Mapping[str, str] | None = None
+) -> ResultRow:
     """`titles` of gold passages, where known, sharpen the error analysis."""
     text = trace.answer.text if trace.answer.known else ""
     em, f1, accuracy = score_text(text, question.answers, script_of(set_name))
     hops = hops_of(question, trace)
     tried = [step for step in trace.steps if len(step.attempts) > 1 and not step.memo]
     origins = [program.origin for program in trace.programs]
-    return Row(
+    return ResultRow(
         set=set_name,
         method=method,
         id=question.id,

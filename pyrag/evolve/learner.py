@@ -18,10 +18,10 @@ from pyrag.evaluation.datasets.layout import Question
 from pyrag.evolve import insights, mutation, rope
 from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.prompt_versions import PromptVersions, learners
-from pyrag.evolve.records import Failure, Kind, StepRecord, Tried, Update, written
+from pyrag.evolve.records import AgentFailure, Kind, StepRecord, Tried, ValidatedUpdate, written
 from pyrag.evolve.trajectories import Players, Trajectory, together
 from pyrag.evolve.transcript import transcript
-from pyrag.evolve.validation import Validator
+from pyrag.evolve.validation import UpdateValidator
 from pyrag.methods.hera.coach.protocol import Coach, Guidance
 from pyrag.methods.hera.experience.library import Draft, Library
 from pyrag.methods.hera.topology import Agent, Characterisation
@@ -37,8 +37,8 @@ class _Step:
     group: list[Trajectory] = field(default_factory=list)
     tried: list[Tried] = field(default_factory=list)
     blamed: tuple[Agent, ...] = ()
-    failures: tuple[Failure, ...] = ()
-    updates: list[Update] = field(default_factory=list)
+    failures: tuple[AgentFailure, ...] = ()
+    updates: list[ValidatedUpdate] = field(default_factory=list)
     insights: tuple[str, ...] = ()
     reflected: bool = False
     notes: list[str] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Learner:
         players: Players,
         library: Library,
         versions: PromptVersions,
-        validator: Validator,
+        validator: UpdateValidator,
         config: EvolveConfig,
         records: Sequence[StepRecord],
     ) -> None:
@@ -125,7 +125,7 @@ class Learner:
             step.blamed = await coach.blame(transcript(failed), there)
         except BadOutputError as error:
             step.notes.append(f"nobody was found at fault: {error}")
-        step.failures = tuple(Failure(agent, transcript(failed)) for agent in step.blamed)
+        step.failures = tuple(AgentFailure(agent, transcript(failed)) for agent in step.blamed)
 
     async def _mutate(self, step: _Step) -> None:
         found = await mutation.mutations(step.players, step.group, step.blamed)
@@ -153,7 +153,7 @@ class Learner:
         before = await self._validator.score(step.players, self._library)
         after = await self._validator.score(changed, self._library)
         new = [line for line in guidance.lines if line not in known.lines]
-        step.updates.append(Update(before, after, tuple(new), agent, version))
+        step.updates.append(ValidatedUpdate(before, after, tuple(new), agent, version))
         if step.updates[-1].accepted:
             step.players = changed
 
@@ -187,7 +187,7 @@ class Learner:
             step.notes += operations
             return
         after = await self._validator.score(step.players, draft)
-        step.updates.append(Update(before, after, tuple(operations)))
+        step.updates.append(ValidatedUpdate(before, after, tuple(operations)))
         if not step.updates[-1].accepted:
             draft.back()
 

@@ -29,7 +29,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class ValidatedUpdate:
     """A change that was put to the validation questions: their mean F1 without and with it. `agent` is whose prompt was
     changed; none for insights. `lines` are the operations or the lines added."""
 
@@ -51,7 +51,7 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class AgentFailure:
     """An entry of an agent's buffer B_i."""
 
     agent: Agent
@@ -75,8 +75,8 @@ class StepRecord:
     reflected: bool = False
     insights: tuple[str, ...] = ()
     blamed: tuple[Agent, ...] = ()
-    failures: tuple[Failure, ...] = ()
-    updates: tuple[Update, ...] = ()
+    failures: tuple[AgentFailure, ...] = ()
+    updates: tuple[ValidatedUpdate, ...] = ()
     calls: int = 0
     tokens: int = 0
     notes: tuple[str, ...] = ()

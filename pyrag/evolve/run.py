@@ -29,7 +29,7 @@ from pyrag.evolve.prompt_versions import PromptVersions
 from pyrag.evolve.questions import Split
 from pyrag.evolve.records import StepRecord, read, written
 from pyrag.evolve.trajectories import Players
-from pyrag.evolve.validation import Validator
+from pyrag.evolve.validation import UpdateValidator
 from pyrag.llm.cache import ReplyStore
 from pyrag.llm.meter import Meter
 from pyrag.methods.hera.experience.library import Library
@@ -54,7 +54,7 @@ Seen = Callable[[StepRecord], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class LearningLimits:
     """What a run may spend, earlier sessions included; None is no limit."""
 
     calls: int | None = None
@@ -62,7 +62,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class LearningSummary:
     """How far a run is. `before` and `after` are mean F1 on the validation questions; None where not even the state
     before learning could be measured. `stopped` says why it ended early."""
 
@@ -80,8 +80,8 @@ class Summary:
 
 
 def evolve(
-    folder: Path, questions: Split, settings: Settings, config: EvolveConfig, limits: Limits, seen: Seen
-) -> Summary:
+    folder: Path, questions: Split, settings: Settings, config: EvolveConfig, limits: LearningLimits, seen: Seen
+) -> LearningSummary:
     """Learns in a folder, or goes on with what is there; `seen` is called with each step that was made.
 
     Raises `UsageError` where the folder holds something else or is in use, `ConfigError` where the engine has no
@@ -127,11 +127,11 @@ class _Session:
     meter: Meter
     records: Sequence[StepRecord]
 
-    async def run(self, seen: Seen) -> Summary:
+    async def run(self, seen: Seen) -> LearningSummary:
         engines = open_engines(self.settings, meter=self.meter)
         try:
             players = Players(engines, self.settings, self.meter, self.versions.prompts(0))
-            validator = Validator(self.questions.validation)
+            validator = UpdateValidator(self.questions.validation)
             learner = Learner(players, self.library, self.versions, validator, self.config, self.records)
             stopped, after = await self._learn(learner, seen)
         except ServiceError as error:
@@ -151,9 +151,9 @@ class _Session:
         except BudgetExceededError as error:
             return str(error), learner.records[-1].score if learner.records else None
 
-    def _summary(self, records: Sequence[StepRecord], after: float | None, stopped: str) -> Summary:
+    def _summary(self, records: Sequence[StepRecord], after: float | None, stopped: str) -> LearningSummary:
         updates = [update for record in records for update in record.updates]
-        return Summary(
+        return LearningSummary(
             steps=records[-1].step if records else 0,
             of=len(self.questions.train) * self.config.epochs,
             before=records[0].score if records else None,
@@ -174,7 +174,7 @@ def _restore(versions: PromptVersions, records: Sequence[StepRecord]) -> None:
     versions.select(records[-1].version if records else 0)
 
 
-def _meter(folder: Path, limits: Limits, records: Sequence[StepRecord]) -> Meter:
+def _meter(folder: Path, limits: LearningLimits, records: Sequence[StepRecord]) -> Meter:
     """What was paid for is what the cache holds; engines that are not cached are counted by the records."""
     meter = Meter(limits.calls, limits.tokens)
     store = ReplyStore(folder / REPLIES)

@@ -13,7 +13,7 @@ from pyrag.methods.hera.topology import Characterisation
 Key = tuple[str, int | None, tuple[str, ...]]  # question, version of the prompts, insights shown
 
 
-class Validator:
+class UpdateValidator:
     """Mean F1 of the orchestrator's best guess for each question. A question whose prompts and experience have not
     changed since it was last asked is not asked again."""
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pyrag.evaluation.datasets.layout import Question, SubQuestion
-from pyrag.evaluation.failures import Failure
+from pyrag.evaluation.failures import WrongAnswerCause
 from pyrag.evaluation.reports.summary import set_stats
 from pyrag.evaluation.reports.tables import opera_table, role_table
 from pyrag.evaluation.retrieval_recall import hops_of, recall_at
@@ -56,7 +56,7 @@ def chain(middle: str, *second: str, said: str = "Oslo", query: str | None = Non
     )
 
 
-def kind(given: Trace, question: Question = QUESTION, titles: dict[str, str] | None = None) -> Failure:
+def kind(given: Trace, question: Question = QUESTION, titles: dict[str, str] | None = None) -> WrongAnswerCause:
     failure = score("musique", "pyrag", question, given, TITLES if titles is None else titles).failure
     assert failure is not None
     return failure
@@ -98,20 +98,20 @@ def test_a_right_answer_has_no_failure() -> None:
 @pytest.mark.parametrize(
     ("given", "failure"),
     [
-        (failed("program", "NameError"), Failure("program_error", "NameError")),
-        (failed("program", "refused"), Failure("program_error", "refused")),
-        (failed("program", "check"), Failure("program_error", "plan check")),
-        (failed("program", "no_answer"), Failure("program_error", "no final answer")),
-        (failed("program", "memory"), Failure("program_error", "limit")),
-        (failed("program"), Failure("program_error", "other")),
-        (failed("bad_output"), Failure("program_error", "bad output")),
-        (failed("budget"), Failure("budget", "budget")),
-        (failed("deadline"), Failure("budget", "deadline")),
-        (failed("service"), Failure("service_error", "service")),
-        (failed("crash"), Failure("service_error", "crash")),
+        (failed("program", "NameError"), WrongAnswerCause("program_error", "NameError")),
+        (failed("program", "refused"), WrongAnswerCause("program_error", "refused")),
+        (failed("program", "check"), WrongAnswerCause("program_error", "plan check")),
+        (failed("program", "no_answer"), WrongAnswerCause("program_error", "no final answer")),
+        (failed("program", "memory"), WrongAnswerCause("program_error", "limit")),
+        (failed("program"), WrongAnswerCause("program_error", "other")),
+        (failed("bad_output"), WrongAnswerCause("program_error", "bad output")),
+        (failed("budget"), WrongAnswerCause("budget", "budget")),
+        (failed("deadline"), WrongAnswerCause("budget", "deadline")),
+        (failed("service"), WrongAnswerCause("service_error", "service")),
+        (failed("crash"), WrongAnswerCause("service_error", "crash")),
     ],
 )  # fmt: skip
-def test_errors_are_classed_by_their_kind(given: Trace, failure: Failure) -> None:
+def test_errors_are_classed_by_their_kind(given: Trace, failure: WrongAnswerCause) -> None:
     assert kind(given) == failure
 
 
@@ -125,7 +125,7 @@ def test_without_gold_passages_the_answers_in_the_texts_decide() -> None:
 
 def test_evidence_without_a_gold_spelling_is_said_so() -> None:
     odd = replace(QUESTION, answers=("Roma Capitale",), decomposition=())
-    assert kind(chain("Ada Bell", "person"), odd) == Failure("misreading", "no gold spelling in any passage")
+    assert kind(chain("Ada Bell", "person"), odd) == WrongAnswerCause("misreading", "no gold spelling in any passage")
 
 
 def rewritten(given: Trace) -> Trace:

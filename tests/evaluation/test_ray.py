@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pyrag.evaluation.datasets.suite import Given, open_set, source_of
-from pyrag.evaluation.runs.batch import Job, run_jobs
+from pyrag.evaluation.runs.batch import QuestionJob, run_jobs
 from pyrag.settings import Settings
 from pyrag.trace.model import Trace
 
@@ -33,7 +33,7 @@ async def test_a_killed_ray_worker_costs_no_question(chat: ChatServer, tmp_path:
     traces: dict[str, Trace] = {}
     some = asyncio.Event()
 
-    def done(job: Job, trace: Trace) -> None:
+    def done(job: QuestionJob, trace: Trace) -> None:
         traces[job.question.id] = trace
         if len(traces) == 5:
             some.set()
@@ -41,7 +41,7 @@ async def test_a_killed_ray_worker_costs_no_question(chat: ChatServer, tmp_path:
     try:
         async with RayAsk(settings, "local", 2) as ask:
             pid = await ask._actors[0].pid.remote()
-            jobs = [Job("stones", "vanilla", question) for question in chosen.questions]
+            jobs = [QuestionJob("stones", "vanilla", question) for question in chosen.questions]
             batch = asyncio.create_task(run_jobs(jobs, ask, done, concurrency=4))
             await some.wait()
             os.kill(pid, signal.SIGKILL)

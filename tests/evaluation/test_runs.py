@@ -18,17 +18,17 @@ from pyrag.episode.ledger import Budget, Ledger
 from pyrag.errors import BudgetExceededError, ConfigError, DataError, StorageError, UsageError
 from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.reports.summary import summarise
-from pyrag.evaluation.runs.batch import Job, run_jobs
+from pyrag.evaluation.runs.batch import QuestionJob, run_jobs
 from pyrag.evaluation.runs.folder import make_folder, open_run, read_run
 from pyrag.evaluation.runs.journal import FileJournal
-from pyrag.evaluation.scoring import Row, score
+from pyrag.evaluation.scoring import ResultRow, score
 from pyrag.trace.codec import from_json
 from pyrag.trace.model import Answer, Trace, TraceError, Usage
 
 IDENTITY = {"sets": ["s"], "methods": ["m"], "limit": None, "settings": {"topk": 5}}
 
 
-def answered(number: int, said: str = "Rome", error: TraceError | None = None) -> tuple[Row, Trace]:
+def answered(number: int, said: str = "Rome", error: TraceError | None = None) -> tuple[ResultRow, Trace]:
     trace = Trace(f"Question {number}?", Answer(said), error=error, usage=Usage(model_calls=number))
     question = Question(f"q{number}", f"Question {number}?", ("Rome",), type=f"t{number % 2}")
     return score("s", "m", question, trace), trace
@@ -188,12 +188,12 @@ def test_a_summary_does_not_depend_on_the_order_of_results() -> None:
 async def test_one_failing_question_does_not_end_a_batch() -> None:
     done: dict[str, str] = {}
 
-    async def ask(job: Job) -> Trace:
+    async def ask(job: QuestionJob) -> Trace:
         if job.question.id == "q2":
             raise KeyError("a bug")
         return answered(1)[1]
 
-    jobs = [Job("s", "m", Question(f"q{n}", "?", ("Rome",))) for n in range(5)]
+    jobs = [QuestionJob("s", "m", Question(f"q{n}", "?", ("Rome",))) for n in range(5)]
     await run_jobs(
         jobs,
         ask,
@@ -204,11 +204,11 @@ async def test_one_failing_question_does_not_end_a_batch() -> None:
 
 
 async def test_a_method_that_cannot_run_at_all_ends_it() -> None:
-    async def ask(job: Job) -> Trace:
+    async def ask(job: QuestionJob) -> Trace:
         return answered(1, error=TraceError("config", "method cot needs a language model", 2))[1]
 
     with pytest.raises(ConfigError, match="needs a language model"):
-        await run_jobs([Job("s", "m", Question("q", "?", ("x",)))], ask, lambda *_: None, concurrency=2)
+        await run_jobs([QuestionJob("s", "m", Question("q", "?", ("x",)))], ask, lambda *_: None, concurrency=2)
 
 
 class Engine:

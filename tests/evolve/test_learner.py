@@ -23,9 +23,9 @@ from pyrag.evaluation.datasets.layout import Question
 from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.learner import Learner
 from pyrag.evolve.prompt_versions import PromptVersions, learners
-from pyrag.evolve.records import StepRecord, Update, read
+from pyrag.evolve.records import StepRecord, ValidatedUpdate, read
 from pyrag.evolve.trajectories import Players, Trajectory
-from pyrag.evolve.validation import Validator
+from pyrag.evolve.validation import UpdateValidator
 from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.llm.meter import Meter
 from pyrag.llm.protocol import Message
@@ -150,7 +150,9 @@ class Run:
         players = WorldPlayers(None, Settings(), meter or Meter(), load_prompts(), world=world)  # type: ignore[arg-type]
         records = read(self.library.records())
         self.versions.forget_after(max((one.last_version for one in records), default=0))
-        return Learner(players, self.library, self.versions, Validator(VALIDATION), EvolveConfig(group=3), records)
+        return Learner(
+            players, self.library, self.versions, UpdateValidator(VALIDATION), EvolveConfig(group=3), records
+        )
 
     def version(self) -> int:
         return read(self.library.records())[-1].version
@@ -320,7 +322,7 @@ async def test_a_prompt_that_lowers_validation_is_refused(run: Run) -> None:
 
 
 def test_an_update_that_changes_no_score_is_accepted() -> None:
-    assert [Update(0.5, after, ()).accepted for after in (0.49, 0.5, 0.51)] == [False, True, True]
+    assert [ValidatedUpdate(0.5, after, ()).accepted for after in (0.49, 0.5, 0.51)] == [False, True, True]
 
 
 async def test_an_insight_that_lowers_validation_is_refused(run: Run) -> None:

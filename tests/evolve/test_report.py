@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
-from pyrag.evolve.records import StepRecord, Tried, Update, read, written
+from pyrag.evolve.records import StepRecord, Tried, ValidatedUpdate, read, written
 from pyrag.evolve.report import experience_table, graph_table, page, sampled, updates_table
 from pyrag.methods.hera.experience.entry import Experience
 from pyrag.methods.hera.topology import Characterisation, Node, Topology
@@ -16,7 +16,7 @@ SAMPLE = Tried("sample", Topology(NODES), 1.0, 120, "<b>right</b>")
 RECORDS = [
     StepRecord(0, 0.25),
     StepRecord(1, 0.5, 1, "q1", PROFILE, (SAMPLE, Tried("variant", Topology(NODES), 0.0, 300)), calls=12, updates=(
-        Update(0.25, 0.5, ("Read the <title>.",), "answer_generator", 1), Update(0.5, 0.4, ("ADD 1: x",)),
+        ValidatedUpdate(0.25, 0.5, ("Read the <title>.",), "answer_generator", 1), ValidatedUpdate(0.5, 0.4, ("ADD 1: x",)),
     )),
     StepRecord(2, 0.5, 1, "q2", PROFILE, (SAMPLE,)),
 ]  # fmt: skip

@@ -12,8 +12,8 @@ from rich.console import Console
 from pyrag.cli.bench.agents import show_agents
 from pyrag.cli.views.saved import trace_view
 from pyrag.evaluation.agent_behaviour import (
+    AnsweredQuestion,
     Depth,
-    Outcome,
     agent_stats,
     agents_table,
     completed,
@@ -53,7 +53,7 @@ def asked(*supporting: str, hops: int = 1) -> Question:
 async def test_calls_patterns_and_recall(traces: list[Trace]) -> None:
     found = asked("Which company acquired WhatsApp?-1", f"{REWRITTEN}-1", hops=3)
     questions = (found, asked("Who?-1"), asked("nowhere"))
-    stats = agent_stats([Outcome(*one) for one in zip(questions, traces, (1.0, 1.0, 0.0), strict=True)])
+    stats = agent_stats([AnsweredQuestion(*one) for one in zip(questions, traces, (1.0, 1.0, 0.0), strict=True)])
     assert stats.roles == {"plan": 1.0, "analysis": (4 + 1 + 3) / 3, "rewrite": (1 + 0 + 2) / 3}
     assert stats.patterns == {"direct": 0.5, "one rewrite": 0.5, "several rewrites": 0.0}
     assert (stats.efficiency, stats.efficient) == (0.5, 0.5)
@@ -68,7 +68,7 @@ async def test_calls_patterns_and_recall(traces: list[Trace]) -> None:
 
 
 async def test_a_plan_with_fewer_searches_than_hops_is_short(traces: list[Trace]) -> None:
-    stats = agent_stats([Outcome(asked(hops=4), trace, 1.0) for trace in traces])
+    stats = agent_stats([AnsweredQuestion(asked(hops=4), trace, 1.0) for trace in traces])
     assert stats.depth == {4: Depth(3, 5 / 3, 2 / 3, 1.0)}
 
 
@@ -79,7 +79,7 @@ async def test_the_pages_of_a_claim_are_found_by_title(
     titled = {key: replace(one, title="Ada" if key.startswith("b-") else "") for key, one in trace.passages.items()}
     trace = replace(trace, passages=titled)
     claim = Question("1", "Ada is.", ("SUPPORTED",), supporting_titles=("Ada", "Berg"))
-    stats = agent_stats([Outcome(claim, trace, 0.0)])
+    stats = agent_stats([AnsweredQuestion(claim, trace, 0.0)])
     assert (stats.before, stats.after) == (0.0, 0.5)
     assert noise(claim, trace) == 1.0
     with open_run(tmp_path / "run", {"sets": ["toy"], "methods": ["opera"]}, {}) as writer:

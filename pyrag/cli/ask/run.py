@@ -53,7 +53,7 @@ async def _one(question: str, settings: Settings, sink: Sink, form: Form) -> int
 
 
 @dataclass(slots=True)
-class _Batch:
+class _StdinBatch:
     """The questions of stdin: the lines of those that are under way, and how those before them fared."""
 
     lines: deque[int] = field(default_factory=deque)
@@ -79,7 +79,7 @@ class _Batch:
 async def _many(settings: Settings, sink: Sink, form: Form) -> int:
     if sys.stdin.isatty():
         _tell("reading questions from the terminal, one a line; end with Ctrl-D")
-    batch = _Batch()
+    batch = _StdinBatch()
     async with (
         PyRAG.from_settings(settings) as rag,
         aclosing(rag.aask_many(batch.questions(), keep=sink.wanted)) as traces,  # whose reader may go

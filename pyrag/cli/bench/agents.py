@@ -11,7 +11,7 @@ from pyrag.evaluation.agent_behaviour import agent_stats, agents_table, ladder_t
 from pyrag.evaluation.reports.summary import set_stats
 from pyrag.evaluation.reports.tables import opera_table, role_table
 from pyrag.evaluation.runs.folder import read_run
-from pyrag.evaluation.scoring import Row
+from pyrag.evaluation.scoring import ResultRow
 
 
 def show_agents(folder: Path, *, sets: Sequence[str], methods: Sequence[str], as_json: bool) -> None:
@@ -27,5 +27,5 @@ def show_agents(folder: Path, *, sets: Sequence[str], methods: Sequence[str], as
     print(*(table for table in tables if table), sep="\n\n")
 
 
-def _group(row: Row) -> tuple[str, str]:
+def _group(row: ResultRow) -> tuple[str, str]:
     return row.set, row.method

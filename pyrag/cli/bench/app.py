@@ -64,7 +64,7 @@ def bench(
     """Measure methods on question sets, or look at what was measured (report, show)."""
     if context.invoked_subcommand is not None:
         return
-    from pyrag.cli.bench.run import Request, run
+    from pyrag.cli.bench.run import BenchRequest, run
     from pyrag.settings import load_settings
 
     flags = {
@@ -74,7 +74,7 @@ def bench(
         "sandbox": sandbox, "prompts": prompts, "concurrency": concurrency, "retriever": retriever,
         "index": None if index is None else str(index), "cache": cache, "max_cost": max_cost,
     }  # fmt: skip
-    chosen = Request(
+    chosen = BenchRequest(
         settings=load_settings(flags, config=config), sets=names(sets), methods=names(method), limit=limit, seed=seed,
         data=data, split=split, out=out, corpora=corpus or (), index_dir=index_dir, workers=workers, ray=ray,
         resume_steps=resume_steps, as_json=json,

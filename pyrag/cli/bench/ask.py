@@ -17,7 +17,7 @@ from typing import Self
 
 from pyrag.episode.ledger import Recording
 from pyrag.errors import PyRAGError
-from pyrag.evaluation.runs.batch import Job, ask_safely
+from pyrag.evaluation.runs.batch import QuestionJob, ask_safely
 from pyrag.evaluation.runs.journal import FileJournal, journal_path
 from pyrag.evaluation.scoring import asked
 from pyrag.runtime.engines import open_engines
@@ -38,7 +38,7 @@ class LocalAsk:
         self._recording = Recording.load(self._engines.recording) if self._engines.recording else None
         self._journals = journals
 
-    async def __call__(self, job: Job) -> Trace:
+    async def __call__(self, job: QuestionJob) -> Trace:
         with self._journal(job) as journal:
             return await answer_question(
                 asked(job.question),
@@ -49,7 +49,7 @@ class LocalAsk:
             )
 
     @contextmanager
-    def _journal(self, job: Job) -> Iterator[FileJournal | None]:
+    def _journal(self, job: QuestionJob) -> Iterator[FileJournal | None]:
         if self._journals is None:
             yield None
             return
@@ -89,7 +89,7 @@ class WorkersAsk:
         order = Order(share, None if journals is None else str(journals))
         self._workers = [_Worker(order) for _ in range(count)]
 
-    async def __call__(self, job: Job) -> Trace:
+    async def __call__(self, job: QuestionJob) -> Trace:
         return await min(self._workers, key=lambda one: one.busy).ask(job)
 
     async def __aenter__(self) -> Self:
@@ -112,7 +112,7 @@ class _Worker:
         self._last = 0
         self.busy = 0
 
-    async def ask(self, job: Job) -> Trace:
+    async def ask(self, job: QuestionJob) -> Trace:
         self.busy += 1
         try:
             process = await self._running()
@@ -180,10 +180,10 @@ async def _work() -> None:
     reader = asyncio.StreamReader(limit=_MAX_LINE)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     order = msgspec.json.decode(await reader.readline(), type=Order)
-    decoder = msgspec.json.Decoder(tuple[int, Job])
+    decoder = msgspec.json.Decoder(tuple[int, QuestionJob])
     running: set[asyncio.Task[None]] = set()
 
-    async def answer(number: int, job: Job, ask: LocalAsk) -> None:
+    async def answer(number: int, job: QuestionJob, ask: LocalAsk) -> None:
         out.write(_line((number, await ask_safely(job, ask))))
         out.flush()
 

@@ -12,7 +12,7 @@ import os
 from typing import Any, Self
 
 from pyrag._io.ray_cluster import connected
-from pyrag.evaluation.runs.batch import Job
+from pyrag.evaluation.runs.batch import QuestionJob
 from pyrag.settings import Settings
 from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.model import Trace
@@ -31,7 +31,7 @@ class RayAsk:
         self._actors = [actor.options(**options).remote(_encoded(settings)) for _ in range(count)]
         self._busy = [0] * count
 
-    async def __call__(self, job: Job) -> Trace:
+    async def __call__(self, job: QuestionJob) -> Trace:
         failed: set[int] = set()  # one that is being started again is the least busy, and fails at once
         for left in reversed(range(_TRIES)):
             place = min(range(len(self._actors)), key=lambda one: (one in failed, self._busy[one]))
@@ -54,7 +54,7 @@ class RayAsk:
             self._ray.kill(actor)
 
 
-def _encoded(content: Settings | Job) -> bytes:
+def _encoded(content: Settings | QuestionJob) -> bytes:
     import msgspec
 
     return msgspec.json.encode(content)
@@ -80,4 +80,4 @@ class Worker:
 
         if self._ask is None:
             self._ask = LocalAsk(self._settings)
-        return to_json(await ask_safely(msgspec.json.decode(job, type=Job), self._ask))
+        return to_json(await ask_safely(msgspec.json.decode(job, type=QuestionJob), self._ask))

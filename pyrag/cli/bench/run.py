@@ -16,8 +16,8 @@ from pyrag.cli.bench.view import Progress, print_summary
 from pyrag.cli.views.words import counted
 from pyrag.errors import UsageError
 from pyrag.evaluation.datasets.suite import Given, QuestionSet, Source, default_sets, gold_titles, open_set, source_of
-from pyrag.evaluation.reports.summary import Summary, summarise
-from pyrag.evaluation.runs.batch import Job, run_jobs
+from pyrag.evaluation.reports.summary import BenchSummary, summarise
+from pyrag.evaluation.runs.batch import QuestionJob, run_jobs
 from pyrag.evaluation.runs.folder import SUMMARY, RunWriter, open_run
 from pyrag.evaluation.runs.journal import journal_path
 from pyrag.evaluation.runs.provenance import session
@@ -49,7 +49,7 @@ _OUTSIDE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class BenchRequest:
     """The options of `pyrag bench`; `settings` holds those that `pyrag ask` has too."""
 
     settings: Settings
@@ -69,7 +69,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PreparedSet:
     """A set with its passages, and the titles of its gold passages for the error analysis."""
 
     questions: QuestionSet
@@ -77,7 +77,7 @@ class Asked:
     titles: dict[str, str]
 
 
-def run(request: Request) -> None:
+def run(request: BenchRequest) -> None:
     """Asks what is not answered yet. Leaves with exit code 3 or 1 if questions failed outside their method."""
     usual = EMBEDDED_METHODS if about_embedded(request.settings.llm) else MODEL_METHODS
     methods = list(request.methods) or [name for name in usual if name in method_names()]
@@ -104,7 +104,7 @@ def run(request: Request) -> None:
         _leave(summary, writer)
 
 
-def _open_sets(request: Request, out: Path) -> list[Asked]:
+def _open_sets(request: BenchRequest, out: Path) -> list[PreparedSet]:
     settings = request.settings
     cache = request.index_dir or out.resolve().parent / "indexes"
     index = None if settings.index is None else Path(settings.index)
@@ -113,11 +113,11 @@ def _open_sets(request: Request, out: Path) -> list[Asked]:
     for name in request.sets or default_sets(request.data):
         chosen = open_set(name, request.data, split=request.split, limit=request.limit, seed=request.seed)
         source = source_of(chosen, given, lambda corpus: _say(f"building an index of {corpus} in {cache} …"))
-        sets.append(Asked(chosen, source, gold_titles(source, chosen.questions)))
+        sets.append(PreparedSet(chosen, source, gold_titles(source, chosen.questions)))
     return sets
 
 
-def _identity(request: Request, sets: Sequence[Asked], methods: Sequence[str]) -> dict[str, Any]:
+def _identity(request: BenchRequest, sets: Sequence[PreparedSet], methods: Sequence[str]) -> dict[str, Any]:
     """What makes two runs the same run."""
     settings = {key: value for key, value in public(request.settings).items() if key not in _OUTSIDE}
     return {
@@ -132,7 +132,9 @@ def _identity(request: Request, sets: Sequence[Asked], methods: Sequence[str]) -
     }
 
 
-async def _answer_all(request: Request, sets: Sequence[Asked], methods: Sequence[str], writer: RunWriter) -> None:
+async def _answer_all(
+    request: BenchRequest, sets: Sequence[PreparedSet], methods: Sequence[str], writer: RunWriter
+) -> None:
     """Set by set, since an engine belongs to one index; within a set, method by method."""
     todo = [(one, _open_jobs(one.questions, methods, writer)) for one in sets]
     if request.resume_steps:
@@ -144,12 +146,12 @@ async def _answer_all(request: Request, sets: Sequence[Asked], methods: Sequence
                 await _answer_set(one, jobs, settings, request, writer, progress)
 
 
-def _open_jobs(questions: QuestionSet, methods: Sequence[str], writer: RunWriter) -> list[Job]:
-    jobs = [Job(questions.name, method, question) for method in methods for question in questions.questions]
+def _open_jobs(questions: QuestionSet, methods: Sequence[str], writer: RunWriter) -> list[QuestionJob]:
+    jobs = [QuestionJob(questions.name, method, question) for method in methods for question in questions.questions]
     return [job for job in jobs if (row := writer.rows.get(job.key)) is None or row.is_transient]
 
 
-def _discard_others(run: Path, jobs: Sequence[Job]) -> None:
+def _discard_others(run: Path, jobs: Sequence[QuestionJob]) -> None:
     """Journals of answered questions: a kill can come between a result and the end of its journal."""
     open_ones = {journal_path(run, *job.key) for job in jobs}
     for path in run.glob("journal/*"):
@@ -158,13 +160,18 @@ def _discard_others(run: Path, jobs: Sequence[Job]) -> None:
 
 
 async def _answer_set(
-    one: Asked, jobs: list[Job], settings: Settings, request: Request, writer: RunWriter, progress: Progress
+    one: PreparedSet,
+    jobs: list[QuestionJob],
+    settings: Settings,
+    request: BenchRequest,
+    writer: RunWriter,
+    progress: Progress,
 ) -> None:
     journals = writer.folder if request.resume_steps else None
     if journals:
         (journals / "journal").mkdir(exist_ok=True)
 
-    def done(job: Job, trace: Trace) -> None:
+    def done(job: QuestionJob, trace: Trace) -> None:
         row = score(job.set, job.method, job.question, trace, one.titles)
         progress.add(writer.write(row, trace))
         if journals:
@@ -174,7 +181,7 @@ async def _answer_set(
         await run_jobs(jobs, ask, done, concurrency=settings.concurrency)
 
 
-def _open_ask(settings: Settings, journals: Path | None, request: Request) -> LocalAsk | WorkersAsk | RayAsk:
+def _open_ask(settings: Settings, journals: Path | None, request: BenchRequest) -> LocalAsk | WorkersAsk | RayAsk:
     if request.ray:
         from pyrag.cli.bench.ray import RayAsk
 
@@ -192,7 +199,7 @@ def _tell_of_other_code(writer: RunWriter) -> None:
         _say(f"this run has results of other code (commit {', '.join(sorted(others))}); this is {now}")
 
 
-def _leave(summary: Summary, writer: RunWriter) -> None:
+def _leave(summary: BenchSummary, writer: RunWriter) -> None:
     failed = [row.error for row in writer.rows.values() if row.is_transient and row.error]
     _say(
         f"{summary.failed} of {counted(summary.questions, 'question')} failed, "

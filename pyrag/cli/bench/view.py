@@ -12,16 +12,16 @@ from pyrag.cli.output import print_json
 from pyrag.cli.views.words import counted
 from pyrag.errors import UsageError
 from pyrag.evaluation.failures import KINDS
-from pyrag.evaluation.reports.summary import Summary, summarise
+from pyrag.evaluation.reports.summary import BenchSummary, summarise
 from pyrag.evaluation.reports.tables import failure_table, main_table, pair_table, percent
 from pyrag.evaluation.runs.folder import Run, read_run
-from pyrag.evaluation.scoring import Row
+from pyrag.evaluation.scoring import ResultRow
 
 
 class Progress:
     """A bar on stderr, on a terminal only: how far, EM so far, calls a question, time left."""
 
-    def __init__(self, done: Iterable[Row], todo: int) -> None:
+    def __init__(self, done: Iterable[ResultRow], todo: int) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
 
@@ -37,7 +37,7 @@ class Progress:
         )  # fmt: skip
         self._task = self._bar.add_task("", total=self._count + todo, completed=self._count, scores="")
 
-    def add(self, row: Row) -> None:
+    def add(self, row: ResultRow) -> None:
         self._count += 1
         self._em += row.em
         self._calls += row.calls
@@ -52,7 +52,7 @@ class Progress:
         self._bar.stop()
 
 
-def print_summary(summary: Summary, folder: Path, *, as_json: bool) -> None:
+def print_summary(summary: BenchSummary, folder: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(summary)
         return
@@ -70,14 +70,14 @@ def print_summary(summary: Summary, folder: Path, *, as_json: bool) -> None:
     )
 
 
-def summary_of(run: Run, sets: Sequence[str] = (), methods: Sequence[str] = ()) -> Summary:
+def summary_of(run: Run, sets: Sequence[str] = (), methods: Sequence[str] = ()) -> BenchSummary:
     """A run's results as they stand, finished or not."""
     about = run.config["run"]
     rows = _chosen(run, sets, methods)
     return summarise(rows, sets or about["sets"], methods or about["methods"], len(rows))
 
 
-def _chosen(run: Run, sets: Sequence[str], methods: Sequence[str]) -> list[Row]:
+def _chosen(run: Run, sets: Sequence[str], methods: Sequence[str]) -> list[ResultRow]:
     rows = [row for row in run.rows if (not sets or row.set in sets) and (not methods or row.method in methods)]
     if not rows:
         raise UsageError(f"{run.folder} has no results of that set and method: see pyrag bench show {run.folder}")
@@ -97,7 +97,7 @@ def show_errors(
 
         raise UsageError(f"there is no kind of error {kind!r}{nearest(kind, KINDS)}")
     run = read_run(folder)
-    groups: dict[str, list[Row]] = defaultdict(list)
+    groups: dict[str, list[ResultRow]] = defaultdict(list)
     for row in sorted(_chosen(run, sets, methods), key=lambda one: one.key):
         if row.failure and kind in (None, row.failure.kind):
             groups[row.failure.kind].append(row)
@@ -107,7 +107,7 @@ def show_errors(
         print("no wrong answer of that kind" if kind else "no wrong answer", file=sys.stderr)
 
 
-def _print_examples(run: Run, kind: str, rows: list[Row], limit: int, *, as_json: bool) -> None:
+def _print_examples(run: Run, kind: str, rows: list[ResultRow], limit: int, *, as_json: bool) -> None:
     if as_json:
         for row in rows[:limit]:
             print_json(row)

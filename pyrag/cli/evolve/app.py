@@ -51,7 +51,7 @@ def evolve(
     from pyrag.cli.evolve.run import learn
     from pyrag.errors import UsageError
     from pyrag.evolve.config import EvolveConfig
-    from pyrag.evolve.run import Limits
+    from pyrag.evolve.run import LearningLimits
     from pyrag.settings import load_settings
 
     if train is None or out is None:
@@ -67,7 +67,7 @@ def evolve(
         val,
         load_settings(flags, config=config),
         EvolveConfig(group=group, epochs=epochs, topologies=topologies),
-        Limits(calls=max_calls, tokens=max_tokens),
+        LearningLimits(calls=max_calls, tokens=max_tokens),
         limit=limit,
         seed=seed,
         as_json=json,

@@ -11,7 +11,7 @@ from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.prompt_versions import PromptVersions
 from pyrag.evolve.questions import split
 from pyrag.evolve.records import StepRecord
-from pyrag.evolve.run import Limits, Summary, evolve
+from pyrag.evolve.run import LearningLimits, LearningSummary, evolve
 from pyrag.settings import Settings
 
 
@@ -21,7 +21,7 @@ def learn(
     validation: str,
     settings: Settings,
     config: EvolveConfig,
-    limits: Limits,
+    limits: LearningLimits,
     *,
     limit: int | None,
     seed: int,
@@ -61,7 +61,7 @@ class Progress:
         self._bar.stop()
 
 
-def _print(summary: Summary, out: Path, config: EvolveConfig, *, as_json: bool) -> None:
+def _print(summary: LearningSummary, out: Path, config: EvolveConfig, *, as_json: bool) -> None:
     if as_json:
         print_json(summary)
         return

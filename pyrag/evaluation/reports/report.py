@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pyrag.evaluation.agent_behaviour import agent_stats, agents_table, ladder_table, outcomes_of
 from pyrag.evaluation.failures import KINDS
 from pyrag.evaluation.reports.reported import LABEL, NOTES, reported
-from pyrag.evaluation.reports.summary import SetStats, Summary, summarise
+from pyrag.evaluation.reports.summary import BenchSummary, SetStats, summarise
 from pyrag.evaluation.reports.tables import (
     course_table,
     failure_table,
@@ -27,7 +27,7 @@ from pyrag.evaluation.reports.tables import (
 )
 from pyrag.evaluation.reports.writer import Table
 from pyrag.evaluation.runs.folder import TRACES, Run
-from pyrag.evaluation.scoring import Row
+from pyrag.evaluation.scoring import ResultRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class BenchReport:
     """Everything both forms are written from. `rows` carry the labels of the methods."""
 
     runs: tuple[Run, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ResultRow, ...]
     labels: tuple[str, ...]
     methods: dict[str, str]  # label → method
-    summary: Summary
+    summary: BenchSummary
     sections: tuple[Section, ...]
 
 
@@ -68,7 +68,7 @@ def wrong_links(sets: Sequence[SetStats]) -> dict[tuple[int, int], str]:
     return {(row, column): f"#{wrong_anchor(one.set, one.method)}" for row, one in enumerate(sets) if one.all.failures}
 
 
-def make_report(runs: Sequence[Run]) -> Report:
+def make_report(runs: Sequence[Run]) -> BenchReport:
     """Raises `DataError` where a run has no result."""
     from pyrag.errors import DataError
 
@@ -82,7 +82,7 @@ def make_report(runs: Sequence[Run]) -> Report:
     summary = summarise(rows, sets, names, len(rows))
     methods = {label: method for (_, method), label in labels.items()}
     sections = (*_sections(runs, summary, methods, rows), *_agents(runs, labels))
-    return Report(tuple(runs), rows, names, methods, summary, sections)
+    return BenchReport(tuple(runs), rows, names, methods, summary, sections)
 
 
 def labels_of(runs: Sequence[Run]) -> dict[tuple[int, str], str]:
@@ -103,7 +103,7 @@ _OPERA_FIGURES = (
 
 
 def _sections(
-    runs: Sequence[Run], summary: Summary, methods: dict[str, str], rows: Sequence[Row]
+    runs: Sequence[Run], summary: BenchSummary, methods: dict[str, str], rows: Sequence[ResultRow]
 ) -> tuple[Section, ...]:
     sections = (
         Section("What ran", table=_runs_table(runs)),
@@ -218,7 +218,7 @@ def _engine(settings: dict[str, object]) -> str:
     return str(settings["llm"]) + note + (f" ({', '.join(others)})" if others else "")
 
 
-def _papers_table(summary: Summary, methods: dict[str, str]) -> Table:
+def _papers_table(summary: BenchSummary, methods: dict[str, str]) -> Table:
     """EM here, then what a paper reports of the method on the set: a line for each row of a paper's table."""
     rows = [
         [one.set, one.method, f"reported: {source}", interval(one.all.em), f"{figure:.1f}"]
@@ -228,14 +228,14 @@ def _papers_table(summary: Summary, methods: dict[str, str]) -> Table:
     return Table(("set", "method", "where", "EM here", "reported EM"), rows, left=3)
 
 
-def failed_note(summary: Summary) -> str:
+def failed_note(summary: BenchSummary) -> str:
     return (
         f"**{summary.failed} of {summary.questions} answers failed outside their method (services, deadlines) and "
         "count as wrong until the run is finished.**"
     )
 
 
-def failure_shares(report: Report, method: str) -> dict[str, float]:
+def failure_shares(report: BenchReport, method: str) -> dict[str, float]:
     """Shares of all questions of a method: right ones, then wrong ones by kind."""
     rows = [row for row in report.rows if row.method == method]
     kinds = Counter(row.failure.kind if row.failure else "right" for row in rows)

@@ -10,7 +10,7 @@ from pathlib import Path
 from pyrag._io.files import write_atomic
 from pyrag.evaluation.failures import KINDS
 from pyrag.evaluation.reports import svg
-from pyrag.evaluation.reports.report import Report, Section, failed_note, failure_shares, make_report
+from pyrag.evaluation.reports.report import BenchReport, Section, failed_note, failure_shares, make_report
 from pyrag.evaluation.reports.writer import document, legend, plots_html, section, table_html, upright
 from pyrag.evaluation.reports.wrong_answers import wrong_answers
 from pyrag.evaluation.runs.folder import Run, make_folder
@@ -32,7 +32,7 @@ def report_files(runs: Sequence[Run], out: Path) -> list[Path]:
     return paths
 
 
-def markdown(report: Report) -> str:
+def markdown(report: BenchReport) -> str:
     parts = ["# Benchmark report"]
     if report.summary.failed:
         parts.append(failed_note(report.summary))
@@ -42,7 +42,7 @@ def markdown(report: Report) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def page(report: Report, out: Path) -> str:
+def page(report: BenchReport, out: Path) -> str:
     """The report with the wrong answers and their traces; links to files count from the folder `out`."""
     note = ""
     if report.summary.failed:
@@ -51,7 +51,7 @@ def page(report: Report, out: Path) -> str:
     return document("Benchmark report", note + "".join(sections) + wrong_answers(report, out))
 
 
-def _section(report: Report, one: Section) -> str:
+def _section(report: BenchReport, one: Section) -> str:
     drawn = [_PLOTS[name](report) for name in one.plots]
     parts = [drawing.legend for drawing in drawn]
     if drawn:
@@ -69,7 +69,7 @@ class _Drawing:
     legend: str = ""
 
 
-def _cost(report: Report) -> _Drawing:
+def _cost(report: BenchReport) -> _Drawing:
     """Accuracy against cost, averages over the sets: model calls, and seconds."""
     calls = {one.method: (one.calls, 100 * one.em) for one in report.summary.averages}
     tokens = {one.method: (one.tokens, 100 * one.em) for one in report.summary.averages}
@@ -79,7 +79,7 @@ def _cost(report: Report) -> _Drawing:
     return _Drawing(plots)
 
 
-def _seconds(report: Report) -> _Drawing:
+def _seconds(report: BenchReport) -> _Drawing:
     points = {}
     for one in report.summary.averages:
         own = [stats.all.timing.seconds for stats in report.summary.sets if stats.method == one.method]
@@ -87,7 +87,7 @@ def _seconds(report: Report) -> _Drawing:
     return _Drawing([svg.scatter("Accuracy against time", points, "seconds a question", "EM, average of the sets")])
 
 
-def _hops(report: Report) -> _Drawing:
+def _hops(report: BenchReport) -> _Drawing:
     plots = []
     for name in dict.fromkeys(one.set for one in report.summary.sets):
         stats = {one.method: one.all.per_hop for one in report.summary.sets if one.set == name and one.all.per_hop}
@@ -104,7 +104,7 @@ def _hops(report: Report) -> _Drawing:
     return _Drawing(plots, legend(report.labels))
 
 
-def _failures(report: Report) -> _Drawing:
+def _failures(report: BenchReport) -> _Drawing:
     shares = {label: failure_shares(report, label) for label in report.labels if _has_rows(report, label)}
     present = {kind for one in shares.values() for kind in one}
     names = {"right": "right", **KINDS}
@@ -113,18 +113,18 @@ def _failures(report: Report) -> _Drawing:
     return _Drawing([svg.stacked_bars("All questions, %", bars, colours)], svg.legend(colours))
 
 
-def _latency(report: Report) -> _Drawing:
+def _latency(report: BenchReport) -> _Drawing:
     seconds = {label: [row.seconds for row in report.rows if row.method == label] for label in report.labels}
     lines = {label: svg.cumulative(values) if values else [] for label, values in seconds.items()}
     plot = svg.curves("Latency: share of questions answered within", lines, "seconds", "questions, %")
     return _Drawing([plot], legend(report.labels))
 
 
-def _has_rows(report: Report, label: str) -> bool:
+def _has_rows(report: BenchReport, label: str) -> bool:
     return any(row.method == label for row in report.rows)
 
 
-_PLOTS: dict[str, Callable[[Report], _Drawing]] = {
+_PLOTS: dict[str, Callable[[BenchReport], _Drawing]] = {
     "cost": _cost,
     "seconds": _seconds,
     "hops": _hops,

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median
 
-from pyrag.evaluation.intervals import Difference, Estimate, difference, estimate
+from pyrag.evaluation.intervals import Estimate, MeanDifference, difference, estimate
 from pyrag.evaluation.retrieval_recall import recall_at
-from pyrag.evaluation.scoring import Row
+from pyrag.evaluation.scoring import ResultRow
 from pyrag.trace.model import RoleUsage
 
 CUTS = (5, 10)  # the k of recall@k: the paper's top-k and what an unknown step is tried again with
@@ -104,18 +104,18 @@ class Average:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class MethodPair:
     """Two methods on the same questions of a set."""
 
     set: str
     a: str
     b: str
-    em: Difference
-    f1: Difference
+    em: MeanDifference
+    f1: MeanDifference
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class BenchSummary:
     """`failed` counts the questions that failed outside the method; they count as wrong until they are retried."""
 
     questions: int
@@ -123,17 +123,17 @@ class Summary:
     failed: int
     sets: tuple[SetStats, ...]
     averages: tuple[Average, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[MethodPair, ...]
 
 
-def summarise(rows: Iterable[Row], sets: Sequence[str], methods: Sequence[str], expected: int) -> Summary:
+def summarise(rows: Iterable[ResultRow], sets: Sequence[str], methods: Sequence[str], expected: int) -> BenchSummary:
     """`sets` and `methods` give the order; the first method is the one that the others are compared with."""
-    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[ResultRow]] = defaultdict(list)
     for row in sorted(rows, key=lambda one: one.key):
         groups[row.set, row.method].append(row)
     present = [(name, method) for name in sets for method in methods if groups.get((name, method))]
     stats = tuple(set_stats(name, method, groups[name, method]) for name, method in present)
-    return Summary(
+    return BenchSummary(
         questions=sum(map(len, groups.values())),
         expected=expected,
         failed=sum(row.is_transient for group in groups.values() for row in group),
@@ -147,7 +147,7 @@ def summarise(rows: Iterable[Row], sets: Sequence[str], methods: Sequence[str], 
     )
 
 
-def set_stats(name: str, method: str, rows: Sequence[Row]) -> SetStats:
+def set_stats(name: str, method: str, rows: Sequence[ResultRow]) -> SetStats:
     return SetStats(
         name,
         method,
@@ -157,15 +157,15 @@ def set_stats(name: str, method: str, rows: Sequence[Row]) -> SetStats:
     )
 
 
-def _slices(rows: Sequence[Row], key: Callable[[Row], str]) -> dict[str, Stats]:
+def _slices(rows: Sequence[ResultRow], key: Callable[[ResultRow], str]) -> dict[str, Stats]:
     """Statistics by a property; none where all rows share it."""
-    found: dict[str, list[Row]] = defaultdict(list)
+    found: dict[str, list[ResultRow]] = defaultdict(list)
     for row in rows:
         found[key(row)].append(row)
     return {name: stats_of(found[name]) for name in sorted(found)} if len(found) > 1 else {}
 
 
-def stats_of(rows: Sequence[Row]) -> Stats:
+def stats_of(rows: Sequence[ResultRow]) -> Stats:
     """Raises `ValueError` for no rows."""
     tried = sum(row.unknowns for row in rows)
     return Stats(
@@ -204,7 +204,7 @@ ROLES = {
 }
 
 
-def _by_group(rows: Sequence[Row]) -> dict[str, list[RoleUsage]]:
+def _by_group(rows: Sequence[ResultRow]) -> dict[str, list[RoleUsage]]:
     """The uses of each group of roles, question by question; groups that none used are left out."""
     found = {
         group: [row.roles[role] for row in rows for role in roles if role in row.roles]
@@ -213,7 +213,7 @@ def _by_group(rows: Sequence[Row]) -> dict[str, list[RoleUsage]]:
     return {group: uses for group, uses in found.items() if uses}
 
 
-def failure_counts(rows: Iterable[Row]) -> dict[str, int]:
+def failure_counts(rows: Iterable[ResultRow]) -> dict[str, int]:
     """Wrong answers by kind; program errors by exception type."""
     names = Counter(
         f"program_error: {row.failure.detail}" if row.failure.kind == "program_error" else row.failure.kind
@@ -223,7 +223,7 @@ def failure_counts(rows: Iterable[Row]) -> dict[str, int]:
     return dict(sorted(names.items()))
 
 
-def _recalls(rows: Sequence[Row], value: Callable[[float], float]) -> dict[str, float]:
+def _recalls(rows: Sequence[ResultRow], value: Callable[[float], float]) -> dict[str, float]:
     known = [row for row in rows if row.support]
     if not known:
         return {}
@@ -231,19 +231,19 @@ def _recalls(rows: Sequence[Row], value: Callable[[float], float]) -> dict[str, 
     return {name: fmean(value(recall_at(row.support, k) or 0.0) for row in known) for name, k in cuts.items()}
 
 
-def _per_hop(rows: Sequence[Row]) -> tuple[HopShare, ...]:
+def _per_hop(rows: Sequence[ResultRow]) -> tuple[HopShare, ...]:
     deepest = max((len(row.support) for row in rows), default=0)
     groups = ([row.support[hop] for row in rows if len(row.support) > hop] for hop in range(deepest))
     return tuple(HopShare(hop, len(group), fmean(one.found for one in group)) for hop, group in enumerate(groups, 1))
 
 
-def _by_retrieval(rows: Sequence[Row]) -> tuple[float, ...]:
+def _by_retrieval(rows: Sequence[ResultRow]) -> tuple[float, ...]:
     hops = [hop for row in rows for hop in row.support]
     firsts = Counter(hop.retrieval for hop in hops if hop.retrieval)
     return tuple(firsts[number] / len(hops) for number in range(1, max(firsts, default=0) + 1))
 
 
-def _timing(rows: Sequence[Row]) -> Timing:
+def _timing(rows: Sequence[ResultRow]) -> Timing:
     seconds = sorted(row.seconds for row in rows)
     late = seconds[min(len(seconds) - 1, int(0.95 * len(seconds)))]
     waited = {group: sum(used.seconds for used in uses) for group, uses in _by_group(rows).items()}
@@ -272,11 +272,11 @@ def _average(method: str, stats: Sequence[SetStats]) -> Average:
     )
 
 
-def pair(name: str, a: str, b: str, rows_a: Sequence[Row], rows_b: Sequence[Row]) -> Pair:
+def pair(name: str, a: str, b: str, rows_a: Sequence[ResultRow], rows_b: Sequence[ResultRow]) -> MethodPair:
     """Compares on the questions that both have answered."""
     shared = _shared(rows_a, rows_b)
     one, other = _by_id(rows_a), _by_id(rows_b)
-    return Pair(
+    return MethodPair(
         name,
         a,
         b,
@@ -285,10 +285,10 @@ def pair(name: str, a: str, b: str, rows_a: Sequence[Row], rows_b: Sequence[Row]
     )
 
 
-def _shared(rows_a: Sequence[Row], rows_b: Sequence[Row]) -> list[str]:
+def _shared(rows_a: Sequence[ResultRow], rows_b: Sequence[ResultRow]) -> list[str]:
     other = _by_id(rows_b)
     return sorted(key for key in _by_id(rows_a) if key in other)
 
 
-def _by_id(rows: Sequence[Row]) -> Mapping[str, Row]:
+def _by_id(rows: Sequence[ResultRow]) -> Mapping[str, ResultRow]:
     return {row.id: row for row in rows}

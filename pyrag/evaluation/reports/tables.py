@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pyrag.evaluation.failures import KINDS
-from pyrag.evaluation.intervals import Difference, Estimate
+from pyrag.evaluation.intervals import Estimate, MeanDifference
 from pyrag.evaluation.opera_errors import SOURCES
-from pyrag.evaluation.reports.summary import Average, Pair, SetStats, Stats, Summary
+from pyrag.evaluation.reports.summary import Average, BenchSummary, MethodPair, SetStats, Stats
 from pyrag.evaluation.reports.writer import Table
 
 NONE = "–"
@@ -22,7 +22,7 @@ def interval(value: Estimate) -> str:
     return f"{percent(value.mean)} [{percent(value.low)}, {percent(value.high)}]"
 
 
-def signed(value: Difference) -> str:
+def signed(value: MeanDifference) -> str:
     return f"{100 * value.mean:+.1f} [{100 * value.low:+.1f}, {100 * value.high:+.1f}]"
 
 
@@ -45,7 +45,7 @@ def score_cells(stats: Stats) -> list[str]:
     ]
 
 
-def main_table(summary: Summary) -> Table:
+def main_table(summary: BenchSummary) -> Table:
     """The one table: every set under every method, and each method's average over the sets."""
     rows = [[one.set, one.method, str(one.all.n), *score_cells(one.all)] for one in summary.sets]
     if len({one.set for one in summary.sets}) > 1:
@@ -69,7 +69,7 @@ def slice_table(sets: Iterable[SetStats], by: str) -> Table:
     return Table(("set", "method", names[by], "n", *SCORES), rows, left=3)
 
 
-def pair_table(pairs: Sequence[Pair]) -> Table:
+def pair_table(pairs: Sequence[MethodPair]) -> Table:
     rows = [
         [one.set, f"{one.a} − {one.b}", str(one.em.n), signed(one.em), _p(one.em.p), signed(one.f1), _p(one.f1.p)]
         for one in pairs

@@ -15,11 +15,11 @@ from shlex import quote as shell_quote
 from urllib.parse import quote
 
 from pyrag.errors import DataError
-from pyrag.evaluation.reports.report import Report, labels_of, wrong_anchor
+from pyrag.evaluation.reports.report import BenchReport, labels_of, wrong_anchor
 from pyrag.evaluation.reports.tables import failure_name
 from pyrag.evaluation.reports.writer import section
 from pyrag.evaluation.runs.folder import Run, trace_path
-from pyrag.evaluation.scoring import Row
+from pyrag.evaluation.scoring import ResultRow
 from pyrag.trace.model import Step, Trace
 
 MAX_SHOWN = 300  # of all sets and methods; a page of thousands helps nobody
@@ -37,10 +37,10 @@ class _Group:
     run: Run
     set: str
     label: str
-    rows: Sequence[Row]
+    rows: Sequence[ResultRow]
 
 
-def wrong_answers(report: Report, out: Path) -> str:
+def wrong_answers(report: BenchReport, out: Path) -> str:
     """A section with all groups, each with the anchor that the table of causes links to; empty where there are none."""
     groups = [group for group in _groups(report) if group.rows]
     if not groups:
@@ -50,7 +50,7 @@ def wrong_answers(report: Report, out: Path) -> str:
     return section("Wrong answers one by one", "Open a line for its trace.", *parts)
 
 
-def _groups(report: Report) -> Iterable[_Group]:
+def _groups(report: BenchReport) -> Iterable[_Group]:
     labels = labels_of(report.runs)
     for one in report.summary.sets:
         for (number, method), label in labels.items():
@@ -81,7 +81,7 @@ def _group(group: _Group, share: int, out: Path) -> str:
     return head + text + "".join(_answer(group.run, row) for row in group.rows[:share])
 
 
-def _answer(run: Run, row: Row) -> str:
+def _answer(run: Run, row: ResultRow) -> str:
     assert row.failure is not None
     cause = failure_name(f"{row.failure.kind}: {row.failure.detail}" if row.failure.detail else row.failure.kind)
     said = _cut(row.answer) or "no answer"

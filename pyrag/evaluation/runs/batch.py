@@ -17,7 +17,7 @@ from pyrag.trace.model import UNKNOWN, Answer, Trace, TraceError
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class QuestionJob:
     set: str
     method: str
     question: Question
@@ -28,10 +28,12 @@ class Job:
 
 
 _ENDING = {error.kind: error for error in (ConfigError, StorageError)}  # would befall every other question too
-Ask = Callable[[Job], Awaitable[Trace]]
+Ask = Callable[[QuestionJob], Awaitable[Trace]]
 
 
-async def run_jobs(jobs: Iterable[Job], ask: Ask, done: Callable[[Job, Trace], None], *, concurrency: int) -> None:
+async def run_jobs(
+    jobs: Iterable[QuestionJob], ask: Ask, done: Callable[[QuestionJob, Trace], None], *, concurrency: int
+) -> None:
     """Asks all jobs, `concurrency` at a time. What `done` raises (a full disk) ends the batch.
 
     Raises `ConfigError` where a method cannot run with these settings at all, and `StorageError` where nothing can be
@@ -54,7 +56,7 @@ async def run_jobs(jobs: Iterable[Job], ask: Ask, done: Callable[[Job, Trace], N
         raise several.exceptions[0] from None  # the first one ended the others
 
 
-async def ask_safely(job: Job, ask: Ask) -> Trace:
+async def ask_safely(job: QuestionJob, ask: Ask) -> Trace:
     """A trace in any case: errors of all kinds become the question's."""
     try:
         return await ask(job)
@@ -66,11 +68,11 @@ async def ask_safely(job: Job, ask: Ask) -> Trace:
         return _failed(job, TraceError("crash", without_secrets(message)))
 
 
-def _failed(job: Job, error: TraceError) -> Trace:
+def _failed(job: QuestionJob, error: TraceError) -> Trace:
     return Trace(job.question.question, Answer(UNKNOWN, known=False), method=job.method, error=error)
 
 
-def _log(job: Job) -> None:
+def _log(job: QuestionJob) -> None:
     import logging
 
     logging.getLogger("pyrag.bench").exception(

@@ -25,7 +25,7 @@ from typing import IO, Any
 from pyrag._io.files import lock, write_all, write_json, writing
 from pyrag._io.jsonl import append, cut_off, cut_off_torn, whole_lines
 from pyrag.errors import DataError, UsageError
-from pyrag.evaluation.scoring import Row
+from pyrag.evaluation.scoring import ResultRow
 from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.model import Trace
 
@@ -40,13 +40,13 @@ class Run:
 
     folder: Path
     config: dict[str, Any]
-    rows: tuple[Row, ...]
+    rows: tuple[ResultRow, ...]
 
     @property
     def name(self) -> str:
         return self.folder.resolve().name
 
-    def trace(self, row: Row) -> Trace:
+    def trace(self, row: ResultRow) -> Trace:
         """The trace of a row. Raises `DataError` where the trace file does not hold it."""
         path = trace_path(self.folder, row.set, row.method)
         start, length = row.trace
@@ -78,7 +78,7 @@ class RunWriter:
     `sessions` what is noted of the processes that worked on it, this one last."""
 
     def __init__(
-        self, folder: Path, rows: dict[tuple[str, str, str], Row], sessions: Sequence[Mapping[str, Any]]
+        self, folder: Path, rows: dict[tuple[str, str, str], ResultRow], sessions: Sequence[Mapping[str, Any]]
     ) -> None:
         self.folder, self.rows, self.sessions = folder, rows, sessions
         self._cure = f"make room and run the same command with --out {folder}: what is answered is kept"
@@ -86,7 +86,7 @@ class RunWriter:
         self._results: IO[bytes] = (folder / RESULTS).open("ab", buffering=0)
         self._traces: dict[Path, IO[bytes]] = {}
 
-    def write(self, row: Row, trace: Trace) -> Row:
+    def write(self, row: ResultRow, trace: Trace) -> ResultRow:
         """Keeps a result and its trace for good; returns the row as it was kept. Raises `StorageError`."""
         with writing(trace_path(self.folder, row.set, row.method), self._cure):
             file = self._trace_file(row)
@@ -98,7 +98,7 @@ class RunWriter:
         self.rows[kept.key] = kept
         return kept
 
-    def _trace_file(self, row: Row) -> IO[bytes]:
+    def _trace_file(self, row: ResultRow) -> IO[bytes]:
         path = trace_path(self.folder, row.set, row.method)
         if path not in self._traces:
             self._traces[path] = path.open("ab", buffering=0)
@@ -237,7 +237,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _recover(folder: Path) -> dict[tuple[str, str, str], Row]:
+def _recover(folder: Path) -> dict[tuple[str, str, str], ResultRow]:
     """The results that are there, after what a killed process left behind has been cut off."""
     path = folder / RESULTS
     cut_off_torn(path)
@@ -252,15 +252,15 @@ def _recover(folder: Path) -> dict[tuple[str, str, str], Row]:
     return {key: row for key, row in rows.items() if _has_trace(folder, row)}
 
 
-def _has_trace(folder: Path, row: Row) -> bool:
+def _has_trace(folder: Path, row: ResultRow) -> bool:
     path = trace_path(folder, row.set, row.method)
     return path.exists() and path.stat().st_size >= sum(row.trace)
 
 
-def _all_rows(path: Path) -> Iterator[Row]:
+def _all_rows(path: Path) -> Iterator[ResultRow]:
     import msgspec
 
-    decoder = msgspec.json.Decoder(Row)
+    decoder = msgspec.json.Decoder(ResultRow)
     for number, line in whole_lines(path):
         try:
             yield decoder.decode(line.replace(*_OLD_NAME, 1))
@@ -268,12 +268,12 @@ def _all_rows(path: Path) -> Iterator[Row]:
             raise DataError(f"{path} line {number} is no result ({error}): remove the line") from error
 
 
-def _rows(path: Path) -> dict[tuple[str, str, str], Row]:
+def _rows(path: Path) -> dict[tuple[str, str, str], ResultRow]:
     """The last result of each question."""
     return {row.key: row for row in _all_rows(path)}
 
 
-def _encode(row: Row) -> bytes:
+def _encode(row: ResultRow) -> bytes:
     import msgspec
 
     return msgspec.json.encode(row)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyrag.evaluation.metrics import exact_match
-from pyrag.evaluation.scoring import Row
+from pyrag.evaluation.scoring import ResultRow
 from pyrag.trace.model import Answer, Attempt
 
 
@@ -21,7 +21,7 @@ class Label:
     answers: tuple[str, ...]
 
 
-def label(row: Row, attempt: Attempt) -> Label | None:
+def label(row: ResultRow, attempt: Attempt) -> Label | None:
     """Sufficient: a step of a question that came out right, answered from documents with a gold passage among them.
     Insufficient: documents without any gold passage, from which nothing of use was read. None: nobody can tell.
     """
@@ -34,6 +34,6 @@ def label(row: Row, attempt: Attempt) -> Label | None:
     return None if hit else Label(False, row.gold)
 
 
-def accepted(row: Row, answer: Answer) -> tuple[str, ...]:
+def accepted(row: ResultRow, answer: Answer) -> tuple[str, ...]:
     """Spellings of a right step's answer: the question's where it is the question's answer, else its own."""
     return row.gold if exact_match(answer.text, row.gold) else (answer.text,)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrag.evaluation.runs.folder import read_run
-from pyrag.evaluation.scoring import Row
+from pyrag.evaluation.scoring import ResultRow
 from pyrag.trace.model import UNPLANNED, Attempt, Passage, Step, Trace
 from pyrag.trace.trajectory import tries
 from pyrag_rl.data.examples import (
@@ -45,7 +45,7 @@ def read_examples(run: Path, task: str, methods: Sequence[str] = ()) -> Iterator
             yield from EXAMPLES[task](row, opened.trace(row))
 
 
-def _row(row: Row, agent: str, **more: Any) -> TrainRow:
+def _row(row: ResultRow, agent: str, **more: Any) -> TrainRow:
     fields = {"answers": row.gold, "hops": row.hops, **more}
     supporting = fields.pop("supporting", tuple(hop.gold for hop in row.support))
     return TrainRow(
@@ -60,11 +60,11 @@ def _row(row: Row, agent: str, **more: Any) -> TrainRow:
     )
 
 
-def _right(row: Row) -> bool:
+def _right(row: ResultRow) -> bool:
     return row.em == 1.0
 
 
-def readings(row: Row, trace: Trace) -> Iterator[Example]:
+def readings(row: ResultRow, trace: Trace) -> Iterator[Example]:
     """Answer agent with documents: steps of questions that came out right, as they were answered in the end."""
     for step in _answered(trace) if _right(row) else ():
         last = tries(step)[-1]
@@ -83,7 +83,7 @@ def readings(row: Row, trace: Trace) -> Iterator[Example]:
             )
 
 
-def syntheses(row: Row, trace: Trace) -> Iterator[Example]:
+def syntheses(row: ResultRow, trace: Trace) -> Iterator[Example]:
     """Answer agent without documents: steps that composed an answer from facts, in questions that came out right."""
     for step in _answered(trace) if _right(row) else ():
         if step.mode == "aggregation" and step.answer and step.answer.known:
@@ -94,7 +94,7 @@ def syntheses(row: Row, trace: Trace) -> Iterator[Example]:
             )
 
 
-def judgements(row: Row, trace: Trace) -> Iterator[Example]:
+def judgements(row: ResultRow, trace: Trace) -> Iterator[Example]:
     """Analysis-Answer agent: every attempt at a step whose documents can be told to suffice or not."""
     for step in _answered(trace):
         for attempt in tries(step) if step.mode == "evidence" else ():
@@ -117,7 +117,7 @@ def judgements(row: Row, trace: Trace) -> Iterator[Example]:
             )
 
 
-def rewrites(row: Row, trace: Trace) -> Iterator[Example]:
+def rewrites(row: ResultRow, trace: Trace) -> Iterator[Example]:
     """Rewrite agent: every failed attempt at a step that left gold passages to be found, with what was tried so far."""
     golds = [hop.gold for hop in row.support]
     for step in _answered(trace):
@@ -146,7 +146,7 @@ def rewrites(row: Row, trace: Trace) -> Iterator[Example]:
             )
 
 
-def decompositions(row: Row, trace: Trace) -> Iterator[Example]:
+def decompositions(row: ResultRow, trace: Trace) -> Iterator[Example]:
     if trace.sub_queries and not trace.goals:
         yield Example(
             _row(row, "decompose"),
@@ -155,7 +155,7 @@ def decompositions(row: Row, trace: Trace) -> Iterator[Example]:
         )
 
 
-def programs(row: Row, trace: Trace) -> Iterator[Example]:
+def programs(row: ResultRow, trace: Trace) -> Iterator[Example]:
     """Plan agent: the first program, from the sub-queries that it was written for."""
     if trace.sub_queries and not trace.goals and trace.programs:
         first = trace.programs[0]
@@ -167,7 +167,7 @@ def programs(row: Row, trace: Trace) -> Iterator[Example]:
         )
 
 
-def plans(row: Row, trace: Trace) -> Iterator[Example]:
+def plans(row: ResultRow, trace: Trace) -> Iterator[Example]:
     """OPERA's Plan agent."""
     learnt = _right(row) and trace.goals and len(trace.programs) == 1
     yield Example(
@@ -205,7 +205,7 @@ def _cited(attempt: Attempt) -> str:
     return attempt.rationale if named else f"{attempt.rationale} {' '.join(f'Doc [{number}]' for number in numbers)}"
 
 
-EXAMPLES: dict[str, Callable[[Row, Trace], Iterator[Example]]] = {
+EXAMPLES: dict[str, Callable[[ResultRow, Trace], Iterator[Example]]] = {
     "answer": readings,
     "synthesis": syntheses,
     "decompose": decompositions,

@@ -30,7 +30,7 @@ def import_set(name: str, source: Path, out: Path) -> Imported:
     Raises `DataError` naming file, place and cure, and `UsageError` where the file's format cannot be told.
     """
     with _files(out) as (questions, corpus):
-        writer = _Writer(questions, corpus)
+        writer = _SetWriter(questions, corpus)
         chosen: Format | None = None
         for number, record in enumerate(read_records(source), start=1):
             chosen = chosen or _format(record, name)
@@ -50,7 +50,7 @@ def _format(record: Record, name: str) -> Format:
     return found
 
 
-class _Writer:
+class _SetWriter:
     """Writes each question and each passage once; two questions of one id are an error."""
 
     def __init__(self, questions: IO[bytes], corpus: IO[bytes]) -> None:
