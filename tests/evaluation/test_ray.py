@@ -22,7 +22,8 @@ COUNT = 30
 
 async def test_a_killed_ray_worker_costs_no_question(chat: ChatServer, tmp_path: Path) -> None:
     ray = pytest.importorskip("ray")
-    from pyrag.cli.bench.ray import RayAsk
+    from pyrag.cli.bench.ask import PooledAsk
+    from pyrag.cli.bench.workers import ray_workers
 
     chosen = open_set("stones", write_set(tmp_path / "data", COUNT))
     source = source_of(chosen, Given(cache=tmp_path / "indexes"))
@@ -39,14 +40,15 @@ async def test_a_killed_ray_worker_costs_no_question(chat: ChatServer, tmp_path:
             some.set()
 
     try:
-        async with RayAsk(settings, "local", 2) as ask:
-            pid = await ask._actors[0].pid.remote()
+        workers = ray_workers(settings, "local", 2)
+        async with PooledAsk(workers, tries=3) as ask:
+            pid = await workers[0].actor.pid.remote()
             jobs = [QuestionJob("stones", "vanilla", question) for question in chosen.questions]
             batch = asyncio.create_task(run_jobs(jobs, ask, done, concurrency=4))
             await some.wait()
             os.kill(pid, signal.SIGKILL)
             await batch
-            assert await ask._actors[0].pid.remote() != pid, "it was started again"
+            assert await workers[0].actor.pid.remote() != pid, "it was started again"
     finally:
         ray.shutdown()
     assert {name for name, trace in traces.items() if trace.error} == set()

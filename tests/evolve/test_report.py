@@ -16,7 +16,8 @@ SAMPLE = Tried("sample", Topology(NODES), 1.0, 120, "<b>right</b>")
 RECORDS = [
     StepRecord(0, 0.25),
     StepRecord(1, 0.5, 1, "q1", PROFILE, (SAMPLE, Tried("variant", Topology(NODES), 0.0, 300)), calls=12, updates=(
-        ValidatedUpdate(0.25, 0.5, ("Read the <title>.",), "answer_generator", 1), ValidatedUpdate(0.5, 0.4, ("ADD 1: x",)),
+        ValidatedUpdate(0.25, 0.5, ("Read the <title>.",), "answer_generator", 1),
+        ValidatedUpdate(0.5, 0.4, ("ADD 1: x",)),
     )),
     StepRecord(2, 0.5, 1, "q2", PROFILE, (SAMPLE,)),
 ]  # fmt: skip

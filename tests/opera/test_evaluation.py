@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pyrag.cli.bench.agents import show_agents
+from pyrag.cli.bench.view import show_agents
 from pyrag.cli.views.saved import trace_view
 from pyrag.evaluation.agent_behaviour import (
     AnsweredQuestion,

@@ -105,11 +105,9 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print the summary, or the examples' results, as JSON.")] = False,
 ) -> None:
     """Print a run's table, its agents' work, or its errors."""
-    from pyrag.cli.bench.view import show_errors, show_run
+    from pyrag.cli.bench.view import show_agents, show_errors, show_run
 
     if agents:
-        from pyrag.cli.bench.agents import show_agents
-
         show_agents(run, sets=names(sets), methods=names(method), as_json=json)
     elif errors or kind:
         show_errors(run, kind=kind, limit=limit, sets=names(sets), methods=names(method), as_json=json)

@@ -8,11 +8,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyrag._io.files import write_json
-from pyrag.cli.bench.ask import LocalAsk, WorkersAsk
+from pyrag.cli.bench.ask import LocalAsk, PooledAsk
 from pyrag.cli.bench.view import Progress, print_summary
+from pyrag.cli.bench.workers import process_pool, ray_pool
 from pyrag.cli.views.words import counted
 from pyrag.errors import UsageError
 from pyrag.evaluation.datasets.suite import Given, QuestionSet, Source, default_sets, gold_titles, open_set, source_of
@@ -26,9 +27,6 @@ from pyrag.methods.registry import check_writer, get_method, method_names
 from pyrag.runtime.engines import about_embedded
 from pyrag.settings import Settings, public
 from pyrag.trace.model import Trace
-
-if TYPE_CHECKING:
-    from pyrag.cli.bench.ray import RayAsk
 
 # What `pyrag bench` compares where nothing else is said: all that needs no model, or the paper's baselines.
 EMBEDDED_METHODS = ("pyrag", "decompose-only", "iter-retgen", "adaptive", "vanilla")
@@ -181,14 +179,12 @@ async def _answer_set(
         await run_jobs(jobs, ask, done, concurrency=settings.concurrency)
 
 
-def _open_ask(settings: Settings, journals: Path | None, request: BenchRequest) -> LocalAsk | WorkersAsk | RayAsk:
+def _open_ask(settings: Settings, journals: Path | None, request: BenchRequest) -> LocalAsk | PooledAsk:
     if request.ray:
-        from pyrag.cli.bench.ray import RayAsk
-
         if journals:
             raise UsageError("--resume-steps keeps files of this machine: leave it out with --ray")
-        return RayAsk(settings, request.ray, request.workers or 2)
-    return WorkersAsk(settings, journals, request.workers) if request.workers else LocalAsk(settings, journals)
+        return ray_pool(settings, request.ray, request.workers or 2)
+    return process_pool(settings, journals, request.workers) if request.workers else LocalAsk(settings, journals)
 
 
 def _tell_of_other_code(writer: RunWriter) -> None:

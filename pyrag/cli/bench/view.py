@@ -5,15 +5,17 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Self
 
 from pyrag.cli.output import print_json
 from pyrag.cli.views.words import counted
 from pyrag.errors import UsageError
+from pyrag.evaluation.agent_behaviour import agent_stats, agents_table, ladder_table, outcomes_of
 from pyrag.evaluation.failures import KINDS
-from pyrag.evaluation.reports.summary import BenchSummary, summarise
-from pyrag.evaluation.reports.tables import failure_table, main_table, pair_table, percent
+from pyrag.evaluation.reports.summary import BenchSummary, set_stats, summarise
+from pyrag.evaluation.reports.tables import failure_table, main_table, opera_table, pair_table, percent, role_table
 from pyrag.evaluation.runs.folder import Run, read_run
 from pyrag.evaluation.scoring import ResultRow
 
@@ -127,6 +129,23 @@ def _print_examples(run: Run, kind: str, rows: list[ResultRow], limit: int, *, a
         if missing:
             console.print(Text.assemble(("gold passages not found: ", "bold"), ", ".join(missing)))
         console.print(trace_view(run.trace(row)))
+
+
+def show_agents(folder: Path, *, sets: Sequence[str], methods: Sequence[str], as_json: bool) -> None:
+    """Calls and time by role, success patterns, what the recovery ladder brought, and errors as in OPERA's table 11."""
+    run = read_run(folder)
+    rows = _chosen(run, sets, methods)
+    named = [(" · ".join(key), agent_stats(outcomes)) for key, outcomes in outcomes_of(run, rows).items()]
+    if as_json:
+        print_json(dict(named))
+        return
+    stats = [set_stats(*key, list(group)) for key, group in groupby(sorted(rows, key=_group), key=_group)]
+    tables = (agents_table(named), ladder_table(named), opera_table(stats), role_table(stats))
+    print(*(table for table in tables if table), sep="\n\n")
+
+
+def _group(row: ResultRow) -> tuple[str, str]:
+    return row.set, row.method
 
 
 def write_report(folders: Sequence[Path], out: Path | None) -> None:

@@ -1,0 +1,199 @@
+"""Workers of a benchmark: processes of this machine, or actors of a Ray cluster. Results are kept by the run's process.
+
+A process is this module run as a script: settings and jobs come in as JSON lines, traces go out as JSON lines. It ends
+when its input does, so that no worker outlives a run that was killed. Ray needs `pip install 'pyrag-runtime[ray]'`;
+its workers must reach the same index paths (a shared disk) or a retriever by URL.
+
+Left out: `--resume-steps` on Ray (journals are files of this machine).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pyrag.cli.bench.ask import LocalAsk, PooledAsk, WorkerCrashedError
+from pyrag.evaluation.runs.batch import QuestionJob, ask_safely
+from pyrag.settings import Settings
+from pyrag.trace.codec import from_json, to_json
+from pyrag.trace.model import Trace
+
+_MAX_LINE = 1 << 30  # bytes of a trace between processes
+_RAY_TRIES = 3  # of a question whose actor died
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSetup:
+    """The first line that a worker process reads."""
+
+    settings: Settings
+    journals: str | None
+
+
+def process_pool(settings: Settings, journals: Path | None, count: int) -> PooledAsk:
+    """Return a pool of worker processes, each started by its first question.
+
+    Args:
+        settings: Those of the run; the processes share its `max_in_flight`, since each has a limiter of its own.
+        journals: The run's folder, as for `LocalAsk`.
+        count: Processes, at least 1.
+    """
+    share = replace(settings, max_in_flight=max(1, settings.max_in_flight // count))
+    setup = WorkerSetup(share, None if journals is None else str(journals))
+    return PooledAsk([_ProcessWorker(setup) for _ in range(count)])
+
+
+def ray_pool(settings: Settings, address: str, count: int) -> PooledAsk:
+    """Return a pool of `ray_workers`; the questions of one that dies go to the others. Args as there."""
+    return PooledAsk(ray_workers(settings, address, count), _RAY_TRIES)
+
+
+def ray_workers(settings: Settings, address: str, count: int) -> list[RayWorker]:
+    """Start Ray actors; Ray starts one that dies again.
+
+    Args:
+        settings: Those of the run.
+        address: That of a cluster, or "local".
+        count: Actors, at least 1.
+    """
+    from pyrag._io.ray_cluster import connected
+
+    ray = connected(address, count)
+    # An actor answers several questions at once; it is restarted for as long as the run goes on.
+    options = {"max_concurrency": settings.concurrency, "max_restarts": -1, "num_cpus": 1}
+    actor = ray.remote(BenchActor).options(**options)
+    return [RayWorker(ray, actor.remote(_encoded(settings))) for _ in range(count)]
+
+
+class _ProcessWorker:
+    def __init__(self, setup: WorkerSetup) -> None:
+        self._setup = setup
+        self._process: asyncio.subprocess.Process | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
+        self._waiting: dict[int, asyncio.Future[Trace]] = {}
+        self._last = 0
+
+    async def ask(self, job: QuestionJob) -> Trace:
+        process = await self._running()
+        answer: asyncio.Future[Trace] = asyncio.get_running_loop().create_future()
+        self._last = number = self._last + 1
+        self._waiting[number] = answer
+        assert process.stdin is not None
+        process.stdin.write(_encoded((number, job)) + b"\n")
+        return await answer
+
+    async def _running(self) -> asyncio.subprocess.Process:
+        async with self._starting:
+            if self._process is None:
+                pipe = asyncio.subprocess.PIPE
+                command = [sys.executable, "-m", __name__]
+                # Out of the terminal's group: Ctrl-C is ours to handle.
+                process = await asyncio.create_subprocess_exec(
+                    *command, stdin=pipe, stdout=pipe, limit=_MAX_LINE, start_new_session=True
+                )
+                assert process.stdin is not None
+                process.stdin.write(_encoded(self._setup) + b"\n")
+                self._process, self._reader = process, asyncio.create_task(self._read(process))
+            return self._process
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        import msgspec
+
+        assert process.stdout is not None
+        decoder = msgspec.json.Decoder(tuple[int, Trace])
+        while line := await process.stdout.readline():
+            number, trace = decoder.decode(line)
+            waiting = self._waiting.pop(number, None)
+            if waiting and not waiting.done():
+                waiting.set_result(trace)
+        self._process = None
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                message = "the worker process ended while it answered: its question is open"
+                waiting.set_exception(WorkerCrashedError(message))
+        self._waiting.clear()
+
+    async def aclose(self) -> None:
+        process, reader = self._process, self._reader
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+            await process.wait()
+        if reader is not None:
+            await reader
+
+
+class RayWorker:
+    """A Ray actor as a `BenchWorker`."""
+
+    def __init__(self, ray: Any, actor: Any) -> None:
+        self._ray, self.actor = ray, actor
+
+    async def ask(self, job: QuestionJob) -> Trace:
+        try:
+            return from_json(await self.actor.ask.remote(_encoded(job)))
+        except self._ray.exceptions.RayActorError as error:
+            raise WorkerCrashedError(f"the Ray actor ended while it answered: {error}") from error
+
+    async def aclose(self) -> None:
+        self._ray.kill(self.actor)
+
+
+class BenchActor:
+    """The process behind a `RayWorker`: engines of its own, opened by its first question."""
+
+    def __init__(self, settings: bytes) -> None:
+        import msgspec
+
+        self._settings = msgspec.json.decode(settings, type=Settings)
+        self._ask: LocalAsk | None = None
+
+    async def pid(self) -> int:
+        return os.getpid()
+
+    async def ask(self, job: bytes) -> bytes:
+        import msgspec
+
+        self._ask = self._ask or LocalAsk(self._settings)
+        return to_json(await ask_safely(msgspec.json.decode(job, type=QuestionJob), self._ask))
+
+
+def _encoded(content: object) -> bytes:
+    import msgspec
+
+    return msgspec.json.encode(content)
+
+
+async def _work() -> None:
+    """Answer the jobs of stdin: a worker process's side."""
+    import msgspec
+
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whatever else prints must not break the lines
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=_MAX_LINE)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    setup = msgspec.json.decode(await reader.readline(), type=WorkerSetup)
+    decoder = msgspec.json.Decoder(tuple[int, QuestionJob])
+    running: set[asyncio.Task[None]] = set()
+
+    async def answer(number: int, job: QuestionJob, ask: LocalAsk) -> None:
+        out.write(_encoded((number, await ask_safely(job, ask))) + b"\n")
+        out.flush()
+
+    async with LocalAsk(setup.settings, Path(setup.journals) if setup.journals else None) as ask:
+        while line := await reader.readline():
+            task = asyncio.create_task(answer(*decoder.decode(line), ask))
+            running.add(task)
+            task.add_done_callback(running.discard)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(_work())
