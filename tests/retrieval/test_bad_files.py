@@ -167,7 +167,7 @@ def test_lines_of_two_gigabytes_are_left_out(tmp_path: Path) -> None:
     peak, passages, problems = done.stdout.split(maxsplit=2)
     assert "big.jsonl line 1: longer than 32 MiB" in problems
     assert "zeros.txt line 1: not text (a zero byte)" in problems
-    assert int(peak) < 600
+    assert int(peak) < 1000  # MiB; the files hold 4,096
     assert int(passages) == 10
 
 
