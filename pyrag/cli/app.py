@@ -24,10 +24,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    epilog="Any command takes --debug to show the traceback of an error.",
+    epilog="Add --debug to any command to show the traceback of an error.",
 )
-trace_app = typer.Typer(help="Look at saved traces.", no_args_is_help=True, rich_markup_mode=None)
-sandbox_app = typer.Typer(help="Look at the sandbox that runs programs.", no_args_is_help=True, rich_markup_mode=None)
+trace_app = typer.Typer(help="Show and replay saved traces.", no_args_is_help=True, rich_markup_mode=None)
+sandbox_app = typer.Typer(help="Test the sandbox that runs programs.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(bench_app, name="bench")
 app.add_typer(cache_app, name="cache")
 app.add_typer(data_app, name="data")
@@ -50,7 +50,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     pass
@@ -58,7 +58,7 @@ def _root(
 
 @app.command()
 def ask(
-    question: Annotated[str, typer.Argument(help="The question; - reads questions from stdin, one a line.")],
+    question: Annotated[str, typer.Argument(help="The question, or - to read questions from stdin, one per line.")],
     llm: options.Llm = None,
     plan_llm: options.PlanLlm = None,
     rewrite_llm: options.RewriteLlm = None,
@@ -82,40 +82,30 @@ def ask(
     embedder: options.Embedder = None,
     rerank: options.Rerank = None,
     least_evidence: options.LeastEvidence = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object a question.")] = False,
-    trace: Annotated[Path | None, typer.Option(help="Save the trace here (JSON, one a line).")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per question.")] = False,
+    trace: Annotated[Path | None, typer.Option(help="File to write the traces to, as JSON lines.")] = None,
     record: Annotated[
-        Path | None, typer.Option(help="Add all requests and replies here, for --llm replay:FILE.")
+        Path | None, typer.Option(help="File to append all requests and replies to, for --llm replay:FILE.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer only, and no remark on it.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer only, without remarks.")] = False,
     config: options.Config = None,
 ) -> None:
     """Answer a question."""
     from pyrag.cli.ask.run import Form, run
-    from pyrag.settings import load_settings
 
-    flags = {
-        "llm": llm, "plan_llm": plan_llm, "rewrite_llm": rewrite_llm, "recovery": recovery,
-        "index": index, "retriever": retriever, "topk": topk, "method": method,
-        "deadline": deadline, "call_timeout": call_timeout, "request": request,
-        "joint": joint, "stream": stream, "max_calls": max_calls,
-        "sandbox": sandbox, "prompts": prompts,
-        "experience": experience, "concurrency": concurrency, "cache": cache, "max_cost": max_cost,
-        "embedder": embedder, "rerank": rerank, "least_evidence": least_evidence,
-    }  # fmt: skip
     form = Form(as_json=json, quiet=quiet)
-    run(question, load_settings(flags, config=config), form, trace_file=trace, record_file=record)
+    run(question, options.chosen(locals()), form, trace_file=trace, record_file=record)
 
 
 @app.command("serve-retriever")
 def serve_retriever(
-    spec: Annotated[str, typer.Argument(help="An index folder, or qdrant:COLLECTION@PLACE.")],
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of the machine's.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 for a free one.", min=0, max=65535)] = 8008,
+    spec: Annotated[str, typer.Argument(help="Index folder, or qdrant:COLLECTION@URL.")],
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 listens on all interfaces.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)] = 8008,
     embedder: options.Embedder = None,
     rerank: options.Rerank = None,
 ) -> None:
-    """Share an index among processes and machines. It answers POST /retrieve, for --retriever URL."""
+    """Serve an index over HTTP (POST /retrieve), for --retriever URL."""
     from pyrag.cli.serve_retriever import serve
 
     serve(spec, host, port, embedder=embedder, rerank=rerank)
@@ -123,24 +113,28 @@ def serve_retriever(
 
 @app.command("serve-model")
 def serve_model(
-    model: Annotated[str, typer.Argument(help="A model's folder, or its name on the hub.")],
-    more: Annotated[list[str] | None, typer.Argument(help="Further arguments for vllm serve, behind --.")] = None,
-    lora: Annotated[list[str] | None, typer.Option(help="An adapter as NAME=FOLDER; any number of them.")] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of the machine's.")] = "127.0.0.1",
+    model: Annotated[str, typer.Argument(help="Folder of a model, or its name on the hub.")],
+    more: Annotated[list[str] | None, typer.Argument(help="Arguments passed on to vllm serve, after --.")] = None,
+    lora: Annotated[list[str] | None, typer.Option(help="LoRA adapter as NAME=FOLDER. Repeatable.")] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 listens on all interfaces.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8000,
-    name: Annotated[str | None, typer.Option(help="What clients call the model, instead of MODEL.")] = None,
-    tensor_parallel: Annotated[int, typer.Option(help="GPUs that share one copy of the model.", min=1)] = 1,
-    data_parallel: Annotated[int, typer.Option(help="Copies of the model.", min=1)] = 1,
-    dtype: Annotated[str | None, typer.Option(help="auto, bfloat16, float16 or float32 (the model's own).")] = None,
-    max_model_len: Annotated[int | None, typer.Option(help="Window in tokens (the model's own).", min=1)] = None,
-    gpu_memory: Annotated[
-        float | None, typer.Option(help="Share of each GPU's memory (0.9).", min=0.0, max=1.0)
+    name: Annotated[str | None, typer.Option(help="Name that clients use for the model.", show_default="MODEL")] = None,
+    tensor_parallel: Annotated[int, typer.Option(help="GPUs to split one copy of the model over.", min=1)] = 1,
+    data_parallel: Annotated[int, typer.Option(help="Copies of the model to run.", min=1)] = 1,
+    dtype: Annotated[
+        str | None, typer.Option(help="Data type: auto, bfloat16, float16 or float32.", show_default="the model's own")
     ] = None,
-    prefix_caching: Annotated[bool, typer.Option(help="Compute equal beginnings of prompts once.")] = True,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the line for the shell, run nothing.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="With --dry-run: print it as JSON.")] = False,
+    max_model_len: Annotated[
+        int | None, typer.Option(help="Context window in tokens.", min=1, show_default="the model's own")
+    ] = None,
+    gpu_memory: Annotated[
+        float | None, typer.Option(help="Share of each GPU's memory to use.", min=0.0, max=1.0, show_default="0.9")
+    ] = None,
+    prefix_caching: Annotated[bool, typer.Option(help="Reuse the computation of common prompt prefixes.")] = True,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the vllm command without running it.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="With --dry-run, print JSON.")] = False,
 ) -> None:
-    """Serve a model and its LoRA adapters with vLLM. For --llm openai:…; a key comes from PYRAG_API_KEY."""
+    """Serve a model and its LoRA adapters with vLLM, for --llm openai:…. Set PYRAG_API_KEY to require a key."""
     from pyrag.cli.serve_model import serve
     from pyrag.llm.clients.adapters import read_adapter
     from pyrag.llm.clients.serve_line import Serving
@@ -172,31 +166,28 @@ def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     config: options.Config = None,
 ) -> None:
-    """Say what would be used, and whether it answers."""
+    """Check the installation and the configured engines."""
     from pyrag.cli.doctor import examine
-    from pyrag.settings import load_settings
 
-    flags = {"llm": llm, "plan_llm": plan_llm, "index": index, "retriever": retriever, "sandbox": sandbox}
-    examine(load_settings(flags, config=config), as_json=json)
+    examine(options.chosen(locals()), as_json=json)
 
 
 @app.command()
 def models(
-    spec: Annotated[str | None, typer.Argument(help="The engine, as for --llm.")] = None,
+    spec: Annotated[str | None, typer.Argument(help="Engine, as for --llm.")] = None,
     llm: options.Llm = None,
     json: Annotated[bool, typer.Option("--json", help="Print the models as JSON.")] = False,
     config: options.Config = None,
 ) -> None:
-    """List the models of a server, adapters included."""
+    """List the models and adapters that a server offers."""
     from pyrag.cli.models import show
-    from pyrag.settings import load_settings
 
-    show(load_settings({"llm": spec or llm}, config=config), as_json=json)
+    show(options.chosen(locals(), llm=spec or llm), as_json=json)
 
 
 @trace_app.command("show")
-def trace_show(files: Annotated[list[Path], typer.Argument(help="What ask --trace wrote.")]) -> None:
-    """Render saved traces again."""
+def trace_show(files: Annotated[list[Path], typer.Argument(help="Trace files of pyrag ask --trace.")]) -> None:
+    """Print saved traces."""
     from pyrag.cli.traces import show
 
     show(files)
@@ -204,10 +195,10 @@ def trace_show(files: Annotated[list[Path], typer.Argument(help="What ask --trac
 
 @trace_app.command("replay")
 def trace_replay(
-    file: Annotated[Path, typer.Argument(help="What ask --trace wrote.")],
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object a trace.")] = False,
+    file: Annotated[Path, typer.Argument(help="Trace files of pyrag ask --trace.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per trace.")] = False,
 ) -> None:
-    """Execute traces again from their recording. Says where they differ."""
+    """Run traces again from their recordings and print the differences."""
     from pyrag.cli.traces import replay
 
     replay(file, as_json=json)
@@ -215,11 +206,11 @@ def trace_replay(
 
 @sandbox_app.command("check")
 def sandbox_check(
-    file: Annotated[Path, typer.Argument(help="A program, or a .jsonl suite of objects with id, program, expect.")],
-    mode: Annotated[str, typer.Option(help="Which walls: both, policy or kernel.")] = "both",
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object a program.")] = False,
+    file: Annotated[Path, typer.Argument(help="Program, or a .jsonl suite of objects with id, program and expect.")],
+    mode: Annotated[str, typer.Option(help="Layers to test: both, policy or kernel.")] = "both",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per program.")] = False,
 ) -> None:
-    """Run programs over stub primitives, and print verdicts."""
+    """Run programs in the sandbox over stub primitives and print a verdict for each."""
     from pyrag.cli.sandbox import check
 
     check(file, mode, as_json=json)

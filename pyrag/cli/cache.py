@@ -14,23 +14,25 @@ from pyrag.cli.views.words import counted
 if TYPE_CHECKING:
     from pyrag.llm.cache import CacheInfo, ReplyStore
 
-cache_app = typer.Typer(help="Look at the cache of model replies.", no_args_is_help=True, rich_markup_mode=None)
+cache_app = typer.Typer(
+    help="Inspect and clear the cache of model replies.", no_args_is_help=True, rich_markup_mode=None
+)
 
 CachePath = Annotated[
-    Path | None, typer.Option("--path", help="The cache file (that of the settings, else the user's).")
+    Path | None, typer.Option("--path", help="Cache file.", show_default="that of the settings, else the user's")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @cache_app.command()
 def info(path: CachePath = None, json: Json = False, config: options.Config = None) -> None:
-    """Say how many replies are kept, and how much room they take."""
+    """Print the number and size of the stored replies."""
     _show(_store(path, config).info(), as_json=json, done="")
 
 
 @cache_app.command()
 def clear(path: CachePath = None, json: Json = False, config: options.Config = None) -> None:
-    """Delete all replies, or a cache file that is damaged."""
+    """Delete all replies, or a damaged cache file."""
     _show(_store(path, config).clear(), as_json=json, done="deleted ")
 
 

@@ -17,22 +17,24 @@ if TYPE_CHECKING:
 
 data_app = typer.Typer(help="Import, download and check question sets.", no_args_is_help=True, rich_markup_mode=None)
 
-_Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")]
-_Out = Annotated[Path | None, typer.Option("--out", "-o", help="The folder to write; data/NAME if not given.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+_Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder to write.", show_default="data/NAME")]
 _SHOWN = 20  # problems that a check prints of one file
 
 
 @data_app.command("import")
 def import_(
-    name: Annotated[str, typer.Argument(help="The data set, such as hotpotqa or musique.")],
-    file: Annotated[Path, typer.Argument(help="Its file (.json, .jsonl, .tsv, .csv, .parquet; .gz may follow).")],
+    name: Annotated[str, typer.Argument(help="Data set, such as hotpotqa or musique.")],
+    file: Annotated[
+        Path, typer.Argument(help="File of the set (.json, .jsonl, .tsv, .csv or .parquet, also with .gz).")
+    ],
     out: _Out = None,
     json: _Json = False,
 ) -> None:
-    """Read a released file into questions.jsonl and corpus.jsonl.
+    """Convert a released file into questions.jsonl and corpus.jsonl.
 
-    Official releases of HotpotQA, 2WikiMultiHopQA, MuSiQue, PopQA, Bamboogle, HoVer, NQ-open, AmbigQA and MultiHop-RAG
-    are known by the name of their set; the layouts of FlashRAG and Search-R1 by their fields.
+    The name of the set selects the format of official releases: HotpotQA, 2WikiMultiHopQA, MuSiQue, PopQA, Bamboogle,
+    HoVer, NQ-open, AmbigQA and MultiHop-RAG. FlashRAG's and Search-R1's layouts are recognised by their fields.
     """
     from pyrag.evaluation.datasets.importers.convert import import_set
 
@@ -42,14 +44,14 @@ def import_(
 
 @data_app.command()
 def download(
-    name: Annotated[str, typer.Argument(help="The data set, such as hotpotqa or musique.")],
+    name: Annotated[str, typer.Argument(help="Data set, such as hotpotqa or musique.")],
     source: Annotated[
-        str, typer.Option("--from", help="The address of a hub, or a folder that mirrors one.")
+        str, typer.Option("--from", help="URL of a hub, or a folder that mirrors one.")
     ] = "https://huggingface.co",
     out: _Out = None,
     json: _Json = False,
 ) -> None:
-    """Fetch a released data set and import it."""
+    """Download a released data set and import it."""
     from pyrag.evaluation.datasets.importers.hub import download_set
 
     folder = out or Path("data") / name
@@ -58,10 +60,10 @@ def download(
 
 @data_app.command()
 def check(
-    folder: Annotated[Path, typer.Argument(help="A folder with questions.jsonl in it, or one of such folders.")],
+    folder: Annotated[Path, typer.Argument(help="Folder with questions.jsonl, or a folder of such folders.")],
     json: _Json = False,
 ) -> None:
-    """Check question sets. Gold answers score 1.0, gold passages are in the corpus, ids are unique."""
+    """Check question sets: gold answers score 1.0, gold passages exist, ids are unique."""
     from pyrag.evaluation.datasets.importers.check import check_folder
 
     checked = check_folder(folder)

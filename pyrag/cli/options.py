@@ -1,64 +1,119 @@
-"""Options that several commands share. Defaults are those of `pyrag.Settings`: an option left out is None."""
+"""Options that several commands share, each declared once: it has the name of its setting, and shows its default.
+
+A command's parameters are named like the settings that they set, so that `chosen` finds them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from pyrag.settings import Settings, load_settings
+
+_DEFAULTS = {one.name: one.default for one in fields(Settings)}
+
+
+def chosen(given: Mapping[str, Any], **instead: Any) -> Settings:
+    """Return the settings with what the command line gave; an option that is None was left out.
+
+    Args:
+        given: A command's parameters by name, as in `locals()`; those that are named like no setting are ignored.
+        instead: Settings that take the place of parameters of the same name.
+
+    Raises:
+        ConfigError: A value, a variable or the file `given["config"]` is wrong.
+    """
+    flags = {name: value for name, value in {**given, **instead}.items() if name in _DEFAULTS}
+    return load_settings(flags, config=given["config"])
+
+
+def _setting(name: str, text: str, *flags: str, shown: str = "", metavar: str | None = None) -> Any:
+    """Declare the option of a setting; `shown` describes a default that depends on other settings."""
+    default = _DEFAULTS[name]
+    text_of_default = shown or ("" if default in (None, False, MISSING) else "on" if default is True else str(default))
+    return typer.Option(*flags, help=text, show_default=text_of_default or False, metavar=metavar)
+
+
 Llm = Annotated[
     str | None,
-    typer.Option(
-        help="Engine: embedded, openai:MODEL@URL, vllm:MODEL, transformers:MODEL, scripted:FILE, replay:FILE.",
-        show_default=False,
+    _setting(
+        "llm",
+        "Engine that writes and answers: embedded, openai:MODEL@URL, vllm:MODEL, transformers:MODEL, scripted:FILE or "
+        "replay:FILE.",
     ),
 ]
-PlanLlm = Annotated[str | None, typer.Option(help="Another engine for the Plan agent, such as a coder model.")]
-RewriteLlm = Annotated[str | None, typer.Option(help="Another engine for the Rewrite agent, such as a small model.")]
-Recovery = Annotated[
-    str | None, typer.Option(help="For unknown steps: none, boost, rewrite, boost+rewrite (the method's own).")
+PlanLlm = Annotated[
+    str | None, _setting("plan_llm", "Engine of the Plan agent, such as a coder model.", shown="that of --llm")
 ]
-Index = Annotated[str | None, typer.Option(help="Index folder (see pyrag index); the bundled corpus without one.")]
-RetrieverUrl = Annotated[str | None, typer.Option("--retriever", help="URL of a /retrieve server.")]
-TopK = Annotated[int | None, typer.Option(help="Passages a sub-query (5).")]
-Method = Annotated[str | None, typer.Option(help="How to answer: pyrag, opera, vanilla, … (pyrag).")]
-Deadline = Annotated[float | None, typer.Option(help="Seconds a question may take (120).")]
+RewriteLlm = Annotated[
+    str | None, _setting("rewrite_llm", "Engine of the Rewrite agent, such as a small model.", shown="that of --llm")
+]
+Recovery = Annotated[
+    str | None,
+    _setting("recovery", "Recover unknown steps by: none, boost, rewrite, boost+rewrite.", shown="the method's own"),
+]
+Index = Annotated[
+    str | None, _setting("index", "Folder of the index to search (see pyrag index).", shown="the bundled corpus")
+]
+RetrieverUrl = Annotated[
+    str | None, _setting("retriever", "URL of a /retrieve server to search instead of an index.", "--retriever")
+]
+TopK = Annotated[int | None, _setting("topk", "Passages to retrieve for each sub-query (1 to 100).")]
+Method = Annotated[str | None, _setting("method", "Method that answers: pyrag, opera, hera, vanilla, ….")]
+Deadline = Annotated[float | None, _setting("deadline", "Time limit of a question in seconds.")]
 CallTimeout = Annotated[
     float | None,
-    typer.Option(
-        help="Seconds one model call may take, or a stream may pause (half the deadline, 60 or more).",
-        show_default=False,
+    _setting(
+        "call_timeout",
+        "Time limit of one model call, or of a pause in its stream, in seconds.",
+        shown="half the deadline, at least 60",
     ),
 ]
-Joint = Annotated[bool | None, typer.Option("--joint", help="Sub-queries and program in one model call.")]
-Stream = Annotated[bool | None, typer.Option("--stream/--no-stream", help="Run programs while they are being written.")]
-MaxCalls = Annotated[int | None, typer.Option(help="Model calls a question may make (20; opera: 42).")]
-SandboxMode = Annotated[str | None, typer.Option(help="kernel (default), or policy where the kernel wall is missing.")]
-Prompts = Annotated[str | None, typer.Option(help="Folder of prompt templates to use instead of the package's.")]
-Experience = Annotated[
-    str | None, typer.Option(help="Experience library of pyrag evolve, for --method hera.", show_default=False)
+Joint = Annotated[bool | None, _setting("joint", "Write sub-queries and program in one model call.", "--joint")]
+Stream = Annotated[
+    bool | None, _setting("stream", "Run programs while they are being written.", "--stream/--no-stream")
 ]
-Concurrency = Annotated[int | None, typer.Option(help="Questions at once (8).")]
+MaxCalls = Annotated[
+    int | None, _setting("max_calls", "Limit of model calls for a question.", shown="20; for opera 42")
+]
+SandboxMode = Annotated[
+    str | None, _setting("sandbox", "Sandbox mode: kernel, or policy where the system lacks kernel isolation.")
+]
+Prompts = Annotated[str | None, _setting("prompts", "Folder of prompt templates.", shown="the package's")]
+Experience = Annotated[str | None, _setting("experience", "Experience library of pyrag evolve, for --method hera.")]
+Concurrency = Annotated[int | None, _setting("concurrency", "Questions to answer at the same time.")]
 Cache = Annotated[
-    bool | None, typer.Option("--cache/--no-cache", help="Keep replies of models on disk, and use those kept.")
+    bool | None, _setting("cache", "Store model replies on disk and reuse them.", "--cache/--no-cache", shown="off")
 ]
-MaxCost = Annotated[float | None, typer.Option(help="Money a question may cost; needs the settings price_in/_out.")]
+MaxCost = Annotated[
+    float | None, _setting("max_cost", "Cost limit of a question; requires the settings price_in and price_out.")
+]
 Request = Annotated[
     list[str] | None,
-    typer.Option(
+    _setting(
+        "request",
+        "Option of model requests: temperature, max_tokens, seed or extra_body.NAME; ROLE is plan, decompose, answer "
+        "or rewrite. Repeatable.",
         metavar="[ROLE.]KEY=VALUE",
-        help="Option of model requests: temperature, max_tokens, seed, extra_body.NAME; ROLE is plan, decompose, "
-        "answer or rewrite. May be repeated.",
-        show_default=False,
     ),
 ]
-Embedder = Annotated[str | None, typer.Option(help="Another engine for the model that the index names.")]
-Rerank = Annotated[str | None, typer.Option(help="reader, or a cross-encoder: onnx:DIR or st:NAME.")]
+Embedder = Annotated[
+    str | None,
+    _setting(
+        "embedder", "Embedder of queries: bundled, onnx:DIR, st:NAME or openai:MODEL@URL.", shown="the index's own"
+    ),
+]
+Rerank = Annotated[
+    str | None, _setting("rerank", "Rerank passages with: reader, or a cross-encoder as onnx:DIR or st:NAME.")
+]
 LeastEvidence = Annotated[
     float | None,
-    typer.Option(
-        help="Evidence (0 to 1) below which an answer counts as unknown; 0 checks nothing.", show_default=False
-    ),
+    _setting("least_evidence", "Minimum evidence (0 to 1) for an answer to count as known; 0 disables the check."),
 ]
-Config = Annotated[Path | None, typer.Option(help="Settings file (./pyrag.toml if there is one).")]
+Config = Annotated[
+    Path | None, typer.Option(help="Settings file.", show_default="pyrag.toml of the folder, if there is one")
+]

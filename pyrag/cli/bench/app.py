@@ -10,39 +10,53 @@ import typer
 from pyrag.cli import options
 
 bench_app = typer.Typer(
-    help="Measure methods on question sets. Without --data: the bundled mini sets.",
+    help="Measure methods on question sets. Uses the bundled mini sets unless --data names others.",
     invoke_without_command=True,
     rich_markup_mode=None,
 )
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 
 
 @bench_app.callback()
 def bench(
     context: typer.Context,
-    sets: Annotated[list[str] | None, typer.Option("--sets", help="Sets by name, with commas or repeated.")] = None,
+    sets: Annotated[
+        list[str] | None, typer.Option("--sets", help="Names of sets, separated by commas. Repeatable.")
+    ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option("--method", help="Methods; the others are compared with the first one.", show_default=False),
+        typer.Option(
+            "--method",
+            help="Methods, separated by commas; the first is the baseline of comparisons. Repeatable.",
+            show_default=False,
+        ),
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="Questions a set: a sample drawn with --seed.", min=1)] = None,
-    seed: Annotated[int, typer.Option(help="Of the sample.")] = 0,
+    limit: Annotated[int | None, typer.Option(help="Questions per set, sampled with --seed.", min=1)] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 0,
     concurrency: options.Concurrency = None,
-    data: Annotated[Path | None, typer.Option(help="Folder with one folder a set (questions.jsonl[.gz], …).")] = None,
-    split: Annotated[str, typer.Option(help="train: the training questions of the sets.")] = "",
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with one subfolder per set (questions.jsonl[.gz], …).")
+    ] = None,
+    split: Annotated[str, typer.Option(help="Use the training questions of the sets: train.")] = "",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The run's folder; a run that is there goes on (runs/TIME).")
+        Path | None,
+        typer.Option("--out", "-o", help="Folder of the run; an existing run is continued.", show_default="runs/TIME"),
     ] = None,
-    corpus: Annotated[
-        list[Path] | None, typer.Option(help="Documents for the sets without a corpus; repeatable.")
+    corpus: Annotated[list[Path] | None, typer.Option(help="Documents for sets without a corpus. Repeatable.")] = None,
+    index: Annotated[Path | None, typer.Option(help="Index folder for sets without a corpus.")] = None,
+    retriever: Annotated[str | None, typer.Option(help="URL of a /retrieve server for all sets.")] = None,
+    index_dir: Annotated[
+        Path | None, typer.Option(help="Folder for the indexes of corpora.", show_default="beside the run")
     ] = None,
-    index: Annotated[Path | None, typer.Option(help="Index folder for the sets that have no corpus.")] = None,
-    retriever: Annotated[str | None, typer.Option(help="URL of a /retrieve server, for all sets.")] = None,
-    index_dir: Annotated[Path | None, typer.Option(help="Where indexes are built and kept (beside the run).")] = None,
-    workers: Annotated[int, typer.Option(help="Processes to answer in; 0: this one (with --ray: 2).", min=0)] = 0,
+    workers: Annotated[
+        int, typer.Option(help="Worker processes; 0 answers in this process (with --ray: 2).", min=0)
+    ] = 0,
     ray: Annotated[str | None, typer.Option(help="Answer on a Ray cluster: its address, or local.")] = None,
     resume_steps: Annotated[
-        bool, typer.Option("--resume-steps", help="Keep each question's steps, so that it goes on where it was.")
+        bool,
+        typer.Option(
+            "--resume-steps", help="Journal each question's steps, to continue it at the step it had reached."
+        ),
     ] = False,
     llm: options.Llm = None,
     plan_llm: options.PlanLlm = None,
@@ -61,33 +75,26 @@ def bench(
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     config: options.Config = None,
 ) -> None:
-    """Measure methods on question sets, or look at what was measured (report, show)."""
+    """Measure methods on question sets."""
     if context.invoked_subcommand is not None:
         return
     from pyrag.cli.bench.run import BenchRequest, run
-    from pyrag.settings import load_settings
 
-    flags = {
-        "llm": llm, "plan_llm": plan_llm, "rewrite_llm": rewrite_llm, "recovery": recovery,
-        "topk": topk, "deadline": deadline, "call_timeout": call_timeout, "request": request,
-        "joint": joint, "max_calls": max_calls,
-        "sandbox": sandbox, "prompts": prompts, "concurrency": concurrency, "retriever": retriever,
-        "index": None if index is None else str(index), "cache": cache, "max_cost": max_cost,
-    }  # fmt: skip
+    settings = options.chosen(locals(), method=None, index=None if index is None else str(index))
     chosen = BenchRequest(
-        settings=load_settings(flags, config=config), sets=names(sets), methods=names(method), limit=limit, seed=seed,
-        data=data, split=split, out=out, corpora=corpus or (), index_dir=index_dir, workers=workers, ray=ray,
-        resume_steps=resume_steps, as_json=json,
+        settings=settings, sets=names(sets), methods=names(method), limit=limit, seed=seed, data=data, split=split,
+        out=out, corpora=corpus or (), index_dir=index_dir, workers=workers, ray=ray, resume_steps=resume_steps,
+        as_json=json,
     )  # fmt: skip
     run(chosen)
 
 
 @bench_app.command("report")
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, side by side.")],
-    out: Annotated[Path | None, typer.Option(help="Where to write report.md and report.html (the first run).")] = None,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of the runs to compare.")],
+    out: Annotated[Path | None, typer.Option(help="Folder to write to.", show_default="the first RUN")] = None,
 ) -> None:
-    """Write Markdown and one HTML page with plots."""
+    """Write report.md and report.html about runs."""
     from pyrag.cli.bench.view import write_report
 
     write_report(runs, out)
@@ -96,15 +103,19 @@ def report(
 @bench_app.command("show")
 def show(
     run: RunFolder,
-    errors: Annotated[bool, typer.Option("--errors", help="Examples of wrong answers with their traces.")] = False,
-    agents: Annotated[bool, typer.Option("--agents", help="What each agent did: calls, rewrites, hops.")] = False,
-    kind: Annotated[str | None, typer.Option(help="Only this kind of error, such as retrieval_missing.")] = None,
-    limit: Annotated[int, typer.Option(help="Examples of each kind.", min=1)] = 1,
-    sets: Annotated[list[str] | None, typer.Option("--sets", help="Only these sets.")] = None,
-    method: Annotated[list[str] | None, typer.Option("--method", help="Only these methods.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the summary, or the examples' results, as JSON.")] = False,
+    errors: Annotated[
+        bool, typer.Option("--errors", help="Print examples of wrong answers with their traces.")
+    ] = False,
+    agents: Annotated[bool, typer.Option("--agents", help="Print the calls, rewrites and hops of each agent.")] = False,
+    kind: Annotated[str | None, typer.Option(help="Restrict --errors to one kind, such as retrieval_missing.")] = None,
+    limit: Annotated[int, typer.Option(help="Examples per kind.", min=1)] = 1,
+    sets: Annotated[list[str] | None, typer.Option("--sets", help="Restrict to these sets.")] = None,
+    method: Annotated[list[str] | None, typer.Option("--method", help="Restrict to these methods.")] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print JSON: the summary, or the results of the examples.")
+    ] = False,
 ) -> None:
-    """Print a run's table, its agents' work, or its errors."""
+    """Print the results of a run, its agents' work or its errors."""
     from pyrag.cli.bench.view import show_agents, show_errors, show_run
 
     if agents:
@@ -116,5 +127,5 @@ def show(
 
 
 def names(given: list[str] | None) -> list[str]:
-    """Names that may be repeated options or joined by commas, each once."""
+    """Return the names of a repeatable option whose values may hold several, separated by commas, each once."""
     return list(dict.fromkeys(name.strip() for one in given or () for name in one.split(",") if name.strip()))

@@ -10,28 +10,31 @@ import typer
 from pyrag.cli import options
 
 evolve_app = typer.Typer(
-    help="Learn prompts and experiences for --method hera. Weights stay as they are.",
+    help="Learn prompts and experiences for --method hera, without training weights.",
     invoke_without_command=True,
     rich_markup_mode=None,
 )
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder given with --out.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder given with --out.")]
 
 
 @evolve_app.callback()
 def evolve(
     context: typer.Context,
-    train: Annotated[Path | None, typer.Option(help="Questions to learn from (questions.jsonl[.gz]).")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The run's folder; a run there goes on.")] = None,
-    val: Annotated[str, typer.Option(help="Questions that nothing is learned from: a file, or a share.")] = "0.2",
-    limit: Annotated[int | None, typer.Option(help="Learn from a sample of so many questions.", min=1)] = None,
-    seed: Annotated[int, typer.Option(help="Of the samples.")] = 0,
-    group: Annotated[int, typer.Option(help="Topologies sampled a question.", min=2, max=64)] = 4,
-    epochs: Annotated[int, typer.Option(help="Times that the questions are gone through.", min=1)] = 1,
+    train: Annotated[Path | None, typer.Option(help="File of questions to learn from (questions.jsonl[.gz]).")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder of the run; an existing run is continued.")
+    ] = None,
+    val: Annotated[str, typer.Option(help="Validation questions: a file, or a share of --train.")] = "0.2",
+    limit: Annotated[int | None, typer.Option(help="Questions to learn from, sampled with --seed.", min=1)] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,
+    group: Annotated[int, typer.Option(help="Topologies to sample per question.", min=2, max=64)] = 4,
+    epochs: Annotated[int, typer.Option(help="Passes over the questions.", min=1)] = 1,
     topologies: Annotated[
-        bool, typer.Option("--topologies", help="Learn which topologies suit which questions; leave prompts alone.")
+        bool,
+        typer.Option("--topologies", help="Learn which topologies suit which questions, without changing prompts."),
     ] = False,
-    max_calls: Annotated[int | None, typer.Option(help="Model calls of the whole run.", min=1)] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Tokens of the whole run.", min=1)] = None,
+    max_calls: Annotated[int | None, typer.Option(help="Limit of model calls of the whole run.", min=1)] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Limit of tokens of the whole run.", min=1)] = None,
     llm: options.Llm = None,
     index: options.Index = None,
     retriever: options.RetrieverUrl = None,
@@ -45,27 +48,22 @@ def evolve(
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     config: options.Config = None,
 ) -> None:
-    """Learn from questions: pyrag evolve --train FILE --out RUN."""
+    """Learn prompts and experiences: pyrag evolve --train FILE --out RUN."""
     if context.invoked_subcommand:
         return
     from pyrag.cli.evolve.run import learn
     from pyrag.errors import UsageError
     from pyrag.evolve.config import EvolveConfig
     from pyrag.evolve.run import LearningLimits
-    from pyrag.settings import load_settings
 
     if train is None or out is None:
         raise UsageError("pyrag evolve needs questions and a folder: pyrag evolve --train FILE --out RUN")
-    flags = {
-        "llm": llm, "index": index, "retriever": retriever, "topk": topk, "prompts": prompts,
-        "deadline": deadline, "call_timeout": call_timeout, "request": request,
-        "sandbox": sandbox, "concurrency": concurrency,
-    }  # fmt: skip
+    settings = options.chosen(locals(), max_calls=None, max_tokens=None)  # those limit the run here
     learn(
         train,
         out,
         val,
-        load_settings(flags, config=config),
+        settings,
         EvolveConfig(group=group, epochs=epochs, topologies=topologies),
         LearningLimits(calls=max_calls, tokens=max_tokens),
         limit=limit,
@@ -77,19 +75,23 @@ def evolve(
 @evolve_app.command()
 def diff(
     run: RunFolder,
-    old: Annotated[int | None, typer.Argument(help="A version (the one before NEW).")] = None,
-    new: Annotated[int | None, typer.Argument(help="Another version (the current one).")] = None,
+    old: Annotated[
+        int | None, typer.Argument(help="Version to compare from.", show_default="the one before NEW")
+    ] = None,
+    new: Annotated[int | None, typer.Argument(help="Version to compare to.", show_default="the current one")] = None,
 ) -> None:
-    """Show how two versions of the prompts differ."""
+    """Print the difference between two versions of the prompts."""
     from pyrag.cli.evolve.run import show_difference
 
     show_difference(run, old, new)
 
 
 @evolve_app.command()
-def revert(run: RunFolder, version: Annotated[int, typer.Argument(help="0 is what learning began with.")]) -> None:
-    """Make an earlier version of the prompts the current one."""
+def revert(
+    run: RunFolder, version: Annotated[int, typer.Argument(help="Version to return to; 0 is the one before learning.")]
+) -> None:
+    """Return to an earlier version of the prompts."""
     from pyrag.evolve.run import revert
 
     revert(run, version)
-    typer.echo(f"{run}/prompts is version {version} now")
+    typer.echo(f"{run}/prompts is now version {version}")

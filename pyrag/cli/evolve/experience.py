@@ -16,20 +16,22 @@ if TYPE_CHECKING:
     from pyrag.methods.hera.experience.entry import Experience
 
 experience_app = typer.Typer(
-    help="Look at what pyrag evolve has learnt, and pass it on.", no_args_is_help=True, rich_markup_mode=None
+    help="List, export and import the experiences that pyrag evolve learned.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
-Library_ = Annotated[Path, typer.Argument(help="An experience library, such as RUN/experience.db.", metavar="LIBRARY")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object an entry.")]
+Library_ = Annotated[Path, typer.Argument(help="Experience library, such as RUN/experience.db.", metavar="LIBRARY")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per entry.")]
 
 
 @experience_app.command("list")
 def list_(
     library: Library_,
-    type_: Annotated[str | None, typer.Option("--type", help="Only for questions of this type.")] = None,
+    type_: Annotated[str | None, typer.Option("--type", help="Restrict to questions of this type.")] = None,
     json: Json = False,
 ) -> None:
-    """List the insights, those that helped most often first."""
+    """List the insights, the most useful first."""
     from pyrag.errors import UsageError, nearest
     from pyrag.methods.hera.experience.library import Library
     from pyrag.methods.hera.topology import QUESTION_TYPES
@@ -44,9 +46,11 @@ def list_(
 
 @experience_app.command()
 def show(
-    library: Library_, id_: Annotated[int, typer.Argument(metavar="ID", help="As list shows it.")], json: Json = False
+    library: Library_,
+    id_: Annotated[int, typer.Argument(metavar="ID", help="Id of the entry, as printed by list.")],
+    json: Json = False,
 ) -> None:
-    """Show one entry."""
+    """Print one entry."""
     from pyrag.errors import UsageError
     from pyrag.methods.hera.experience.library import Library
 
@@ -59,9 +63,9 @@ def show(
 
 @experience_app.command("export")
 def export(
-    library: Library_, out: Annotated[Path | None, typer.Option(help="Write here instead of to stdout.")] = None
+    library: Library_, out: Annotated[Path | None, typer.Option(help="File to write to.", show_default="stdout")] = None
 ) -> None:
-    """Write all entries as JSON Lines."""
+    """Write all entries as JSON lines."""
     from pyrag.methods.hera.experience.exchange import exported
     from pyrag.methods.hera.experience.library import Library
 
@@ -76,10 +80,10 @@ def export(
 @experience_app.command("import")
 def import_(
     library: Library_,
-    file: Annotated[Path, typer.Argument(help="What export wrote; - for stdin.")],
+    file: Annotated[Path, typer.Argument(help="File of pyrag experience export, or - for stdin.")],
     json: Json = False,
 ) -> None:
-    """Add entries from JSON Lines, all or none. Those that are there already are left out."""
+    """Add entries from JSON lines, all or none. Existing entries are skipped."""
     from pyrag.errors import DataError
     from pyrag.methods.hera.experience.exchange import import_lines
     from pyrag.methods.hera.experience.library import Library

@@ -10,17 +10,18 @@ from typer.core import TyperGroup
 
 from pyrag._io.hub import HUB
 
-Folder = Annotated[Path, typer.Argument(help="An index folder.")]
+Folder = Annotated[Path, typer.Argument(help="Index folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Type = Annotated[
     str | None,
-    typer.Option("--type", help="How vectors are kept: auto (by size), or a FAISS factory string such as HNSW32."),
+    typer.Option("--type", help="Vector index type: auto (by size), or a FAISS factory string such as HNSW32."),
 ]
 Recall = Annotated[
-    float | None, typer.Option(help="Recall@10 that vector search is tuned for (0.95).", min=0.1, max=1.0)
+    float | None, typer.Option(help="Recall@10 to tune vector search for.", min=0.1, max=1.0, show_default="0.95")
 ]
 Shards = Annotated[
-    int | None, typer.Option(help="Keep the vectors in so many parts, built one by one (1).", min=1, max=4096)
+    int | None,
+    typer.Option(help="Parts to split the vectors into, built one by one.", min=1, max=4096, show_default="1"),
 ]
 
 
@@ -33,7 +34,7 @@ class _BuildByDefault(TyperGroup):
 
 index_app = typer.Typer(
     cls=_BuildByDefault,
-    help="Build, update, search and check an index. pyrag index PATH... --out DIR is short for pyrag index build.",
+    help="Build, update, search and check an index. The command build may be left out.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -45,46 +46,50 @@ def build(
         list[Path],
         typer.Argument(
             help="Files, folders and quoted globs of .jsonl, .json, .csv, .tsv, .txt, .md, .html, .pdf and .docx, "
-            "also .gz, .bz2, .xz and in .zip.",
+            "also as .gz, .bz2, .xz and in .zip.",
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the index; one that is there is updated.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the index; an existing index is updated.")],
     embedder: Annotated[
         str | None,
         typer.Option(
-            help="Add vectors, for hybrid search: bundled, onnx:DIR, st:NAME or openai:MODEL@URL; none to drop them "
-            "(the index's own).",
-            show_default=False,
+            help="Embedder of passages, for hybrid search: bundled, onnx:DIR, st:NAME or openai:MODEL@URL; none "
+            "removes vectors.",
+            show_default="the index's own",
         ),
     ] = None,
     dense: Annotated[
-        bool, typer.Option("--dense", help="Short for --embedder bundled: the small model that comes with pyrag.")
+        bool, typer.Option("--dense", help="Same as --embedder bundled, the small model that ships with pyrag.")
     ] = False,
     vector_type: Type = None,
     recall: Recall = None,
     shards: Shards = None,
     ray: Annotated[
-        str | None, typer.Option(help="Embed, and build shards, on a Ray cluster: its address, or local.")
+        str | None, typer.Option(help="Embed and build shards on a Ray cluster: its address, or local.")
     ] = None,
     workers: Annotated[int, typer.Option(help="Ray workers.", min=1)] = 2,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Start over: read every file again.")] = False,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Rebuild the index from scratch.")] = False,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Compare the contents of files whose size and time did not change.")
+        bool, typer.Option("--verify", help="Compare contents even of files whose size and time did not change.")
     ] = False,
-    id_column: Annotated[str, typer.Option(help="Of CSV and TSV files.")] = "id",
-    title_column: Annotated[str, typer.Option(help="Of CSV and TSV files.")] = "title",
-    text_column: Annotated[str, typer.Option(help="Of CSV and TSV files; * takes rows whole.")] = "text",
+    id_column: Annotated[str, typer.Option(help="Column of ids in CSV and TSV files.")] = "id",
+    title_column: Annotated[str, typer.Option(help="Column of titles in CSV and TSV files.")] = "title",
+    text_column: Annotated[
+        str, typer.Option(help="Column of texts in CSV and TSV files; * takes whole rows.")
+    ] = "text",
     encoding: Annotated[
         str,
-        typer.Option(help="Of text files that are not UTF-8, such as windows-1252; auto detects it.", metavar="NAME"),
+        typer.Option(
+            help="Encoding of text files that are not UTF-8, such as windows-1252; auto detects it.", metavar="NAME"
+        ),
     ] = "",
     follow_links: Annotated[
-        bool, typer.Option("--follow-links", help="Follow symbolic links that lead out of the folders.")
+        bool, typer.Option("--follow-links", help="Follow symbolic links that lead out of the given folders.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Build an index over documents, or bring it up to date. Files that did not change are not read again."""
+    """Build or update an index of documents. Unchanged files are skipped."""
     from pyrag.cli.index.run import Vectors, build
     from pyrag.errors import UsageError
     from pyrag.retrieval.documents.encodings import checked_encoding
@@ -110,21 +115,24 @@ def build(
 
 @index_app.command()
 def fetch(
-    name: Annotated[str, typer.Argument(help="wiki-18: Search-R1's Wikipedia, 21 million passages with E5 vectors.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the index.")],
+    name: Annotated[
+        str,
+        typer.Argument(help="Released corpus: wiki-18 (Search-R1's Wikipedia, 21 million passages with E5 vectors)."),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the index.")],
     files: Annotated[
-        Path | None, typer.Option(help="The folder to download to; NAME if not given. May be deleted afterwards.")
+        Path | None, typer.Option(help="Folder to download to; may be deleted afterwards.", show_default="NAME")
     ] = None,
-    source: Annotated[str, typer.Option("--from", help="The address of a hub, or a folder that mirrors one.")] = HUB,
+    source: Annotated[str, typer.Option("--from", help="URL of a hub, or a folder that mirrors one.")] = HUB,
     vectors: Annotated[
-        bool, typer.Option("--vectors/--no-vectors", help="Take over the released vectors, for hybrid search.")
+        bool, typer.Option("--vectors/--no-vectors", help="Include the released vectors, for hybrid search.")
     ] = True,
     vector_type: Type = None,
     recall: Recall = None,
     shards: Shards = None,
     json: Json = False,
 ) -> None:
-    """Download a released corpus with its vectors, and index it. Broken off, it goes on where it was."""
+    """Download a released corpus and index it. An interrupted download is continued."""
     from pyrag.cli.index.fetch import fetch
     from pyrag.cli.index.run import Vectors
 
@@ -134,7 +142,7 @@ def fetch(
 
 @index_app.command()
 def info(folder: Folder, json: Json = False) -> None:
-    """Say what is in an index, and which files were left out."""
+    """Print the contents of an index and the files that were left out."""
     from pyrag.cli.index.run import info
 
     info(folder, as_json=json)
@@ -143,11 +151,11 @@ def info(folder: Folder, json: Json = False) -> None:
 @index_app.command()
 def search(
     folder: Folder,
-    query: Annotated[str, typer.Argument(help="Words, or a question.")],
-    topk: Annotated[int, typer.Option(help="Passages to show.", min=1, max=1000)] = 5,
+    query: Annotated[str, typer.Argument(help="Words or a question.")],
+    topk: Annotated[int, typer.Option(help="Passages to print.", min=1, max=1000)] = 5,
     json: Json = False,
 ) -> None:
-    """Show the passages that an index finds for a query."""
+    """Print the passages that an index finds for a query."""
     from pyrag.cli.index.run import search
 
     search(folder, query, topk, as_json=json)
@@ -155,7 +163,7 @@ def search(
 
 @index_app.command("verify")
 def verify_command(folder: Folder, json: Json = False) -> None:
-    """Check that an index is whole. Its files by checksum, its parts against its records."""
+    """Check the files of an index by checksum, and its parts against its records."""
     from pyrag.cli.index.run import verify
 
     verify(folder, as_json=json)

@@ -12,7 +12,7 @@ from pyrag.cli.train import data as train_data
 from pyrag.cli.train import runs as train_runs
 
 train_app = typer.Typer(
-    help="Train an agent by reward, or on examples. Rewards are made by the pipeline that answers users.",
+    help="Train an agent by reward or on examples.",
     rich_markup_mode=None,
 )
 
@@ -21,30 +21,37 @@ train_app.command("prescore")(train_data.prescore)
 train_app.command("curriculum")(train_runs.curriculum)
 train_app.command("report")(train_runs.report)
 
-Run = Annotated[Path, typer.Argument(help="The run folder: the --out of pyrag train.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Run = Annotated[Path, typer.Argument(help="Folder of a run (the --out of pyrag train).")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @train_app.callback(invoke_without_command=True)
 def train(
     ctx: typer.Context,
-    agent: Annotated[str | None, typer.Option(help="answer, plan, decompose or rewrite.")] = None,
-    algorithm: Annotated[str, typer.Option(help="grpo, mapgrpo (OPERA) or sft.")] = "grpo",
+    agent: Annotated[str | None, typer.Option(help="Agent to train: answer, plan, decompose or rewrite.")] = None,
+    algorithm: Annotated[str, typer.Option(help="Algorithm: grpo, mapgrpo (OPERA) or sft.")] = "grpo",
     model: Annotated[
-        str | None, typer.Option(help="A model folder or hub name; embedded for the embedded reader.")
+        str | None, typer.Option(help="Model folder or hub name; embedded trains the embedded reader.")
     ] = None,
-    data: Annotated[str | None, typer.Option(help="Training set (Parquet, see pyrag train data).")] = None,
-    eval_data: Annotated[str | None, typer.Option(help="Held-out set, for evaluation on the way.")] = None,
-    out: Annotated[str | None, typer.Option("--out", "-o", help="The run folder; one that is there goes on.")] = None,
-    profile: Annotated[str | None, typer.Option(help="gpu, or cpu-smoke to try the whole path without one.")] = None,
-    adapter: Annotated[str | None, typer.Option(help="A PEFT adapter to start from.")] = None,
-    config: Annotated[Path | None, typer.Option(help="A YAML file of training settings.")] = None,
+    data: Annotated[str | None, typer.Option(help="Training set (Parquet file of pyrag train data).")] = None,
+    eval_data: Annotated[str | None, typer.Option(help="Held-out set, for evaluation during training.")] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", help="Folder of the run; an existing run is continued.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Profile: gpu, or cpu-smoke to try the whole path without a GPU.")
+    ] = None,
+    adapter: Annotated[str | None, typer.Option(help="PEFT adapter to start from.")] = None,
+    config: Annotated[Path | None, typer.Option(help="YAML file of training settings.")] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Any training setting, as in batch_size=16 or runtime.topk=5.")
+        list[str] | None,
+        typer.Option("--set", help="Training setting, such as batch_size=16 or runtime.topk=5. Repeatable."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print verl's config and command, start nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print verl's config and command without starting it.")
+    ] = False,
 ) -> None:
-    """Train an agent. The same command goes on with a run that was stopped."""
+    """Train an agent. The same command continues a stopped run."""
     if ctx.invoked_subcommand is not None:
         return
     from pyrag.errors import UsageError
@@ -64,11 +71,11 @@ def train(
 @train_app.command()
 def export(
     run: Run,
-    step: Annotated[int | None, typer.Option(help="Of which step (the last).", min=1)] = None,
-    merged: Annotated[bool, typer.Option("--merged", help="Write a model with the adapter merged in, too.")] = False,
+    step: Annotated[int | None, typer.Option(help="Step to export.", min=1, show_default="the last")] = None,
+    merged: Annotated[bool, typer.Option("--merged", help="Also write the model with the adapter merged in.")] = False,
     json: Json = False,
 ) -> None:
-    """Write a run's PEFT adapter, and say how to serve and use it."""
+    """Export a run's PEFT adapter and print how to serve it."""
     from pyrag_rl.verl.export import export
 
     done = export(run, step=step, merged=merged)

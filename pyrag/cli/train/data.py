@@ -27,54 +27,57 @@ def data(
             help="answer, synthesis (answers without documents), plan, decompose; OPERA's goals, analysis, rewrite.",
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The Parquet file to write; what was begun goes on.")],
-    folder: Annotated[Path | None, typer.Option("--data", help="Folder with one folder a set.")] = None,
-    sets: Annotated[list[str] | None, typer.Option("--sets", help="Sets of it, with commas or repeated.")] = None,
-    split: Annotated[str, typer.Option(help="Which questions: train, or '' for a set's only ones.")] = "train",
-    from_run: Annotated[
-        list[Path] | None, typer.Option("--from-run", help="A run of pyrag bench; repeatable.", show_default=False)
+    out: Annotated[Path, typer.Option("--out", "-o", help="Parquet file to write; an interrupted one is continued.")],
+    folder: Annotated[Path | None, typer.Option("--data", help="Folder with one subfolder per set.")] = None,
+    sets: Annotated[
+        list[str] | None, typer.Option("--sets", help="Names of sets, separated by commas. Repeatable.")
     ] = None,
-    method: Annotated[list[str] | None, typer.Option("--method", help="Of the runs, only these methods.")] = None,
+    split: Annotated[str, typer.Option(help="Questions of a set: train, or empty for its only ones.")] = "train",
+    from_run: Annotated[
+        list[Path] | None, typer.Option("--from-run", help="Run of pyrag bench. Repeatable.", show_default=False)
+    ] = None,
+    method: Annotated[list[str] | None, typer.Option("--method", help="Restrict runs to these methods.")] = None,
     sft: Annotated[
-        bool, typer.Option("--sft", help="Write prompts with the replies of questions that came out right.")
+        bool, typer.Option("--sft", help="Write examples: prompts with the replies of correctly answered questions.")
     ] = False,
-    eval_out: Annotated[Path | None, typer.Option(help="Another file, for the questions of --eval-share.")] = None,
-    eval_share: Annotated[float, typer.Option(help="Share of the questions to evaluate on.", min=0, max=1)] = 0.0,
+    eval_out: Annotated[Path | None, typer.Option(help="Parquet file for the questions of --eval-share.")] = None,
+    eval_share: Annotated[
+        float, typer.Option(help="Share of the questions to evaluate on (0 to 1).", min=0, max=1)
+    ] = 0.0,
     held_out: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Questions that must not be learnt from: a set, a run or a Parquet file.", show_default=False
-        ),
+        typer.Option(help="Held-out questions: a set, a run or a Parquet file. Repeatable.", show_default=False),
     ] = None,
     leave_out: Annotated[
-        bool, typer.Option("--leave-out", help="Leave such questions out instead of refusing them.")
+        bool, typer.Option("--leave-out", help="Skip held-out questions instead of refusing them.")
     ] = False,
-    depths: Annotated[str, typer.Option(help="Passages of a prompt: one of these for each question.")] = "3,5,8,10",
-    limit: Annotated[int | None, typer.Option(help="Questions a set.", min=1)] = None,
-    seed: Annotated[int, typer.Option(help="Of the samples.")] = 0,
-    corpus: Annotated[list[Path] | None, typer.Option(help="Documents for sets without a corpus.")] = None,
+    depths: Annotated[
+        str, typer.Option(help="Numbers of passages in a prompt; each question gets one of them.")
+    ] = "3,5,8,10",
+    limit: Annotated[int | None, typer.Option(help="Questions per set.", min=1)] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,
+    corpus: Annotated[list[Path] | None, typer.Option(help="Documents for sets without a corpus. Repeatable.")] = None,
     index: options.Index = None,
     retriever: options.RetrieverUrl = None,
-    index_dir: Annotated[Path, typer.Option(help="Where indexes are built and kept.")] = Path("runs/indexes"),
+    index_dir: Annotated[Path, typer.Option(help="Folder for the indexes of corpora.")] = Path("runs/indexes"),
     llm: options.Llm = None,
     topk: options.TopK = None,
     prompts: options.Prompts = None,
     concurrency: options.Concurrency = None,
-    json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
     config: options.Config = None,
 ) -> None:
-    """Write a training set. Prompts are those that the agents send when they answer users."""
+    """Write a training set of the prompts that the agents send."""
     from pyrag.evaluation.datasets.suite import Given
-    from pyrag.settings import load_settings
     from pyrag_rl.data.build import Request, build
 
-    flags = {"llm": llm, "topk": topk, "prompts": prompts, "concurrency": concurrency}
+    settings = options.chosen(locals(), method=None, index=None, retriever=None)  # the sets have these
     request = Request(
         tasks=names(tasks), out=out, data=folder, sets=names(sets), split=split, runs=from_run or (),
         methods=names(method), limit=limit, seed=seed, depths=_numbers(depths), held_out=held_out or (),
         leave_out=leave_out, eval_out=eval_out, eval_share=eval_share, sft=sft,
         given=Given(tuple(corpus or ()), Path(index) if index else None, retriever, index_dir),
-        settings=load_settings(flags, config=config),
+        settings=settings,
     )  # fmt: skip
     with _progress(lambda built: f"questions {built.questions} · rows {built.by_source.total()}") as tell:
         built = build(request, tell)
@@ -123,20 +126,20 @@ def _print(request: Request, built: Built, *, as_json: bool) -> None:
 
 
 def prescore(
-    rows: Annotated[Path, typer.Argument(help="What pyrag train data goals wrote.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file of candidates; one that is there goes on.")],
-    author: Annotated[
-        str | None, typer.Option(help="A stronger model that writes the plans, as in openai:MODEL@URL.")
-    ] = None,
+    rows: Annotated[Path, typer.Argument(help="Parquet file of pyrag train data goals.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File of candidates; an existing one is continued.")],
+    author: Annotated[str | None, typer.Option(help="Model that writes the plans, such as openai:MODEL@URL.")] = None,
     completions: Annotated[
-        Path | None, typer.Option(help="Plans written before: JSON lines with source, id and completion.")
+        Path | None, typer.Option(help="File of existing plans: JSON lines with source, id and completion.")
     ] = None,
-    count: Annotated[int, typer.Option(help="Plans a question (paper: 10 to 15).", min=1)] = 12,
-    temperature: Annotated[float, typer.Option(help="Of all but the first.", min=0)] = 0.8,
-    near: Annotated[float, typer.Option(help="Cosine from which two plans are the same.", min=0, max=1)] = 0.85,
-    embedder: Annotated[str, typer.Option(help="Whose cosine: bundled, onnx:DIR, st:NAME, openai:MODEL@URL.")] = (
-        "bundled"
-    ),
+    count: Annotated[int, typer.Option(help="Plans per question (paper: 10 to 15).", min=1)] = 12,
+    temperature: Annotated[float, typer.Option(help="Sampling temperature of all plans but the first.", min=0)] = 0.8,
+    near: Annotated[
+        float, typer.Option(help="Minimum cosine of two plans to count as duplicates.", min=0, max=1)
+    ] = 0.85,
+    embedder: Annotated[
+        str, typer.Option(help="Embedder of that cosine: bundled, onnx:DIR, st:NAME or openai:MODEL@URL.")
+    ] = ("bundled"),
     llm: options.Llm = None,
     rewrite_llm: options.RewriteLlm = None,
     index: options.Index = None,
@@ -146,7 +149,7 @@ def prescore(
     json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
     config: options.Config = None,
 ) -> None:
-    """Write, run and score candidate plans. They are MAPGRPO's high-score samples (the setting prescored)."""
+    """Write, run and score candidate plans for MAPGRPO (its setting prescored)."""
     import asyncio
 
     from pyrag.errors import UsageError
@@ -154,18 +157,14 @@ def prescore(
     from pyrag.llm.spec import open_chat_model
     from pyrag.retrieval.embedders.embedding import open_embedder
     from pyrag.runtime.engines import model_options
-    from pyrag.settings import load_settings, public
+    from pyrag.settings import public
     from pyrag_rl.config import make_config
     from pyrag_rl.mapgrpo.candidates import Counts, Drawn, kept_replies, plan_rows, prescore, recorded
     from pyrag_rl.rewards.environment import RewardEnvironment
 
     if (author is None) == (completions is None):
         raise UsageError("name where plans come from: --author MODEL or --completions FILE")
-    flags = {
-        "llm": llm, "rewrite_llm": rewrite_llm, "index": index, "retriever": retriever, "topk": topk,
-        "concurrency": concurrency,
-    }  # fmt: skip
-    settings = load_settings(flags, config=config)
+    settings = options.chosen(locals(), embedder=None)
     made, replies = plan_rows(rows), kept_replies(out)
 
     def written_by(spec: str) -> Drawn:

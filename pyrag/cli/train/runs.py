@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def curriculum(
-    file: Annotated[Path, typer.Argument(metavar="CONFIG", help="A YAML file, as rl/configs/curriculum.yaml.")],
-    out: Annotated[str, typer.Option("--out", "-o", help="The folder of all stages; one that is there goes on.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the stages, start nothing.")] = False,
+    file: Annotated[Path, typer.Argument(metavar="CONFIG", help="YAML file, such as rl/configs/curriculum.yaml.")],
+    out: Annotated[str, typer.Option("--out", "-o", help="Folder of all stages; an existing one is continued.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the stages without starting them.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the stages as JSON.")] = False,
 ) -> None:
-    """Train agents in stages. Each goes on from the one before and is measured before and after."""
+    """Train agents in stages, each from the result of the one before."""
     from pyrag_rl.curriculum.backend import hands
     from pyrag_rl.curriculum.stages import load_curriculum, run, table
 
@@ -49,10 +49,10 @@ def _show_stages(plan: Curriculum, *, as_json: bool) -> None:
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="The run folder: the --out of pyrag train.")],
-    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, write nothing.")] = False,
+    run: Annotated[Path, typer.Argument(help="Folder of a run (the --out of pyrag train).")],
+    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON without writing the page.")] = False,
 ) -> None:
-    """Write RUN/report.html. It has reward, its parts, error reasons, KL, lengths, sample completions and traces."""
+    """Write RUN/report.html with the course of training and sample completions."""
     from pyrag_rl.report import read_learning, summary, write_report
 
     if json:
