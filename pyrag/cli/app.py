@@ -105,7 +105,7 @@ def serve_retriever(
     embedder: options.Embedder = None,
     rerank: options.Rerank = None,
 ) -> None:
-    """Serve an index over HTTP (POST /retrieve), for --retriever URL."""
+    """Serve an index over HTTP. It answers POST /retrieve, for --retriever URL."""
     from pyrag.cli.serve_retriever import serve
 
     serve(spec, host, port, embedder=embedder, rerank=rerank)
@@ -210,7 +210,7 @@ def sandbox_check(
     mode: Annotated[str, typer.Option(help="Layers to test: both, policy or kernel.")] = "both",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per program.")] = False,
 ) -> None:
-    """Run programs in the sandbox over stub primitives and print a verdict for each."""
+    """Run programs in the sandbox and print verdicts. Primitives are stubs."""
     from pyrag.cli.sandbox import check
 
     check(file, mode, as_json=json)

@@ -63,7 +63,7 @@ def check(
     folder: Annotated[Path, typer.Argument(help="Folder with questions.jsonl, or a folder of such folders.")],
     json: _Json = False,
 ) -> None:
-    """Check question sets: gold answers score 1.0, gold passages exist, ids are unique."""
+    """Check question sets. Gold answers must score 1.0, gold passages exist and ids be unique."""
     from pyrag.evaluation.datasets.importers.check import check_folder
 
     checked = check_folder(folder)

@@ -163,7 +163,7 @@ def search(
 
 @index_app.command("verify")
 def verify_command(folder: Folder, json: Json = False) -> None:
-    """Check the files of an index by checksum, and its parts against its records."""
+    """Check that an index is complete. Compares checksums, and parts with records."""
     from pyrag.cli.index.run import verify
 
     verify(folder, as_json=json)

@@ -149,7 +149,7 @@ def prescore(
     json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
     config: options.Config = None,
 ) -> None:
-    """Write, run and score candidate plans for MAPGRPO (its setting prescored)."""
+    """Write, run and score candidate plans. MAPGRPO reads them (its setting prescored)."""
     import asyncio
 
     from pyrag.errors import UsageError
