@@ -134,7 +134,7 @@ def serve_model(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the vllm command without running it.")] = False,
     json: Annotated[bool, typer.Option("--json", help="With --dry-run, print JSON.")] = False,
 ) -> None:
-    """Serve a model and its LoRA adapters with vLLM, for --llm openai:…. Set PYRAG_API_KEY to require a key."""
+    """Serve a model and its LoRA adapters with vLLM. Set PYRAG_API_KEY to require a key."""
     from pyrag.cli.serve_model import serve
     from pyrag.llm.clients.adapters import read_adapter
     from pyrag.llm.clients.serve_line import Serving

@@ -10,7 +10,7 @@ import typer
 from pyrag.cli import options
 
 evolve_app = typer.Typer(
-    help="Learn prompts and experiences for --method hera, without training weights.",
+    help="Learn prompts and experiences for --method hera. Trains no weights.",
     invoke_without_command=True,
     rich_markup_mode=None,
 )

@@ -20,7 +20,7 @@ def curriculum(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the stages without starting them.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the stages as JSON.")] = False,
 ) -> None:
-    """Train agents in stages, each from the result of the one before."""
+    """Train agents in stages. Each stage starts from the result of the one before."""
     from pyrag_rl.curriculum.backend import hands
     from pyrag_rl.curriculum.stages import load_curriculum, run, table
 
@@ -52,7 +52,7 @@ def report(
     run: Annotated[Path, typer.Argument(help="Folder of a run (the --out of pyrag train).")],
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON without writing the page.")] = False,
 ) -> None:
-    """Write RUN/report.html with the course of training and sample completions."""
+    """Write RUN/report.html. It shows the course of training and sample completions."""
     from pyrag_rl.report import read_learning, summary, write_report
 
     if json:
