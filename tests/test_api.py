@@ -37,7 +37,7 @@ async def test_ask_works_where_a_loop_runs() -> None:
         assert rag.ask(QUESTION).answer.text == (await rag.aask(QUESTION)).answer.text == "John William Henry II"
 
 
-async def test_many_questions_come_in_order_and_one_bad_one_ends_nothing() -> None:
+async def test_a_batch_keeps_its_order_around_a_bad_question() -> None:
     async with PyRAG() as rag:
         asked = [QUESTION, " ", "Who directed Gravity?"]
         traces = [trace async for trace in rag.aask_many(asked, concurrency=2)]
@@ -70,7 +70,7 @@ async def test_a_retriever_of_the_users_own() -> None:
         (["text"], r"the retriever mine returned \['text'\]"),
     ],
 )
-async def test_a_retriever_that_breaks_the_protocol_is_an_error_of_the_question(found: Any, said: str) -> None:
+async def test_a_retriever_breaking_the_protocol_fails_the_question(found: Any, said: str) -> None:
     class Mine(InMemoryRetriever):
         name = "mine"
 
@@ -86,7 +86,7 @@ async def test_a_retriever_that_breaks_the_protocol_is_an_error_of_the_question(
     assert re.search(said, error.message)
 
 
-async def test_a_mistake_of_our_own_ends_one_question_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_internal_error_ends_one_question_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     real = pyrag.runtime.run.get_method
 
     def method(name: str) -> Any:

@@ -27,7 +27,7 @@ WITHOUT_ARGS = 854
 BOUNDS = 13
 LONG_MODULES = 2
 TWICE = 38
-LONG_NAMES = 106
+LONG_NAMES = 76
 
 
 class Function(NamedTuple):

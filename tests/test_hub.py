@@ -52,7 +52,7 @@ def test_what_is_no_address_is_not_away(source: str) -> None:
     assert not away(source)
 
 
-def test_a_file_of_a_hub_that_is_away_is_one_sentence(address: str) -> None:
+def test_an_unreachable_hub_is_one_sentence(address: str) -> None:
     pytest.importorskip("huggingface_hub")
     with pytest.raises(PermanentServiceError, match=f"o/r/f could not be fetched from {address} .no connection."):
         fetch(Remote("o/r", "f"), address)

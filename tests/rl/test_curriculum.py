@@ -1,6 +1,6 @@
 """The order of a curriculum, what each stage meets, and how it goes on after a kill.
 
-`ScriptedHands` stand in for verl, vLLM and benchmarks of hours: they note what they are asked and reply from a script.
+`ScriptedBackend` stands in for verl, vLLM and benchmarks of hours: it records its calls and replies from a script.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ pytest.importorskip("yaml")
 from pyrag.errors import ConfigError, ServiceError, UsageError
 from pyrag.evaluation.runs.folder import locked
 from pyrag_rl.config import Algorithm, TrainConfig, load_config, read_yaml
-from pyrag_rl.curriculum import backend as curriculum_hands
-from pyrag_rl.curriculum.backend import hands, settings_of
+from pyrag_rl.curriculum import backend as curriculum_backend
+from pyrag_rl.curriculum.backend import real_backend, settings_of
 from pyrag_rl.curriculum.stages import (
     NOTES,
     Curriculum,
-    Hands,
+    CurriculumBackend,
     Questions,
     Serving,
     Stage,
@@ -43,7 +43,7 @@ class KilledError(Exception):
 
 
 @dataclass
-class ScriptedHands:
+class ScriptedBackend:
     scores: list[float]
     killed_at: str = ""  # "train" or "ask" of the next call
     trained: list[TrainConfig] = field(default_factory=list)
@@ -53,8 +53,8 @@ class ScriptedHands:
     checked: list[TrainConfig] = field(default_factory=list)
     running: int = 0
 
-    def hands(self) -> Hands:
-        return Hands(self.checked.append, self.train, self.serve, self.ask, self.build)
+    def backend(self) -> CurriculumBackend:
+        return CurriculumBackend(self.checked.append, self.train, self.serve, self.ask, self.build)
 
     def train(self, config: TrainConfig) -> Path:
         assert self.running, "the frozen agents must be served while a stage trains"
@@ -91,8 +91,8 @@ def curriculum(name: str, out: Path) -> Curriculum:
 
 
 def test_pyrag_s_stages_go_on_from_one_another(tmp_path: Path) -> None:
-    scripted = ScriptedHands([0.2, 0.3, 0.35, 0.4])
-    done = run(curriculum("curriculum", tmp_path), scripted.hands(), lambda _: None)
+    scripted = ScriptedBackend([0.2, 0.3, 0.35, 0.4])
+    done = run(curriculum("curriculum", tmp_path), scripted.backend(), lambda _: None)
     assert [(one.name, one.before, one.after) for one in done] == [
         ("answer", 0.2, 0.3),
         ("plan", 0.3, 0.35),
@@ -118,8 +118,8 @@ def test_pyrag_s_stages_go_on_from_one_another(tmp_path: Path) -> None:
 
 
 def test_opera_s_later_stages_learn_from_what_their_predecessors_ran(tmp_path: Path) -> None:
-    scripted = ScriptedHands([0.1, 0.2, 0.3, 0.4])
-    run(curriculum("mapgrpo", tmp_path), scripted.hands(), lambda _: None)
+    scripted = ScriptedBackend([0.1, 0.2, 0.3, 0.4])
+    run(curriculum("mapgrpo", tmp_path), scripted.backend(), lambda _: None)
     assert scripted.built == [
         ("analysis", "answer-practice", "answer.parquet"),
         ("rewrite", "rewrite-practice", "rewrite.parquet"),
@@ -137,35 +137,35 @@ def test_opera_s_later_stages_learn_from_what_their_predecessors_ran(tmp_path: P
     assert set(scripted.served[-1]) == {"plan", "answer", "rewrite"}
 
 
-def test_a_stage_that_makes_things_worse_ends_it_and_is_not_used(tmp_path: Path) -> None:
-    scripted = ScriptedHands([0.2, 0.3, 0.25])
+def test_a_harmful_stage_ends_the_curriculum_unused(tmp_path: Path) -> None:
+    scripted = ScriptedBackend([0.2, 0.3, 0.25])
     with pytest.raises(WorseError, match=r"stage plan made .* 30\.0 before and 25\.0 after.*answer/adapter"):
-        run(curriculum("curriculum", tmp_path), scripted.hands(), lambda _: None)
+        run(curriculum("curriculum", tmp_path), scripted.backend(), lambda _: None)
     assert len(scripted.trained) == 2
-    again = ScriptedHands([])
+    again = ScriptedBackend([])
     with pytest.raises(WorseError):  # nothing is trained or measured again to say so
-        run(curriculum("curriculum", tmp_path), again.hands(), lambda _: None)
+        run(curriculum("curriculum", tmp_path), again.backend(), lambda _: None)
     assert (again.trained, again.asked) == ([], [])
-    allowed = ScriptedHands([0.4])
-    run(replace(curriculum("curriculum", tmp_path), tolerance=0.06), allowed.hands(), lambda _: None)
+    allowed = ScriptedBackend([0.4])
+    run(replace(curriculum("curriculum", tmp_path), tolerance=0.06), allowed.backend(), lambda _: None)
     assert [config.agent for config in allowed.trained] == ["decompose"]
 
 
 @pytest.mark.parametrize("at", ["train", "ask"])
 def test_a_killed_curriculum_goes_on_where_it_was(at: str, tmp_path: Path) -> None:
-    first = ScriptedHands([0.2, 0.3])
+    first = ScriptedBackend([0.2, 0.3])
     plans = curriculum("curriculum", tmp_path)
-    hands = first.hands()
+    backend = first.backend()
 
     def told(line: str) -> None:
         if line.startswith("stage plan"):
             first.killed_at = at
 
     with pytest.raises(KilledError):
-        run(plans, hands, told)
+        run(plans, backend, told)
     trained = len(first.trained)
-    second = ScriptedHands([0.35, 0.4])
-    done = run(plans, second.hands(), lambda _: None)
+    second = ScriptedBackend([0.35, 0.4])
+    done = run(plans, second.backend(), lambda _: None)
     assert [one.after for one in done] == [0.3, 0.35, 0.4]
     assert [config.agent for config in second.trained] == [
         "plan",
@@ -177,16 +177,16 @@ def test_a_killed_curriculum_goes_on_where_it_was(at: str, tmp_path: Path) -> No
 def test_the_password_of_a_retriever_is_not_noted(tmp_path: Path) -> None:
     made = curriculum("curriculum", tmp_path)
     made = replace(made, evaluation=replace(made.evaluation, retriever="http://me:sesame@127.0.0.1:8008"))
-    run(made, ScriptedHands([0.1] * 4).hands(), lambda _: None)
+    run(made, ScriptedBackend([0.1] * 4).backend(), lambda _: None)
     notes = (tmp_path / NOTES).read_text()
     assert "sesame" not in notes
     assert "http://127.0.0.1:8008" in notes
 
 
 def test_another_curriculum_in_the_same_folder_is_refused(tmp_path: Path) -> None:
-    run(curriculum("curriculum", tmp_path), ScriptedHands([0.1] * 4).hands(), lambda _: None)
+    run(curriculum("curriculum", tmp_path), ScriptedBackend([0.1] * 4).backend(), lambda _: None)
     with pytest.raises(ConfigError, match="holds another curriculum"):
-        run(curriculum("mapgrpo", tmp_path), ScriptedHands([]).hands(), lambda _: None)
+        run(curriculum("mapgrpo", tmp_path), ScriptedBackend([]).backend(), lambda _: None)
     assert len(json.loads((tmp_path / NOTES).read_text())["stages"]) == 3
 
 
@@ -228,11 +228,11 @@ def test_opera_s_grpo_is_mapgrpo_without_candidates_and_runs(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("settings", [{"lora_rank": 0}, {"model": "embedded"}])
-def test_a_stage_that_makes_no_adapter_is_refused_at_the_start(settings: dict[str, Any], tmp_path: Path) -> None:
-    scripted, plans = ScriptedHands([]), curriculum("curriculum", tmp_path)
+def test_a_stage_without_an_adapter_is_refused_first(settings: dict[str, Any], tmp_path: Path) -> None:
+    scripted, plans = ScriptedBackend([]), curriculum("curriculum", tmp_path)
     last = Stage(name="last", agent="answer", data="x.parquet", settings=settings)
     with pytest.raises(ConfigError, match="stage last would make no adapter"):
-        run(replace(plans, stages=(*plans.stages, last)), scripted.hands(), lambda _: None)
+        run(replace(plans, stages=(*plans.stages, last)), scripted.backend(), lambda _: None)
     assert (scripted.trained, scripted.asked) == ([], [])
 
 
@@ -247,7 +247,7 @@ def test_a_stage_is_trained_by_its_algorithm(
     monkeypatch.setattr("pyrag_rl.verl.export.export", lambda path: path)
     monkeypatch.chdir(tmp_path)
     config = load_config("answer", algorithm, model="m", data="d", out="run")
-    assert hands(print).train(config) == tmp_path / "run" / "adapter"  # wherever the next stage looks from
+    assert real_backend(print).train(config) == tmp_path / "run" / "adapter"  # wherever the next stage looks from
     assert trained == [algorithm]
 
 
@@ -255,12 +255,12 @@ def test_a_stage_is_trained_by_its_algorithm(
 def test_notes_that_were_broken_by_hand_are_named(notes: str, tmp_path: Path) -> None:
     (tmp_path / NOTES).write_bytes(notes.encode("latin-1"))
     with pytest.raises(ConfigError, match=r"curriculum\.json does not hold the notes of a curriculum"):
-        run(curriculum("curriculum", tmp_path), ScriptedHands([]).hands(), lambda _: None)
+        run(curriculum("curriculum", tmp_path), ScriptedBackend([]).backend(), lambda _: None)
 
 
 def test_two_curricula_do_not_share_a_folder(tmp_path: Path) -> None:
     with locked(tmp_path), pytest.raises(UsageError, match="is in use by process"):
-        run(curriculum("curriculum", tmp_path), ScriptedHands([]).hands(), lambda _: None)
+        run(curriculum("curriculum", tmp_path), ScriptedBackend([]).backend(), lambda _: None)
 
 
 @pytest.fixture
@@ -277,23 +277,23 @@ def toy(tmp_path: Path) -> Questions:
 
 
 def test_an_evaluation_is_pyrag_bench_itself(toy: Questions, tmp_path: Path) -> None:
-    assert hands(print).ask(toy, {"llm": "embedded"}, tmp_path / "out") == 1.0
+    assert real_backend(print).ask(toy, {"llm": "embedded"}, tmp_path / "out") == 1.0
 
 
 def test_agents_that_are_never_done_have_answered_nothing(toy: Questions, tmp_path: Path) -> None:
-    assert hands(print).ask(toy, {"llm": "embedded", "deadline": 1e-4}, tmp_path / "out") == 0.0
+    assert real_backend(print).ask(toy, {"llm": "embedded", "deadline": 1e-4}, tmp_path / "out") == 0.0
     with pytest.raises(ServiceError, match="code 2"):  # it holds figures, and not those that are asked for
-        hands(print).ask(toy, {"llm": "embedded", "deadline": 2e-4}, tmp_path / "out")
+        real_backend(print).ask(toy, {"llm": "embedded", "deadline": 2e-4}, tmp_path / "out")
 
 
-def test_a_server_that_is_away_is_no_answer_of_the_agents(toy: Questions, tmp_path: Path) -> None:
+def test_an_unreachable_server_ends_the_evaluation(toy: Questions, tmp_path: Path) -> None:
     with pytest.raises(ServiceError, match=r"pyrag bench ended with code 3: run the same command to go on"):
-        hands(print).ask(toy, {"llm": "openai:x@http://127.0.0.1:9/v1"}, tmp_path / "out")
+        real_backend(print).ask(toy, {"llm": "openai:x@http://127.0.0.1:9/v1"}, tmp_path / "out")
 
 
 def test_models_share_the_gpus_of_the_servers() -> None:
     serving = Serving(gpus="6,7", tensor_parallel=2, gpu_memory=0.9, more=("--dtype", "float32"))
-    assert curriculum_hands.serving_line(serving, "org/model", {"plan": "out/plan/adapter"}, 8001, models=2) == [
+    assert curriculum_backend.serving_line(serving, "org/model", {"plan": "out/plan/adapter"}, 8001, models=2) == [
         "serve-model", "org/model", "--port", "8001", "--tensor-parallel", "2", "--gpu-memory", "0.450",
         "--lora", "plan=out/plan/adapter", "--", "--dtype", "float32",
     ]  # fmt: skip
@@ -301,11 +301,11 @@ def test_models_share_the_gpus_of_the_servers() -> None:
 
 def test_a_port_of_another_server_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else that one would be measured in the place of ours."""
-    monkeypatch.setattr(curriculum_hands, "_FREE", 0.0)
+    monkeypatch.setattr(curriculum_backend, "_FREE", 0.0)
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
         plans = replace(curriculum("curriculum", tmp_path), serving=Serving(port=port))
-        with pytest.raises(ConfigError, match=f"port {port} is taken"), hands(print).serve(plans, {}):
+        with pytest.raises(ConfigError, match=f"port {port} is taken"), real_backend(print).serve(plans, {}):
             pass

@@ -64,7 +64,7 @@ def school(tmp_path_factory: pytest.TempPathFactory) -> Iterator[School]:
         yield School(folder, url)
 
 
-def test_a_curriculum_is_killed_goes_on_and_ends_at_a_stage_that_harms(school: School) -> None:
+def test_a_killed_curriculum_resumes_and_ends_at_a_harmful_stage(school: School) -> None:
     """The fourth stage learns at a rate that leaves nothing of the model."""
     school.write([*(stage(agent, agent) for agent in AGENTS), stage("harm", "answer", learning_rate=1.0)])
     killed_in_the_second_stage(school)

@@ -198,7 +198,7 @@ class TestLabels:
             (SECOND, True, ("Menlo Park",)),
         ]
 
-    def test_a_rewrite_has_the_gold_passages_that_are_still_to_be_found(self, opera: Ran, tmp_path: Path) -> None:
+    def test_a_rewrite_row_has_the_gold_passages_not_found(self, opera: Ran, tmp_path: Path) -> None:
         (row,) = rows(opera[0], tmp_path / "r", "rewrite")
         assert (row.supporting, row.tried, row.missing) == (("p1", "p2"), (SECOND, SECOND), "its seat")
 
@@ -298,7 +298,7 @@ class TestSets:
         assert len(row.documents) == 2
         assert row.documents[0].text in row.messages[1].content
 
-    def test_the_answer_agents_rows_are_the_sets_with_the_syntheses_of_runs(
+    def test_answer_rows_join_sets_and_syntheses_of_runs(
         self, data: Path, program: Ran, tmp_path: Path, given: Given
     ) -> None:
         out = tmp_path / "answer.parquet"

@@ -62,7 +62,7 @@ def steps_of(folder: RunFolder, session: int) -> list[int]:
     return [line["step"] for line in read_lines(path)[0]] if path.exists() else []
 
 
-def test_a_run_is_killed_goes_on_and_ends_as_a_served_adapter(task: tuple[tasks.Task, Path], tmp_path: Path) -> None:
+def test_a_killed_run_resumes_and_ends_as_served_adapter(task: tuple[tasks.Task, Path], tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "planner")
     killed_after_two_steps(command(task, folder.path, "rollout=hf_cpu", "max_steps=4"), folder)
     done = subprocess.run(

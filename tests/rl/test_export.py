@@ -50,7 +50,7 @@ def test_the_embedded_reader_needs_no_export(tmp_path: Path) -> None:
         export(tmp_path)
 
 
-def test_a_merged_model_is_served_under_the_name_of_its_run(tmp_path: Path) -> None:
+def test_a_merged_model_has_the_name_of_its_run(tmp_path: Path) -> None:
     run = RunFolder(tmp_path / "planner")
     serve, _ = commands(load_config("plan", model="Qwen/x"), run, merged=True)
     assert serve.startswith(f"vllm serve {run.merged} ")

@@ -58,6 +58,6 @@ def test_rollouts_may_be_left_free(setting: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["answer", "decompose", "rewrite", "plan", "mapgrpo-plan", "mapgrpo-answer"])
-def test_a_row_is_asked_as_it_was_when_it_was_built(name: str) -> None:
+def test_a_row_is_asked_as_it_was_built(name: str) -> None:
     row = asyncio.run(prompted(Example(ROW, asking(ROW, name))))
     assert ROW.question in row.messages[-1].content

@@ -179,7 +179,7 @@ def test_the_command_reads_a_recording(row: TrainRow, tmp_path: Path) -> None:
     assert next(read_candidates(out)).score == 1.0
 
 
-def test_a_plan_that_could_not_be_run_is_not_paid_for_again(row: TrainRow, tmp_path: Path) -> None:
+def test_the_authors_replies_are_paid_for_once(row: TrainRow, tmp_path: Path) -> None:
     from pyrag.cli.app import app
 
     rows, author, out = tmp_path / "rows.parquet", tmp_path / "author.json", tmp_path / "out.jsonl"

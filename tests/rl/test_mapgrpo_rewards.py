@@ -98,22 +98,22 @@ def test_ndcg_by_hand() -> None:
 
 
 class TestPlan:
-    def test_a_sound_plan_that_ran_to_the_gold_answer_is_worth_one(self) -> None:
+    def test_a_sound_plan_with_the_gold_answer_scores_one(self) -> None:
         found = plan_score(read_plan(goals(FIRST, SECOND)), QUESTION, ["Menlo Park"], ran(True, True), hops=2)
         assert (found.score, found.logic, found.structure, found.execution) == (1.0, 1.0, 1.0, 1.0)
         assert found.error == ""
 
-    def test_a_plan_that_did_not_run_keeps_what_its_text_is_worth(self) -> None:
+    def test_a_plan_that_failed_keeps_its_text_score(self) -> None:
         found = plan_score(read_plan(goals(FIRST, SECOND)), QUESTION, ["Menlo Park"], None, hops=2)
         assert found.score == pytest.approx(0.4 + 0.3)
 
-    def test_half_of_execution_is_for_goals_that_came_to_an_answer(self) -> None:
+    def test_half_of_execution_is_for_answered_goals(self) -> None:
         assert completion(ran(True, False)) == 0.5
         assert execution(ran(True, False), 0.0) == 0.25
         assert execution(ran(True, True), 0.0) == 0.5
         assert execution(None, 0.0) == 0.0
 
-    def test_one_search_for_a_question_of_two_hops_is_half_a_plan(self) -> None:
+    def test_one_search_for_two_hops_is_half_a_plan(self) -> None:
         alone = {"step": 1, "goal": QUESTION, "type": "city", "needs": []}
         assert logic(read_plan(goals(alone)), QUESTION, hops=2) == 0.5
         assert logic(read_plan(goals(alone)), QUESTION) == 1.0
@@ -216,7 +216,7 @@ class TestRewrite:
         assert better >= worse
 
 
-def test_the_weights_are_table_6s_and_others_must_sum_up_to_one() -> None:
+def test_weights_default_to_table_6_and_sum_to_one() -> None:
     assert PlanWeights() == PlanWeights(0.4, 0.3, 0.3)
     assert AnalysisWeights() == AnalysisWeights(0.25, 0.65, 0.1)
     assert RewriteWeights() == RewriteWeights(0.9, 0.1)

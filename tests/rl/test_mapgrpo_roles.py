@@ -91,7 +91,7 @@ class TestAnalysis:
         assert told(tmp_path, self.row, json.dumps(said))["score"] == 1.0
         assert told(tmp_path, replace(self.row, sufficient=False), json.dumps(said))["score"] == pytest.approx(0.1)
 
-    def test_a_row_that_says_nothing_of_its_documents_is_our_fault_not_the_completions(self, tmp_path: Path) -> None:
+    def test_a_row_without_a_document_label_is_our_fault(self, tmp_path: Path) -> None:
         found = told(tmp_path, replace(self.row, sufficient=None), "x")
         assert (ERRORS[int(found["error"])], found["infra"]) == ("crash", 1.0)
 
@@ -114,7 +114,7 @@ class TestRewrite:
         assert found["score"] == pytest.approx(0.1)
         assert ERRORS[int(found["error"])] == "tried_before"
 
-    def test_a_retriever_that_is_down_is_a_reason_not_a_zero(self) -> None:
+    def test_an_unreachable_retriever_is_a_reason(self) -> None:
         class Down:
             name = "down"
 

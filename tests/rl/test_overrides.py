@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -28,9 +29,11 @@ def made(agent: str = "answer", *pairs: str) -> TrainConfig:
     return with_settings(load_config(agent, model="m", data="train.parquet", out="/runs/a"), list(pairs))
 
 
-def test_the_reward_is_ours_and_under_the_key_that_verl_reads() -> None:
+def test_the_reward_function_is_under_verls_key() -> None:
     found = rows(made())
-    assert found["reward.custom_reward_function.path"] == "pkg://pyrag_rl.reward"
+    path = found["reward.custom_reward_function.path"]
+    assert path == "pkg://pyrag_rl.rewards.verl_function"
+    assert callable(import_module(path.removeprefix("pkg://")).compute_score)
     assert found["reward.custom_reward_function.name"] == "compute_score"
     assert found["+reward.custom_reward_function.reward_kwargs.run"] == "/runs/a"
     assert "custom_reward_function.path" not in found  # verl knows that key, and ignores it

@@ -89,7 +89,7 @@ def weights(out: Path) -> dict[str, Any]:
     return loaded
 
 
-def test_a_run_twice_and_one_that_was_killed_give_the_same_weights(data: Path, tmp_path: Path) -> None:
+def test_repeated_and_resumed_runs_give_the_same_weights(data: Path, tmp_path: Path) -> None:
     one, two, killed = (tmp_path / name for name in ("one", "two", "killed"))
     told = make(data, one)
     assert "stage1: " in told

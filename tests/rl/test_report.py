@@ -48,7 +48,7 @@ def run(tmp_path: Path) -> Path:
     return folder.path
 
 
-def test_scores_are_added_up_by_the_step_that_they_were_for(run: Path) -> None:
+def test_scores_are_added_up_by_their_step(run: Path) -> None:
     found = read_learning(run)
     assert {step: (one.count, one.mean("score")) for step, one in found.train.items()} == {1: (2, 0.25), 2: (2, 0.75)}
     assert [one.mean("score") for one in found.held.values()] == [0.2, 0.6]
@@ -107,7 +107,7 @@ def test_what_is_no_run_is_said(run: Path, tmp_path: Path) -> None:
         read_learning(run)
 
 
-def test_the_embedded_reader_is_shown_by_its_draws_and_its_evaluation(tmp_path: Path) -> None:
+def test_the_embedded_readers_report_shows_draws_and_evaluation(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     folder.path.mkdir()
     save_config(make_config({"agent": "answer", "model": "embedded"}), folder.config)

@@ -25,9 +25,9 @@ from pyrag_rl.config import TrainConfig, load_config, save_config
 from pyrag_rl.data.rows import Document, TrainRow, as_columns, write_rows
 from pyrag_rl.folder import RunFolder, read_lines
 from pyrag_rl.prompting import prompt_of
-from pyrag_rl.rewards.environment import Memo, RewardEnvironment
+from pyrag_rl.rewards.environment import REWARDS, Memo, RewardEnvironment, reward_named
 from pyrag_rl.rewards.score import ERRORS, KEYS, OUTSIDE, Score
-from pyrag_rl.rewards.verl_function import REWARDS, compute_score, reward_named
+from pyrag_rl.rewards.verl_function import compute_score
 
 RUNTIME = {"llm": "embedded", "retriever": None, "recovery": "none", "deadline": 30}
 QUESTION = "In which city was the director of The Seventh Seal born?"
@@ -211,7 +211,7 @@ def with_answerer(answerer: object, agent: str = "plan", folder: RunFolder | Non
     return RewardEnvironment(config(agent), folder, engines)
 
 
-async def test_a_frozen_server_that_is_down_is_no_zero_in_silence(tmp_path: Path) -> None:
+async def test_an_unreachable_frozen_server_is_reported(tmp_path: Path) -> None:
     frozen = with_answerer(_Down(), folder=RunFolder(tmp_path))
     numbers = await frozen.numbers(as_columns(row("plan"))["extra_info"], TWO_STEPS)
     await frozen.aclose()
@@ -369,7 +369,7 @@ async def test_agents_that_cannot_be_opened_are_no_zero_in_silence(tmp_path: Pat
     assert "none" in line["detail"]
 
 
-async def test_a_score_that_cannot_be_kept_is_told_all_the_same(tmp_path: Path) -> None:
+async def test_a_score_is_returned_although_it_cannot_be_kept(tmp_path: Path) -> None:
     run = run_folder(tmp_path)
     (run / "scores").write_text("a file where the folder is to be")
     numbers = await compute_score(

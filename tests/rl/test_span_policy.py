@@ -61,7 +61,7 @@ def test_chances_are_those_of_spans_within_windows_and_unknown(tiny: Any) -> Non
     assert len(chances) == ready.unknown + 1
 
 
-def test_the_likeliest_action_of_the_shipped_network_is_what_the_engine_says() -> None:
+def test_the_engine_takes_the_shipped_networks_likeliest_action() -> None:
     ready, model = case(), Reader(MINILM)
     model.load_state_dict(weights_of_onnx(MODEL_FOLDER / "reader.int8.onnx", MINILM))
     with torch.no_grad():

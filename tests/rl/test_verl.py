@@ -59,7 +59,7 @@ def config_of(plan: tuple[tasks.Task, Path], *pairs: str) -> TrainConfig:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_a_machine_without_a_gpu_is_told_so_before_anything_starts(plan: tuple[tasks.Task, Path]) -> None:
+def test_a_missing_gpu_is_reported_before_the_start(plan: tuple[tasks.Task, Path]) -> None:
     made = config_of(plan, "batch_size=6")
     with pytest.raises(ConfigError, match="wants 8 GPUs, and this machine has none"):
         train(made)
@@ -76,7 +76,7 @@ def compose_of(config: TrainConfig) -> Any:
 @pytest.mark.parametrize("rollout", ["vllm", "hf_cpu"])
 def test_verl_composes_both_profiles(plan: tuple[tasks.Task, Path], profile: str, rollout: str) -> None:
     made = compose_of(config_of(plan, f"profile={profile}", f"rollout={rollout}", "repairs=1"))
-    assert made.reward.custom_reward_function.path == "pkg://pyrag_rl.reward"
+    assert made.reward.custom_reward_function.path == "pkg://pyrag_rl.rewards.verl_function"
     assert made.reward.custom_reward_function.reward_kwargs.run == str(plan[1] / "run")
     assert made.custom_reward_function.path is None  # the key that verl ignores
     assert made.algorithm.adv_estimator == "grpo"
@@ -242,7 +242,7 @@ def test_a_program_that_runs_is_one_turn(plan: tuple[tasks.Task, Path]) -> None:
 
 
 @pytest.mark.parametrize("first", [_RAISES, _SYNTAX, _NAME], ids=["traceback", "syntax", "check"])
-def test_a_repair_turn_is_learnt_and_what_was_told_is_not(plan: tuple[tasks.Task, Path], first: str) -> None:
+def test_only_the_policys_own_turns_are_learnt(plan: tuple[tasks.Task, Path], first: str) -> None:
     out, server, tokenizer = rolled_out(plan, [first, _GOOD], "repairs=1", "response_tokens=2048")
     assert len(out.response_ids) == len(out.response_mask) == len(out.response_logprobs)
     assert (out.reward_score, out.num_turns) == (1.0, 4)

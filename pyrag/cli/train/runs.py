@@ -21,7 +21,7 @@ def curriculum(
     json: Annotated[bool, typer.Option("--json", help="Print the stages as JSON.")] = False,
 ) -> None:
     """Train agents in stages. Each stage starts from the result of the one before."""
-    from pyrag_rl.curriculum.backend import hands
+    from pyrag_rl.curriculum.backend import real_backend
     from pyrag_rl.curriculum.stages import load_curriculum, run, table
 
     plan = load_curriculum(file, out)
@@ -32,7 +32,7 @@ def curriculum(
     def say(line: str) -> None:
         print(line, file=sys.stderr if json else sys.stdout, flush=True)
 
-    done = run(plan, hands(say), say)
+    done = run(plan, real_backend(say), say)
     if json:
         print_json(done)
     else:

@@ -23,7 +23,7 @@ from pyrag.errors import BadOutputError, BudgetExceededError, ConfigError, Progr
 from pyrag.evaluation.runs.folder import SUMMARY
 from pyrag.settings import make_settings
 from pyrag_rl.config import TrainConfig
-from pyrag_rl.curriculum.stages import Adapters, Curriculum, Hands, Questions, Serving
+from pyrag_rl.curriculum.stages import Adapters, Curriculum, CurriculumBackend, Questions, Serving
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.verl.launch import Console, die_with_parent
 
@@ -37,8 +37,8 @@ _SOME_FAILED = (1, 3)  # exit codes of `pyrag bench`
 _OF_AGENTS = {BudgetExceededError.kind, BadOutputError.kind, ProgramFailedError.kind}
 
 
-def hands(console: Console) -> Hands:
-    return Hands(check=_check, train=partial(_train, console=console), serve=_serve, ask=_ask, build=_build)
+def real_backend(console: Console) -> CurriculumBackend:
+    return CurriculumBackend(check=_check, train=partial(_train, console=console), serve=_serve, ask=_ask, build=_build)
 
 
 def _check(config: TrainConfig) -> None:

@@ -7,7 +7,7 @@ from questions that they run (`build`). A stage after which fewer held-out quest
 with its adapter kept and not used. All that is done is noted in OUT/curriculum.json, so that the same command goes on
 after a kill: a run of training or of `pyrag bench` that was under way goes on itself.
 
-What trains, serves and asks is handed in (`Hands`); `pyrag_rl.curriculum.backend` has the real ones.
+What trains, serves and asks is handed in (`CurriculumBackend`); `pyrag_rl.curriculum.backend` has the real ones.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ Adapters = Mapping[str, tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
+class CurriculumBackend:
     """What a curriculum does things with.
 
     Args:
@@ -181,14 +181,14 @@ def _check_keys(values: Mapping[str, Any], kind: type[Any], file: Path) -> None:
         raise ConfigError(f"{file}: unknown key {unknown[0]!r}{nearest(unknown[0], known)}")
 
 
-def run(curriculum: Curriculum, hands: Hands, console: Callable[[str], None] = print) -> list[Done]:
+def run(curriculum: Curriculum, backend: CurriculumBackend, console: Callable[[str], None] = print) -> list[Done]:
     """Runs what is not done yet; returns all stages. Raises `WorseError`, and what a stage's training raises."""
-    return _Run(curriculum, hands, console).all_stages()
+    return _Run(curriculum, backend, console).all_stages()
 
 
 class _Run:
-    def __init__(self, curriculum: Curriculum, hands: Hands, console: Callable[[str], None]) -> None:
-        self.curriculum, self.hands, self.console = curriculum, hands, console
+    def __init__(self, curriculum: Curriculum, backend: CurriculumBackend, console: Callable[[str], None]) -> None:
+        self.curriculum, self.backend, self.console = curriculum, backend, console
         self.out = Path(curriculum.out)
         self.done = _noted(self.out / NOTES, curriculum)
         # An agent of another model is that model from the start, so that a stage is compared with its own beginning.
@@ -222,18 +222,18 @@ class _Run:
                     raise ConfigError(
                         f"stage {stage.name} would make no adapter to hand on: name a language model, and a lora_rank"
                     )
-                self.hands.check(config)
+                self.backend.check(config)
 
     def _agents(self) -> dict[str, str]:
         """Settings under which the agents so far answer. They stay served until they are others."""
         if self.served is None or self.served[0] != self.adapters:
             self.servers.close()
-            settings = self.servers.enter_context(self.hands.serve(self.curriculum, self.adapters))
+            settings = self.servers.enter_context(self.backend.serve(self.curriculum, self.adapters))
             self.served = dict(self.adapters), settings
         return self.served[1]
 
     def _ask(self, questions: Questions, name: str) -> float:
-        return self.hands.ask(questions, {**self.curriculum.runtime, **self._agents()}, self.out / name)
+        return self.backend.ask(questions, {**self.curriculum.runtime, **self._agents()}, self.out / name)
 
     def _of(self, stage: Stage) -> Done:
         """The stage's notes; its `before` is the `after` of the stage before, as nothing changed in between."""
@@ -249,7 +249,7 @@ class _Run:
     def _train(self, stage: Stage, done: Done) -> None:
         self.console(f"stage {stage.name}: exact match {_percent(done.before)} before")
         config = self._config(stage, str(self._rows(stage)), self._agents())
-        done.adapter = str(self.hands.train(config))
+        done.adapter = str(self.backend.train(config))
 
     def _measure(self, done: Done) -> None:
         done.after = self._ask(self.curriculum.evaluation, f"{done.name}-evaluation")
@@ -282,7 +282,7 @@ class _Run:
         if not rows.is_file():  # a stage that goes on needs the rows it began with
             assert self.curriculum.practice is not None
             self._ask(self.curriculum.practice, f"{stage.name}-practice")
-            self.hands.build(stage.build, self.out / f"{stage.name}-practice", rows, self.curriculum.runtime)
+            self.backend.build(stage.build, self.out / f"{stage.name}-practice", rows, self.curriculum.runtime)
         return rows
 
     def _config(self, stage: Stage, rows: str, frozen: Mapping[str, Any]) -> TrainConfig:

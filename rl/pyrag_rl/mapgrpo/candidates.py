@@ -172,7 +172,7 @@ async def prescore(
     rows: Iterable[TrainRow],
     out: Path,
     author: Author,
-    frozen: RewardEnvironment,
+    environment: RewardEnvironment,
     embedder: Embedder,
     *,
     near: float = NEAR,
@@ -184,21 +184,26 @@ async def prescore(
     with _appended(out) as file:
         done = {one.key for one in read_candidates(out)}
         todo = (row for row in rows if (row.source, row.id) not in done)
-        async for kept in _side_by_side(todo, author, frozen, embedder, near, counts):
+        async for kept in _side_by_side(todo, author, environment, embedder, near, counts):
             _keep(file, kept)
             tell(counts)
     return counts
 
 
 async def _side_by_side(
-    rows: Iterable[TrainRow], author: Author, frozen: RewardEnvironment, embedder: Embedder, near: float, counts: Counts
+    rows: Iterable[TrainRow],
+    author: Author,
+    environment: RewardEnvironment,
+    embedder: Embedder,
+    near: float,
+    counts: Counts,
 ) -> AsyncIterator[list[Candidate]]:
     waiting = iter(rows)
     running: set[asyncio.Task[list[Candidate]]] = set()
     try:
         while True:
-            while len(running) < frozen.settings.concurrency and (row := next(waiting, None)) is not None:
-                running.add(asyncio.create_task(_of_question(row, author, frozen, embedder, near, counts)))
+            while len(running) < environment.settings.concurrency and (row := next(waiting, None)) is not None:
+                running.add(asyncio.create_task(_of_question(row, author, environment, embedder, near, counts)))
             if not running:
                 return
             finished, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -211,11 +216,13 @@ async def _side_by_side(
 
 
 async def _of_question(
-    row: TrainRow, author: Author, frozen: RewardEnvironment, embedder: Embedder, near: float, counts: Counts
+    row: TrainRow, author: Author, environment: RewardEnvironment, embedder: Embedder, near: float, counts: Counts
 ) -> list[Candidate]:
     """All candidates of one question that are worth keeping."""
     written = list(dict.fromkeys(await author.write(row)))
-    scored = [one for text in written if (one := await _scored(text, row, frozen, author.name, counts)) is not None]
+    scored = [
+        one for text in written if (one := await _scored(text, row, environment, author.name, counts)) is not None
+    ]
     kept = await without_duplicates(scored, embedder, near)
     counts.questions += 1
     counts.candidates += len(written)
@@ -226,9 +233,11 @@ async def _of_question(
     return kept
 
 
-async def _scored(text: str, row: TrainRow, frozen: RewardEnvironment, origin: str, counts: Counts) -> Candidate | None:
+async def _scored(
+    text: str, row: TrainRow, environment: RewardEnvironment, origin: str, counts: Counts
+) -> Candidate | None:
     goals = read_plan(text, row.question).goals
-    trace = await run_goals(row.question, goals, frozen) if goals else None
+    trace = await run_goals(row.question, goals, environment) if goals else None
     if trace is not None and reason_of(trace) in OUTSIDE:
         counts.unscored += 1
         return None

@@ -25,32 +25,32 @@ _TIMES = frozenset({"cpu", "wall", "deadline"})
 _OF_KIND = {"budget": "call_budget", "deadline": "timeout", "service": "service", "sandbox": "service"}
 
 
-async def answer(row: TrainRow, completion: str, frozen: RewardEnvironment) -> Score:
+async def answer(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
     """The Answer agent: its reply is parsed as at run time and compared with the gold answers."""
-    agents = agents_over(GivenReply(completion), frozen.settings.prompts)
+    agents = agents_over(GivenReply(completion), environment.settings.prompts)
     passages = None if row.documents is None else [one.passage() for one in row.documents]
     reading = await agents.answerer.answer(row.asked, passages)
-    return graded(Answer(reading.text, reading.known), row, frozen.config)
+    return graded(Answer(reading.text, reading.known), row, environment.config)
 
 
-async def plan(row: TrainRow, completion: str, frozen: RewardEnvironment) -> Score:
+async def plan(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
     """The Plan agent: its program runs in the sandbox, with the frozen Answer agent and retriever; no repairs."""
     if error := program_fault(completion):
         return Score(error=error)
-    planner = agents_over(GivenReply(completion), frozen.settings.prompts).planner
-    agents = replace(frozen.engines.agents, planner=planner, decomposer=GivenDecomposition(row.sub_queries))
-    return of_trace(await frozen.ask(row.question, agents, repairs=0), row, frozen.config)
+    planner = agents_over(GivenReply(completion), environment.settings.prompts).planner
+    agents = replace(environment.engines.agents, planner=planner, decomposer=GivenDecomposition(row.sub_queries))
+    return of_trace(await environment.ask(row.question, agents, repairs=0), row, environment.config)
 
 
-async def decompose(row: TrainRow, completion: str, frozen: RewardEnvironment) -> Score:
+async def decompose(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
     """The Decompose agent: the frozen Plan and Answer agents go on from its list, self-repair and recovery included.
 
     Raises `BadOutputError` where there is no list: at run time the question itself would take its place.
     """
     parse_sub_queries(completion)
-    decomposer = agents_over(GivenReply(completion), frozen.settings.prompts).decomposer
-    trace = await frozen.ask(row.question, replace(frozen.engines.agents, decomposer=decomposer))
-    return of_trace(trace, row, frozen.config)
+    decomposer = agents_over(GivenReply(completion), environment.settings.prompts).decomposer
+    trace = await environment.ask(row.question, replace(environment.engines.agents, decomposer=decomposer))
+    return of_trace(trace, row, environment.config)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,7 +34,6 @@ from pyrag_rl.config import TrainConfig, packaged_name, saved_config
 from pyrag_rl.data.rows import TrainRow, read_rows, row_of
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.rewards.score import OUTSIDE, Score
-from pyrag_rl.rewards.verl_function import Reward, reward_named
 from pyrag_sandbox import SandboxError
 
 T = TypeVar("T")
@@ -41,12 +41,33 @@ logger = logging.getLogger(__name__)
 _REMEMBERED = 8192  # results that a memo holds
 _SHUFFLED = 256  # scores among which a control run draws
 _BEYOND_DEADLINE = 10.0  # seconds that a score may take after the runtime's own deadline should have ended it
-_frozen: PerLoop[dict[str, RewardEnvironment]] = PerLoop(dict)
+_environments: PerLoop[dict[str, RewardEnvironment]] = PerLoop(dict)
 
 
-def frozen_of(run: str) -> RewardEnvironment:
+# A reward: (row, completion, environment) -> Score. `RewardEnvironment.score` turns what it raises into a named error.
+Reward = Callable[[TrainRow, str, "RewardEnvironment"], Awaitable[Score]]
+
+# Module and function of each reward, by `packaged_name`. Imported when first needed.
+REWARDS: Mapping[str, str] = {
+    "answer": "pyrag_rl.rewards.agents:answer",
+    "plan": "pyrag_rl.rewards.agents:plan",
+    "decompose": "pyrag_rl.rewards.agents:decompose",
+    "rewrite": "pyrag_rl.rewards.roles:rewrite",
+    "mapgrpo-plan": "pyrag_rl.rewards.roles:plan",
+    "mapgrpo-answer": "pyrag_rl.rewards.roles:answer",
+}
+
+
+def reward_named(name: str) -> Reward:
+    """Return the reward of `pyrag_rl.config.packaged_name(agent, algorithm)`."""
+    module, function = REWARDS[name].split(":")
+    found: Reward = getattr(import_module(module), function)
+    return found
+
+
+def environment_of(run: str) -> RewardEnvironment:
     """The run's, one for each event loop: connections and worker processes belong to a loop."""
-    mine = _frozen.get()
+    mine = _environments.get()
     if run not in mine:
         folder = RunFolder(Path(run))
         mine[run] = RewardEnvironment(saved_config(folder.config), folder)

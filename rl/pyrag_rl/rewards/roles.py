@@ -42,27 +42,27 @@ class GivenGoals:
         raise BadOutputError("the plan is what is scored: there is no other one")
 
 
-async def plan(row: TrainRow, completion: str, frozen: RewardEnvironment) -> Score:
+async def plan(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
     """Equation 7: the plan runs with the frozen Analysis-Answer and Rewrite agents; it is not revised."""
     read = read_plan(completion, row.question)
-    trace = await run_goals(row.question, read.goals, frozen) if read.goals else None
+    trace = await run_goals(row.question, read.goals, environment) if read.goals else None
     error = reason_of(trace) if trace else ""
     if error in OUTSIDE:
         return Score(error=error, trace=trace, detail=trace.error.message if trace and trace.error else "")
-    weights = weights_of(PlanWeights, frozen.config.role_weights)
+    weights = weights_of(PlanWeights, environment.config.role_weights)
     score = plan_score(
         read, row.question, row.answers, trace, hops=row.hops, source=row.source, weights=weights
     )  # fmt: skip
     return replace(score, error=score.error or error, calls=float(trace.usage.model_calls if trace else 0))
 
 
-async def run_goals(question: str, goals: Sequence[Goal], frozen: RewardEnvironment) -> Trace:
+async def run_goals(question: str, goals: Sequence[Goal], environment: RewardEnvironment) -> Trace:
     """What these goals come to in the runtime."""
-    agents = replace(frozen.engines.agents, goal_planner=GivenGoals(goals))
-    return await frozen.ask(question, agents, method="opera", repairs=0)
+    agents = replace(environment.engines.agents, goal_planner=GivenGoals(goals))
+    return await environment.ask(question, agents, method="opera", repairs=0)
 
 
-async def answer(row: TrainRow, completion: str, frozen: RewardEnvironment) -> Score:
+async def answer(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
     """Equation 9. Raises `DataError` where the row does not say whether its documents suffice."""
     if row.sufficient is None or row.documents is None:
         raise DataError("the row does not say whether its documents suffice: build it with pyrag train data analysis")
@@ -72,15 +72,15 @@ async def answer(row: TrainRow, completion: str, frozen: RewardEnvironment) -> S
         golds=row.answers,
         documents=len(row.documents),
         source=row.source,
-        weights=weights_of(AnalysisWeights, frozen.config.role_weights),
+        weights=weights_of(AnalysisWeights, environment.config.role_weights),
     )
 
 
-async def rewrite(row: TrainRow, completion: str, frozen: RewardEnvironment) -> Score:
+async def rewrite(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
     """Equation 10: the query is searched for. Raises `ServiceError` where the retriever cannot be used."""
-    k = frozen.config.ndcg_k
+    k = environment.config.ndcg_k
     query, error = read_rewrite(completion, row.tried)
-    found = await frozen.engines.retriever.retrieve(query, k) if query else []
-    weights = weights_of(RewriteWeights, frozen.config.role_weights)
+    found = await environment.engines.retriever.retrieve(query, k) if query else []
+    weights = weights_of(RewriteWeights, environment.config.role_weights)
     ranked = [passage.id for passage in found]
     return rewrite_score(completion, ranked, row.supporting, k=k, error=error, weights=weights)

@@ -1,47 +1,22 @@
-"""verl's reward function: a completion becomes the reply of an agent of the pyrag runtime, and what comes of it a
-score.
+"""verl's reward function: a completion becomes an agent's reply, the runtime goes on from it, the result is scored.
 
     compute_score(data_source, solution_str, ground_truth, extra_info=None, *, run) -> {key: number for key in KEYS}
 
 It is asynchronous, never raises and always returns the same keys (`pyrag_rl.rewards.score`). `run` is the run's folder;
-its config says which agent is trained and what the frozen ones are. Which function scores which agent is in `REWARDS`.
+its config names the trained agent and the frozen ones. `pyrag_rl.rewards.environment.REWARDS` names the function of
+each agent.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from pyrag_rl.rewards.score import Score
 
-if TYPE_CHECKING:
-    from pyrag_rl.data.rows import TrainRow
-    from pyrag_rl.rewards.environment import RewardEnvironment
-
 logger = logging.getLogger(__name__)
-
-# A reward: (row, completion, what is frozen) -> Score. What it raises is given a name by `RewardEnvironment.score`.
-Reward = Callable[["TrainRow", str, "RewardEnvironment"], Awaitable[Score]]
-
-# Where the rewards are, by agent and, for MAPGRPO's, algorithm. Imported when first needed.
-REWARDS: Mapping[str, str] = {
-    "answer": "pyrag_rl.rewards.agents:answer",
-    "plan": "pyrag_rl.rewards.agents:plan",
-    "decompose": "pyrag_rl.rewards.agents:decompose",
-    "rewrite": "pyrag_rl.rewards.roles:rewrite",
-    "mapgrpo-plan": "pyrag_rl.rewards.roles:plan",
-    "mapgrpo-answer": "pyrag_rl.rewards.roles:answer",
-}
-
-
-def reward_named(name: str) -> Reward:
-    """The reward of `pyrag_rl.config.packaged_name(agent, algorithm)`."""
-    module, function = REWARDS[name].split(":")
-    found: Reward = getattr(import_module(module), function)
-    return found
 
 
 async def compute_score(
@@ -53,12 +28,23 @@ async def compute_score(
     run: str,
     **_: Any,
 ) -> dict[str, float]:
-    """The numbers of a completion; `score` is the reward. Never raises: verl drops the group of a reward that does."""
-    from pyrag_rl.rewards.environment import frozen_of, note
+    """Score one completion. Never raises: verl drops the whole group of a reward that does.
+
+    Args:
+        data_source: name of the data set; ignored, as the row holds it.
+        solution_str: the completion.
+        ground_truth: ignored, as the row holds all gold answers.
+        extra_info: the row (`pyrag_rl.data.rows.TrainRow`), with verl's `global_steps`.
+        run: the run folder.
+
+    Returns:
+        A number for each of `pyrag_rl.rewards.score.KEYS`; `score` is the reward.
+    """
+    from pyrag_rl.rewards.environment import environment_of, note
 
     given = extra_info or {}
     try:
-        return await frozen_of(run).numbers(given, solution_str)
+        return await environment_of(run).numbers(given, solution_str)
     except Exception as error:
         logger.exception("a completion could not be scored")
         score = Score(error="crash", detail=f"{type(error).__name__}: {error}")

@@ -130,7 +130,7 @@ def _rollout(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
         "actor_rollout_ref.rollout.agent.default_agent_loop": agent_loop(config),
         "actor_rollout_ref.rollout.agent.agent_loop_config_path": str(folder.agent_loops),
         # `reward.`: the key without it is in verl's config too, and ignored.
-        "reward.custom_reward_function.path": "pkg://pyrag_rl.reward",
+        "reward.custom_reward_function.path": "pkg://pyrag_rl.rewards.verl_function",
         "reward.custom_reward_function.name": "compute_score",
         "+reward.custom_reward_function.reward_kwargs.run": str(folder.path),
         "reward.num_workers": config.reward_workers,

@@ -21,7 +21,7 @@ from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag_rl.data.rows import TrainRow
 from pyrag_rl.prompting import agents_over
 from pyrag_rl.rewards.agents import GivenDecomposition, of_trace, program_fault
-from pyrag_rl.rewards.environment import RewardEnvironment, frozen_of
+from pyrag_rl.rewards.environment import RewardEnvironment, environment_of
 from pyrag_rl.rewards.score import Score
 from pyrag_rl.verl.forms import held_to
 
@@ -111,14 +111,17 @@ class ProgramAgentLoop(AgentLoopBase):  # type: ignore[misc,unused-ignore]
         self._run = run
 
     async def run(self, sampling_params: dict[str, Any], **fields: Any) -> AgentLoopOutput:
-        frozen = frozen_of(self._run)
-        row = frozen.row(fields["extra_info"])
-        turns, formed = 1 + frozen.config.repairs, frozen.config.constrained and frozen.config.rollout == "vllm"
+        environment = environment_of(self._run)
+        row = environment.row(fields["extra_info"])
+        turns, formed = (
+            1 + environment.config.repairs,
+            environment.config.constrained and environment.config.rollout == "vllm",
+        )
         policy = PolicyChat(self, fields["raw_prompt"], sampling_params, turns, formed=formed)
-        score = await frozen.guarded(self._answered(row, policy, frozen))
+        score = await environment.guarded(self._answered(row, policy, environment))
         if not policy.said:  # the runtime failed before it asked: verl needs a response all the same
             await policy.complete(())
-        told = frozen.told(score, row, policy.fields.get("global_steps"))
+        told = environment.told(score, row, policy.fields.get("global_steps"))
         length, most = len(policy.mask), int(self.rollout_config.response_length)
         start = len(policy.tokens) - length
         return AgentLoopOutput(
@@ -132,10 +135,10 @@ class ProgramAgentLoop(AgentLoopBase):  # type: ignore[misc,unused-ignore]
             extra_fields={**policy.fields, "reward_extra_info": told, "turn_scores": [], "tool_rewards": []},
         )
 
-    async def _answered(self, row: TrainRow, policy: PolicyChat, frozen: RewardEnvironment) -> Score:
-        planner = agents_over(policy, frozen.settings.prompts).planner
-        agents = replace(frozen.engines.agents, planner=planner, decomposer=GivenDecomposition(row.sub_queries))
-        trace = await frozen.ask(row.question, agents, repairs=frozen.config.repairs)
-        score = of_trace(trace, row, frozen.config)
+    async def _answered(self, row: TrainRow, policy: PolicyChat, environment: RewardEnvironment) -> Score:
+        planner = agents_over(policy, environment.settings.prompts).planner
+        agents = replace(environment.engines.agents, planner=planner, decomposer=GivenDecomposition(row.sub_queries))
+        trace = await environment.ask(row.question, agents, repairs=environment.config.repairs)
+        score = of_trace(trace, row, environment.config)
         fault = program_fault(policy.said[-1]) if policy.said and score.error == "no_program" else ""
         return replace(score, error=fault or score.error)
