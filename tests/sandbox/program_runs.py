@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pyrag_sandbox.dataflow.plan import plan
-from pyrag_sandbox.worker.scheduler import run
+from pyrag_sandbox.worker.loop_scheduler import run
 from pyrag_sandbox.worker.tracebacks import program_frames
 from pyrag_sandbox.worker.transport import Execution
 

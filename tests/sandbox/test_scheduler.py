@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pyrag_sandbox.dataflow.plan import plan
-from pyrag_sandbox.worker.scheduler import run
+from pyrag_sandbox.worker.loop_scheduler import run
 
 from .program_runs import FakeHost, Stop, plainly, scheduled
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from pyrag_sandbox.dataflow.effects import Analyzer
+from pyrag_sandbox.dataflow.analyzer import Analyzer
 from pyrag_sandbox.dataflow.syntax import dotted, is_atomic, target_names
 from pyrag_sandbox.dataflow.trees import children, walk_all
 from pyrag_sandbox.dataflow.vocabulary import ATOMIC, KEYED_METHODS, STRING_METHODS

@@ -1,228 +1,388 @@
-"""What a piece of a program may do: the names it reads and binds, what it may mutate, whether it is pure.
+# ruff: noqa: N802 - methods are named after the kinds of nodes they take
+"""`Effects` of running a piece of a program, and the visitor that collects them name by name.
 
-The analysis is static, conservative and by name. It trusts that values are plain (strings, numbers, lists, dicts,
-sets, tuples, `Text`, `Record`): a program that defines a class with a body gives up all concurrency. Calls of anything
-not known here or to the caller are `unsure`. It leaves out types, flow sensitivity and nested functions (a call of a
-function defined inside another one is unsure).
+`analyzer` lists what the analysis trusts.
 """
 
 from __future__ import annotations
 
 import ast
-from collections import Counter, deque
-from typing import TypeVar
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
 
-from pyrag_sandbox.dataflow.footprint import Effects
 from pyrag_sandbox.dataflow.syntax import (
-    COMPREHENSIONS,
-    SCOPES,
     FunctionNode,
-    body_of,
     bound_names,
-    deleted_names,
+    catches_exceptions_only,
     dotted,
-    fresh_names,
-    harmless_class,
-    in_comprehension_targets,
-    is_atomic,
-    lazy_display,
-    names_bound,
-    own_nodes,
+    is_number,
     parameters,
-    spelled_names,
+    root,
     target_names,
 )
-from pyrag_sandbox.dataflow.trees import Kinds, by_kind, clone, walk
-from pyrag_sandbox.dataflow.visiting import EffectVisitor
+from pyrag_sandbox.dataflow.trees import Visitor, walk
 from pyrag_sandbox.dataflow.vocabulary import (
+    CALLBACK_FIRST,
+    CALLBACK_LATER,
+    CONSUMING_METHODS,
+    EXCEPTIONS,
     LAZY,
-    MODULES,
+    MUTATING_METHODS,
     PURE_BUILTINS,
+    SHARING_METHODS,
+    STRING_METHODS,
 )
 
-_Statement = TypeVar("_Statement", bound=ast.stmt)
-_NO_EFFECTS = Effects()
-_BIND_IN_EXPRESSIONS = {ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await}
-_ASYNCHRONOUS = {ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith}
+NOTHING: frozenset[str] = frozenset()
+_CALLED = frozenset({"key", "func", "repl", "default_factory", "object_hook"})  # arguments of these names
 
 
-class Analyzer:
-    """Effects of a module's nodes. Function summaries are computed once, to a fixed point."""
+@dataclass(slots=True)
+class Effects:
+    """What running a node may do. `reads`, `binds` and `mutates` are global names."""
 
-    def __init__(self, tree: ast.Module, primitives: frozenset[str], pure: frozenset[str]) -> None:
-        everything = by_kind(walk(tree))
-        own = by_kind(own_nodes(tree.body)) if _has_scopes_that_bind(everything) else everything
-        declared = [name for node in everything.get(ast.Global, ()) for name in node.names]
-        self.globals_declared = frozenset(declared)
-        self.bound = Counter(names_bound(own))
-        self.bound.update(declared)
-        self.deleted = deleted_names(everything)
-        self.primitives = frozenset(p for p in primitives if not self.bound[p])
-        self.origins = self._origins(own)
-        self.pure = pure
-        self.functions = self._functions(own)
-        self.atoms = self._atoms(own)
-        self.hopeless = bool(_ASYNCHRONOUS & everything.keys()) or not all(
-            map(harmless_class, everything.get(ast.ClassDef, ()))
-        )
-        self.has_comprehensions = bool(COMPREHENSIONS & everything.keys())
-        self.lines_with_methods_or_walrus = {node.lineno for node in everything.get(ast.NamedExpr, ())} | {
-            call.lineno for call in everything.get(ast.Call, ()) if call.func.__class__ is ast.Attribute
-        }
-        self.expressions_bind = bool(declared) or not everything.keys().isdisjoint(_BIND_IN_EXPRESSIONS)
-        self.reading_mutates = any("defaultdict" in name for name in spelled_names(everything))
-        self.summaries: dict[str, Effects] = {name: Effects() for name in self.functions}
-        self._scopes: dict[FunctionNode, tuple[frozenset[str], frozenset[str]]] = {}
-        self._known: dict[ast.AST, Effects] = {}
-        self._summarize()
+    reads: set[str] = field(default_factory=set)
+    binds: set[str] = field(default_factory=set)
+    mutates: set[str] = field(default_factory=set)
+    calls: bool = False  # of primitives
+    prints: bool = False
+    ordered: bool = False  # must not run before everything earlier has succeeded
+    unsure: bool = False  # may do anything to whatever it can reach
+    lazy: bool = False  # a lazy iterator outlives the expression
+    deep: bool = False  # mutates more than the very objects that the names in `mutates` are bound to
 
-    def changed(self, statement: ast.AST, *, moved: ast.AST | None = None) -> None:
-        """Something in it was changed in place: what is known of its nodes is void, but for what `moved` as it is."""
-        kept = None if moved is None else self._known.get(moved)
-        for node in walk(statement):
-            self._known.pop(node, None)
-        if moved is not None and kept is not None:
-            self._known[moved] = kept
+    @property
+    def pure(self) -> bool:
+        return not (self.mutates or self.ordered or self.unsure or self.lazy)
 
-    def effects(self, node: ast.AST) -> Effects:
-        """Of a node in the module's own scope. Remembered; not to be changed."""
-        found = self._known.get(node)
-        if found is None:
-            constant = node.__class__ is ast.Constant
-            found = self._known[node] = _NO_EFFECTS if constant else self._visited(EffectVisitor(self), node)
-        return found
+    def merge(self, other: Effects) -> None:
+        self.reads |= other.reads
+        self.binds |= other.binds
+        self.mutates |= other.mutates
+        self.calls |= other.calls
+        self.prints |= other.prints
+        self.ordered |= other.ordered
+        self.unsure |= other.unsure
+        self.lazy |= other.lazy
+        self.deep |= other.deep
 
-    def copy(self, statement: _Statement) -> _Statement:
-        """A copy with the same effects."""
-        copy = clone(statement)
-        self._known[copy] = self.effects(statement)
-        return copy
 
-    def effects_within(self, node: ast.AST, scope: frozenset[str], fresh: frozenset[str] = frozenset()) -> Effects:
-        return self._visited(EffectVisitor(self, scope, fresh, remembers=False), node)
+class ProgramFacts(Protocol):
+    """The parts of `Analyzer` that the visitor asks."""
 
-    def _visited(self, visitor: EffectVisitor, node: ast.AST) -> Effects:
-        visitor.visit(node)
-        found = visitor.found
-        if found.unsure:
-            found.binds |= self.globals_declared
-            found.mutates |= found.reads
-            found.deep = True
-        return found
+    primitives: frozenset[str]
+    pure: frozenset[str]
+    atoms: frozenset[str]
+    bound: Counter[str]
+    functions: dict[str, FunctionNode]
+    summaries: dict[str, Effects]
+    reading_mutates: bool
 
-    def calls_primitive(self, node: ast.AST) -> bool:
-        return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self.primitives
+    def effects(self, node: ast.AST) -> Effects: ...
+    def calls_primitive(self, node: ast.AST) -> bool: ...
+    def known(self, call: ast.Call, scope: frozenset[str]) -> str: ...
+    def is_pure_function(self, name: str) -> bool: ...
+    def scope_of(self, function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]: ...
 
-    def known(self, call: ast.Call, scope: frozenset[str]) -> str:
-        """The plain name that a called expression is known by ("" when it may be anything)."""
-        name = dotted(call.func)
-        head = name.split(".")[0]
-        if not name or head in scope:
-            return ""
-        if head in self.origins:
-            name = self.origins[head] + name[len(head) :]
-        elif self.bound[head]:
-            return ""
-        if "." in name and name.split(".")[0] not in MODULES and name not in self.pure:
-            return ""
-        return name
 
-    def is_pure_function(self, name: str) -> bool:
+class EffectVisitor(Visitor):
+    """Collects the effects of one node within a scope of local names."""
+
+    def __init__(
+        self,
+        analyzer: ProgramFacts,
+        scope: frozenset[str] = NOTHING,
+        fresh: frozenset[str] = NOTHING,
+        *,
+        remembers: bool = True,
+    ) -> None:
+        self.a = analyzer
+        self.scope = scope
+        self.fresh = fresh
+        self.remembers = remembers  # what the analyzer knows about statements and calls inside
+        self.found = Effects()
+        self.consumed: set[int] = set()
+
+    # -- names
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if node.id in self.scope:
+            return
+        if not isinstance(node.ctx, ast.Load):
+            self.found.binds.add(node.id)
+            self.found.ordered |= isinstance(node.ctx, ast.Del)
+            return
+        self.found.reads.add(node.id)
+        if node.id in self.a.summaries:
+            self.found.merge(self.a.summaries[node.id])
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            self._mutate(node.value)
+        self.visit(node.value)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        if not isinstance(node.ctx, ast.Load) or self.a.reading_mutates:
+            self._mutate(node.value)
+        self.visit(node.value)
+        self.visit(node.slice)
+
+    def _mutate(self, node: ast.AST) -> None:
+        """The object that `node` evaluates to is changed."""
+        if isinstance(node, ast.Name):
+            self._mutate_name(node.id)
+            return
+        base = root(node)
+        self.found.deep = True
+        if isinstance(base, ast.Name) and base.id not in self.scope:
+            self.found.mutates.add(base.id)
+        else:
+            self.found.unsure = True
+
+    def _mutate_name(self, name: str) -> None:
+        if name not in self.scope:
+            self.found.mutates.add(name)
+        elif name not in self.fresh:
+            self.found.unsure = True
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        self.consumed.add(id(node.value))
+        self.visit(node.value)
+        if isinstance(node.target, ast.Name):
+            self.visit(ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))
+            if node.target.id not in self.a.atoms or node.target.id in self.scope:
+                self._mutate_name(node.target.id)
+        else:
+            inner = node.target.value
+            if not (is_number(node.value) and isinstance(inner, ast.Name)):
+                self._mutate(node.target)
+        self.visit(node.target)
+
+    # -- calls
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if isinstance(node.func, ast.Name):
+            self._call_name(node, node.func.id)
+        elif isinstance(node.func, ast.Attribute):
+            self._call_method(node, node.func)
+        else:
+            self.found.unsure = True
+            self.visit(node.func)
+        for argument in node.args:
+            self.visit(argument)
+        for keyword in node.keywords:
+            self.visit(keyword.value)
+
+    def _call_name(self, node: ast.Call, name: str) -> None:
+        if name in self.scope:
+            self.found.unsure = True
+            return
+        self.visit(node.func)
+        if name.startswith("%"):
+            return  # put there by the rewriting, which keeps the effects itself
+        if name in self.a.primitives:
+            self.found.calls = True
+        elif name not in self.a.functions:
+            self._call_known(node, self.a.known(node, self.scope))
+
+    def _call_known(self, node: ast.Call, name: str) -> None:
         last = name.rpartition(".")[2]
-        return name in self.pure or last in LAZY or name in PURE_BUILTINS or name.split(".")[0] in MODULES
+        self.found.prints |= name == "print"
+        if name == "next":
+            self._call_next(node)
+        elif not name or not self.a.is_pure_function(name) or not self._callbacks_known(node, last):
+            self.found.unsure = True
+        elif last in LAZY:
+            self.found.lazy |= id(node) not in self.consumed
+        self.consumed.update(map(id, node.args))
 
-    def _origins(self, own: Kinds) -> dict[str, str]:
-        found = {}
-        for kind in (ast.Import, ast.ImportFrom):
-            for node in own.get(kind, ()):
-                prefix = f"{node.module}." if kind is ast.ImportFrom and node.module else ""
-                for alias in node.names:
-                    name = alias.asname or alias.name.split(".")[0]
-                    if self.bound[name] == 1:
-                        found[name] = prefix + alias.name
-        return found
+    def _call_next(self, node: ast.Call) -> None:
+        if not (node.args and isinstance(node.args[0], ast.GeneratorExp)):
+            self.found.unsure = True
 
-    def _functions(self, own: Kinds) -> dict[str, FunctionNode]:
-        found: dict[str, FunctionNode] = {}
-        for node in own.get(ast.FunctionDef, ()):
-            if not node.decorator_list and self.bound[node.name] == 1:
-                found[node.name] = node
-        for node in own.get(ast.Assign, ()):
-            if isinstance(node.value, ast.Lambda) and len(node.targets) == 1:
-                target = node.targets[0]
-                if isinstance(target, ast.Name) and self.bound[target.id] == 1:
-                    found[target.id] = node.value
-        return found
+    def _call_method(self, node: ast.Call, func: ast.Attribute) -> None:
+        name = self.a.known(node, self.scope)
+        if name and not (func.attr in MUTATING_METHODS or name.count(".") == 0):
+            self.visit(func.value)
+            self._call_known(node, name)
+            return
+        if func.attr in CONSUMING_METHODS:
+            self.consumed.update(map(id, node.args))
+        if func.attr in MUTATING_METHODS:
+            self._mutate(func.value)
+        elif func.attr not in STRING_METHODS and func.attr not in SHARING_METHODS:
+            self.found.unsure = True
+        if not self._callbacks_known(node, func.attr):
+            self.found.unsure = True
+        self.visit(func.value)
 
-    def _atoms(self, own: Kinds) -> frozenset[str]:
-        """Names that are only ever bound to values without in-place operators."""
-        other = dict(self.bound)
-        for node in own.get(ast.Assign, ()):
-            if is_atomic(node.value):
-                _subtract(other, [t.id for t in node.targets if isinstance(t, ast.Name)])
-        for node in own.get(ast.AugAssign, ()):
-            if isinstance(node.op, (ast.Add, ast.Sub)):
-                _subtract(other, target_names(node.target))
-        return frozenset(name for name, count in other.items() if count == 0)
+    def _callbacks_known(self, node: ast.Call, last: str) -> bool:
+        """Arguments that will be called are functions with known effects (which count where they are mentioned)."""
+        called: list[ast.AST] = []
+        for keyword in node.keywords:
+            if keyword.arg is None:  # unpacked: it may be any
+                return False
+            if keyword.arg in _CALLED:
+                called.append(keyword.value)
+        if last in CALLBACK_FIRST or last == "defaultdict":
+            called += node.args[:1]
+        elif last in CALLBACK_LATER:
+            called += node.args[1:2]
+        return all(map(self._callable_known, called))
 
-    def _summarize(self) -> None:
-        users = self._users()
-        todo = deque(self.functions)
-        waiting = set(todo)
-        while todo:
-            name = todo.popleft()
-            waiting.discard(name)
-            summary = self.summarize(self.functions[name])
-            if summary != self.summaries[name]:
-                self.summaries[name] = summary
-                again = users[name] - waiting
-                waiting |= again
-                todo.extend(sorted(again))
+    def _callable_known(self, node: ast.AST) -> bool:
+        if isinstance(node, (ast.Lambda, ast.Constant, ast.JoinedStr)):
+            return True
+        if isinstance(node, ast.Attribute):
+            base = dotted(node).split(".")[0]
+            types = base in PURE_BUILTINS and not self.a.bound[base] and base not in self.scope
+            return types and node.attr in STRING_METHODS | SHARING_METHODS
+        if not isinstance(node, ast.Name) or node.id in self.scope:
+            return False
+        if node.id in self.a.primitives:
+            self.found.calls = True
+            return True
+        if node.id in self.a.functions:
+            return True
+        return not self.a.bound[node.id] and (node.id in PURE_BUILTINS or node.id in self.a.pure)
 
-    def _users(self) -> dict[str, set[str]]:
-        """Which functions mention a function."""
-        users: dict[str, set[str]] = {name: set() for name in self.functions}
-        for name, function in self.functions.items():
-            for node in walk(function):
-                if isinstance(node, ast.Name) and node.id in users:
-                    users[node.id].add(name)
-        return users
+    # -- scopes inside expressions
 
-    def summarize(self, function: FunctionNode) -> Effects:
-        """What a call of the function may do, apart from evaluating its arguments."""
-        body = body_of(function)
-        scope, fresh = self.scope_of(function)
-        found = Effects()
-        for statement in body:
-            found.merge(self.effects_within(statement, scope, fresh))
-        if isinstance(function, ast.Lambda) and lazy_display(function.body):
-            found.lazy = True
-        return found
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d)):
+            self.visit(default)
+        self._inside(parameters(node.args), [node.body])
 
-    def scope_of(self, function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]:
-        found = self._scopes.get(function)
-        if found is None:
-            found = self._scopes[function] = self._scope(function)
-        return found
+    def _inside(self, names: Iterable[str], nodes: Iterable[ast.AST]) -> None:
+        scope, fresh = self.scope, self.fresh
+        self.scope = scope | set(names)
+        self.fresh = fresh - set(names)
+        for node in nodes:
+            self.visit(node)
+        self.scope, self.fresh = scope, fresh
 
-    def _scope(self, function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]:
-        body = body_of(function)
-        own = list(own_nodes(body))
-        elsewhere = in_comprehension_targets(own)
-        inner = {name for node in own if node not in elsewhere for name in bound_names(node)}
-        inner.update(parameters(function.args))
-        declared = {n for node in own if isinstance(node, ast.Global) for n in node.names}
-        return frozenset(inner - declared), fresh_names(own, frozenset(parameters(function.args)))
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> None:
+        first, *rest = node.generators
+        self.consumed.update(id(g.iter) for g in node.generators)
+        self.visit(first.iter)
+        names = [n for g in node.generators for n in target_names(g.target)]
+        stores = [g.target for g in node.generators if not isinstance(g.target, ast.Name)]
+        elements: list[ast.AST] = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        inner: list[ast.AST] = [*stores, *(g.iter for g in rest), *(c for g in node.generators for c in g.ifs)]
+        walrus = [n for e in (*elements, *inner) for n in walk(e) if isinstance(n, ast.NamedExpr)]
+        self._inside(names, [*inner, *elements])
+        for named in walrus:
+            self.visit(named.target)
 
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
+        self.found.lazy |= id(node) not in self.consumed
+        self._comprehension(node)
 
-def _has_scopes_that_bind(nodes: Kinds) -> bool:
-    """Whether functions, classes or lambdas have names of their own, parameters apart."""
-    scopes = SCOPES & nodes.keys()
-    if scopes == {ast.Lambda}:
-        return not nodes.keys().isdisjoint(COMPREHENSIONS | {ast.NamedExpr})
-    return bool(scopes)
+    visit_ListComp = visit_SetComp = visit_DictComp = _comprehension  # noqa: N815
 
+    # -- where lazy iterators are used up
 
-def _subtract(counts: dict[str, int], names: list[str]) -> None:
-    for name in names:
-        counts[name] = counts.get(name, 0) - 1
+    def visit_Starred(self, node: ast.Starred) -> None:
+        self.consumed.add(id(node.value))
+        self.visit(node.value)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        if len(node.targets) == 1 and isinstance(node.targets[0], (ast.Tuple, ast.List)):
+            self.consumed.add(id(node.value))
+        for target in node.targets:
+            self.visit(target)
+        if self.remembers and self.a.calls_primitive(node.value):  # the planner asks for such calls by themselves
+            self.found.merge(self.a.effects(node.value))
+        else:
+            self.visit(node.value)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.visit(node.value)
+            self.visit(node.target)
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        self.consumed.update(map(id, node.comparators))
+        self.visit_children(node)
+
+    # -- statements
+
+    def visit_For(self, node: ast.For) -> None:
+        self.consumed.add(id(node.iter))
+        self.visit(node.iter)
+        self.visit(node.target)
+        for statement in (*node.body, *node.orelse):
+            if self.remembers:
+                self.found.merge(self.a.effects(statement))
+            else:
+                self.visit(statement)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        if node.name not in self.scope:
+            self.found.binds.add(node.name)
+        for part in (*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d)):
+            self.visit(part)
+        self.found.unsure |= bool(node.decorator_list)
+        if self.scope:
+            inner, _ = self.a.scope_of(node)
+            self._inside(inner, node.body)
+
+    def visit_Try(self, node: ast.Try) -> None:
+        caught = all(catches_exceptions_only(h) for h in node.handlers)
+        self.found.ordered |= bool(node.finalbody) or not caught
+        for handler in node.handlers:
+            if handler.name and handler.name not in self.scope:
+                self.found.binds.add(handler.name)
+        self.visit_children(node)
+
+    def visit_Raise(self, node: ast.Raise) -> None:
+        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        if not (isinstance(raised, ast.Name) and raised.id in EXCEPTIONS and not self.a.bound[raised.id]):
+            self.found.ordered = True
+        self.visit_children(node)
+
+    def visit_While(self, node: ast.While) -> None:
+        # Never run early: it may not end, and an earlier error would have come first.
+        self.found.ordered = True
+        self.visit_children(node)
+
+    def visit_Global(self, node: ast.Global) -> None:
+        self.found.ordered = True
+
+    def _unsure(self, node: ast.AST) -> None:
+        self.found.unsure = True
+        self.found.binds.update(name for n in walk(node) for name in bound_names(n) if name not in self.scope)
+        self.visit_children(node)
+
+    def _generator(self, node: ast.AST) -> None:
+        self.found.lazy = True
+        self._unsure(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self._unsure(node)
+
+    def visit_Match(self, node: ast.Match) -> None:
+        self._unsure(node)
+
+    def visit_With(self, node: ast.With) -> None:
+        self._unsure(node)
+
+    def visit_TryStar(self, node: ast.TryStar) -> None:
+        self._unsure(node)
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
+        self._unsure(node)
+
+    def visit_Yield(self, node: ast.Yield) -> None:
+        self._generator(node)
+
+    def visit_YieldFrom(self, node: ast.YieldFrom) -> None:
+        self._generator(node)
+
+    def visit_Await(self, node: ast.Await) -> None:
+        self._generator(node)
+
+    def visit_alias(self, node: ast.alias) -> None:
+        self.found.binds.update(bound_names(node))

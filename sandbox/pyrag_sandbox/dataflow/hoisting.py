@@ -14,8 +14,8 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from pyrag_sandbox.dataflow.effects import Analyzer
-from pyrag_sandbox.dataflow.footprint import NOTHING
+from pyrag_sandbox.dataflow.analyzer import Analyzer
+from pyrag_sandbox.dataflow.effects import NOTHING
 from pyrag_sandbox.dataflow.syntax import COMPREHENSIONS, parameters, target_names
 from pyrag_sandbox.dataflow.trees import Transformer, located, walk
 from pyrag_sandbox.dataflow.vocabulary import FULLY_CONSUMING, PURE_BUILTINS, STRING_METHODS

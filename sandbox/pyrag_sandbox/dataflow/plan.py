@@ -4,7 +4,7 @@
 
 A `Plan` is a tree of blocks; a `Block` is a list of `Unit`s in program order. A unit is one module-level statement
 (or a temporary taken out of one) with what it reads, binds and mutates, and the earlier units it has to wait for. Only
-a pure unit may run before everything earlier has succeeded. `scheduler.run` executes a plan.
+a pure unit may run before everything earlier has succeeded. `loop_scheduler.run` executes a plan.
 
     statements           one unit each; calls inside an expression move out into units of their own (`hoisting`)
     name bound twice     each value gets a name of its own, which later statements read instead
@@ -30,8 +30,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyrag_sandbox.dataflow.aliases import Aliases
-from pyrag_sandbox.dataflow.effects import Analyzer
-from pyrag_sandbox.dataflow.footprint import NOTHING, Effects
+from pyrag_sandbox.dataflow.analyzer import Analyzer
+from pyrag_sandbox.dataflow.effects import NOTHING, Effects
 from pyrag_sandbox.dataflow.hoisting import Gatherer, Hoister, has_comprehension
 from pyrag_sandbox.dataflow.inlining import MODULE, Inliner, Place
 from pyrag_sandbox.dataflow.shapes import shape_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TypeGuard
 
-from pyrag_sandbox.dataflow.effects import Analyzer
-from pyrag_sandbox.dataflow.footprint import NOTHING
+from pyrag_sandbox.dataflow.analyzer import Analyzer
+from pyrag_sandbox.dataflow.effects import NOTHING
 from pyrag_sandbox.dataflow.hoisting import gatherable
 from pyrag_sandbox.dataflow.units import Shape
 

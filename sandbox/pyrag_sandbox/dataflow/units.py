@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from pyrag_sandbox.dataflow.aliases import Aliases
-from pyrag_sandbox.dataflow.footprint import NOTHING, Effects
+from pyrag_sandbox.dataflow.effects import NOTHING, Effects
 from pyrag_sandbox.dataflow.inlining import MODULE, Place
 from pyrag_sandbox.dataflow.syntax import is_look
 

@@ -21,7 +21,7 @@ from pyrag_sandbox.helpers import ERRORS, HELPERS
 from pyrag_sandbox.policy.guards import Guards
 from pyrag_sandbox.policy.policy import FILENAME, Refused, check_program, compile_module, compile_open
 from pyrag_sandbox.wire import WireError, decode, encode, encode_counted
-from pyrag_sandbox.worker import scheduler
+from pyrag_sandbox.worker.loop_scheduler import run as run_plan
 from pyrag_sandbox.worker.tracebacks import program_frames
 from pyrag_sandbox.worker.transport import Execution
 from pyrag_sandbox.worker.values import AbsentValue, RecordValue, TextValue, ValueStore
@@ -229,7 +229,7 @@ def _executed(job: Job, session: Session, plan: Plan, guards: Guards) -> dict[st
         except Refused as refused:  # as an exception, a program could catch it
             session.refuse(refused.message, refused.line)
 
-    execution = scheduler.run(
+    execution = run_plan(
         plan,
         compile_unit=compile_unit,
         namespace=namespace,

@@ -43,28 +43,10 @@ from pyrag_sandbox.dataflow.provenance import Provenance
 from pyrag_sandbox.dataflow.units import ROOT, Block, Plan, Unit
 from pyrag_sandbox.worker.tasks import Atoms, Green, Scope, Task, Text, calls_so_far
 from pyrag_sandbox.worker.transport import Execution, Transport
-from pyrag_sandbox.worker.turns import LoopScheduler
 from pyrag_sandbox.worker.unit_code import UnitCode
 
 WINDOW = 64  # elements or iterations that one comprehension or loop has under way
-HELPERS = ("%block", "%each", "%list", "%set", "%dict", "%lazy", "%write", "%force")
-
-
-def run(
-    plan: Plan,
-    *,
-    compile_unit: Callable[[ast.Module], CodeType],
-    namespace: dict[str, Any],
-    primitives: Iterable[str],
-    transport: Transport,
-    emit: Callable[[str], None],
-    concurrent: bool = True,
-    atoms: tuple[type, ...] = (),
-    filename: str = "<program>",
-    most_calls: int = sys.maxsize,
-) -> Execution:
-    scheduler = Scheduler(plan, compile_unit, transport, emit, concurrent, atoms, filename, most_calls)
-    return scheduler.run(namespace, primitives)
+HELPERS = ("%block", "%write", "%force", "%each", "%list", "%set", "%dict", "%lazy")
 
 
 class Scheduler:
@@ -114,11 +96,11 @@ class Scheduler:
     def _equip(self, namespace: dict[str, Any], primitives: Iterable[str]) -> None:
         for name in primitives:
             namespace[name] = self._primitive(name)
-        turns = LoopScheduler(self)
-        helpers: tuple[Any, ...] = (
-            self._run_block, turns.each, turns._list, turns._set, turns._dict, turns._lazy, self.write, self._force
-        )  # fmt: skip
-        namespace.update(zip(HELPERS, helpers, strict=False))
+        namespace.update(zip(HELPERS, self.helpers(), strict=False))
+
+    def helpers(self) -> tuple[Any, ...]:
+        """What the names in `HELPERS` stand for."""
+        return self._run_block, self.write, self._force
 
     def _step(self) -> None:
         if self.ready:

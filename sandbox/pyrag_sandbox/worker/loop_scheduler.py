@@ -5,25 +5,43 @@ Each runs ahead as far as it may, and they finish in order.
 
 from __future__ import annotations
 
+import ast
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from types import CodeType, FunctionType
+from typing import Any
 
 from pyrag_sandbox.dataflow.sources import begins_quietly, is_quiet
-from pyrag_sandbox.dataflow.units import Loop
+from pyrag_sandbox.dataflow.units import Loop, Plan
+from pyrag_sandbox.worker.scheduler import Scheduler
 from pyrag_sandbox.worker.tasks import Scope, Task, entangled
 from pyrag_sandbox.worker.tracebacks import GATHERS, INLINED
-
-if TYPE_CHECKING:
-    from pyrag_sandbox.worker.scheduler import Scheduler
+from pyrag_sandbox.worker.transport import Execution, Transport
 
 
-class LoopScheduler:
-    """The helpers that rewritten loops and comprehensions call."""
+def run(
+    plan: Plan,
+    *,
+    compile_unit: Callable[[ast.Module], CodeType],
+    namespace: dict[str, Any],
+    primitives: Iterable[str],
+    transport: Transport,
+    emit: Callable[[str], None],
+    concurrent: bool = True,
+    atoms: tuple[type, ...] = (),
+    filename: str = "<program>",
+    most_calls: int = sys.maxsize,
+) -> Execution:
+    scheduler = LoopScheduler(plan, compile_unit, transport, emit, concurrent, atoms, filename, most_calls)
+    return scheduler.run(namespace, primitives)
 
-    def __init__(self, scheduler: Scheduler) -> None:
-        self.s = scheduler
+
+class LoopScheduler(Scheduler):
+    """The scheduler of a whole program: units, and the iterations of loops and comprehensions."""
+
+    def helpers(self) -> tuple[Any, ...]:
+        return (*super().helpers(), self.each, self._list, self._set, self._dict, self._lazy)
 
     def _list(self, make: FunctionType, source: Iterable[Any], unpack: bool) -> list[Any]:
         gather = _Gather(self, _named(GATHERS["_list"], make), source, unpack)
@@ -45,11 +63,11 @@ class LoopScheduler:
     # -- loops
 
     def each(self, number: int, iterable: Iterable[Any]) -> None:
-        owner = self.s.here()
-        block = self.s.plan.blocks[number]
+        owner = self.here()
+        block = self.plan.blocks[number]
         loop = block.loop
         assert loop is not None
-        ordered = entangled(self.s.is_atom, owner.space.names, loop)
+        ordered = entangled(self.is_atom, owner.space.names, loop)
         origins = owner.origins_of(owner.unit.header) | owner.own
         quiet = is_quiet(iterable)
         began = Scope({})
@@ -63,13 +81,13 @@ class LoopScheduler:
             space.names[loop.item] = item
             space.origins[loop.item] = origins if quiet else origins | owner.own
             task = Task(owner, owner.unit, space, context=owner.context | origins, ahead=not ordered)
-            self.s.spawn(task, lambda: self.s.block(task, block))
+            self.spawn(task, lambda: self.block(task, block))
             return task
 
-        window = self.s.window if quiet and not ordered else 1
+        window = self.window if quiet and not ordered else 1
         for task in self.in_order(owner, iter(iterable), start, window, lambda task: self._refresh(task, loop)):
             self._copy_back(owner.space, task.space, loop)
-            self.s.join(owner, task)
+            self.join(owner, task)
 
     def _refresh(self, task: Task, loop: Loop) -> None:
         """The iteration's turn has come: it goes on from where the one before it ended."""
@@ -84,7 +102,7 @@ class LoopScheduler:
             if name in space.names and not name.startswith("%"):
                 base.take(name, space)
             elif name in base.names and name in space.origins:  # not bound, which calls have decided
-                self.s.books.taint(base, [name], space.origins[name])
+                self.books.taint(base, [name], space.origins[name])
 
     def in_order(
         self,
@@ -110,14 +128,14 @@ class LoopScheduler:
                 if not pending:
                     break
                 on_turn(pending[0])
-                self.s.let_go(pending[0])
+                self.let_go(pending[0])
                 while not pending[0].done:
-                    self.s.park(owner)
+                    self.park(owner)
                 yield pending.popleft()
         finally:
-            if self.s.terminal is None:
+            if self.terminal is None:
                 for task in reversed(pending):
-                    self.s.kill(task)
+                    self.kill(task)
                     owner.children.remove(task)
         if failure is not None:
             raise failure
@@ -126,16 +144,15 @@ class LoopScheduler:
 class _Gather:
     """The elements of a comprehension, each a task, in order."""
 
-    def __init__(self, turns: LoopScheduler, make: Callable[..., Any], source: Iterable[Any], unpack: bool) -> None:
-        self.turns = turns
-        self.s = turns.s
+    def __init__(self, scheduler: LoopScheduler, make: Callable[..., Any], source: Iterable[Any], unpack: bool) -> None:
+        self.scheduler = scheduler
         self.make = make
         self.source = iter(source)
         self.quiet = begins_quietly(source) if unpack else is_quiet(source)
         self.unpack = unpack
 
     def __iter__(self) -> Iterator[Any]:
-        owner = self.s.here()
+        owner = self.scheduler.here()
         owner.gathered = None
         gathered: list[frozenset[int]] = []
         shared = owner.origins_of(owner.unit.reads)
@@ -144,13 +161,13 @@ class _Gather:
         def start(item: Any) -> Task:
             before = inherited if self.quiet else inherited | owner.own
             task = Task(owner, owner.unit, owner.space, context=owner.context, inherited=before, ahead=owner.ahead)
-            self.s.spawn(task, lambda: self._make(task, item))
+            self.scheduler.spawn(task, lambda: self._make(task, item))
             return task
 
-        window = self.s.window if self.quiet else 1
-        for task in self.turns.in_order(owner, self.source, start, window, lambda _: None):
+        window = self.scheduler.window if self.quiet else 1
+        for task in self.scheduler.in_order(owner, self.source, start, window, lambda _: None):
             owner.own |= task.own
-            self.s.join(owner, task)
+            self.scheduler.join(owner, task)
             gathered.append(shared | task.own if self.quiet else shared | owner.own)
             yield task.value
         owner.gathered = gathered

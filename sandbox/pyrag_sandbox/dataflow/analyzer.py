@@ -1,0 +1,227 @@
+"""What a piece of a program may do: the names it reads and binds, what it may mutate, whether it is pure.
+
+The analysis is static, conservative and by name. It trusts that values are plain (strings, numbers, lists, dicts,
+sets, tuples, `Text`, `Record`): a program that defines a class with a body gives up all concurrency. Calls of anything
+not known here or to the caller are `unsure`. It leaves out types, flow sensitivity and nested functions (a call of a
+function defined inside another one is unsure).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter, deque
+from typing import TypeVar
+
+from pyrag_sandbox.dataflow.effects import Effects, EffectVisitor
+from pyrag_sandbox.dataflow.syntax import (
+    COMPREHENSIONS,
+    SCOPES,
+    FunctionNode,
+    body_of,
+    bound_names,
+    deleted_names,
+    dotted,
+    fresh_names,
+    harmless_class,
+    in_comprehension_targets,
+    is_atomic,
+    lazy_display,
+    names_bound,
+    own_nodes,
+    parameters,
+    spelled_names,
+    target_names,
+)
+from pyrag_sandbox.dataflow.trees import Kinds, by_kind, clone, walk
+from pyrag_sandbox.dataflow.vocabulary import (
+    LAZY,
+    MODULES,
+    PURE_BUILTINS,
+)
+
+_Statement = TypeVar("_Statement", bound=ast.stmt)
+_NO_EFFECTS = Effects()
+_BIND_IN_EXPRESSIONS = {ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await}
+_ASYNCHRONOUS = {ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith}
+
+
+class Analyzer:
+    """Effects of a module's nodes. Function summaries are computed once, to a fixed point."""
+
+    def __init__(self, tree: ast.Module, primitives: frozenset[str], pure: frozenset[str]) -> None:
+        everything = by_kind(walk(tree))
+        own = by_kind(own_nodes(tree.body)) if _has_scopes_that_bind(everything) else everything
+        declared = [name for node in everything.get(ast.Global, ()) for name in node.names]
+        self.globals_declared = frozenset(declared)
+        self.bound = Counter(names_bound(own))
+        self.bound.update(declared)
+        self.deleted = deleted_names(everything)
+        self.primitives = frozenset(p for p in primitives if not self.bound[p])
+        self.origins = self._origins(own)
+        self.pure = pure
+        self.functions = self._functions(own)
+        self.atoms = self._atoms(own)
+        self.hopeless = bool(_ASYNCHRONOUS & everything.keys()) or not all(
+            map(harmless_class, everything.get(ast.ClassDef, ()))
+        )
+        self.has_comprehensions = bool(COMPREHENSIONS & everything.keys())
+        self.lines_with_methods_or_walrus = {node.lineno for node in everything.get(ast.NamedExpr, ())} | {
+            call.lineno for call in everything.get(ast.Call, ()) if call.func.__class__ is ast.Attribute
+        }
+        self.expressions_bind = bool(declared) or not everything.keys().isdisjoint(_BIND_IN_EXPRESSIONS)
+        self.reading_mutates = any("defaultdict" in name for name in spelled_names(everything))
+        self.summaries: dict[str, Effects] = {name: Effects() for name in self.functions}
+        self._scopes: dict[FunctionNode, tuple[frozenset[str], frozenset[str]]] = {}
+        self._known: dict[ast.AST, Effects] = {}
+        self._summarize()
+
+    def changed(self, statement: ast.AST, *, moved: ast.AST | None = None) -> None:
+        """Something in it was changed in place: what is known of its nodes is void, but for what `moved` as it is."""
+        kept = None if moved is None else self._known.get(moved)
+        for node in walk(statement):
+            self._known.pop(node, None)
+        if moved is not None and kept is not None:
+            self._known[moved] = kept
+
+    def effects(self, node: ast.AST) -> Effects:
+        """Of a node in the module's own scope. Remembered; not to be changed."""
+        found = self._known.get(node)
+        if found is None:
+            constant = node.__class__ is ast.Constant
+            found = self._known[node] = _NO_EFFECTS if constant else self._visited(EffectVisitor(self), node)
+        return found
+
+    def copy(self, statement: _Statement) -> _Statement:
+        """A copy with the same effects."""
+        copy = clone(statement)
+        self._known[copy] = self.effects(statement)
+        return copy
+
+    def effects_within(self, node: ast.AST, scope: frozenset[str], fresh: frozenset[str] = frozenset()) -> Effects:
+        return self._visited(EffectVisitor(self, scope, fresh, remembers=False), node)
+
+    def _visited(self, visitor: EffectVisitor, node: ast.AST) -> Effects:
+        visitor.visit(node)
+        found = visitor.found
+        if found.unsure:
+            found.binds |= self.globals_declared
+            found.mutates |= found.reads
+            found.deep = True
+        return found
+
+    def calls_primitive(self, node: ast.AST) -> bool:
+        return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self.primitives
+
+    def known(self, call: ast.Call, scope: frozenset[str]) -> str:
+        """The plain name that a called expression is known by ("" when it may be anything)."""
+        name = dotted(call.func)
+        head = name.split(".")[0]
+        if not name or head in scope:
+            return ""
+        if head in self.origins:
+            name = self.origins[head] + name[len(head) :]
+        elif self.bound[head]:
+            return ""
+        if "." in name and name.split(".")[0] not in MODULES and name not in self.pure:
+            return ""
+        return name
+
+    def is_pure_function(self, name: str) -> bool:
+        last = name.rpartition(".")[2]
+        return name in self.pure or last in LAZY or name in PURE_BUILTINS or name.split(".")[0] in MODULES
+
+    def _origins(self, own: Kinds) -> dict[str, str]:
+        found = {}
+        for kind in (ast.Import, ast.ImportFrom):
+            for node in own.get(kind, ()):
+                prefix = f"{node.module}." if kind is ast.ImportFrom and node.module else ""
+                for alias in node.names:
+                    name = alias.asname or alias.name.split(".")[0]
+                    if self.bound[name] == 1:
+                        found[name] = prefix + alias.name
+        return found
+
+    def _functions(self, own: Kinds) -> dict[str, FunctionNode]:
+        found: dict[str, FunctionNode] = {}
+        for node in own.get(ast.FunctionDef, ()):
+            if not node.decorator_list and self.bound[node.name] == 1:
+                found[node.name] = node
+        for node in own.get(ast.Assign, ()):
+            if isinstance(node.value, ast.Lambda) and len(node.targets) == 1:
+                target = node.targets[0]
+                if isinstance(target, ast.Name) and self.bound[target.id] == 1:
+                    found[target.id] = node.value
+        return found
+
+    def _atoms(self, own: Kinds) -> frozenset[str]:
+        """Names that are only ever bound to values without in-place operators."""
+        other = dict(self.bound)
+        for node in own.get(ast.Assign, ()):
+            if is_atomic(node.value):
+                _subtract(other, [t.id for t in node.targets if isinstance(t, ast.Name)])
+        for node in own.get(ast.AugAssign, ()):
+            if isinstance(node.op, (ast.Add, ast.Sub)):
+                _subtract(other, target_names(node.target))
+        return frozenset(name for name, count in other.items() if count == 0)
+
+    def _summarize(self) -> None:
+        users = self._users()
+        todo = deque(self.functions)
+        waiting = set(todo)
+        while todo:
+            name = todo.popleft()
+            waiting.discard(name)
+            summary = self.summarize(self.functions[name])
+            if summary != self.summaries[name]:
+                self.summaries[name] = summary
+                again = users[name] - waiting
+                waiting |= again
+                todo.extend(sorted(again))
+
+    def _users(self) -> dict[str, set[str]]:
+        """Which functions mention a function."""
+        users: dict[str, set[str]] = {name: set() for name in self.functions}
+        for name, function in self.functions.items():
+            for node in walk(function):
+                if isinstance(node, ast.Name) and node.id in users:
+                    users[node.id].add(name)
+        return users
+
+    def summarize(self, function: FunctionNode) -> Effects:
+        """What a call of the function may do, apart from evaluating its arguments."""
+        body = body_of(function)
+        scope, fresh = self.scope_of(function)
+        found = Effects()
+        for statement in body:
+            found.merge(self.effects_within(statement, scope, fresh))
+        if isinstance(function, ast.Lambda) and lazy_display(function.body):
+            found.lazy = True
+        return found
+
+    def scope_of(self, function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]:
+        found = self._scopes.get(function)
+        if found is None:
+            found = self._scopes[function] = self._scope(function)
+        return found
+
+    def _scope(self, function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]:
+        body = body_of(function)
+        own = list(own_nodes(body))
+        elsewhere = in_comprehension_targets(own)
+        inner = {name for node in own if node not in elsewhere for name in bound_names(node)}
+        inner.update(parameters(function.args))
+        declared = {n for node in own if isinstance(node, ast.Global) for n in node.names}
+        return frozenset(inner - declared), fresh_names(own, frozenset(parameters(function.args)))
+
+
+def _has_scopes_that_bind(nodes: Kinds) -> bool:
+    """Whether functions, classes or lambdas have names of their own, parameters apart."""
+    scopes = SCOPES & nodes.keys()
+    if scopes == {ast.Lambda}:
+        return not nodes.keys().isdisjoint(COMPREHENSIONS | {ast.NamedExpr})
+    return bool(scopes)
+
+
+def _subtract(counts: dict[str, int], names: list[str]) -> None:
+    for name in names:
+        counts[name] = counts.get(name, 0) - 1
