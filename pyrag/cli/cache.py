@@ -1,4 +1,4 @@
-"""`pyrag cache`: what the cache of model replies holds, and emptying it."""
+"""`pyrag cache`: size of the cache of model replies, and clearing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pyrag data`: released data sets brought into the common layout, fetched, and checked."""
+"""`pyrag data`: import, download and check data sets."""
 
 from __future__ import annotations
 

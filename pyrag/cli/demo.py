@@ -1,4 +1,4 @@
-"""`make demo`: asks the bundled demo questions, the first one in full, the others in a line each."""
+"""`make demo`: answer the bundled demo questions, the first one in full, the others in one line each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pyrag doctor`: what is installed, what would be used, and whether it answers."""
+"""`pyrag doctor`: check the installation, the settings and the engines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,12 @@ class Finding:
 
 
 def examine(settings: Settings, *, as_json: bool) -> None:
-    """Prints the findings; leaves with exit code 1 if something that would be used does not work."""
+    """Print the findings; exit with code 1 if one of them failed.
+
+    Args:
+        settings: The engines to check.
+        as_json: Print JSON instead of lines.
+    """
     findings = asyncio.run(_examine(settings))
     if as_json:
         print_json(findings)
@@ -75,7 +80,7 @@ def _packages() -> Finding:
 
 
 def _local_engine(name: str) -> str:
-    """Whether an engine's package is there. Importing it would take seconds, and starting it minutes."""
+    """Return a note on an engine's package. It is not imported, which would take seconds."""
     try:
         return f"{name}: with {name} {importlib.metadata.version(name)}"
     except importlib.metadata.PackageNotFoundError:

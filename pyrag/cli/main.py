@@ -1,4 +1,4 @@
-"""The command line: thin commands over `pyrag.PyRAG`, and the one place where errors become messages."""
+"""The entry point, and the one place where errors become messages and exit codes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ def _run() -> None:
 
 
 def guarded(command: Callable[[], None]) -> None:
-    """Runs a command. Every deliberate error ends here, as one sentence and an exit code; `--debug` shows where it
-    comes from. A reader of our output that goes (`pyrag … | head`) is no error."""
+    """Run a command; turn errors into one sentence and an exit code, or a traceback with `--debug`.
+
+    A reader of our output that goes away (`pyrag … | head`) is no error.
+    """
     with safe_streams():
         _guarded(command)
 

@@ -1,4 +1,4 @@
-"""`pyrag models`: what a model server, or an engine of this machine, offers."""
+"""`pyrag models`: list the models that a server offers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from pyrag.settings import Settings
 
 
 def show(settings: Settings, *, as_json: bool) -> None:
-    """Prints one model a line: its id, what it is an adapter of, and its window in tokens where the server tells."""
+    """Print one model per line: id, base model of an adapter, context window in tokens.
+
+    Args:
+        settings: Names the engine.
+        as_json: Print one JSON line.
+
+    Raises:
+        UsageError: The engine lists no models.
+    """
     found = asyncio.run(_offered(settings))
     if as_json:
         print_json(found)

@@ -1,4 +1,4 @@
-"""What commands write besides the terminal view: JSON objects, trace files, recordings."""
+"""Output besides the terminal view: JSON objects, trace files, recordings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyrag.trace.model import Trace
 
 
 def as_object(trace: Trace) -> dict[str, Any]:
-    """The object that `--json` prints: a trace without recording, with citations spelled out."""
+    """Return the object that `--json` prints: a trace without its recording, with the cited passages."""
     return {
         "question": trace.question,
         "answer": trace.answer.text,
@@ -50,7 +50,7 @@ def as_object(trace: Trace) -> dict[str, Any]:
 
 
 def print_json(value: Any) -> None:
-    """What every `--json` prints: a line of JSON."""
+    """Print a value as one JSON line."""
     import msgspec
 
     encoded = msgspec.json.encode(value, enc_hook=str).decode()  # paths are the only objects of no JSON type
@@ -58,9 +58,9 @@ def print_json(value: Any) -> None:
 
 
 class Sink:
-    """Files of a run's traces and recordings, opened before the first question so that a bad path costs nothing.
+    """Files of traces and recordings, opened before the first question so that a wrong path costs nothing.
 
-    An earlier trace file is emptied by the first trace, so that a run which fails before it costs nothing either.
+    The first trace replaces an existing trace file; a run that fails before it leaves the file as it was.
     """
 
     def __init__(self, trace_file: Path | None, record_file: Path | None) -> None:

@@ -13,7 +13,18 @@ from pyrag_sandbox.host.check import MODES, Judgement, Mode, Sample, Summary, ju
 
 
 def check(file: Path, mode: str, *, as_json: bool) -> None:
-    """Prints a verdict for each program; leaves with exit code 1 if a labelled suite does not pass."""
+    """Print a verdict per program; exit with code 1 if a labelled suite does not pass.
+
+    Args:
+        file: A program, or a `.jsonl` suite.
+        mode: "both", "policy" or "kernel".
+        as_json: Print JSON lines.
+
+    Raises:
+        ConfigError: There is no such mode.
+        DataError: The file cannot be read.
+        ServiceError: The sandbox cannot be used.
+    """
     if mode not in MODES:
         raise ConfigError(f"there is no mode {mode!r}{nearest(mode, MODES)}")
     chosen: Mode = next(one for one in MODES if one == mode)

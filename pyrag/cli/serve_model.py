@@ -1,4 +1,4 @@
-"""`pyrag serve-model`: vLLM's server with the flags that pyrag wants, in place of this process."""
+"""`pyrag serve-model`: replace this process by vLLM's server, with the flags that pyrag needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,18 @@ from pyrag.llm.clients.serve_line import KEY_VARIABLE, LOOPBACK, Serving, serve_
 
 
 def serve(serving: Serving, *, dry_run: bool, as_json: bool) -> None:
-    """Prints the line, or runs it. Raises `ConfigError` and `DataError` for what vLLM would only say after a minute."""
+    """Run the server, or print its command.
+
+    Args:
+        serving: Model, adapters and resources.
+        dry_run: Print the command only.
+        as_json: Print it as JSON.
+
+    Raises:
+        ConfigError: The options contradict each other.
+        DataError: The model's folder is incomplete.
+        UsageError: vLLM is not installed.
+    """
     serving = replace(serving, model=str(model_folder(serving.model) or serving.model))
     line = serve_line(serving)
     if dry_run:
@@ -43,7 +54,7 @@ def _say(text: str) -> None:
 
 
 def _key(environ: Mapping[str, str]) -> str | None:
-    """vLLM's own variable, else the key that pyrag sends. That of OpenAI is for another server."""
+    """Return vLLM's own key variable, else pyrag's. OpenAI's key belongs to another server."""
     given = environ.get(KEY_VARIABLE, "").strip()
     return given or key_from_environment({name: text for name, text in environ.items() if name != "OPENAI_API_KEY"})
 

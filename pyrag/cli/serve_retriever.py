@@ -7,6 +7,15 @@ from pathlib import Path
 
 
 def serve(spec: str, host: str, port: int, *, embedder: str | None, rerank: str | None) -> None:
+    """Serve an index over HTTP until interrupted.
+
+    Args:
+        spec: Index folder, or `qdrant:COLLECTION@URL`.
+        host: Address to listen on.
+        port: Port; 0 picks a free one.
+        embedder: Embedder of queries; None for the index's own.
+        rerank: Reranker; None for none.
+    """
     from pyrag.retrieval import Options, open_retriever
     from pyrag.retrieval.server import serve
 

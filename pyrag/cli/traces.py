@@ -1,4 +1,4 @@
-"""`pyrag trace`: saved traces rendered again, or executed again from their recording."""
+"""`pyrag trace`: print saved traces, or run them again from their recordings."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ _ODD_REPLIES = (AttributeError, LookupError, TypeError, ValueError)  # what reco
 
 
 def show(files: Sequence[Path]) -> None:
+    """Print the traces of files."""
     from pyrag.cli.views.live import SafeConsole
     from pyrag.cli.views.saved import trace_view
 
@@ -33,7 +34,15 @@ def show(files: Sequence[Path]) -> None:
 
 
 def replay(file: Path, *, as_json: bool) -> None:
-    """Prints where each trace differs from its replay; leaves with exit code 1 if one does."""
+    """Print the differences between each trace and its replay; exit with code 1 if there are any.
+
+    Args:
+        file: Traces, one JSON line each.
+        as_json: Print one JSON object per trace.
+
+    Raises:
+        DataError: The file or a recording is damaged.
+    """
     differs = False
     for trace in load_traces(file):
         found = asyncio.run(replay_trace(trace))
@@ -49,6 +58,11 @@ def replay(file: Path, *, as_json: bool) -> None:
 
 
 def load_traces(file: Path) -> Iterator[Trace]:
+    """Yield the traces of a file.
+
+    Raises:
+        DataError: The file cannot be read, is empty or holds something else.
+    """
     try:
         lines = file.read_bytes().splitlines()
     except OSError as error:
@@ -63,7 +77,7 @@ def load_traces(file: Path) -> Iterator[Trace]:
 
 
 def _whole(trace: Trace) -> Trace:
-    """Raises `DataError` where a passage that is cited or was read is not in the trace."""
+    """Return the trace. Raises `DataError` where it lacks a passage that is cited or was read."""
     named = {citation.passage for citation in trace.citations}
     named |= {passage for step in trace.steps for passage in step.passages}
     if missing := named - trace.passages.keys():
@@ -72,7 +86,7 @@ def _whole(trace: Trace) -> Trace:
 
 
 async def replay_trace(trace: Trace) -> list[str]:
-    """Executes a trace again, its recording answering for all engines; returns where it differs."""
+    """Run a trace again, with its recording in the place of all engines; return the differences."""
     recording = Recording(exchanges_of(trace))
     kept = {key: value for key, value in trace.config.items() if key not in _SOURCES}
     settings = make_settings({**kept, "llm": REPLAY})
@@ -91,7 +105,12 @@ _SOURCES = ("llm", "plan_llm", "decompose_llm", "answer_llm", "rewrite_llm", "in
 
 
 def differences(old: Trace, new: Trace) -> list[str]:
-    """Where two traces of one question differ, times and costs aside."""
+    """Return the differences between two traces of one question, times and costs aside.
+
+    Args:
+        old: The saved trace.
+        new: Its replay.
+    """
     found = []
     for name in ("answer", "citations", "sub_queries", "goals", "program", "error"):
         before, after = getattr(old, name), getattr(new, name)

@@ -29,7 +29,15 @@ class Form:
 
 
 def run(question: str, settings: Settings, form: Form, *, trace_file: Path | None, record_file: Path | None) -> None:
-    """Answers and prints. Leaves with the exit code of the (last) failure, if any."""
+    """Answer and print; exit with the code of the last failure, if any.
+
+    Args:
+        question: The question, or "-" for the lines of stdin.
+        settings: Engines, method and limits.
+        form: How answers are printed.
+        trace_file: File for the traces, one JSON line each; None writes none.
+        record_file: File to append the recorded exchanges to; None keeps none.
+    """
     with Sink(trace_file, record_file) as sink:
         work = _many(settings, sink, form) if question == "-" else _one(question, settings, sink, form)
         code = asyncio.run(work)
@@ -54,7 +62,7 @@ async def _one(question: str, settings: Settings, sink: Sink, form: Form) -> int
 
 @dataclass(slots=True)
 class _StdinBatch:
-    """The questions of stdin: the lines of those that are under way, and how those before them fared."""
+    """The questions of stdin: lines of the open ones, and results of the answered ones."""
 
     lines: deque[int] = field(default_factory=deque)
     answered: int = 0
@@ -67,7 +75,7 @@ class _StdinBatch:
             yield line.text
 
     def add(self, trace: Trace) -> int:
-        """The line that the trace belongs to: traces come in the order of the questions."""
+        """Return the number of the line that the trace belongs to: traces come in the order of the questions."""
         number = self.lines.popleft()
         self.answered += 1
         if trace.error:
@@ -96,7 +104,7 @@ async def _many(settings: Settings, sink: Sink, form: Form) -> int:
 
 
 def _print(trace: Trace, form: Form, line: int | None = None) -> None:
-    """The answer, or the object, on stdout; on stderr what went wrong, and what to think of a weak answer.
+    """Print the answer or the JSON object on stdout, and errors and remarks on stderr.
 
     A known answer that is not weak leaves stderr empty.
     """

@@ -1,7 +1,7 @@
-"""Questions from stdin, one a line, as they come: what is typed or piped slowly is answered before the rest is there.
+"""Questions from stdin, one per line, answered as they come in.
 
-A line that cannot be read spoils no other: bytes that are no UTF-8 are kept as Python keeps them (surrogates), and the
-question is refused when it is asked. Left out: other encodings, but for UTF-16 with its mark, which Windows writes.
+Invalid UTF-8 in a line affects no other line: its bytes are kept as surrogates, and the question is refused when it is
+asked. Left out: other encodings than UTF-8, and UTF-16 with a byte order mark (Windows).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Line:
 
 
 async def question_lines(stream: IO[str]) -> AsyncIterator[Line]:
-    """The lines that are not blank."""
+    """Yield the lines that are not blank."""
     lines = _Lines()
     async for chunk in _chunks(stream):
         for line in lines.feed(chunk):
@@ -36,7 +36,7 @@ async def question_lines(stream: IO[str]) -> AsyncIterator[Line]:
 
 
 class _Lines:
-    """Bytes in, lines out."""
+    """A decoder from bytes to lines."""
 
     def __init__(self) -> None:
         self._start = b""
@@ -70,7 +70,7 @@ class _Lines:
 
 
 async def _chunks(stream: IO[str]) -> AsyncIterator[bytes]:
-    """Bytes of a stream as they come, without a thread that would keep the process alive while it waits for more."""
+    """Yield the bytes of a stream as they come, without a thread that would keep the process alive."""
     try:
         descriptor = stream.fileno()
     except (OSError, ValueError):  # no file of the system: a stand-in of tests, an embedding program

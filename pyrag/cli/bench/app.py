@@ -127,5 +127,5 @@ def show(
 
 
 def names(given: list[str] | None) -> list[str]:
-    """Return the names of a repeatable option whose values may hold several, separated by commas, each once."""
+    """Return the values of a repeatable option, each once; a value may hold several separated by commas."""
     return list(dict.fromkeys(name.strip() for one in given or () for name in one.split(",") if name.strip()))

@@ -1,4 +1,4 @@
-"""Who answers the questions of a benchmark: engines in this process, or a pool of workers (`workers`)."""
+"""Answering of a benchmark's questions: by engines in this process, or by a pool of workers (`workers`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pyrag bench`: from the options to a run that is asked, kept and summed up."""
+"""`pyrag bench`: prepare the sets, answer what is open, summarise."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class PreparedSet:
 
 
 def run(request: BenchRequest) -> None:
-    """Asks what is not answered yet. Leaves with exit code 3 or 1 if questions failed outside their method."""
+    """Answer the open questions; exit with code 3 or 1 if some failed for reasons outside their method."""
     usual = EMBEDDED_METHODS if about_embedded(request.settings.llm) else MODEL_METHODS
     methods = list(request.methods) or [name for name in usual if name in method_names()]
     engines = (request.settings.llm, request.settings.answer_llm or request.settings.llm)
@@ -116,7 +116,7 @@ def _open_sets(request: BenchRequest, out: Path) -> list[PreparedSet]:
 
 
 def _identity(request: BenchRequest, sets: Sequence[PreparedSet], methods: Sequence[str]) -> dict[str, Any]:
-    """What makes two runs the same run."""
+    """Return everything that two sessions of one run must agree on."""
     settings = {key: value for key, value in public(request.settings).items() if key not in _OUTSIDE}
     return {
         "sets": [one.questions.name for one in sets],
@@ -133,7 +133,7 @@ def _identity(request: BenchRequest, sets: Sequence[PreparedSet], methods: Seque
 async def _answer_all(
     request: BenchRequest, sets: Sequence[PreparedSet], methods: Sequence[str], writer: RunWriter
 ) -> None:
-    """Set by set, since an engine belongs to one index; within a set, method by method."""
+    """Answer set by set, since engines belong to one index; within a set, method by method."""
     todo = [(one, _open_jobs(one.questions, methods, writer)) for one in sets]
     if request.resume_steps:
         _discard_others(writer.folder, [job for _, jobs in todo for job in jobs])
@@ -150,7 +150,7 @@ def _open_jobs(questions: QuestionSet, methods: Sequence[str], writer: RunWriter
 
 
 def _discard_others(run: Path, jobs: Sequence[QuestionJob]) -> None:
-    """Journals of answered questions: a kill can come between a result and the end of its journal."""
+    """Delete journals of answered questions: a kill can come between a result and the end of its journal."""
     open_ones = {journal_path(run, *job.key) for job in jobs}
     for path in run.glob("journal/*"):
         if path not in open_ones:
@@ -188,7 +188,7 @@ def _open_ask(settings: Settings, journals: Path | None, request: BenchRequest) 
 
 
 def _tell_of_other_code(writer: RunWriter) -> None:
-    """A run may go on after a fix, but its reader should know."""
+    """Warn where the run has results of another commit."""
     now = writer.sessions[-1].get("commit")
     others = {str(one.get("commit")) for one in writer.sessions if one.get("commit") != now}
     if others and writer.rows:

@@ -1,4 +1,4 @@
-"""What `pyrag bench` shows: progress while it runs, tables after it, examples of errors, reports."""
+"""Output of `pyrag bench`: progress, tables, agents' work, examples of errors, reports."""
 
 from __future__ import annotations
 
@@ -55,6 +55,13 @@ class Progress:
 
 
 def print_summary(summary: BenchSummary, folder: Path, *, as_json: bool) -> None:
+    """Print the tables of a summary.
+
+    Args:
+        summary: The results.
+        folder: The run's, named in the hints at the end.
+        as_json: Print the summary as one JSON line instead.
+    """
     if as_json:
         print_json(summary)
         return
@@ -73,7 +80,16 @@ def print_summary(summary: BenchSummary, folder: Path, *, as_json: bool) -> None
 
 
 def summary_of(run: Run, sets: Sequence[str] = (), methods: Sequence[str] = ()) -> BenchSummary:
-    """A run's results as they stand, finished or not."""
+    """Summarise a run as it stands, finished or not.
+
+    Args:
+        run: The run.
+        sets: Names to restrict it to; empty for all.
+        methods: The same for methods.
+
+    Raises:
+        UsageError: There is no result of these sets and methods.
+    """
     about = run.config["run"]
     rows = _chosen(run, sets, methods)
     return summarise(rows, sets or about["sets"], methods or about["methods"], len(rows))
@@ -87,13 +103,30 @@ def _chosen(run: Run, sets: Sequence[str], methods: Sequence[str]) -> list[Resul
 
 
 def show_run(folder: Path, *, sets: Sequence[str], methods: Sequence[str], as_json: bool) -> None:
+    """Print the tables of a run.
+
+    Args:
+        folder: The run's.
+        sets: Names to restrict it to; empty for all.
+        methods: The same for methods.
+        as_json: Print the summary as one JSON line instead.
+    """
     print_summary(summary_of(read_run(folder), sets, methods), folder, as_json=as_json)
 
 
 def show_errors(
     folder: Path, *, kind: str | None, limit: int, sets: Sequence[str], methods: Sequence[str], as_json: bool
 ) -> None:
-    """Wrong answers, the commonest kind first, `limit` of each with their traces."""
+    """Print wrong answers with their traces, the most frequent kind first.
+
+    Args:
+        folder: The run's.
+        kind: One of `KINDS`; None for all.
+        limit: Examples per kind.
+        sets: Names to restrict the run to; empty for all.
+        methods: The same for methods.
+        as_json: Print the rows as JSON lines instead.
+    """
     if kind is not None and kind not in KINDS:
         from pyrag.errors import nearest
 
@@ -132,7 +165,14 @@ def _print_examples(run: Run, kind: str, rows: list[ResultRow], limit: int, *, a
 
 
 def show_agents(folder: Path, *, sets: Sequence[str], methods: Sequence[str], as_json: bool) -> None:
-    """Calls and time by role, success patterns, what the recovery ladder brought, and errors as in OPERA's table 11."""
+    """Print calls and time by role, success patterns, the effect of recovery, and errors as in OPERA's table 11.
+
+    Args:
+        folder: The run's.
+        sets: Names to restrict it to; empty for all.
+        methods: The same for methods.
+        as_json: Print the statistics as one JSON object instead.
+    """
     run = read_run(folder)
     rows = _chosen(run, sets, methods)
     named = [(" · ".join(key), agent_stats(outcomes)) for key, outcomes in outcomes_of(run, rows).items()]
@@ -149,6 +189,12 @@ def _group(row: ResultRow) -> tuple[str, str]:
 
 
 def write_report(folders: Sequence[Path], out: Path | None) -> None:
+    """Write `report.md` and `report.html`, and print their paths.
+
+    Args:
+        folders: Those of the runs.
+        out: The folder to write to; None for the first run's.
+    """
     from pyrag.evaluation.reports.report_files import report_files
 
     runs = [read_run(folder) for folder in folders]

@@ -48,12 +48,18 @@ def process_pool(settings: Settings, journals: Path | None, count: int) -> Poole
 
 
 def ray_pool(settings: Settings, address: str, count: int) -> PooledAsk:
-    """Return a pool of `ray_workers`; the questions of one that dies go to the others. Args as there."""
+    """Return a pool of Ray actors; the questions of one that dies go to the others.
+
+    Args:
+        settings: Those of the run.
+        address: That of a cluster, or "local".
+        count: Actors, at least 1.
+    """
     return PooledAsk(ray_workers(settings, address, count), _RAY_TRIES)
 
 
 def ray_workers(settings: Settings, address: str, count: int) -> list[RayWorker]:
-    """Start Ray actors; Ray starts one that dies again.
+    """Start Ray actors, which Ray restarts when they die.
 
     Args:
         settings: Those of the run.

@@ -1,4 +1,4 @@
-"""The options of `pyrag evolve`. `evolve` itself learns; `evolve diff` and `evolve revert` look after its prompts."""
+"""The options of `pyrag evolve`: learning itself, and `diff` and `revert` for its prompts."""
 
 from __future__ import annotations
 

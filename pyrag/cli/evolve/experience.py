@@ -1,4 +1,4 @@
-"""`pyrag experience`: what a library holds, and passing it on."""
+"""`pyrag experience`: list, print, export and import the entries of a library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyrag.methods.hera.experience.entry import Experience
 
 experience_app = typer.Typer(
-    help="List, export and import the experiences that pyrag evolve learned.",
+    help="List, export and import learned experiences.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

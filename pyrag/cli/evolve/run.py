@@ -1,4 +1,4 @@
-"""`pyrag evolve`: learning with a bar on a terminal, its summary, and the versions of its prompts."""
+"""`pyrag evolve`: run it with a progress bar, print its summary, and compare versions of its prompts."""
 
 from __future__ import annotations
 
@@ -27,6 +27,19 @@ def learn(
     seed: int,
     as_json: bool,
 ) -> None:
+    """Learn from questions, and print the summary.
+
+    Args:
+        train: File of the questions.
+        out: Folder of the run.
+        validation: File of validation questions, or their share of `train`, such as "0.2".
+        settings: Engines, method and limits of each question.
+        config: Settings of the algorithm.
+        limits: Calls and tokens of the whole run.
+        limit: Questions to learn from; None for all.
+        seed: Seed of the samples.
+        as_json: Print the summary as one JSON line.
+    """
     questions = split(train, validation, limit=limit, seed=seed)
     with Progress(len(questions.train) * config.epochs) as progress:
         summary = evolve(out, questions, settings, config, limits, progress.add)
@@ -85,6 +98,13 @@ def _print(summary: LearningSummary, out: Path, config: EvolveConfig, *, as_json
 
 
 def show_difference(run: Path, old: int | None, new: int | None) -> None:
+    """Print the difference between two versions of a run's prompts.
+
+    Args:
+        run: Folder of the run.
+        old: Version to compare from; None for the one before `new`.
+        new: Version to compare to; None for the current one.
+    """
     versions = PromptVersions(run)
     new = versions.current() if new is None else new
     old = max(new - 1, 0) if old is None else old

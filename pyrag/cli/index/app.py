@@ -1,4 +1,4 @@
-"""`pyrag index`: the commands and their options. `pyrag index PATH... --out DIR` is short for `pyrag index build`."""
+"""The options of `pyrag index`. `pyrag index PATH... --out DIR` is short for `pyrag index build`."""
 
 from __future__ import annotations
 

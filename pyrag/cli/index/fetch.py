@@ -1,4 +1,4 @@
-"""`pyrag index fetch`: a released corpus, downloaded and indexed."""
+"""`pyrag index fetch`: download and index a released corpus."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from pyrag.retrieval.indexing.releases import fetch_corpus, fetch_vectors, relea
 
 
 def fetch(name: str, out: Path, files: Path, *, source: str, vectors: Vectors | None, as_json: bool) -> None:
-    """`vectors` says how to keep those of the release; None leaves them out."""
+    """Download a corpus, and index it.
+
+    Args:
+        name: The release, such as "wiki-18".
+        out: Folder of the index.
+        files: Folder to download to.
+        source: URL of a hub, or a folder that mirrors one.
+        vectors: Layout of the release's vectors; None leaves them out.
+        as_json: Print the result as one JSON line.
+    """
     from pyrag.retrieval.indexing.bm25_part import Bm25Part
 
     release = release_of(name)

@@ -29,7 +29,7 @@ _NAMED = 5  # files of one remark
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vectors:
-    """How vectors are made and kept; None where an index that is there stays as it is."""
+    """Options of vectors; None keeps the value of an existing index."""
 
     embedder: str | None = None
     type: str | None = None
@@ -39,7 +39,7 @@ class Vectors:
     workers: int = 2
 
     def layout(self, before: Layout) -> Layout:
-        """The layout that is there, with what was named."""
+        """Return the layout `before`, changed by the options that were given."""
         import msgspec
 
         named = {name: getattr(self, name) for name in ("type", "target", "shards")}
@@ -57,6 +57,21 @@ def build(
     follow_links: bool,
     as_json: bool,
 ) -> None:
+    """Build or update an index.
+
+    Args:
+        paths: Files, folders and globs of documents.
+        out: Folder of the index.
+        columns: Columns of tables, and the encoding of texts.
+        vectors: Options of vectors.
+        rebuild: Start from scratch.
+        check_contents: Compare contents of files whose size and time did not change.
+        follow_links: Follow symbolic links that lead out of the folders.
+        as_json: Print the result as one JSON line.
+
+    Raises:
+        UsageError: An option of vectors was given for an index without vectors.
+    """
     with _parts(vectors, out) as parts:
         build_parts(
             paths, out, parts, as_json=as_json, columns=columns, rebuild=rebuild, check_contents=check_contents,
@@ -65,7 +80,15 @@ def build(
 
 
 def build_parts(paths: list[Path], out: Path, parts: tuple[Part, ...], *, as_json: bool, **options: Any) -> None:
-    """Builds with progress, and says what came of it; the `options` are `update_index`'s."""
+    """Build with progress, and print the result.
+
+    Args:
+        paths: Files, folders and globs of documents.
+        out: Folder of the index.
+        parts: BM25, and perhaps vectors.
+        as_json: Print the result as one JSON line.
+        options: Those of `update_index`.
+    """
     from pyrag.retrieval.index import update_index
 
     started = time.perf_counter()
@@ -112,7 +135,7 @@ def _parts(vectors: Vectors, out: Path) -> Iterator[tuple[Part, ...]]:
 
 
 def made_before(out: Path) -> tuple[str, Layout]:
-    """The embedder and the layout of an index that is there: one that is damaged must not lose its vectors for that."""
+    """Return embedder and layout of an existing index: a damaged one keeps its vectors when it is rebuilt."""
     from pyrag.errors import DataError
     from pyrag.retrieval.index import embedder_of, read_info, vectors_folder
     from pyrag.retrieval.vectors.faiss_index import Layout, read_vector_info
@@ -159,7 +182,7 @@ def _print_left_out(problems: tuple[tuple[str, str], ...] | list[tuple[str, str]
 
 
 def _print_remarks(remarks: tuple[tuple[str, str], ...]) -> None:
-    """One line for each remark, with the files that it is about."""
+    """Print one line per remark, with its files."""
     by_remark: dict[str, list[str]] = {}
     for name, remark in remarks:
         by_remark.setdefault(remark, []).append(name)
@@ -177,6 +200,12 @@ def _print_shortfall(out: Path, built: Built) -> None:
 
 
 def info(folder: Path, *, as_json: bool) -> None:
+    """Print the contents of an index.
+
+    Args:
+        folder: The index.
+        as_json: Print one JSON line.
+    """
     import msgspec
 
     from pyrag.retrieval.index import open_generation, read_info, vectors_folder
@@ -210,7 +239,7 @@ def info(folder: Path, *, as_json: bool) -> None:
 
 
 def _described(vectors: VectorInfo) -> str:
-    """Its segments in words, those of a kind together."""
+    """Describe the segments of vectors, grouped by kind."""
     kinds: dict[str, list[int]] = {}
     for one in vectors.segments:
         kinds.setdefault(f"{one.type} {one.search}".strip(), []).append(one.rows - one.deleted)
@@ -220,13 +249,21 @@ def _described(vectors: VectorInfo) -> str:
 
 
 def _shortfall(vectors: VectorInfo) -> str:
-    """Empty where the index reaches the recall that was asked for."""
+    """Return a note where the vectors miss the requested recall, else an empty text."""
     if vectors.recall >= vectors.target:
         return ""
     return f"their search reaches a recall of {vectors.recall:.3f}, not {vectors.target:g}: name another --type or auto"
 
 
 def search(folder: Path, query: str, topk: int, *, as_json: bool) -> None:
+    """Print the passages found for a query.
+
+    Args:
+        folder: The index.
+        query: Words or a question.
+        topk: Passages to print.
+        as_json: Print one JSON line.
+    """
     from pyrag.retrieval import open_retriever
 
     async def found() -> Any:
@@ -249,7 +286,12 @@ def search(folder: Path, query: str, topk: int, *, as_json: bool) -> None:
 
 
 def verify(folder: Path, *, as_json: bool) -> None:
-    """Leaves with exit code 1 where something is wrong."""
+    """Print the problems of an index; exit with code 1 if there are any.
+
+    Args:
+        folder: The index.
+        as_json: Print one JSON line.
+    """
     from pyrag.retrieval.indexing.verify import verify_index
 
     report = verify_index(folder)
@@ -293,7 +335,7 @@ class _Progress:
 
 
 def line(progress: Progress) -> str:
-    """The state of a build in words."""
+    """Return the state of a build in words."""
     seconds = max(progress.seconds, 1e-9)
     words = f"{counted(progress.passages, 'passage')}, {progress.passages / seconds:.0f}/s"
     if not progress.done:

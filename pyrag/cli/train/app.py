@@ -1,4 +1,4 @@
-"""`pyrag train`: the commands and their options. The work is `pyrag_rl`'s, imported when a command runs."""
+"""The options of `pyrag train`. The work is `pyrag_rl`'s, imported when a command runs."""
 
 from __future__ import annotations
 

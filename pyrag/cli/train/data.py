@@ -1,4 +1,4 @@
-"""`pyrag train data`: training sets from data sets and from runs of `pyrag bench`."""
+"""`pyrag train data` and `prescore`: training sets from data sets and runs, candidate plans."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 @contextmanager
 def _progress(line: Callable[[Any], str]) -> Iterator[Callable[[Any], None]]:
-    """A line on stderr about what is told, on a terminal only."""
+    """Show a line about the progress on stderr, on a terminal only."""
     from pyrag.cli.views.live import SafeConsole
 
     console = SafeConsole(stderr=True)

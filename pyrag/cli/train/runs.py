@@ -1,4 +1,4 @@
-"""`pyrag train curriculum` and `pyrag train report`: runs one after the other, and how a run learned."""
+"""`pyrag train curriculum` and `pyrag train report`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The course of a question on a terminal while it is answered, and the blocks that saved traces are shown with too."""
+"""The course of a question on a terminal while it is answered, and the blocks that saved traces share with it."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ ORIGINS = {"plan": "Program", "check": "Program, revised after a check", "repair
 
 
 class SafeConsole(Console):
-    """A console with colours of its own and no others: text that is shown moves no cursor and sets no title."""
+    """A console whose own colours and cursor movements are the only ones that pass."""
 
     @property
     def file(self) -> IO[str]:
-        """Where colours pass: behind the streams that let none through."""
+        """The raw stream behind the safe ones, so that colours pass."""
         return raw_stream(super().file)
 
     @file.setter
@@ -48,12 +48,18 @@ class SafeConsole(Console):
         raise ReaderGone
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Yield the segments of a renderable, its texts made printable.
+
+        Args:
+            renderable: What to show.
+            options: Rich's own; None for the console's.
+        """
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=printable(segment.text))
 
 
 class LiveView:
-    """An observer that prints what is settled and keeps a line for each step that is under way."""
+    """An observer that prints finished steps and keeps a line for each running one."""
 
     def __init__(self, engine: str, retriever: str, console: Console | None = None) -> None:
         self.console = console or SafeConsole()
@@ -107,6 +113,12 @@ class LiveView:
 
 
 def engine_line(engine: str, retriever: str) -> Text:
+    """Return a line that names engine and retriever.
+
+    Args:
+        engine: Spec of the engine.
+        retriever: Name of the retriever.
+    """
     note = f" ({about})" if (about := about_embedded(engine)) else ""
     return Text(f"engine: {engine}{note} · retriever: {retriever}", style="dim")
 
@@ -130,7 +142,12 @@ def error_view(error: str) -> Group:
 
 
 def step_view(step: Step, passages: dict[str, Passage] | None = None) -> Text:
-    """One line a step: what was asked, what came back, what it took."""
+    """Return one line for a step: query, result, seconds.
+
+    Args:
+        step: The step.
+        passages: Those of the trace by id, to name titles; None while it runs.
+    """
     mark, style = ("✗ ", "red") if step.error else ("? ", "yellow") if unknown(step) else ("✓ ", "green")
     took = "memo" if step.memo else f"{step.seconds:.2f} s"
     line = Text.assemble((mark, style), (step.primitive, "bold"), f" {shorten(step.query)} ")
@@ -151,7 +168,7 @@ def unknown(step: Step) -> bool:
 
 
 def answer_view(trace: Trace) -> Group:
-    """The answer, its numbered citations, what it cost."""
+    """Return the answer with confidence, numbered citations and cost."""
     lines: list[RenderableType] = []
     if trace.error:
         lines.append(Text(f"✗ {trace.error.message}", style="bold red"))

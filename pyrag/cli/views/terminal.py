@@ -1,7 +1,7 @@
-"""Safe output of strangers' texts to a terminal: names, passages, models and servers may hold anything.
+"""Safe output of untrusted texts to a terminal: names, passages, models and servers may hold anything.
 
-All that a command prints goes through `printable`: plain output by `SafeStream`, which takes the place of stdout and
-stderr, and the views of rich by `SafeConsole`, whose own colours and cursor movements are the only ones that pass.
+All output goes through `printable`: plain output by `SafeStream`, which replaces stdout and stderr, and the views of
+rich by `SafeConsole`, whose own colours and cursor movements are the only ones that pass.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ _ESCAPED = "pyrag.escaped"
 
 
 class ReaderGone(SystemExit):
-    """Whoever read our output has gone. Ends the command quietly, with exit code 0."""
+    """The reader of our output has gone. Ends the command quietly, with exit code 0."""
 
     def __init__(self) -> None:
         super().__init__(0)
 
 
 def printable(text: str) -> str:
-    """A text that cannot act on a terminal."""
+    """Return a text without characters that act on a terminal."""
     return _UNSAFE.sub("", text)
 
 
 def one_line(text: str) -> str:
-    """A printable text on one line, so that no part of it can pass for a message of its own."""
+    """Return a printable text on one line, so that no part of it can pass for another message."""
     return printable(" ".join(text.split()))
 
 
 def json_line(encoded: str) -> str:
-    """JSON with everything escaped that `printable` takes away."""
+    """Return JSON with the characters escaped that `printable` removes."""
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded)
 
 
 class SafeStream:
-    """An output stream that prints what is `printable`. Its bytes cannot be reached, so that nothing goes around it."""
+    """An output stream that prints only what is `printable`. Its bytes cannot be reached."""
 
     def __init__(self, stream: TextIO, *, with_bars: bool = False) -> None:
-        """`with_bars`: what begins with a carriage return may go back to the line's start, as progress bars do."""
+        """Wrap a stream; `with_bars` lets a leading carriage return pass, for progress bars."""
         self.raw = stream
         self._with_bars = with_bars
 
@@ -78,7 +78,7 @@ class SafeStream:
 
 
 def raw_stream(stream: Any) -> TextIO:
-    """The stream behind those that print safely, for cursor movements of our own."""
+    """Return the stream behind the safe ones, for cursor movements of our own."""
     while True:
         inner = getattr(stream, "raw" if isinstance(stream, SafeStream) else "rich_proxied_file", None)
         if inner is None:
@@ -89,10 +89,10 @@ def raw_stream(stream: Any) -> TextIO:
 
 @contextmanager
 def safe_streams() -> Iterator[None]:
-    """Inside, stdout and stderr print safely; no closed stream, no locale and no reader that goes ends a command.
+    """Print safely inside the block; closed streams, locales and a reader that goes away end no command.
 
-    What the locale cannot show is written as JSON writes it, so that `--json` stays JSON. Where Python takes what it
-    reads as it comes (the C locale), it is read as UTF-8.
+    Characters that the locale cannot show are written as JSON escapes, so that `--json` stays JSON. Under the C locale,
+    stdin is read as UTF-8.
     """
     codecs.register_error(_ESCAPED, _as_json_would)
     _open_closed_streams()
@@ -122,7 +122,7 @@ def _open_closed_streams() -> None:
 
 
 def _write_nowhere(streams: Iterable[IO[str]]) -> None:
-    """The interpreter writes what is left in buffers when it ends, and would complain."""
+    """Drop what is left in buffers, about which the interpreter would complain when it ends."""
     for stream in streams:
         try:
             stream.flush()

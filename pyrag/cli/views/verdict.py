@@ -1,4 +1,4 @@
-"""Trust in an answer, in words: the remark beside a weak answer, and what to try after an unknown one."""
+"""Trust in an answer: the remark beside a weak answer, and what to try after an unknown one."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _MAX_TOPK = 100
 
 
 def confidence(trace: Trace) -> float | None:
-    """That of the weakest step which the answer rests on, in [0, 1]; None for engines that have none."""
+    """Return the lowest confidence of the cited steps and the answer, in [0, 1]; None for engines that have none."""
     found = [step.answer.confidence for step in _cited_steps(trace) if step.answer]
     known = [one for one in (*found, trace.answer.confidence) if one is not None]
     return min(known, default=None)
 
 
 def is_weak(trace: Trace) -> bool:
-    """True if there is an answer that should be checked."""
+    """Return True for a known answer below `MIN_CONFIDENCE`."""
     sure = confidence(trace)
     return trace.answer.known and sure is not None and sure < MIN_CONFIDENCE
 
 
 def remark(trace: Trace) -> str:
-    """One sentence on an answer that is weak or unknown; empty for others, and where an error says more."""
+    """Return one sentence on a weak or unknown answer; empty for others, and where there is an error."""
     if trace.error:
         return ""
     if is_weak(trace):
@@ -70,7 +70,7 @@ def _evidence(open_steps: list[Step]) -> str:
 
 
 def _titles(trace: Trace, ids: Iterable[str]) -> str:
-    """Titles of the first few passages."""
+    """Return the titles of the first few passages."""
     passages = [trace.passages[one] for one in ids if one in trace.passages]
     titles = list(dict.fromkeys(shorten(one.title or one.id, 40) for one in passages))
     return ", ".join(titles[:_SHOWN_TITLES]) + (", …" if len(titles) > _SHOWN_TITLES else "")

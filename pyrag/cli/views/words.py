@@ -1,10 +1,15 @@
-"""Small forms of words that many messages share."""
+"""Words that many messages share."""
 
 from __future__ import annotations
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 passage`, `2 passages`, `3 searches`, `4 replies`."""
+    """Return a number with its noun: `1 passage`, `2 passages`, `3 searches`, `4 replies`.
+
+    Args:
+        number: How many.
+        noun: In the singular.
+    """
     if number == 1:
         return f"{number} {noun}"
     if noun.endswith("y") and noun[-2] not in "aeiou":
@@ -13,6 +18,11 @@ def counted(number: int, noun: str) -> str:
 
 
 def shorten(text: str, width: int = 100) -> str:
-    """A text on one line, cut to a width."""
+    """Return a text on one line, cut to a width.
+
+    Args:
+        text: Any text.
+        width: In characters; a cut text ends with "…".
+    """
     text = " ".join(text.split())
     return text if len(text) <= width else text[: width - 1] + "…"
