@@ -33,8 +33,8 @@ from pyrag.cli.main import guarded
 from pyrag.errors import ServiceError
 from pyrag.evaluation.metrics import score_text
 from pyrag.evaluation.runs.provenance import commit
-from pyrag.llm.meter import Meter
 from pyrag.llm.protocol import Message, Reply
+from pyrag.llm.wrappers import Meter
 from pyrag.methods.registry import method_names
 from pyrag.runtime.engines import Engines, open_engines
 from pyrag.runtime.run import answer_question

@@ -31,7 +31,7 @@ from pyrag.evolve.records import StepRecord, read, written
 from pyrag.evolve.trajectories import Players
 from pyrag.evolve.validation import UpdateValidator
 from pyrag.llm.cache import ReplyStore
-from pyrag.llm.meter import Meter
+from pyrag.llm.wrappers import Meter
 from pyrag.methods.hera.experience.library import Library
 from pyrag.runtime.engines import about_embedded, open_engines
 from pyrag.settings import Settings, public

@@ -16,7 +16,7 @@ from pyrag.errors import BudgetExceededError, ConfigError, ContextLengthError, S
 from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.metrics import score_text
 from pyrag.evaluation.scoring import asked
-from pyrag.llm.meter import Meter
+from pyrag.llm.wrappers import Meter
 from pyrag.methods.hera.coach.protocol import Coach
 from pyrag.methods.hera.topology import Characterisation, Topology
 from pyrag.runtime.engines import Engines

@@ -2,11 +2,11 @@
 
 `CachedChat` wraps any chat model. A request is known by its model's name, adapter, sampling and messages; its reply
 comes back with `Reply.cached` set. `ReplyStore` is one SQLite file that any number of processes may use at once; the
-replies that were used longest ago go when it outgrows its limit (the size of the replies; the file is a little larger).
+least recently used replies are deleted when it outgrows its limit.
 
 A reply that was cut off is neither written nor read. Sampling at a temperature is kept: the same request gets the same
-sample again. A request that is under way is waited for by its equals in the process. Left out: its equals in other
-processes, which are made, and keys and addresses with passwords, which are in no model's name.
+sample again. Equal requests in one process wait for the first of them. Left out: equal requests in several processes,
+each of which is made, and keys and addresses with passwords, which are in no model's name.
 """
 
 from __future__ import annotations
@@ -29,33 +29,34 @@ from weakref import WeakValueDictionary
 from pyrag._io.per_loop import PerLoop
 from pyrag.errors import DataError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
+from pyrag.llm.wrappers import WrappedChat
 
 T = TypeVar("T")
 DEFAULT_SAMPLING = Sampling()
 VERSION = 1  # of the file's form
 _BUSY_SECONDS = 10.0  # patience with another process that is writing
 _TOUCH_SECONDS = 60  # how exact "used last" is: a write a read would be dear
-_LEFT_FULL = 0.9  # of the limit remains after replies had to go
+_CHECKED_SHARE = 0.01  # of the limit may be written by a process before it deletes old replies again
 _HEADER = b"SQLite format 3\0"
 _OVERHEAD = 100  # bytes of a row besides its reply
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
     key BLOB PRIMARY KEY, reply TEXT NOT NULL, size INTEGER NOT NULL, used INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS replies_by_use ON replies (used);
-CREATE TABLE IF NOT EXISTS total (one INTEGER PRIMARY KEY CHECK (one = 1), replies INTEGER, bytes INTEGER);
-INSERT OR IGNORE INTO total VALUES (1, 0, 0);
-CREATE TRIGGER IF NOT EXISTS kept AFTER INSERT ON replies BEGIN
-    UPDATE total SET replies = replies + 1, bytes = bytes + new.size;
-END;
-CREATE TRIGGER IF NOT EXISTS dropped AFTER DELETE ON replies BEGIN
-    UPDATE total SET replies = replies - 1, bytes = bytes - old.size;
-END;
+CREATE INDEX IF NOT EXISTS replies_by_use ON replies (used, size);
+"""
+_SIZE = "SELECT count(*), ifnull(sum(size), 0) FROM replies"
+_DELETE_OLD = """
+DELETE FROM replies WHERE key IN (
+    SELECT key FROM (SELECT key, sum(size) OVER (ORDER BY used DESC, key) AS newer FROM replies) WHERE newer > ?
+)
 """
 
 
 @dataclass(frozen=True, slots=True)
 class CacheInfo:
+    """Contents of a cache file."""
+
     path: str
     replies: int
     bytes: int  # of the replies
@@ -63,7 +64,7 @@ class CacheInfo:
 
 
 def default_path(environ: Mapping[str, str] | None = None) -> Path:
-    """`$XDG_CACHE_HOME/pyrag/replies.sqlite`, or in `~/.cache`."""
+    """Return `$XDG_CACHE_HOME/pyrag/replies.sqlite`, or the same below `~/.cache`."""
     environ = os.environ if environ is None else environ
     base = Path(environ.get("XDG_CACHE_HOME", ""))
     folder = base if base.is_absolute() else Path.home() / ".cache"
@@ -71,24 +72,31 @@ def default_path(environ: Mapping[str, str] | None = None) -> Path:
 
 
 class _UnavailableError(Exception):
-    """Locked by others for long, or no room left: not worth a question."""
+    """The file is locked by others, or the disk is full: no reason to fail a question."""
 
 
 class ReplyStore:
-    """Replies by key in one file of at most about `limit` bytes. Safe for several threads and processes.
+    """Replies by key in one file, for several threads and processes at once.
 
-    Raises `DataError` where the file cannot be used. That other processes keep it locked, or that the disk is full,
-    costs the entry and not the question.
+    Attributes:
+        path: the SQLite file, made with the first reply.
+
+    Every method raises `DataError` if the file cannot be used. If other processes keep it locked, or the disk is full,
+    a reply is not stored, and the question goes on.
     """
 
     def __init__(self, path: str | Path, limit: int = 1 << 30) -> None:
+        """`limit` is the size of all replies in bytes; the file is a little larger."""
         self.path = Path(path).expanduser()
         self._limit = limit
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._process = 0
+        self._unchecked = 0  # bytes written since old replies were deleted
 
     def get(self, key: bytes) -> Reply | None:
+        """Return the reply of a key, or None."""
+
         def read(db: sqlite3.Connection) -> Reply | None:
             row = db.execute("SELECT reply, used FROM replies WHERE key = ?", (key,)).fetchone()
             if row is None:
@@ -105,7 +113,12 @@ class ReplyStore:
         return self._tried(read, None)
 
     def put(self, key: bytes, reply: Reply) -> None:
-        """Keeps a reply, unless it was cut off."""
+        """Store a reply, unless it was cut off or is larger than the limit.
+
+        Args:
+            key: The digest of its request (`request_key`).
+            reply: The reply. An earlier one of the same key stays.
+        """
         if reply.cut_off:
             return
         text = json.dumps(asdict(reply))
@@ -115,26 +128,29 @@ class ReplyStore:
             db.execute("BEGIN IMMEDIATE")
             row = (key, text, size, int(time.time()))
             db.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?)", row)
-            self._shrink(db)
+            self._unchecked += size
+            if self._unchecked >= self._limit * _CHECKED_SHARE:
+                db.execute(_DELETE_OLD, (self._limit,))
+                self._unchecked = 0
             db.execute("COMMIT")
 
         if size <= self._limit:
             self._tried(write, None)
 
     def check(self) -> None:
-        """Raises `DataError` now where the file cannot be used, instead of in the middle of a question."""
-        self._tried(lambda db: db.execute("SELECT replies, bytes FROM total").fetchone(), None)
+        """Raise `DataError` now if the file cannot be used, instead of in the middle of a question."""
+        self._tried(lambda db: db.execute("SELECT 1 FROM replies LIMIT 1").fetchone(), None)
 
     def info(self) -> CacheInfo:
-        """What is there; nothing is created where there is no file."""
+        """Return the number and size of the replies. A missing file is not created."""
         if not self.path.exists():
             return CacheInfo(str(self.path), 0, 0, 0)
         with self._opened() as db:
-            replies, size = db.execute("SELECT replies, bytes FROM total").fetchone()
+            replies, size = db.execute(_SIZE).fetchone()
         return CacheInfo(str(self.path), replies, size, self.path.stat().st_size)
 
     def tokens(self) -> int:
-        """Tokens of all replies that are there, prompts included."""
+        """Return the tokens of all replies and their prompts."""
         if not self.path.is_file():
             return 0
         with self._opened() as db:
@@ -145,9 +161,10 @@ class ReplyStore:
         return int(total)
 
     def clear(self) -> CacheInfo:
-        """Deletes all replies, or the files where they are damaged; says what there was.
+        """Delete all replies, or the files if they are damaged, and return their former contents.
 
-        Raises `DataError` for a file that never was a cache: a mistyped path must cost nobody his data.
+        Raises:
+            DataError: The file was never a cache; a mistyped path must not delete somebody's data.
         """
         try:
             before = self.info()
@@ -164,13 +181,13 @@ class ReplyStore:
             return CacheInfo(str(self.path), 0, 0, size)
 
     def remove(self) -> None:
-        """Deletes the files; those of a path where nothing is, too."""
+        """Delete the files, if there are any."""
         self.close()
         for suffix in ("", "-wal", "-shm"):
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
 
     def _was_a_cache(self) -> bool:
-        """Whether a file that cannot be used is a cache that was damaged, and not a file of somebody else."""
+        """Return True if an unusable file is a damaged cache, and not some other file."""
         if self.path == default_path():
             return True
         try:
@@ -185,23 +202,11 @@ class ReplyStore:
             return False
 
     def close(self) -> None:
+        """Close the connection; the next use opens it again."""
         with self._lock:
             if self._connection is not None and self._process == os.getpid():
                 self._connection.close()
             self._connection = None
-
-    def _shrink(self, db: sqlite3.Connection) -> None:
-        (size,) = db.execute("SELECT bytes FROM total").fetchone()
-        if size <= self._limit:
-            return
-        doomed, room = [], size - self._limit * _LEFT_FULL
-        for key, one in db.execute("SELECT key, size FROM replies ORDER BY used"):
-            if room <= 0:
-                break
-            doomed.append((key,))
-            room -= one
-        db.executemany("DELETE FROM replies WHERE key = ?", doomed)
-        db.execute("PRAGMA incremental_vacuum")
 
     def _tried(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
         try:
@@ -220,7 +225,7 @@ class ReplyStore:
                     weakref.finalize(self, self._connection.close).atexit = False
                 yield self._connection
             except (sqlite3.DatabaseError, OSError) as error:
-                if patient and isinstance(error, sqlite3.OperationalError) and _passing(error):
+                if patient and isinstance(error, sqlite3.OperationalError) and _is_transient(error):
                     raise _UnavailableError from error
                 cure = "run pyrag cache clear or delete it, or name" if self._was_a_cache() else "name"
                 raise DataError(
@@ -243,7 +248,6 @@ class ReplyStore:
                     raise sqlite3.DatabaseError(f"it has version {version}, not {VERSION}")
                 if in_use:
                     raise sqlite3.DatabaseError("it is a database of something else")
-                db.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 db.execute("PRAGMA journal_mode = WAL")
                 db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
             db.execute("PRAGMA synchronous = NORMAL")
@@ -257,7 +261,7 @@ def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def _passing(error: sqlite3.OperationalError) -> bool:
+def _is_transient(error: sqlite3.OperationalError) -> bool:
     return any(word in str(error) for word in ("locked", "busy", "full", "readonly"))
 
 
@@ -266,24 +270,30 @@ def _reply(text: str) -> Reply:
     return Reply(**{**known, "cached": True})
 
 
-class CachedChat:
-    """A chat model whose replies are kept. The store is looked at in a thread, so that a busy disk stops nobody."""
+class CachedChat(WrappedChat):
+    """A chat model whose replies are stored. The store works in a thread, so that a slow disk blocks no event loop.
+
+    Args:
+        model: The model to ask for replies that are not stored.
+        store: The file of replies.
+        adapter: Name of the adapter that the model runs with, if its own name does not say so.
+    """
 
     def __init__(self, model: ChatModel, store: ReplyStore, *, adapter: str = "") -> None:
-        self.model = model
+        super().__init__(model)
         self.store = store
         self.adapter = adapter
         self._turns: PerLoop[WeakValueDictionary[bytes, asyncio.Lock]] = PerLoop(WeakValueDictionary)
 
-    @property
-    def name(self) -> str:
-        return self.model.name
-
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
+        """Return the stored reply, else the model's. Args: those of `ChatModel.complete`."""
         return await self._kept_or(lambda: self.model.complete(messages, sampling), messages, sampling)
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
-        """A reply that is kept comes in one piece, and so does that of a model that cannot stream."""
+        """Show a stored reply, and that of a model that cannot stream, in one piece.
+
+        Args: those of `StreamingChatModel.stream`.
+        """
         write = getattr(self.model, "stream", None)
         if write is not None:
             reply = await self._kept_or(lambda: write(messages, sampling, on_text), messages, sampling)
@@ -310,21 +320,24 @@ class CachedChat:
         return reply
 
     async def aclose(self) -> None:
-        await self.model.aclose()
+        await super().aclose()
         await asyncio.to_thread(self.store.close)
 
-    def __getattr__(self, name: str) -> object:
-        """What else the model can do: `models`, `context_tokens`."""
-        return getattr(self.model, name)
 
-
-def _known(sampling: Sampling) -> dict[str, object]:
-    """Without extra fields where there are none, as replies kept before they existed have them."""
+def _sampling_fields(sampling: Sampling) -> dict[str, object]:
+    """Return the fields of a sampling; an empty `extra` is left out, since older keys were made without it."""
     return {key: value for key, value in asdict(sampling).items() if key != "extra" or value}
 
 
 def request_key(model: str, adapter: str, sampling: Sampling, messages: Sequence[Message]) -> bytes:
-    """A digest that is equal for equal requests, in any process."""
-    said = [[message.role, message.content] for message in messages]
-    body = json.dumps([VERSION, model, adapter, _known(sampling), said], sort_keys=True)
+    """Return a digest that is equal for equal requests, in any process.
+
+    Args:
+        model: `ChatModel.name`.
+        adapter: Name of the adapter; empty for none.
+        sampling: All of its fields count.
+        messages: Roles and texts count.
+    """
+    turns = [[message.role, message.content] for message in messages]
+    body = json.dumps([VERSION, model, adapter, _sampling_fields(sampling), turns], sort_keys=True)
     return hashlib.sha256(body.encode()).digest()

@@ -12,10 +12,10 @@ from pyrag.agents.prompts import Prompts, load_prompts
 from pyrag.agents.protocol import Agents, Answerer, Team
 from pyrag.episode.speculation import PrefetchStats
 from pyrag.errors import ConfigError, PyRAGError
-from pyrag.llm.meter import Meter, MeteredChat
 from pyrag.llm.pace import PacedChat
 from pyrag.llm.protocol import CHAT_TEMPLATE, ChatModel, Sampling
 from pyrag.llm.request_options import RequestOptions, options_of
+from pyrag.llm.wrappers import Meter, MeteredChat
 from pyrag.methods.hera.experience.library import Library
 from pyrag.retrieval.protocol import Retriever
 from pyrag.settings import Settings
@@ -150,7 +150,7 @@ class _Models:
         self.paced.append(paced)
         model: ChatModel = paced
         if not settings.structured:
-            from pyrag.llm.unconstrained import UnconstrainedChat
+            from pyrag.llm.wrappers import UnconstrainedChat
 
             model = UnconstrainedChat(model)
         if self._meter:

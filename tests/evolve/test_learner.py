@@ -27,8 +27,8 @@ from pyrag.evolve.records import StepRecord, ValidatedUpdate, read
 from pyrag.evolve.trajectories import Players, Trajectory
 from pyrag.evolve.validation import UpdateValidator
 from pyrag.llm.clients.scripted import ScriptedChat
-from pyrag.llm.meter import Meter
 from pyrag.llm.protocol import Message
+from pyrag.llm.wrappers import Meter
 from pyrag.methods.hera.coach.agent import LLMCoach
 from pyrag.methods.hera.coach.protocol import AXES
 from pyrag.methods.hera.experience.library import Library

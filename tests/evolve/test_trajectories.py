@@ -18,8 +18,8 @@ from pyrag.evolve.trajectories import Players, Trajectory, together
 from pyrag.evolve.transcript import transcript
 from pyrag.llm.cache import CachedChat, ReplyStore
 from pyrag.llm.clients.scripted import ScriptedChat
-from pyrag.llm.meter import Meter
 from pyrag.llm.protocol import Reply
+from pyrag.llm.wrappers import Meter
 from pyrag.methods.hera.topology import Topology
 from pyrag.methods.hera.topology_replies import parse_topology
 from pyrag.runtime.engines import Engines

@@ -9,8 +9,8 @@ import pytest
 from pyrag.agents.prompts import load_prompts
 from pyrag.errors import BudgetExceededError
 from pyrag.llm.clients.scripted import ScriptedChat
-from pyrag.llm.meter import Meter, MeteredChat
 from pyrag.llm.protocol import Message, Reply
+from pyrag.llm.wrappers import Meter, MeteredChat
 from pyrag.runtime.engines import open_engines
 from pyrag.settings import Settings
 

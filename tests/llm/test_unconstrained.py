@@ -7,7 +7,7 @@ import pytest
 from pyrag import PyRAG
 from pyrag.llm.clients.openai import OpenAIChat
 from pyrag.llm.protocol import Message, Sampling
-from pyrag.llm.unconstrained import UnconstrainedChat
+from pyrag.llm.wrappers import UnconstrainedChat
 from tests.llm.conftest import ChatServer
 
 ASKED = (Message("user", "hello"),)

@@ -1,0 +1,113 @@
+"""Chat models around another one: without constraints on replies, or with a limit on all calls.
+
+`MeteredChat` stands below the cache, so that stored replies count nothing. Left out: the cache (`pyrag.llm.cache`),
+measured speed (`pyrag.llm.pace`) and the budget of one question (`pyrag.episode.ledger`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from pyrag.errors import BudgetExceededError
+from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling, StreamingChatModel
+
+DEFAULT_SAMPLING = Sampling()
+
+
+class WrappedChat:
+    """Base of a wrapper: it has the name of its model, and every attribute that it does not define itself."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self.model = model
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    async def aclose(self) -> None:
+        await self.model.aclose()
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the model, such as `offered` or `context_tokens`, if it has that."""
+        return getattr(self.model, name)
+
+
+class UnconstrainedChat(WrappedChat):
+    """Passes requests on without their schema and pattern (`structured = false`); replies are read as plain text."""
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
+        """Return a reply that nothing constrains. Args: those of `ChatModel.complete`."""
+        return await self.model.complete(messages, _unconstrained(sampling))
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        return self._stream if name == "stream" else found
+
+    async def _stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
+        model = cast(StreamingChatModel, self.model)
+        return await model.stream(messages, _unconstrained(sampling), on_text)
+
+
+def _unconstrained(sampling: Sampling) -> Sampling:
+    return replace(sampling, schema=None, pattern=None)
+
+
+class Meter:
+    """A limit on the calls and tokens (prompt and completion) of many questions together.
+
+    Calls under way may go beyond the limit of tokens; none begins after it.
+
+    Attributes:
+        max_calls: None for no limit.
+        max_tokens: None for no limit.
+        calls: counted before they are made; an earlier process' may be added.
+        tokens: counted when a reply is there.
+        refused: True once a call was refused because of a limit.
+    """
+
+    def __init__(self, max_calls: int | None = None, max_tokens: int | None = None) -> None:
+        self.max_calls, self.max_tokens = max_calls, max_tokens
+        self.calls = self.tokens = 0
+        self.refused = False
+
+    def begin(self) -> None:
+        """Count a call. Raises `BudgetExceededError` if a limit is reached."""
+        for spent, limit, what, flag in (
+            (self.calls, self.max_calls, "model calls", "--max-calls"),
+            (self.tokens, self.max_tokens, "tokens", "--max-tokens"),
+        ):
+            if limit is not None and spent >= limit:
+                self.refused = True
+                raise BudgetExceededError(f"the budget of {limit} {what} is spent: raise {flag} to go on")
+        self.calls += 1
+
+    def end(self, messages: Sequence[Message], reply: Reply) -> None:
+        """Count the tokens of a reply.
+
+        Args:
+            messages: What was asked, for meters that keep it.
+            reply: Its tokens count, prompt included.
+        """
+        self.tokens += reply.prompt_tokens + reply.completion_tokens
+
+
+class MeteredChat(WrappedChat):
+    """A chat model whose calls a meter counts. It has no `stream`, whose calls the meter would miss."""
+
+    def __init__(self, model: ChatModel, meter: Meter) -> None:
+        super().__init__(model)
+        self.meter = meter
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
+        """Return a reply and count it. Args: those of `ChatModel.complete`."""
+        self.meter.begin()
+        reply = await self.model.complete(messages, sampling)
+        self.meter.end(messages, reply)
+        return reply
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "stream":
+            raise AttributeError(name)
+        return super().__getattr__(name)
