@@ -1,8 +1,6 @@
-"""How agents behaved over traces: calls by role, success patterns, rewrites and what they brought (OPERA, tables 2, 10
-and 12).
+"""Behaviour of agents over traces: calls by role, success patterns, effect of rewrites (OPERA, tables 2, 10 and 12).
 
-Works for every method whose steps climb a ladder. Left out: scores and their intervals (`summary`), which this only
-relates to calls.
+Works for every method whose steps are tried again. Left out: scores and their intervals (`summary`).
 """
 
 from __future__ import annotations
@@ -38,8 +36,9 @@ class AnsweredQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """How far the first plans of `n` questions go: mean number of searches, shares of those with one search, and
-    of those with fewer searches than the question has hops."""
+    """Depth of the first plans of `n` questions: mean number of searches, and the shares of plans with one search and
+    with fewer searches than the question has hops.
+    """
 
     n: int
     searches: float
@@ -49,12 +48,12 @@ class Depth:
 
 @dataclass(frozen=True, slots=True)
 class AgentStats:
-    """Means a question, shares from 0 to 1; None where nothing can be said.
+    """Means per question and shares from 0 to 1; None where there is nothing to count.
 
     `patterns` are shares of the questions answered right, by the most rewrites that one step took. `efficiency` is the
-    share of the steps with a rewrite that ended in an answer, `efficient` that of those whose question came out right.
-    `hops` counts goals with an answer, `goals` all. `before` and `after` are the recall of gold passages at the steps
-    that failed at first: by the first attempt, and by all. `depth` goes by a question's hops.
+    share of rewritten steps that ended in an answer, `efficient` the share that also belong to a question answered
+    right. `hops` counts goals with an answer, `goals` all of them. `before` and `after` are the recall of gold passages
+    at steps whose first attempt failed: by that attempt, and by all attempts. `depth` is keyed by a question's hops.
     """
 
     n: int
@@ -73,14 +72,20 @@ class AgentStats:
 
     @property
     def em_per_call(self) -> float:
-        """Points of exact match (0 to 100) that a model call brings."""
+        """Points of exact match (0 to 100) per model call."""
         return 100 * self.em / self.calls if self.calls else 0.0
 
 
 def outcomes_of(run: Run, rows: Iterable[ResultRow]) -> dict[tuple[str, str], list[AnsweredQuestion]]:
-    """By set and method. A row does not keep its gold passages' alternatives, so recall here counts these alone.
+    """Group rows with their traces by set and method. Recall counts gold passages alone, since rows keep no
+    alternatives.
 
-    Raises `DataError` where a trace is not there.
+    Args:
+        run: The run with the traces.
+        rows: Some of its rows.
+
+    Raises:
+        DataError: A trace is missing.
     """
     groups: dict[tuple[str, str], list[AnsweredQuestion]] = {}
     for row in rows:
@@ -93,7 +98,7 @@ def outcomes_of(run: Run, rows: Iterable[ResultRow]) -> dict[tuple[str, str], li
 
 
 def agent_stats(outcomes: Sequence[AnsweredQuestion]) -> AgentStats:
-    """Raises `ValueError` for no outcomes."""
+    """Summarise outcomes. Raises `ValueError` for none."""
     if not outcomes:
         raise ValueError("there are no outcomes to describe")
     roles = [Counter(action.role for action in actions(one.trace)) for one in outcomes]
@@ -118,21 +123,23 @@ def agent_stats(outcomes: Sequence[AnsweredQuestion]) -> AgentStats:
 
 
 def pattern(trace: Trace) -> str:
-    """How a question went: without a rewrite, with one at most, or with several at one step."""
+    """Return the name of the course of a question, by the most rewrites that one step took."""
     most = max((len(rewrites(step)) for step in tried_again(trace)), default=0)
     return PATTERNS[min(most, 2)]
 
 
 def tried_again(trace: Trace) -> list[Step]:
+    """Return the steps with more than one attempt."""
     return [step for step in trace.steps if len(step.attempts) > 1 and not step.memo]
 
 
 def rewrites(step: Step) -> list[Attempt]:
+    """Return the attempts of a step with a rewritten query."""
     return [one for one in step.attempts if one.policy == "rewrite"]
 
 
 def completed(trace: Trace) -> int:
-    """Hops completed: goals of the last plan with an answer; answered steps where the method has no goals."""
+    """Return the number of hops completed: goals with an answer, or answered steps of methods without goals."""
     known = [step for step in trace.steps if step.mode == "evidence" and _known(step)]
     if not trace.goals:
         return len(known)
@@ -141,7 +148,12 @@ def completed(trace: Trace) -> int:
 
 
 def noise(question: Question, trace: Trace) -> float | None:
-    """Share of the passages that searches brought which are no gold passage; None where none are known or found."""
+    """Return the share of retrieved passages that are no gold passage; None where none are known or found.
+
+    Args:
+        question: Names the gold passages.
+        trace: What was retrieved for it.
+    """
     accepted = [ids for _, ids in accepted_of(question, trace)]
     gold = set[str]().union(*accepted)
     found = [one for step in trace.steps if step.primitive == "retrieve" for one in step.passages]
@@ -149,7 +161,7 @@ def noise(question: Question, trace: Trace) -> float | None:
 
 
 def _recalls(one: AnsweredQuestion) -> Iterable[tuple[float, float]]:
-    """For each failed step the share of the question's gold passages in its first attempt, and in all attempts."""
+    """Yield the recall of the question's gold passages at each failed step: by its first attempt, and by all."""
     accepted = [ids for _, ids in accepted_of(one.question, one.trace)]
     for step in tried_again(one.trace) if accepted else ():
         first = set(step.attempts[0].passages)
@@ -158,7 +170,7 @@ def _recalls(one: AnsweredQuestion) -> Iterable[tuple[float, float]]:
 
 
 def depths(planned: Iterable[tuple[int, int]]) -> dict[int, Depth]:
-    """From pairs of a question's hops and the searches planned for it."""
+    """Return the depth of plans by hops, from pairs of a question's hops and its planned searches."""
     groups: dict[int, list[int]] = {}
     for hops, searches in planned:
         groups.setdefault(hops, []).append(searches)
@@ -169,7 +181,7 @@ def depths(planned: Iterable[tuple[int, int]]) -> dict[int, Depth]:
 
 
 def _searches(trace: Trace) -> int:
-    """Of the first program, since a plan revised for an unknown answer is often a shorter one."""
+    """Count the searches of the first program, since a plan revised for an unknown answer is often shorter."""
     return len(_SEARCH.findall(trace.programs[0].source)) if trace.programs else 0
 
 
@@ -186,7 +198,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def agents_table(named: Iterable[tuple[str, AgentStats]]) -> Table:
-    """The paper's table 12 and its call patterns, a line for each name."""
+    """Return the paper's table 12 with call patterns, one line per name."""
     header = ("", "n", "EM", "calls", *ROLES, *PATTERNS, "rewrites answered", "and right", "goals", "hops done")
     rows = [
         (
@@ -207,7 +219,7 @@ def agents_table(named: Iterable[tuple[str, AgentStats]]) -> Table:
 
 
 def ladder_table(named: Iterable[tuple[str, AgentStats]]) -> Table:
-    """Which ladder pays: exact match, what a call brings, and the recall of failed steps before and after."""
+    """Return the effect of recovery: exact match, its points per call, recall of failed steps before and after."""
     header = ("", "n", "EM", "calls", "EM/call", "failed steps", "recall before", "after")
     rows = [
         (
@@ -226,7 +238,7 @@ def ladder_table(named: Iterable[tuple[str, AgentStats]]) -> Table:
 
 
 def depth_table(depths: Mapping[int, Depth]) -> Table:
-    """How deep the plans are: a line for questions of as many hops."""
+    """Return the depth of plans, one line per number of hops."""
     rows = [
         (str(hops), str(one.n), f"{one.searches:.2f}", _percent(one.single), _percent(one.short))
         for hops, one in depths.items()

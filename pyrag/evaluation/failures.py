@@ -1,7 +1,7 @@
-"""Why an answer is wrong, decided from the trace and the gold passages; no model is asked.
+"""Causes of wrong answers, decided from the trace and the gold passages without asking a model.
 
-The classes are those of the PyRAG paper's failure analysis (section 3.4). Each wrong answer gets the first class that
-applies, upstream causes before their consequences:
+The classes are those of the PyRAG paper's failure analysis (section 3.4). A wrong answer gets the first class that
+applies, causes before their consequences:
 
     service_error         a model, retriever or sandbox failed, or the runner itself
     budget                the question's calls, tokens or seconds were spent
@@ -13,9 +13,9 @@ applies, upstream causes before their consequences:
     final_refusal         all gold passages were there; the answer is "unknown"
     misreading            all gold passages were there; the answer is another one
 
-What cannot be seen: whether an intermediate answer is right, where the set has no decomposition and the title of the
-next gold page is not known either; then the class falls to retrieval_missing or misreading. Where a set names no gold
-passages, they count as there if every hop's answer (else the final answer) stands in some retrieved passage.
+An intermediate answer cannot be judged where the set has no decomposition and the title of the next gold page is
+unknown; the class is then retrieval_missing or misreading. Where a set names no gold passages, they count as found if
+some retrieved passage holds every hop's answer, else the final answer.
 """
 
 from __future__ import annotations
@@ -51,8 +51,11 @@ _CLOSED = frozenset({"yes", "no", "noanswer", "supported", "notsupported"})
 
 @dataclass(frozen=True, slots=True)
 class WrongAnswerCause:
-    """`detail` says more in a few words: the exception's type, the gold passages that are missing. `opera` is the line
-    of OPERA's table 11 that it counts for (`pyrag.evaluation.opera_errors`); empty where there is none."""
+    """The class of a wrong answer. `detail` says more in a few words: an exception's type, the number of missing
+    passages.
+
+    `opera` is the line of OPERA's table 11 that it counts for (`pyrag.evaluation.opera_errors`), or empty.
+    """
 
     kind: str
     detail: str = ""
@@ -60,7 +63,14 @@ class WrongAnswerCause:
 
 
 def failure_of(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> WrongAnswerCause:
-    """The class of a wrong answer. `titles` of gold passages, where known."""
+    """Return the cause of a wrong answer.
+
+    Args:
+        question: With gold answers and passages.
+        trace: The answer's.
+        hops: The gold passages, and which were found.
+        titles: Titles of gold passages by id, as far as known.
+    """
     failure = _failure(question, trace, hops, titles)
     return replace(failure, opera=opera_error(failure.kind, question, trace, hops, titles))
 
@@ -114,14 +124,14 @@ def _texts(trace: Trace) -> list[str]:
 
 
 def _said_somewhere(golds: Sequence[str], texts: Sequence[str]) -> bool:
-    """Whether one of the spellings stands in a text; a yes, no or label stands nowhere, so it counts as said."""
+    """Return True if a text holds one of the spellings; yes, no and labels count as said."""
     if not golds or any(normalise(gold) in _CLOSED for gold in golds):
         return True
     return any(contains_gold(text, golds) for text in texts)
 
 
 def planned_retrievals(trace: Trace) -> int:
-    """How often the last program retrieves, as written or as it ran (loops), whichever is more."""
+    """Return the number of retrievals of the last program: as written or as run (loops), whichever is larger."""
     queries = {step.query for step in trace.steps if is_retrieval(step)}
     return max(len(queries), _written(trace.program))
 
@@ -136,7 +146,7 @@ def _written(source: str) -> int:
 
 
 def _lost_on_the_way(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> bool:
-    """Whether the missing passages were not asked for because of an answer that had its evidence."""
+    """Return True if an answer that had its evidence led the queries away from the missing passages."""
     queries = normalise(" | ".join(step.query for step in trace.steps if is_retrieval(step)))
     named = [_page(titles[hop.gold]) for hop in hops if not hop.found and titles.get(hop.gold)]
     if named and all(f" {name} " in f" {queries} " for name in named if name):
@@ -153,7 +163,7 @@ def _page(title: str) -> str:
 
 
 def _answers_used(trace: Trace) -> list[tuple[Step, Answer]]:
-    """Answers of the last round that a later step rests on, and unknown ones, after which nothing could follow."""
+    """Return the answers of the last round that a later step depends on, and the unknown ones."""
     last = max((step.round for step in trace.steps), default=0)
     steps = [step for step in trace.steps if step.round == last]
     used = {one for step in steps for one in step.depends_on}
@@ -165,19 +175,19 @@ def _answers_used(trace: Trace) -> list[tuple[Step, Answer]]:
 
 
 def _had_evidence(step: Step, trace: Trace, found: set[int | None]) -> bool:
-    """Whether the step read what a step that found a gold passage had brought."""
+    """Return True if the step read a passage of a retrieval that found a gold passage."""
     seen = {one for retrieval in retrievals(trace) if retrieval.step in found for one in retrieval.passages}
     return any(one in seen for one in step.passages)
 
 
 def _right(question: Question, answer: Answer) -> bool:
-    """Whether an intermediate answer is that of some hop, or the question's; without a decomposition nobody knows."""
+    """Return True for an answer of some hop or of the question; without a decomposition, hops are unknown."""
     golds = [*question.answers, *(text for one in question.decomposition for text in _answers(one.answer))]
     return bool(contains_gold(answer.text, golds) or contains_gold(" ".join(golds), [answer.text]))
 
 
 def _wrong_before_the_end(question: Question, trace: Trace) -> bool:
-    """Whether an answer that a later query rests on is none of the decomposition's."""
+    """Return True if an answer that a later query depends on is none of the decomposition's."""
     if not question.decomposition:
         return False
     used = [answer for step, answer in _answers_used(trace) if _feeds_a_query(step, trace)]

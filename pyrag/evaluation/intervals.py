@@ -1,7 +1,7 @@
-"""Bootstrap intervals: how far a mean would move with other questions of the same kind. Standard library only.
+"""Bootstrap intervals of means: the range of a mean over other questions of the same kind. Standard library only.
 
-Percentile intervals over the questions, 95 %, with a fixed seed: the same scores always give the same interval. Scores
-of 0 and 1 need no drawing, since the resampled mean is binomial: its percentiles are exact.
+They are 95 % percentile intervals over the questions with a fixed seed: equal scores give equal intervals. The
+percentiles of scores 0 and 1 are exact, since the resampled mean is binomial.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SEED = 20260
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean with the ends of its interval."""
+    """A mean with the bounds of its interval."""
 
     mean: float
     low: float
@@ -28,7 +28,8 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class MeanDifference:
-    """Mean of a minus mean of b over the same questions; `p` is two-sided: how often chance turns the sign."""
+    """Mean of a minus mean of b over `n` shared questions; `p` is two-sided: the probability that chance turns the
+    sign."""
 
     mean: float
     low: float
@@ -38,7 +39,7 @@ class MeanDifference:
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """Raises `ValueError` for no values."""
+    """Return the mean with its interval. Raises `ValueError` for no values."""
     mean = fmean(values)
     if all(value in (0.0, 1.0) for value in values):
         low, high = _binomial(sum(values), len(values))
@@ -49,7 +50,15 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 def difference(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
-    """Paired bootstrap (Berg-Kirkpatrick et al. 2012, percentile form). Raises `ValueError` for no values."""
+    """Compare paired scores by bootstrap (Berg-Kirkpatrick et al. 2012, percentile form).
+
+    Args:
+        a: Scores of the questions.
+        b: Other scores of the same questions, in the same order.
+
+    Raises:
+        ValueError: There are no scores, or not as many of both.
+    """
     deltas = [one - other for one, other in zip(a, b, strict=True)]
     means = _resampled(deltas)
     below = sum(mean <= 0 for mean in means) / len(means)
@@ -60,7 +69,7 @@ def difference(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
 
 
 def _resampled(values: Sequence[float]) -> list[float]:
-    """Means of resamples, in rising order."""
+    """Return the means of resamples, in rising order."""
     if min(values) == max(values):
         return [fmean(values)] * RESAMPLES
     draw = random.Random(SEED)  # noqa: S311 - statistics, not a secret
@@ -69,7 +78,7 @@ def _resampled(values: Sequence[float]) -> list[float]:
 
 
 def _percentile(ordered: Sequence[float], share: float) -> float:
-    """Linear between the two nearest ranks."""
+    """Interpolate linearly between the two nearest ranks."""
     position = share * (len(ordered) - 1)
     below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)
@@ -77,7 +86,7 @@ def _percentile(ordered: Sequence[float], share: float) -> float:
 
 
 def _binomial(hits: float, count: int) -> tuple[float, float]:
-    """Ends of the interval of Binomial(count, hits / count) / count: the smallest value that reaches each share."""
+    """Return the bounds of Binomial(count, hits / count) / count: the smallest values that reach each share."""
     share = hits / count
     if share in (0.0, 1.0):
         return share, share

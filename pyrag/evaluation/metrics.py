@@ -1,7 +1,7 @@
-"""Scores of an answer against its gold spellings, and of a trace's retrieval against the gold passages.
+"""Scores of an answer against its gold spellings, and of retrieved passages against gold passages.
 
 Normalisation and exact match are those of SQuAD's official script, which HotpotQA, 2Wiki, MuSiQue and the papers share.
-Their F1 differ in two rules, which a `Script` holds. HoVer is scored by its label: see `as_label`.
+The F1 of their scripts differ in the rules of `Script`. HoVer is scored by its label: see `as_label`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _LABEL_WORDS = {
 class Script:
     """The rules in which the official scripts differ.
 
-    `strict_words` score an F1 only by equality. `empty_agrees`: two texts without a token agree (F1 1, else 0).
-    `blank_golds`: gold spellings that normalise to nothing stay; SQuAD 2.0 drops them.
+    `strict_words` score an F1 only if equal. `empty_agrees`: two texts without tokens have F1 1, else 0. `blank_golds`:
+    gold spellings that normalise to nothing are kept; SQuAD 2.0 drops them.
     """
 
     strict_words: frozenset[str] = frozenset()
@@ -46,13 +46,19 @@ MUSIQUE = Script()
 
 
 def script_of(set_name: str) -> Script:
-    """The official script of a set, by its name; MuSiQue's, the most general, for sets that have none."""
+    """Return the official script of a set by its name; MuSiQue's, the most general, for sets without one."""
     marks = (("hotpot", HOTPOT), ("2wiki", HOTPOT), ("squad", SQUAD2))
     return next((script for mark, script in marks if mark in set_name.lower()), MUSIQUE)
 
 
 def score_text(text: str, golds: Sequence[str], script: Script = MUSIQUE) -> tuple[float, float, float]:
-    """EM, F1 and accuracy. No gold spelling means that the right answer is none (SQuAD 2.0's unanswerable ones)."""
+    """Return EM, F1 and accuracy, each from 0 to 1.
+
+    Args:
+        text: The answer.
+        golds: Gold spellings; none means that the right answer is none (SQuAD 2.0's unanswerable questions).
+        script: The set's rules.
+    """
     if is_claim(golds):
         text = as_label(text) or text
     kept = [gold for gold in golds if script.blank_golds or normalise(gold)] or [""]
@@ -62,24 +68,30 @@ def score_text(text: str, golds: Sequence[str], script: Script = MUSIQUE) -> tup
 
 
 def is_claim(golds: Sequence[str]) -> bool:
-    """Whether these are the gold spellings of a claim, which is supported or not (HoVer)."""
+    """Return True for the gold spellings of a claim (HoVer), which is supported or not."""
     return bool(golds) and set(golds) <= set(LABELS)
 
 
 def as_label(text: str) -> str | None:
-    """HoVer's label that an answer to "Is this claim true?" amounts to; None for anything else."""
+    """Return HoVer's label for an answer to "Is this claim true?"; None for any other text."""
     said = normalise(text)
     first = said.partition(" ")[0]
     return _LABEL_WORDS.get(said) or (_LABEL_WORDS[first] if first in ("yes", "no") else None)
 
 
 def normalise(text: str) -> str:
-    """Lower case, without punctuation and articles, single spaces (SQuAD 1.1, `normalize_answer`)."""
+    """Return a text in lower case, without punctuation and articles, with single spaces (SQuAD 1.1,
+    `normalize_answer`)."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def exact_match(prediction: str, golds: Iterable[str]) -> float:
-    """1.0 if the prediction equals one of the gold spellings after normalisation."""
+    """Return 1.0 if the prediction equals a gold spelling after normalisation, else 0.0.
+
+    Args:
+        prediction: The answer.
+        golds: Gold spellings.
+    """
     said = normalise(prediction)
     return float(any(said == normalise(gold) for gold in golds))
 
@@ -87,7 +99,14 @@ def exact_match(prediction: str, golds: Iterable[str]) -> float:
 def f1(
     prediction: str, golds: Iterable[str], strict_words: Collection[str] = (), *, empty_agrees: bool = True
 ) -> float:
-    """Best token overlap (harmonic mean of precision and recall) with one of the gold spellings."""
+    """Return the best token overlap (harmonic mean of precision and recall) with a gold spelling, from 0 to 1.
+
+    Args:
+        prediction: The answer.
+        golds: Gold spellings.
+        strict_words: Normalised texts that score only if equal.
+        empty_agrees: Two texts without tokens score 1.0.
+    """
     said = normalise(prediction)
     return max((_f1(said, normalise(gold), strict_words, empty_agrees) for gold in golds), default=0.0)
 
@@ -106,13 +125,18 @@ def _f1(said: str, gold: str, strict_words: Collection[str], empty_agrees: bool)
 
 
 def contains_gold(prediction: str, golds: Iterable[str]) -> float:
-    """1.0 if a gold spelling stands in the prediction, both normalised ("accuracy" in the papers)."""
+    """Return 1.0 if the prediction contains a gold spelling, both normalised ("accuracy" in the papers), else 0.0.
+
+    Args:
+        prediction: The answer, or a passage.
+        golds: Gold spellings; empty ones are ignored.
+    """
     said = f" {normalise(prediction)} "
     return float(any(f" {normalise(gold)} " in said for gold in golds if normalise(gold)))
 
 
 def retrieved(trace: Trace) -> list[str]:
-    """Ids of all passages that the steps of a trace retrieved, in order of first appearance."""
+    """Return the ids of all passages that a trace retrieved, in order of first appearance."""
     ids = [one for step in trace.steps if step.primitive == "retrieve" for one in step.passages]
     ids += [one for step in trace.steps for attempt in step.attempts for one in attempt.passages]
     return list(dict.fromkeys(ids))
@@ -121,7 +145,13 @@ def retrieved(trace: Trace) -> list[str]:
 def support_recall(
     found: Collection[str], supporting: Sequence[str], alternatives: Mapping[str, Sequence[str]] | None = None
 ) -> float:
-    """Share of the gold passages among those found; an alternative of a gold passage counts as that passage."""
+    """Return the share of gold passages found, from 0 to 1; 0 without gold passages.
+
+    Args:
+        found: Ids of retrieved passages.
+        supporting: Ids of the gold passages.
+        alternatives: Ids that count as a gold passage too.
+    """
     if not supporting:
         return 0.0
     options = alternatives or {}
@@ -132,9 +162,13 @@ def support_recall(
 def ndcg(
     ranked: Sequence[str], supporting: Sequence[str], k: int, alternatives: Mapping[str, Sequence[str]] | None = None
 ) -> float:
-    """NDCG@k of passages, best first, from 0 to 1: relevance is 1 at the first hit of each gold passage, 0 elsewhere.
+    """Return NDCG@k from 0 to 1; the first hit of each gold passage has relevance 1. 0 without gold passages.
 
-    An alternative of a gold passage counts as that passage. 0 where no gold passage is known.
+    Args:
+        ranked: Ids of passages, best first.
+        supporting: Ids of the gold passages.
+        k: Rank to cut at.
+        alternatives: Ids that count as a gold passage too.
     """
     if not supporting or k <= 0:
         return 0.0

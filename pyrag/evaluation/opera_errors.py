@@ -1,4 +1,4 @@
-"""Wrong answers as OPERA's paper counts them (its table 11): three sources of errors, and what went wrong in each.
+"""Wrong answers by OPERA's table 11: three sources of errors, and what went wrong in each.
 
     planning    incorrect decomposition    too few searches for the hops, or no program that runs
                 missing dependencies       no search waits for an answer, though a page is missing that is not named
@@ -8,7 +8,7 @@
                 misextraction              the evidence was there, and another answer was read from it
                 incorrect NO decision      the evidence was there, and no answer was given (not in the paper's table)
 
-The paper says how often, not by which rules; these are ours. They need gold passages for all but the first line.
+The paper gives figures without rules; the rules are ours. All but the first line need gold passages.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ SOURCE_OF = {line: source for source, lines in SOURCES.items() for line in lines
 
 
 def opera_error(kind: str, question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> str:
-    """The line of the table that a wrong answer counts for; empty where it has none (services, budgets).
+    """Return the line of the table for a wrong answer; empty where there is none (services, budgets).
 
     Args:
         kind: Its class by `pyrag.evaluation.failures`.
-        question: What was asked.
-        trace: How it was answered.
-        hops: Its gold passages, and which were found.
-        titles: Titles of gold passages, where known.
+        question: With gold answers and passages.
+        trace: The answer's.
+        hops: The gold passages, and which were found.
+        titles: Titles of gold passages by id, as far as known.
     """
     match kind:
         case "under_decomposition" | "retrieval_missing" if _lacks_dependencies(question, trace, hops, titles):
@@ -56,8 +56,8 @@ def opera_error(kind: str, question: Question, trace: Trace, hops: Sequence[Hop]
 
 
 def _lacks_dependencies(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> bool:
-    """True where several searches were made, none with an earlier answer, and a page is missing that the question does
-    not name."""
+    """Return True if no search of several depends on an answer, and a page is missing that the question does not
+    name."""
     searches = [step for step in _last_round(trace) if is_retrieval(step)]
     answered = {step.id for step in trace.steps if step.answer is not None}
     if len(searches) < 2 or any(not answered.isdisjoint(step.depends_on) for step in searches):
@@ -72,7 +72,7 @@ def _rewritten(trace: Trace) -> bool:
 
 
 def _misread(question: Question, trace: Trace) -> str:
-    """By the first step that may be to blame: one that answered without evidence, else one that did not answer."""
+    """Blame the first step that answered without evidence, else one that did not answer."""
     read = [(step, step.answer) for step in _last_round(trace) if step.answer is not None and step.mode == "evidence"]
     if any(answer.known and not _has_evidence(step, question, trace) for step, answer in read):
         return YES
@@ -82,7 +82,7 @@ def _misread(question: Question, trace: Trace) -> str:
 
 
 def _has_evidence(step: Step, question: Question, trace: Trace) -> bool:
-    """True where the step read a gold passage or, where none are known, a passage with an answer of some hop."""
+    """Return True if the step read a gold passage or, where none are known, a passage with some hop's answer."""
     gold = set[str]().union(*(ids for _, ids in accepted_of(question, trace)))
     if gold:
         return not gold.isdisjoint(step.passages)

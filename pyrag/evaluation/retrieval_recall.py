@@ -1,7 +1,7 @@
-"""Where a trace found the gold passages of its question: per hop, which retrieval brought which passage at which rank.
+"""Gold passages found by a trace: per hop, the retrieval, the step and the rank.
 
-A gold passage counts as found where one of its alternatives was; HoVer's are known by title only. For questions
-without gold passages nothing is said. Ranks count from 1 and are the best over all retrievals of the trace.
+A gold passage counts as found where one of its alternatives was; HoVer's are known by title only. Ranks count from 1
+and are the best over all retrievals of the trace.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from pyrag.trace.model import Step, Trace
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One gold passage. `step` (id), `retrieval` (counted from 1) and `recovered` say where it first came up."""
+    """One gold passage. `step` (id), `retrieval` (from 1) and `recovered` describe the first retrieval that found
+    it."""
 
     gold: str
     step: int | None = None
@@ -40,7 +41,12 @@ class Retrieval:
 
 
 def hops_of(question: Question, trace: Trace) -> tuple[Hop, ...]:
-    """One entry a gold passage, in the order of the data set (hop order in MuSiQue)."""
+    """Return one entry per gold passage, in the order of the data set (hop order in MuSiQue).
+
+    Args:
+        question: Names the gold passages.
+        trace: What was retrieved for it.
+    """
     seen = list(retrievals(trace))
     return tuple(_hop(gold, accepted, seen) for gold, accepted in accepted_of(question, trace))
 
@@ -58,7 +64,12 @@ def _rank(passages: tuple[str, ...], accepted: set[str]) -> int:
 
 
 def accepted_of(question: Question, trace: Trace) -> Iterator[tuple[str, set[str]]]:
-    """Every gold passage with the ids that count as it."""
+    """Yield every gold passage with the ids that count as it.
+
+    Args:
+        question: Names the gold passages.
+        trace: Has the titles of passages, by which HoVer's are known.
+    """
     for gold in question.supporting:
         yield gold, {gold, *question.supporting_alt.get(gold, ())}
     if not question.supporting:
@@ -67,7 +78,7 @@ def accepted_of(question: Question, trace: Trace) -> Iterator[tuple[str, set[str
 
 
 def retrievals(trace: Trace) -> Iterator[Retrieval]:
-    """In the order of the steps; what a recovery fetched comes with the step that it helped."""
+    """Yield retrievals in the order of the steps; those of a recovery come with its step."""
     number = 0
     for step in trace.steps:
         if is_retrieval(step):
@@ -78,14 +89,19 @@ def retrievals(trace: Trace) -> Iterator[Retrieval]:
 
 
 def is_retrieval(step: Step) -> bool:
-    """Whether the step looked something up: `retrieve`, also one that found nothing, or another method's primitive."""
+    """Return True for steps that search: `retrieve`, also without a result, or another method's primitive."""
     if step.primitive in PRIMITIVE_OF.values():  # agents beside the retriever only read
         return step.primitive == "retrieve"
     return step.answer is None and bool(step.passages)
 
 
 def recall_at(hops: tuple[Hop, ...], k: int | None = None) -> float | None:
-    """Share of the gold passages among the first k of some retrieval (of all that came back, without k)."""
+    """Return the share of gold passages among the first k of some retrieval; None without gold passages.
+
+    Args:
+        hops: The gold passages.
+        k: Rank to cut at; None for everything retrieved.
+    """
     if not hops:
         return None
     return sum(hop.rank is not None and (k is None or hop.rank <= k) for hop in hops) / len(hops)

@@ -1,6 +1,6 @@
-"""From a question and its trace to the line that a run keeps of it. The only place where a trace is scored.
+"""The row that a run keeps of a question, scored from its trace. The only place where traces are scored.
 
-Left out: what a batch makes of its lines (`summary`), and why an answer is wrong (`failures`, called from here).
+Left out: statistics over rows (`summary`), and causes of wrong answers (`failures`, called from here).
 """
 
 from __future__ import annotations
@@ -65,14 +65,22 @@ class ResultRow:
 
     @property
     def is_transient(self) -> bool:
-        """Whether it failed for a reason outside the method, so that it is worth asking again."""
+        """True if it failed for a reason outside the method, so that the question is asked again."""
         return self.error is not None and self.error.kind in TRANSIENT
 
 
 def score(
     set_name: str, method: str, question: Question, trace: Trace, titles: Mapping[str, str] | None = None
 ) -> ResultRow:
-    """`titles` of gold passages, where known, sharpen the error analysis."""
+    """Return the row of an answered question.
+
+    Args:
+        set_name: The set, which selects the scoring rules.
+        method: The method.
+        question: With gold answers and passages.
+        trace: The answer's.
+        titles: Titles of gold passages by id, for the error analysis.
+    """
     text = trace.answer.text if trace.answer.known else ""
     em, f1, accuracy = score_text(text, question.answers, script_of(set_name))
     hops = hops_of(question, trace)
@@ -112,7 +120,7 @@ def score(
 
 
 def asked(question: Question) -> str:
-    """What a method is asked: the question, or for a claim whether it is true."""
+    """Return the text that a method is asked: the question, or whether a claim is true."""
     if is_claim(question.answers):
         return f"Is this true? {question.question.strip()}"  # a claim may be several sentences
     return question.question
@@ -129,9 +137,9 @@ def is_binary(question: Question) -> bool:
 
 
 def critical_path(steps: tuple[Step, ...]) -> float:
-    """Seconds of the longest chain of steps that wait for each other; rounds follow one another.
+    """Return the seconds of the longest chain of dependent steps; rounds follow one another.
 
-    What happens outside the steps (planning, the sandbox) is not in it.
+    Planning and the sandbox are not included.
     """
     ends: dict[int, float] = {}
     longest: dict[int, float] = {}

@@ -34,7 +34,7 @@ class _BuildByDefault(TyperGroup):
 
 index_app = typer.Typer(
     cls=_BuildByDefault,
-    help="Build, update, search and check an index. The command build may be left out.",
+    help="Build, update, search and check an index. pyrag index PATH... --out DIR is short for pyrag index build.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

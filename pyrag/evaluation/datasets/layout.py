@@ -1,7 +1,6 @@
 """Question sets in the common layout: a folder with `questions.jsonl[.gz]` and `corpus.jsonl[.gz]`.
 
-One reader serves the shared data, the bundled mini sets and what users bring. Fields beyond those of `Question` are
-kept by the files but not read.
+One reader serves shared data, bundled sets and users' sets. Fields other than those of `Question` are ignored.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class SubQuestion:
-    """One hop as the data set's authors see it; `#1` in the question stands for the answer of hop 1."""
+    """One hop by the data set's authors; `#1` in the question stands for the answer of hop 1."""
 
     question: str = ""
     answer: str | list[str] = ""
@@ -31,7 +30,7 @@ class SubQuestion:
 
     @property
     def first_answer(self) -> str:
-        """Empty where none is known."""
+        """The first spelling of the answer; empty where none is known."""
         return self.answer if isinstance(self.answer, str) else next(iter(self.answer), "")
 
 
@@ -55,20 +54,33 @@ class Question:
 
 
 def find_file(folder: Path, stem: str) -> Path | None:
-    """`stem.jsonl` or `stem.jsonl.gz` in a folder."""
+    """Return `stem.jsonl` or `stem.jsonl.gz` in a folder, or None.
+
+    Args:
+        folder: The set's.
+        stem: Such as "questions".
+    """
     return next((path for path in (folder / f"{stem}.jsonl", folder / f"{stem}.jsonl.gz") if path.is_file()), None)
 
 
 def read_questions(path: Path) -> Iterator[Question]:
-    """Questions of a file. A line needs no `id`, and may have one `answer` instead of `answers`.
+    """Yield the questions of a file. A line needs no `id`, and may have one `answer` instead of `answers`.
 
-    Raises `DataError` naming file, line and cure.
+    Raises `DataError` with file, line and cure.
     """
     return read_questions_as(Question, path)
 
 
 def read_questions_as(kind: type[Q], path: Path) -> Iterator[Q]:
-    """The same with fields of one's own."""
+    """Yield questions as a subclass of `Question` with more fields.
+
+    Args:
+        kind: The subclass.
+        path: A file as for `read_questions`.
+
+    Raises:
+        DataError: Names file, line and cure.
+    """
     import msgspec
 
     decoder = msgspec.json.Decoder(kind)
@@ -92,7 +104,7 @@ def read_questions_as(kind: type[Q], path: Path) -> Iterator[Q]:
 
 
 def _decoded(line: bytes, decoder: Any, kind: type[Q]) -> Q:
-    """A question of a line; one without an id is named by its words, so that it keeps its name wherever it stands.
+    """Return the question of a line; without an id, it is named by a digest of its words.
 
     Raises `UnicodeDecodeError` or `msgspec.DecodeError`.
     """
@@ -112,7 +124,15 @@ def _decoded(line: bytes, decoder: Any, kind: type[Q]) -> Q:
 
 
 def question_of(where: str, fields: dict[str, Any]) -> Question:
-    """A question from plain values, checked as one of a file. Raises `DataError`."""
+    """Return a checked question from plain values.
+
+    Args:
+        where: Its place, for errors.
+        fields: Those of a line.
+
+    Raises:
+        DataError: A field is missing or wrong.
+    """
     import msgspec
 
     try:
@@ -125,7 +145,7 @@ def question_of(where: str, fields: dict[str, Any]) -> Question:
 
 
 def _fault(question: Question) -> str:
-    """What is wrong with a question that has the right form; empty if nothing is."""
+    """Return the fault of a question of the right form; empty if there is none."""
     if not question.id.strip():
         return "has an empty id: give the question one of its own"
     if not question.question.strip():
@@ -140,7 +160,7 @@ def not_utf8(where: str) -> DataError:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines that are not blank, none of them longer than `MAX_LINE`."""
+    """Yield the lines that are not blank, with their numbers. Raises `DataError` for one longer than `MAX_LINE`."""
     number = 0
     with _open(path) as file:
         while True:

@@ -1,8 +1,8 @@
-"""What a run asks and over which passages: question sets by name, the sample of them, the corpus of each.
+"""Question sets of a benchmark by name, samples of them, and the passages of each.
 
-A set is a folder of `--data` in the common layout, or one of the bundled mini sets, whose questions are made up in the
-manner of the set that they are named after: `mini-popqa` is not PopQA. A set's own corpus comes first;
-those without one (Bamboogle, NQ) take what the user names. Indexes are built once and kept by the corpus's digest.
+A set is a folder of `--data` in the common layout, or one of the bundled mini sets, whose questions are written in the
+manner of the set in their name: `mini-popqa` is not PopQA. A set's own corpus comes first; sets without one
+(Bamboogle, NQ) use the passages that the user names. Indexes are built once, and named by the corpus's digest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BUNDLED = Path(str(files("pyrag"))) / "data" / "mini"
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """A set as it is asked: `questions` is the sample, `sha256` that of the whole file."""
+    """A set to ask: `questions` is the sample, `sha256` the digest of the whole file."""
 
     name: str
     path: Path
@@ -36,7 +36,7 @@ class QuestionSet:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a set's passages come from. At most one of `index` and `retriever` is set; neither: the bundled corpus."""
+    """The passages of a set. At most one of `index` and `retriever` is set; with neither, it is the bundled corpus."""
 
     name: str
     identity: str = ""  # digest of the corpus, generation of an index; empty for a server
@@ -46,13 +46,13 @@ class Source:
 
     @property
     def overrides(self) -> dict[str, str | None]:
-        """Settings that make an engine use it."""
+        """The settings that select these passages."""
         return {"index": None if self.index is None else str(self.index), "retriever": self.retriever}
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the user named for passages: a server for all sets, or a corpus or index for the sets without their own."""
+    """The passages named by the user: a server for all sets, or a corpus or index for sets without their own."""
 
     corpora: tuple[Path, ...] = ()
     index: Path | None = None
@@ -61,7 +61,7 @@ class Given:
 
 
 def default_sets(data: Path | None) -> list[str]:
-    """The paper's five sets, as far as they are there; without `data` the bundled ones named after them."""
+    """Return the paper's five sets as far as `data` has them; without `data`, the bundled sets named after them."""
     if data is None:
         return [f"{MINI}{name}" for name in FIVE if (BUNDLED / f"{name}.jsonl").is_file()]
     found = [name for name in FIVE if find_file(data / name, "questions")]
@@ -71,7 +71,19 @@ def default_sets(data: Path | None) -> list[str]:
 
 
 def open_set(name: str, data: Path | None, *, split: str = "", limit: int | None = None, seed: int = 0) -> QuestionSet:
-    """Reads a set's questions. `split` "train" means `train_questions`. Raises `DataError` and `UsageError`."""
+    """Read a set.
+
+    Args:
+        name: The set's.
+        data: The folder of sets; None for the bundled ones.
+        split: "train" for `train_questions`, else empty.
+        limit: Size of the sample; None for all questions.
+        seed: Of the sample.
+
+    Raises:
+        DataError: The file is damaged or empty.
+        UsageError: There is no such set.
+    """
     path, corpus = _paths(name, data, f"{split}_" if split else "")
     questions = list(read_questions(path))
     if not questions:
@@ -103,8 +115,15 @@ def _bundled(name: str) -> Path:
 
 
 def sample(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:
-    """`limit` questions in the order of the file. Drawn by a digest of seed and id, so that a larger limit asks the
-    same questions and more, on any machine."""
+    """Return a sample in the order of the file.
+
+    A digest of seed and id draws it: a larger limit only adds questions, on any machine.
+
+    Args:
+        questions: All questions.
+        limit: Size of the sample; None for all.
+        seed: Selects another sample.
+    """
     if limit is None or limit >= len(questions):
         return list(questions)
     ranked = sorted(questions, key=lambda one: hashlib.sha256(f"{seed}:{one.id}".encode()).digest())
@@ -113,9 +132,15 @@ def sample(questions: Sequence[Question], limit: int | None, seed: int) -> list[
 
 
 def source_of(chosen: QuestionSet, given: Given, building: Callable[[str], None] = lambda _: None) -> Source:
-    """The passages of a set; builds their index where it is not there yet. `building` is told before that.
+    """Return the passages of a set; build their index where it is missing.
 
-    Raises `UsageError` where the set has no corpus and none was named.
+    Args:
+        chosen: The set.
+        given: Passages named by the user.
+        building: Called with the corpus's name before an index is built.
+
+    Raises:
+        UsageError: The set has no corpus, and none was named.
     """
     if given.retriever:
         return Source(without_secrets(given.retriever), retriever=given.retriever)
@@ -155,7 +180,7 @@ def _joint_digest(paths: Sequence[Path]) -> str:
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file, or of the files of a folder with their names."""
+    """Return the SHA-256 of a file, or of a folder's files with their names."""
     found = hashlib.sha256()
     try:
         if path.is_file():
@@ -175,7 +200,12 @@ def _file_digest(path: Path) -> str:
 
 
 def gold_titles(source: Source, questions: Iterable[Question]) -> dict[str, str]:
-    """Titles of the gold passages, where the corpus is a file that can be read through; for the error analysis."""
+    """Return the titles of gold passages by id, as far as the corpus is a file.
+
+    Args:
+        source: The passages.
+        questions: Name the gold passages.
+    """
     wanted = {one for question in questions for one in question.supporting}
     if not wanted or not source.corpora:
         return {}

@@ -1,6 +1,6 @@
-"""A report over one or more runs: the same sections as Markdown and as one HTML page with plots.
+"""The contents of a report over runs: sections with tables and the names of plots (`report_files` writes them).
 
-Methods stand side by side, whichever run they come from; a method that several runs have is named with its run.
+Methods of all runs stand side by side; a method of several runs is labelled with its run.
 """
 
 from __future__ import annotations
@@ -32,10 +32,8 @@ from pyrag.evaluation.scoring import ResultRow
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, what must be said with it, its table and the names of its plots (HTML only).
-
-    `links` are addresses for cells of the table, by row and column (HTML only).
-    """
+    """A heading with text, table and the names of plots; `links` are addresses of cells by row and column (HTML
+    only)."""
 
     title: str
     text: str = ""
@@ -46,7 +44,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class BenchReport:
-    """Everything both forms are written from. `rows` carry the labels of the methods."""
+    """The contents of both forms. `rows` carry the labels of methods."""
 
     runs: tuple[Run, ...]
     rows: tuple[ResultRow, ...]
@@ -57,19 +55,24 @@ class BenchReport:
 
 
 def wrong_anchor(set_name: str, label: str) -> str:
-    """The id of the place in the page where the wrong answers of a set and method are."""
+    """Return the id of the HTML element with the wrong answers of a set and method.
+
+    Args:
+        set_name: The set.
+        label: The method's label.
+    """
     digest = hashlib.blake2b(f"{set_name}\0{label}".encode("utf-8", "replace"), digest_size=6).hexdigest()
     return f"wrong-{digest}"
 
 
 def wrong_links(sets: Sequence[SetStats]) -> dict[tuple[int, int], str]:
-    """From the counts of wrong answers to these."""
+    """Return links from the counts of wrong answers to the answers."""
     column = 2
     return {(row, column): f"#{wrong_anchor(one.set, one.method)}" for row, one in enumerate(sets) if one.all.failures}
 
 
 def make_report(runs: Sequence[Run]) -> BenchReport:
-    """Raises `DataError` where a run has no result."""
+    """Return the report over runs. Raises `DataError` where a run has no result."""
     from pyrag.errors import DataError
 
     for run in runs:
@@ -86,7 +89,7 @@ def make_report(runs: Sequence[Run]) -> BenchReport:
 
 
 def labels_of(runs: Sequence[Run]) -> dict[tuple[int, str], str]:
-    """A label for each run's method, in the order of the runs; the run's name joins where a method repeats."""
+    """Return a label for each method of each run, with the run's name where a method repeats."""
     methods = [(i, method) for i, run in enumerate(runs) for method in run.config["run"]["methods"]]
     often = Counter(method for _, method in methods)
     labels: dict[tuple[int, str], str] = {}
@@ -164,7 +167,7 @@ def _sections(
 
 
 def _agents(runs: Sequence[Run], labels: dict[tuple[int, str], str]) -> tuple[Section, ...]:
-    """From the traces of the runs that still have them."""
+    """Return the sections about agents, from the runs that still have traces."""
     named = [
         (f"{set_name} · {labels[i, method]}", agent_stats(outcomes))
         for i, run in enumerate(runs)
@@ -219,7 +222,7 @@ def _engine(settings: dict[str, object]) -> str:
 
 
 def _papers_table(summary: BenchSummary, methods: dict[str, str]) -> Table:
-    """EM here, then what a paper reports of the method on the set: a line for each row of a paper's table."""
+    """Return our EM beside the papers' figures, one line per row of a paper's table."""
     rows = [
         [one.set, one.method, f"reported: {source}", interval(one.all.em), f"{figure:.1f}"]
         for one in summary.sets
@@ -229,6 +232,7 @@ def _papers_table(summary: BenchSummary, methods: dict[str, str]) -> Table:
 
 
 def failed_note(summary: BenchSummary) -> str:
+    """Return a note on the answers that failed outside their method."""
     return (
         f"**{summary.failed} of {summary.questions} answers failed outside their method (services, deadlines) and "
         "count as wrong until the run is finished.**"
@@ -236,7 +240,12 @@ def failed_note(summary: BenchSummary) -> str:
 
 
 def failure_shares(report: BenchReport, method: str) -> dict[str, float]:
-    """Shares of all questions of a method: right ones, then wrong ones by kind."""
+    """Return shares of all questions of a method: right answers, then wrong ones by kind.
+
+    Args:
+        report: The report.
+        method: The method's label.
+    """
     rows = [row for row in report.rows if row.method == method]
     kinds = Counter(row.failure.kind if row.failure else "right" for row in rows)
     return {kind: kinds[kind] / len(rows) for kind in ("right", *KINDS) if kinds[kind]}

@@ -23,7 +23,16 @@ _KIND_COLOURS = {
 
 
 def report_files(runs: Sequence[Run], out: Path) -> list[Path]:
-    """Writes `report.md` and `report.html`; returns their paths."""
+    """Write `report.md` and `report.html`, and return their paths.
+
+    Args:
+        runs: The runs to compare.
+        out: Folder to write to.
+
+    Raises:
+        DataError: A run has no result.
+        UsageError: The folder cannot be written.
+    """
     report = make_report(runs)
     make_folder(out)
     paths = [out / "report.md", out / "report.html"]
@@ -33,6 +42,7 @@ def report_files(runs: Sequence[Run], out: Path) -> list[Path]:
 
 
 def markdown(report: BenchReport) -> str:
+    """Return the report as Markdown."""
     parts = ["# Benchmark report"]
     if report.summary.failed:
         parts.append(failed_note(report.summary))
@@ -43,7 +53,12 @@ def markdown(report: BenchReport) -> str:
 
 
 def page(report: BenchReport, out: Path) -> str:
-    """The report with the wrong answers and their traces; links to files count from the folder `out`."""
+    """Return the report as HTML, with wrong answers and their traces.
+
+    Args:
+        report: The report.
+        out: The folder that links to files are relative to.
+    """
     note = ""
     if report.summary.failed:
         note = f'<p class="failed">{escape(failed_note(report.summary).strip("*"))}</p>'
@@ -63,14 +78,14 @@ def _section(report: BenchReport, one: Section) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """Plots of a section, and the legend that they share."""
+    """The plots of a section, and their common legend."""
 
     plots: Sequence[str]
     legend: str = ""
 
 
 def _cost(report: BenchReport) -> _Drawing:
-    """Accuracy against cost, averages over the sets: model calls, and seconds."""
+    """Plot EM against model calls, and against tokens, averaged over the sets."""
     calls = {one.method: (one.calls, 100 * one.em) for one in report.summary.averages}
     tokens = {one.method: (one.tokens, 100 * one.em) for one in report.summary.averages}
     plots = [svg.scatter("Accuracy against model calls", calls, "model calls a question", "EM, average of the sets")]

@@ -1,6 +1,6 @@
-"""Exact match as the papers report it, for a column beside one's own figures. HoVer's figure is label accuracy.
+"""Exact match as the papers report it, for a column beside our figures. HoVer's figure is label accuracy.
 
-They used other models, other corpora and the full sets: a difference from these figures says nothing by itself.
+The papers used other models, corpora and the full sets: a difference from their figures proves nothing by itself.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ LABEL = "reported (other models, corpora and questions)"
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """One row of a paper's table. `method` is the name that our registry has for it."""
+    """One row of a paper's table. `method` is our registry's name."""
 
     source: str
     method: str
@@ -20,9 +20,9 @@ class Reported:
 
 
 def _rows(source: str, sets: str, table: str) -> tuple[Reported, ...]:
-    """A table as text: a method, the row's own words, and its figures in the order of `sets`; a dash for none.
+    """Parse a table: per line our method, the row's name, and its figures in the order of `sets`, a dash for none.
 
-    `source` has a place for the row's words.
+    `source` has a place for the row's name.
     """
     names = sets.split()
     found = []
@@ -124,6 +124,11 @@ _DEFAULTS = {"search-agent:search-r1": "search-agent", "opera:full": "opera"}
 
 
 def reported(method: str, set_name: str) -> dict[str, float]:
-    """Figures of all papers for a method on a set, by source."""
+    """Return the papers' figures for a method on a set, by source.
+
+    Args:
+        method: Our registry's name.
+        set_name: The set.
+    """
     name = _DEFAULTS.get(method, method)
     return {one.source: one.em[set_name] for one in REPORTED if one.method == name and set_name in one.em}

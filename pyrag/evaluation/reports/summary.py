@@ -1,7 +1,7 @@
-"""What a run's results come to: means with intervals for each set, method, question type and hop count.
+"""The summary of a run: means with intervals for each set, method, question type and hop count.
 
-A summary depends on the results alone, not on the order in which they came, so that an interrupted run ends with that
-of an uninterrupted one. The exception is `timing`, which holds everything measured in seconds, and nothing else is.
+It depends on the results alone, not on their order: an interrupted run ends with the summary of an uninterrupted one,
+except for `timing`, which holds all measured seconds.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ CUTS = (5, 10)  # the k of recall@k: the paper's top-k and what an unknown step 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds a question: wall time (mean, median, 95th percentile) and the steps' critical path (mean).
+    """Seconds per question: wall time (mean, median, 95th percentile) and critical path of the steps (mean).
 
-    `roles` has what one request of a role takes (mean over all requests), and `shares` what a question waits for all
-    requests of a role together (mean over questions), by the groups of `ROLES`.
+    `roles` is the mean duration of one request of a group of `ROLES`, `shares` the seconds per question spent waiting
+    for all its requests.
     """
 
     seconds: float
@@ -37,7 +37,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class HopShare:
-    """How often the gold passage of a hop was found, among the questions that have this hop."""
+    """The share of questions with this hop whose gold passage of the hop was found."""
 
     hop: int
     n: int
@@ -46,12 +46,12 @@ class HopShare:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """One slice of results. Shares are from 0 to 1; figures of cost are means a question.
+    """One slice of results. Shares are from 0 to 1; costs are means per question.
 
     `recall` and `all_gold` are keyed by k, and "all" for everything retrieved; empty where no gold passages are known.
-    `by_retrieval` says which share of the gold passages the first, second, … retrieval was first to find.
-    `repaired`, `revised`, `retried` and `unplanned` (a fallback in the place of a plan) are shares of questions;
-    `recovered` is a share of the steps retried.
+    `by_retrieval` is the share of gold passages that the first, second, … retrieval was first to find. `repaired`,
+    `revised`, `retried` and `unplanned` (no usable plan) are shares of questions, `recovered` is a share of retried
+    steps.
     """
 
     n: int
@@ -80,7 +80,7 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class SetStats:
-    """A set under a method: all of it, and by question type and hop count where there are several."""
+    """The results of a method on a set: all, and by question type and hop count where there are several."""
 
     set: str
     method: str
@@ -91,7 +91,7 @@ class SetStats:
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """Means over sets, each set counting once, as the papers do."""
+    """Means over sets; each set counts once, as in the papers."""
 
     method: str
     sets: int
@@ -105,7 +105,7 @@ class Average:
 
 @dataclass(frozen=True, slots=True)
 class MethodPair:
-    """Two methods on the same questions of a set."""
+    """The differences of two methods on the same questions of a set."""
 
     set: str
     a: str
@@ -116,7 +116,8 @@ class MethodPair:
 
 @dataclass(frozen=True, slots=True)
 class BenchSummary:
-    """`failed` counts the questions that failed outside the method; they count as wrong until they are retried."""
+    """All results. `failed` counts questions that failed outside their method, which count as wrong until they are
+    retried."""
 
     questions: int
     expected: int
@@ -127,7 +128,14 @@ class BenchSummary:
 
 
 def summarise(rows: Iterable[ResultRow], sets: Sequence[str], methods: Sequence[str], expected: int) -> BenchSummary:
-    """`sets` and `methods` give the order; the first method is the one that the others are compared with."""
+    """Summarise rows.
+
+    Args:
+        rows: Results, in any order.
+        sets: Names of sets, in the order of the tables.
+        methods: The same for methods; the first is the baseline of comparisons.
+        expected: Number of questions of the finished run.
+    """
     groups: dict[tuple[str, str], list[ResultRow]] = defaultdict(list)
     for row in sorted(rows, key=lambda one: one.key):
         groups[row.set, row.method].append(row)
@@ -148,6 +156,13 @@ def summarise(rows: Iterable[ResultRow], sets: Sequence[str], methods: Sequence[
 
 
 def set_stats(name: str, method: str, rows: Sequence[ResultRow]) -> SetStats:
+    """Return the statistics of a method on a set.
+
+    Args:
+        name: The set.
+        method: The method, or its label.
+        rows: Its results, at least one.
+    """
     return SetStats(
         name,
         method,
@@ -158,7 +173,7 @@ def set_stats(name: str, method: str, rows: Sequence[ResultRow]) -> SetStats:
 
 
 def _slices(rows: Sequence[ResultRow], key: Callable[[ResultRow], str]) -> dict[str, Stats]:
-    """Statistics by a property; none where all rows share it."""
+    """Return statistics by a property; empty where all rows share it."""
     found: dict[str, list[ResultRow]] = defaultdict(list)
     for row in rows:
         found[key(row)].append(row)
@@ -166,7 +181,7 @@ def _slices(rows: Sequence[ResultRow], key: Callable[[ResultRow], str]) -> dict[
 
 
 def stats_of(rows: Sequence[ResultRow]) -> Stats:
-    """Raises `ValueError` for no rows."""
+    """Return the statistics of rows. Raises `ValueError` for none."""
     tried = sum(row.unknowns for row in rows)
     return Stats(
         n=len(rows),
@@ -205,7 +220,7 @@ ROLES = {
 
 
 def _by_group(rows: Sequence[ResultRow]) -> dict[str, list[RoleUsage]]:
-    """The uses of each group of roles, question by question; groups that none used are left out."""
+    """Return the uses of each group of roles, question by question, without groups that none used."""
     found = {
         group: [row.roles[role] for row in rows for role in roles if role in row.roles]
         for group, roles in ROLES.items()
@@ -214,7 +229,7 @@ def _by_group(rows: Sequence[ResultRow]) -> dict[str, list[RoleUsage]]:
 
 
 def failure_counts(rows: Iterable[ResultRow]) -> dict[str, int]:
-    """Wrong answers by kind; program errors by exception type."""
+    """Count wrong answers by kind, and program errors by exception type."""
     names = Counter(
         f"program_error: {row.failure.detail}" if row.failure.kind == "program_error" else row.failure.kind
         for row in rows
@@ -273,7 +288,15 @@ def _average(method: str, stats: Sequence[SetStats]) -> Average:
 
 
 def pair(name: str, a: str, b: str, rows_a: Sequence[ResultRow], rows_b: Sequence[ResultRow]) -> MethodPair:
-    """Compares on the questions that both have answered."""
+    """Compare two methods on the questions that both answered.
+
+    Args:
+        name: The set.
+        a: A method.
+        b: Another one.
+        rows_a: Results of `a`.
+        rows_b: Results of `b`.
+    """
     shared = _shared(rows_a, rows_b)
     one, other = _by_id(rows_a), _by_id(rows_b)
     return MethodPair(

@@ -1,7 +1,6 @@
-"""Four kinds of plot as SVG text: points, grouped bars, stacked bars, curves. No dependency, no script.
+"""Four kinds of plots as SVG text: points, grouped bars, stacked bars, curves. No dependency, no script.
 
-Left out: everything that reports of benchmarks do not need. Sizes are in pixels; text is 12 px, whose width is
-estimated. Labels keep clear of each other, and what is too long for its place ends with "…".
+Sizes are in pixels; text is 12 px, and its width is estimated. Labels do not overlap, and long ones end with "…".
 """
 
 from __future__ import annotations
@@ -67,7 +66,14 @@ class Frame:
 
 
 def scatter(title: str, points: Mapping[str, tuple[float, float]], x_name: str, y_name: str) -> str:
-    """One named point each."""
+    """Plot named points.
+
+    Args:
+        title: The plot's.
+        points: x and y by name.
+        x_name: Label of the x axis.
+        y_name: Label of the y axis, which ends at 100 at most.
+    """
     xs, ys = [x for x, _ in points.values()], [y for _, y in points.values()]
     frame = Frame(title, (0, _ceiling(max(xs))), (0, min(100, _ceiling(max(ys)))), (x_name, y_name))
     frame.x_ticks()
@@ -83,7 +89,7 @@ def scatter(title: str, points: Mapping[str, tuple[float, float]], x_name: str, 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A rectangle that nothing else may be drawn over."""
+    """A rectangle that is kept free of other drawings."""
 
     left: float
     top: float
@@ -97,7 +103,7 @@ class Box:
 
 
 def _label_boxes(places: Sequence[tuple[float, float]], labels: Sequence[str]) -> list[Box]:
-    """For each point the place of its label: beside it, or in the nearest row that is free."""
+    """Return the place of each label: beside its point, or in the nearest free row."""
     taken = [Box(px - 6, py - 6, px + 6, py + 6) for px, py in places]
     found = []
     for place, label in zip(places, labels, strict=True):
@@ -120,7 +126,7 @@ def _candidates(place: tuple[float, float], width: float) -> Iterator[Box]:
 
 
 def _leader(place: tuple[float, float], box: Box) -> list[str]:
-    """A thin line to a label that is not beside its point."""
+    """Draw a thin line to a label that is not beside its point."""
     px, py = place
     x = min(max(px, box.left), box.right)
     y = min(max(py, box.top), box.bottom)
@@ -128,7 +134,14 @@ def _leader(place: tuple[float, float], box: Box) -> list[str]:
 
 
 def grouped_bars(title: str, groups: Sequence[str], series: Mapping[str, Sequence[float | None]], y_name: str) -> str:
-    """For each group one bar of each series, in per cent."""
+    """Plot one bar per series for each group, in per cent.
+
+    Args:
+        title: The plot's.
+        groups: Labels of the groups.
+        series: Values by name, one per group; None leaves a bar out.
+        y_name: Label of the y axis.
+    """
     frame = Frame(title, (0, len(groups)), (0, 100), ("", y_name))
     width = 0.8 / max(len(series), 1)
     for place, group in enumerate(groups):
@@ -146,7 +159,13 @@ def grouped_bars(title: str, groups: Sequence[str], series: Mapping[str, Sequenc
 
 
 def stacked_bars(title: str, bars: Mapping[str, Mapping[str, float]], colours: Mapping[str, str]) -> str:
-    """One horizontal bar each; shares of 1 in the order of `colours`."""
+    """Plot one horizontal bar per name.
+
+    Args:
+        title: The plot's.
+        bars: Shares from 0 to 1 by kind, by name.
+        colours: Fill by kind, in the order of drawing.
+    """
     margin = min(WIDTH * 0.45, 12 + _LETTER * max(map(len, bars)))
     row, width = 26, WIDTH - margin - 20
     parts = [_title(title)]
@@ -173,7 +192,16 @@ def curves(
     highest: float | None = 100,
     dots: Points = (),
 ) -> str:
-    """Lines from 0 to `highest`, per cent by default; None: to what there is. `dots` are drawn below them."""
+    """Plot lines over points.
+
+    Args:
+        title: The plot's.
+        lines: Points by name.
+        x_name: Label of the x axis.
+        y_name: Label of the y axis.
+        highest: End of the y axis; None fits it to the data.
+        dots: Points drawn below the lines.
+    """
     drawn = [*dots, *(point for points in lines.values() for point in points)]
     longest = max((x for x, _ in drawn), default=1.0)
     top = _ceiling(max((y for _, y in drawn), default=1.0)) if highest is None else highest
@@ -188,7 +216,7 @@ def curves(
 
 
 def cumulative(values: Iterable[float]) -> list[tuple[float, float]]:
-    """Steps of the share, in per cent, of values up to x; at most some 200 of them."""
+    """Return the steps of the share, in per cent, of values up to x; at most about 200."""
     ordered = sorted(values)
     stride = max(1, len(ordered) // 200)
     marks = [*range(0, len(ordered), stride), len(ordered) - 1]
@@ -199,13 +227,19 @@ def cumulative(values: Iterable[float]) -> list[tuple[float, float]]:
 
 
 def legend(names: Mapping[str, str]) -> str:
-    """HTML: a colour each."""
+    """Return an HTML legend from colours by name."""
     items = (f'<span><i style="background:{fill}"></i>{escape(name)}</span>' for name, fill in names.items())
     return f'<p class="legend">{"".join(items)}</p>'
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Round values from low to high."""
+    """Return round values from low to high.
+
+    Args:
+        low: Lower end.
+        high: Upper end.
+        count: About how many.
+    """
     step = _round_step((high - low) / count)
     first = math.ceil(low / step)
     return [index * step for index in range(first, math.floor(high / step + 1e-9) + 1)]
@@ -219,7 +253,7 @@ def _round_step(rough: float) -> float:
 
 
 def _ceiling(value: float) -> float:
-    """A round value with some room above."""
+    """Return a round value somewhat above."""
     step = _round_step(value / 5)
     return (math.floor(value / step) + 1) * step if value > 0 else 1.0
 
@@ -229,7 +263,13 @@ def _number(value: float) -> str:
 
 
 def shortened(text: str, width: float, letter: float = _LETTER) -> str:
-    """The text as far as it fits, in pixels."""
+    """Return a text cut to a width.
+
+    Args:
+        text: Any text.
+        width: In pixels.
+        letter: Width of a letter in pixels.
+    """
     most = max(1, int(width / letter))
     return text if len(text) <= most else text[: most - 1] + "…"
 

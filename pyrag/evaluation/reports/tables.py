@@ -1,4 +1,4 @@
-"""Summaries as text tables: Markdown that also reads well on a terminal."""
+"""The tables of a benchmark's summary."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def score_cells(stats: Stats) -> list[str]:
 
 
 def main_table(summary: BenchSummary) -> Table:
-    """The one table: every set under every method, and each method's average over the sets."""
+    """Return every set under every method, and each method's average over the sets."""
     rows = [[one.set, one.method, str(one.all.n), *score_cells(one.all)] for one in summary.sets]
     if len({one.set for one in summary.sets}) > 1:
         rows += [_average(one) for one in summary.averages]
@@ -59,7 +59,12 @@ def _average(one: Average) -> list[str]:
 
 
 def slice_table(sets: Iterable[SetStats], by: str) -> Table:
-    """By question type (`by_type`) or hop count (`by_hops`); empty where no set has several."""
+    """Return scores by question type or hop count; empty where no set has several.
+
+    Args:
+        sets: Statistics.
+        by: "by_type" or "by_hops".
+    """
     rows = [
         [one.set, one.method, name, str(stats.n), *score_cells(stats)]
         for one in sets
@@ -82,7 +87,7 @@ def _p(p: float) -> str:
 
 
 def hop_table(sets: Sequence[SetStats]) -> Table:
-    """Which share of the gold passages of hop 1, 2, … was found, and which retrieval was the first to find them."""
+    """Return shares of gold passages found by hop, and by the retrieval that found them first."""
     known = [one for one in sets if one.all.per_hop]
     deepest = max((len(one.all.per_hop) for one in known), default=0)
     latest = min(max((len(one.all.by_retrieval) for one in known), default=0), 6)
@@ -105,7 +110,7 @@ def _filled(cells: list[str], width: int) -> list[str]:
 
 
 def course_table(sets: Iterable[SetStats]) -> Table:
-    """What the way to the answers was like: repairs, recovery, time."""
+    """Return figures of the course of questions: repairs, recovery, time."""
     header = (
         "set",
         "method",
@@ -131,7 +136,7 @@ def course_table(sets: Iterable[SetStats]) -> Table:
 
 
 def role_table(sets: Iterable[SetStats]) -> Table:
-    """The time of each group of agents: requests a question, seconds a request, seconds a question."""
+    """Return the time of each group of agents: requests per question, seconds per request, seconds per question."""
     header = ("set", "method", "role", "requests", "s/request", "s/question")
     rows = [
         [
@@ -149,7 +154,7 @@ def role_table(sets: Iterable[SetStats]) -> Table:
 
 
 def opera_table(sets: Sequence[SetStats]) -> Table:
-    """OPERA's table 11: wrong answers by source and by what went wrong, in per cent of those that it knows."""
+    """Return OPERA's table 11: wrong answers by source and line, in per cent of those that have a line."""
     counted = [one for one in sets if one.all.errors]
     header = ["error", *(f"{one.set} · {one.method}" for one in counted)]
     rows = [["wrong answers", *(str(sum(one.all.errors.values())) for one in counted)]]
@@ -164,13 +169,13 @@ def _error_share(one: SetStats, lines: Sequence[str]) -> str:
 
 
 def failure_name(kind: str) -> str:
-    """How a kind of `Stats.failures` reads: program errors carry their exception's type."""
+    """Return the name of a kind in `Stats.failures`; program errors carry the exception's type."""
     name, _, detail = kind.partition(": ")
     return KINDS.get(name, name) + (f": {detail}" if detail else "")
 
 
 def failure_table(sets: Sequence[SetStats]) -> Table:
-    """Wrong answers by kind, in per cent of the wrong answers."""
+    """Return wrong answers by kind, in per cent of the wrong answers."""
     present = {kind for one in sets for kind in one.all.failures}
     kinds = [kind for known in KINDS for kind in sorted(present) if kind.partition(": ")[0] == known]
     rows = []

@@ -49,7 +49,7 @@ _MAX_SHORT = 24  # letters that are not broken into lines
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells as they are shown; the first `left` columns are text, the others figures. As a string it is Markdown."""
+    """Cells as text; the first `left` columns are texts, the others figures. As a string it is Markdown."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -73,7 +73,12 @@ class Table:
 
 
 def document(title: str, body: str) -> str:
-    """A whole page; `body` is HTML."""
+    """Return a whole page.
+
+    Args:
+        title: Plain text.
+        body: HTML.
+    """
     view = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
     head = f"{view}<title>{escape(title)}</title><style>{_STYLE}</style>"
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body><h1>{escape(title)}</h1>{body}</body></html>\n'
@@ -92,7 +97,7 @@ def section(title: str, text: str, *parts: str) -> str:
 
 
 def upright(table: Table) -> Table:
-    """A table of more columns than a screen shows, turned by a quarter, if it has fewer rows."""
+    """Transpose a table with more columns than a screen shows, if it has fewer rows."""
     if table.left > 1 or len(table.header) <= max(_MAX_COLUMNS, len(table.rows) + 1):
         return table
     first, *others = zip(table.header, *table.rows, strict=True)
@@ -100,7 +105,12 @@ def upright(table: Table) -> Table:
 
 
 def table_html(table: Table, links: Mapping[tuple[int, int], str] | None = None) -> str:
-    """A table that scrolls where it is too wide; `links` are addresses for cells, by row and column."""
+    """Return a table that scrolls where it is too wide.
+
+    Args:
+        table: The table.
+        links: Addresses of cells, by row and column.
+    """
     found = links or {}
     classes = [(("figure " if i >= table.left else "") + _mark(name)).strip() for i, name in enumerate(table.header)]
 
@@ -127,7 +137,7 @@ def _mark(header: str) -> str:
 
 
 def plots_html(plots: Sequence[str]) -> str:
-    """Plots side by side, as many as there is room for."""
+    """Return plots side by side, as many as fit."""
     return f'<div class="plots">{"".join(plots)}</div>'
 
 

@@ -1,7 +1,4 @@
-"""The wrong answers of a report one by one: what was asked, found and said, and where the trace is. HTML only.
-
-Left out: right answers, and what is said of all of them together (`report`).
-"""
+"""The wrong answers of a report one by one: question, passages, answer, link to the trace. HTML only."""
 
 from __future__ import annotations
 
@@ -41,7 +38,12 @@ class _Group:
 
 
 def wrong_answers(report: BenchReport, out: Path) -> str:
-    """A section with all groups, each with the anchor that the table of causes links to; empty where there are none."""
+    """Return a section with all groups, each with the anchor of `wrong_anchor`; empty where there are none.
+
+    Args:
+        report: The report.
+        out: The folder that links to files are relative to.
+    """
     groups = [group for group in _groups(report) if group.rows]
     if not groups:
         return ""
@@ -61,7 +63,7 @@ def _groups(report: BenchReport) -> Iterable[_Group]:
 
 
 def _shares(counts: Sequence[int]) -> list[int]:
-    """Numbers shown of each group, so that none is left without."""
+    """Return how many answers of each group are shown, at least one."""
     most = max(1, MAX_SHOWN // len(counts))
     return [min(count, most) for count in counts]
 
@@ -124,5 +126,5 @@ def _cut(text: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """Text of strangers as HTML, without what would turn the direction of what stands around it."""
+    """Return untrusted text as HTML, without characters that turn the direction of writing."""
     return escape(_UNSAFE.sub("\ufffd", text.encode("utf-8", "replace").decode()))

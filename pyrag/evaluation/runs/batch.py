@@ -1,7 +1,7 @@
-"""Many questions side by side: whatever happens to one of them becomes its result, and the others go on.
+"""Many questions side by side; a failure becomes the result of its question, and the others go on.
 
-Results are handed over as they are ready, not in order: a finished question must not wait behind a slow one, or a
-kill would lose it. What answers (this process, worker processes, a cluster) is the caller's `Ask`.
+Results are handed over when they are ready, not in order, so that a kill loses no finished question. What answers
+(this process, worker processes, a cluster) is the caller's `Ask`.
 """
 
 from __future__ import annotations
@@ -34,10 +34,17 @@ Ask = Callable[[QuestionJob], Awaitable[Trace]]
 async def run_jobs(
     jobs: Iterable[QuestionJob], ask: Ask, done: Callable[[QuestionJob, Trace], None], *, concurrency: int
 ) -> None:
-    """Asks all jobs, `concurrency` at a time. What `done` raises (a full disk) ends the batch.
+    """Ask all jobs.
 
-    Raises `ConfigError` where a method cannot run with these settings at all, and `StorageError` where nothing can be
-    kept: these are no results of a question.
+    Args:
+        jobs: Questions with set and method.
+        ask: Answers one job.
+        done: Called with each result; what it raises (a full disk) ends the batch.
+        concurrency: Jobs at the same time.
+
+    Raises:
+        ConfigError: A method cannot run with these settings at all.
+        StorageError: Results cannot be kept.
     """
     waiting = iter(jobs)
 
@@ -57,7 +64,12 @@ async def run_jobs(
 
 
 async def ask_safely(job: QuestionJob, ask: Ask) -> Trace:
-    """A trace in any case: errors of all kinds become the question's."""
+    """Return a trace in any case: every error becomes the question's.
+
+    Args:
+        job: The question.
+        ask: Answers it.
+    """
     try:
         return await ask(job)
     except PyRAGError as error:

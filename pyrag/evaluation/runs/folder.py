@@ -36,7 +36,7 @@ _OLD_NAME = (b'"coin":', b'"chance_em":')  # rows of runs before this field was 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as it stands on disk: `rows` holds the latest result of each question."""
+    """A run on disk: `rows` holds the latest result of each question."""
 
     folder: Path
     config: dict[str, Any]
@@ -47,7 +47,7 @@ class Run:
         return self.folder.resolve().name
 
     def trace(self, row: ResultRow) -> Trace:
-        """The trace of a row. Raises `DataError` where the trace file does not hold it."""
+        """Return the trace of a row. Raises `DataError` where the trace file does not hold it."""
         path = trace_path(self.folder, row.set, row.method)
         start, length = row.trace
         try:
@@ -61,11 +61,18 @@ class Run:
 
 
 def trace_path(folder: Path, set_name: str, method: str) -> Path:
+    """Return the path of a set's and method's traces.
+
+    Args:
+        folder: The run's.
+        set_name: The set.
+        method: The method.
+    """
     return folder / TRACES / f"{set_name}.{method}.jsonl"
 
 
 def read_run(folder: Path) -> Run:
-    """Raises `DataError` where the folder holds no run."""
+    """Read a run. Raises `DataError` where the folder holds none."""
     config = _read_config(folder)
     if not {"sets", "methods"} <= config["run"].keys() or not config["sessions"]:
         raise DataError(f"{folder / CONFIG} is no config of a run of pyrag bench: choose another folder")
@@ -74,8 +81,10 @@ def read_run(folder: Path) -> Run:
 
 
 class RunWriter:
-    """A run that results are added to; made by `open_run`. `rows` holds the results that were there and new ones,
-    `sessions` what is noted of the processes that worked on it, this one last."""
+    """A run that results are added to; made by `open_run`.
+
+    `rows` holds earlier and new results, `sessions` the notes on the processes that worked on it, this one last.
+    """
 
     def __init__(
         self, folder: Path, rows: dict[tuple[str, str, str], ResultRow], sessions: Sequence[Mapping[str, Any]]
@@ -87,7 +96,15 @@ class RunWriter:
         self._traces: dict[Path, IO[bytes]] = {}
 
     def write(self, row: ResultRow, trace: Trace) -> ResultRow:
-        """Keeps a result and its trace for good; returns the row as it was kept. Raises `StorageError`."""
+        """Keep a result and its trace on disk; return the row as it was kept.
+
+        Args:
+            row: The result.
+            trace: Its trace.
+
+        Raises:
+            StorageError: The disk is full, say.
+        """
         with writing(trace_path(self.folder, row.set, row.method), self._cure):
             file = self._trace_file(row)
             line = to_json(trace)
@@ -111,9 +128,15 @@ class RunWriter:
 
 @contextmanager
 def open_run(folder: Path, identity: Mapping[str, Any], session: Mapping[str, Any]) -> Iterator[RunWriter]:
-    """Starts a run in the folder, or goes on with the one that is there.
+    """Start a run in the folder, or continue the one that is there.
 
-    Raises `UsageError` where the folder holds a run of other settings, or something else, or is in use.
+    Args:
+        folder: The run's.
+        identity: What all its sessions must agree on.
+        session: Notes on this process.
+
+    Raises:
+        UsageError: The folder holds a run of other settings or something else, or is in use.
     """
     with open_folder(folder, identity, session) as sessions:
         with writing(folder):
@@ -129,8 +152,17 @@ def open_run(folder: Path, identity: Mapping[str, Any], session: Mapping[str, An
 def open_folder(
     folder: Path, identity: Mapping[str, Any], session: Mapping[str, Any], results: str = RESULTS
 ) -> Iterator[list[dict[str, Any]]]:
-    """The folder of a run, whatever its `results` are: made, locked, and with this session's note the last. Raises as
-    `open_run` does."""
+    """Make and lock the folder of a run, and yield the notes on its sessions, this one last.
+
+    Args:
+        folder: The run's.
+        identity: What all its sessions must agree on.
+        session: Notes on this process.
+        results: File of results; while it is empty, the identity may change.
+
+    Raises:
+        UsageError: As for `open_run`.
+    """
     _check_folder(folder)
     make_folder(folder)
     with locked(folder):
@@ -145,7 +177,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Makes it where it is missing. Raises `UsageError` where there is none that can be written into."""
+    """Make a folder where it is missing. Raises `UsageError` where none can be made or written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -179,7 +211,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _register(folder: Path, identity: dict[str, Any], session: dict[str, Any], results: Path) -> list[dict[str, Any]]:
-    """Notes the session in the config; returns all of them. Refuses other settings."""
+    """Note the session in the config, and return all notes. Raises `UsageError` for other settings."""
     path = folder / CONFIG
     config: dict[str, Any] = _read_config(folder) if path.exists() else {"run": identity, "sessions": []}
     if not results.exists() or not results.stat().st_size:  # nothing is bound to the old settings yet
@@ -196,7 +228,12 @@ def _register(folder: Path, identity: dict[str, Any], session: dict[str, Any], r
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """The first thing in which two configs differ, in words: `limit 10, not 20`."""
+    """Return the first difference between two configs in words: `limit 10, not 20`.
+
+    Args:
+        old: A config.
+        new: Another one.
+    """
     before, after = dict(_flat(old)), dict(_flat(new))
     for key in (*before, *after):
         if before.get(key, "none") != after.get(key, "none"):
@@ -219,7 +256,7 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 
 def plain(value: Any) -> Any:
-    """As it will be read back, so that it can be compared."""
+    """Return a value as JSON gives it back, for comparing."""
     return json.loads(json.dumps(value))
 
 
@@ -238,7 +275,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 
 def _recover(folder: Path) -> dict[tuple[str, str, str], ResultRow]:
-    """The results that are there, after what a killed process left behind has been cut off."""
+    """Return the results that are there, after cutting off what a killed process left half-written."""
     path = folder / RESULTS
     cut_off_torn(path)
     rows = _rows(path)
@@ -269,7 +306,7 @@ def _all_rows(path: Path) -> Iterator[ResultRow]:
 
 
 def _rows(path: Path) -> dict[tuple[str, str, str], ResultRow]:
-    """The last result of each question."""
+    """Return the last result of each question."""
     return {row.key: row for row in _all_rows(path)}
 
 

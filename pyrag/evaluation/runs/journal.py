@@ -1,7 +1,7 @@
-"""The exchanges of a question under way, on disk as they happen, so that it can go on after a kill at the step it had
-reached: what was paid is recalled and counts against its budget again, seconds included.
+"""The exchanges of a running question on disk, so that it continues after a kill at the step it had reached.
 
-Requests that were in flight when the process ended are asked again; nobody has their replies.
+Recalled exchanges count against the question's budget again, seconds included. Requests in flight at the kill are
+asked again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyrag.trace.model import Exchange
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`at`: seconds spent on the question when the reply came, those of earlier processes included."""
+    """An exchange. `at`: seconds spent on the question when the reply came, earlier processes included."""
 
     at: float
     exchange: Exchange
@@ -40,6 +40,12 @@ class FileJournal:
         self._started = time.perf_counter()
 
     def recall(self, role: str, key: str) -> Exchange | None:
+        """Return the next recorded exchange of a request, or None.
+
+        Args:
+            role: The agent's.
+            key: The request's.
+        """
         known = self._known.get((role, key))
         return known.popleft() if known else None
 
@@ -60,13 +66,20 @@ class FileJournal:
 
 
 def journal_path(run: Path, set_name: str, method: str, question: str) -> Path:
-    """Question ids are free text, so the file is named by a digest."""
+    """Return the journal of a question, named by a digest, since ids are free text.
+
+    Args:
+        run: The run's folder.
+        set_name: The set.
+        method: The method.
+        question: Its id.
+    """
     digest = hashlib.sha256(f"{set_name}\n{method}\n{question}".encode()).hexdigest()[:24]
     return run / "journal" / f"{digest}.jsonl"
 
 
 def _read(path: Path) -> tuple[list[Entry], int]:
-    """Whole entries, and the bytes they take; what comes after a damaged one is forgotten."""
+    """Return the entries up to a damaged one, and the bytes they take."""
     import msgspec
 
     decoder = msgspec.json.Decoder(Entry)

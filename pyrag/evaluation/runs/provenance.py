@@ -1,4 +1,4 @@
-"""Where and with what a run was made: versions, commit, machine. Nothing of it decides a score."""
+"""Provenance of a run: versions, commit, machine. No score depends on it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PACKAGES = ("tantivy", "RestrictedPython", "greenlet", "msgspec", "aiohttp")
 
 
 def session(**more: Any) -> dict[str, Any]:
-    """What `config.json` says of one process that worked on a run."""
+    """Return the notes of `config.json` on this process."""
     return {
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "commit": commit(),
@@ -28,7 +28,7 @@ def session(**more: Any) -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The checkout's commit, marked where files differ from it; empty outside a checkout."""
+    """Return the checkout's commit, marked where files differ from it; empty outside a checkout."""
     folder = Path(__file__).parent
     try:
         # git is where PATH says, and it is our own folder that it looks at

@@ -1,7 +1,6 @@
-"""Whether a data set can be measured by: every gold answer scores 1.0, every gold passage exists, ids are unique.
+"""Checks of question sets: every gold answer scores 1.0, every gold passage exists, ids are unique.
 
-It goes through the same reader and the same scores as a benchmark, and reports all that it finds instead of stopping
-at the first.
+They use the reader and the scores of a benchmark, and report all problems instead of stopping at the first.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from pyrag.evaluation.metrics import Script, normalise, score_text, script_of
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a file of questions holds, and what is wrong with it, one sentence each."""
+    """The counts of a file of questions, and its problems, one sentence each."""
 
     path: Path
     questions: int
@@ -27,7 +26,7 @@ class Checked:
 
 
 def check_folder(folder: Path) -> list[Checked]:
-    """Checks the set in a folder, its training part too, or every set in the folders below it."""
+    """Check the sets in a folder and in the folders below it, training questions included."""
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder}: name one with questions.jsonl in it, or one of such folders")
     below = sorted(path for path in folder.iterdir() if path.is_dir())
@@ -44,6 +43,12 @@ def _check_place(place: Path) -> Iterator[Checked]:
 
 
 def check_set(path: Path, corpus: Path | None) -> Checked:
+    """Check a file of questions.
+
+    Args:
+        path: The questions; the folder's name selects the scoring rules.
+        corpus: The passages; None where the set has none.
+    """
     problems: list[str] = []
     script = script_of(path.parent.name)
     ids = None if corpus is None else _corpus_ids(corpus, problems)

@@ -1,6 +1,6 @@
-"""Brings a released data set into the common layout: a folder with `questions.jsonl` and perhaps `corpus.jsonl`.
+"""Conversion of a released data set into the common layout: a folder with `questions.jsonl` and perhaps `corpus.jsonl`.
 
-Records stream through; the files appear when all of them are good, so that a broken source leaves no half a set.
+Records are streamed; the files appear when all records are good, so that a broken source leaves no partial set.
 """
 
 from __future__ import annotations
@@ -25,9 +25,16 @@ class Imported:
 
 
 def import_set(name: str, source: Path, out: Path) -> Imported:
-    """Reads `source` as a file of the set `name`; an import of before in `out` is replaced.
+    """Convert a released file; an earlier import in `out` is replaced.
 
-    Raises `DataError` naming file, place and cure, and `UsageError` where the file's format cannot be told.
+    Args:
+        name: The set, which selects the format of an official release.
+        source: The file.
+        out: The folder to write.
+
+    Raises:
+        DataError: A record is wrong; names file, place and cure.
+        UsageError: The format is unknown.
     """
     with _files(out) as (questions, corpus):
         writer = _SetWriter(questions, corpus)
@@ -81,7 +88,8 @@ class _SetWriter:
 
 @contextmanager
 def _files(out: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Both files, under other names until the block has ended well. An empty corpus leaves no file."""
+    """Open both files under temporary names, and rename them when the block ends well. An empty corpus leaves no
+    file."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         target = AtomicFile(out / "corpus.jsonl")

@@ -1,7 +1,8 @@
-"""What the fields of released records mean: one function a format, from a record to a question and its passages.
+"""Formats of released records: one function per format, from a record to a question and its passages.
 
-Officially released formats go by the name of their data set; the layouts of FlashRAG, of Search-R1 and our own are
-told by their fields. Texts are taken over with white space collapsed, titles with HTML entities decoded.
+The name of the data set selects official formats; the layouts of FlashRAG, of Search-R1 and our own are recognised by
+their fields. White space in texts is collapsed, HTML entities in titles are decoded. Every format takes the record,
+the name of the set and the record's position from 1, and raises `DataError` for a record of another form.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pyrag.evaluation.datasets.importers.source import Record
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A passage of the set's corpus. Its id says nothing about where it came from, and equal texts share it."""
+    """A passage of the set's corpus. Its id is made of its text, so that equal texts share it."""
 
     id: str
     title: str
@@ -28,7 +29,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A question in the common layout (`fields` are those of its line), and the passages that came with it."""
+    """A question in the common layout (`fields` of its line), and the passages that came with it."""
 
     fields: dict[str, Any]
     passages: tuple[Paragraph, ...] = ()
@@ -42,13 +43,21 @@ _QUESTION = re.compile(r".*Question:\s*(.+?)\s*\Z", re.DOTALL)
 
 
 def passage(prefix: str, title: str, text: str) -> Paragraph:
+    """Return a passage with tidy texts.
+
+    Args:
+        prefix: Of the id, such as "hp".
+        title: May hold HTML entities.
+        text: May hold line breaks.
+    """
     title, text = " ".join(html.unescape(title).split()), " ".join(text.split())
     digest = hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()[:10]
     return Paragraph(f"{prefix}-{digest}", title, text)
 
 
-def hotpotqa(record: Record, name: str, number: int) -> Item:
-    """HotpotQA and 2WikiMultiHopQA (`hotpot_dev_distractor_v1.json`, `dev.json`), and the former as the hub has it."""
+def _hotpotqa(record: Record, name: str, number: int) -> Item:
+    """Read HotpotQA and 2WikiMultiHopQA (`hotpot_dev_distractor_v1.json`, `dev.json`), and the hub's form of the
+    former."""
     fields = _basics(record, record.text("_id", "id"), [record.text("answer")])
     fields |= _kept(record, "type", "level")
     if record.has("evidences"):
@@ -58,7 +67,7 @@ def hotpotqa(record: Record, name: str, number: int) -> Item:
 
 
 def _context(record: Record, name: str) -> dict[str, tuple[Paragraph, list[str]]]:
-    """Passages with their sentences, by title."""
+    """Return passages with their sentences, by title."""
     found = {}
     for title, sentences in _pairs(record, "context", "sentences"):
         if not isinstance(sentences, list | tuple):
@@ -76,7 +85,8 @@ def _supporting_facts(record: Record) -> list[tuple[str, int]]:
 
 
 def _pairs(record: Record, name: str, second: str) -> list[tuple[str, Any]]:
-    """`[[title, x], …]`, or the hub's two columns `{"title": […], second: […]}`; empty where the field is missing."""
+    """Return `[[title, x], …]`, also from the hub's columns `{"title": […], second: […]}`; empty for a missing
+    field."""
     value = record.fields.get(name)
     if value is None:
         return []
@@ -95,7 +105,7 @@ def _pairs(record: Record, name: str, second: str) -> list[tuple[str, Any]]:
 def _supported(
     fields: dict[str, Any], context: dict[str, tuple[Paragraph, list[str]]], facts: list[tuple[str, int]]
 ) -> Item:
-    """Gold passages by id where the context holds them all, else by title: the full-wiki setting hands out others."""
+    """Name gold passages by id where the context holds them all, else by title (the full-wiki setting)."""
     titles = list(dict.fromkeys(title for title, _ in facts))
     fields["hops"] = len(titles)
     if all(title in context for title in titles):
@@ -112,8 +122,9 @@ def _supported(
     return Item(_without_empty(fields), passages)
 
 
-def musique(record: Record, name: str, number: int) -> Item:
-    """MuSiQue (`musique_ans_v1.0_dev.jsonl`; in `musique_full` questions without an answer share their twin's id)."""
+def _musique(record: Record, name: str, number: int) -> Item:
+    """Read MuSiQue (`musique_ans_v1.0_dev.jsonl`; in `musique_full`, unanswerable questions share the id of their
+    twin)."""
     answerable = record.fields.get("answerable") is not False
     identity = record.text("id") + ("" if answerable else "#unanswerable")
     aliases = list(record.texts("answer_aliases")) if record.fields.get("answer_aliases") is not None else []
@@ -133,7 +144,7 @@ def musique(record: Record, name: str, number: int) -> Item:
 
 
 def _hops(record: Record, by_index: dict[Any, Paragraph], gold: list[str]) -> dict[str, Any]:
-    """The decomposition. Its steps name their passages in hop order, the paragraphs do not."""
+    """Return the decomposition. Its steps name passages in hop order; the paragraphs do not."""
     steps = [_step(record.part("question_decomposition", value), by_index) for value in _steps(record)]
     ordered = [step["supporting"] for step in steps if "supporting" in step] + gold
     return {"hops": len(steps), "supporting": list(dict.fromkeys(ordered)), "decomposition": steps}
@@ -149,8 +160,8 @@ def _step(part: Record, by_index: dict[Any, Paragraph]) -> dict[str, Any]:
     return step | ({"supporting": found.id} if found else {})
 
 
-def popqa(record: Record, name: str, number: int) -> Item:
-    """PopQA (`popQA.tsv`): the gold spellings are a JSON list in one column."""
+def _popqa(record: Record, name: str, number: int) -> Item:
+    """Read PopQA (`popQA.tsv`): one column holds the gold spellings as a JSON list."""
     try:
         answers = json.loads(record.text("possible_answers"))
     except ValueError as error:
@@ -164,15 +175,15 @@ def popqa(record: Record, name: str, number: int) -> Item:
     return Item(_without_empty(fields))
 
 
-def bamboogle(record: Record, name: str, number: int) -> Item:
-    """Bamboogle's table: questions and answers, no ids."""
+def _bamboogle(record: Record, name: str, number: int) -> Item:
+    """Read Bamboogle's table: questions and answers without ids."""
     lowered = Record(record.where, {str(key).strip().lower(): value for key, value in record.fields.items()})
     fields = _basics(lowered, f"bamboogle_{number}", [lowered.text("answer")])
     return Item({**fields, "hops": 2})
 
 
-def hover(record: Record, name: str, number: int) -> Item:
-    """HoVer: a claim and its label; the pages that decide it are known by title only."""
+def _hover(record: Record, name: str, number: int) -> Item:
+    """Read HoVer: a claim with its label; gold pages are known by title only."""
     titles = list(dict.fromkeys(title for title, _ in _pairs(record, "supporting_facts", "sent_id")))
     fields: dict[str, Any] = {
         "id": record.text("uid", "id"),
@@ -191,13 +202,13 @@ def _label(record: Record) -> str:
     return names[label]
 
 
-def nq(record: Record, name: str, number: int) -> Item:
-    """NQ-open (`NQ-open.dev.jsonl`): no ids, a list of answers."""
+def _nq(record: Record, name: str, number: int) -> Item:
+    """Read NQ-open (`NQ-open.dev.jsonl`): a list of answers, no ids."""
     return Item({**_basics(record, f"nq_{number}", list(record.texts("answer"))), "hops": 1})
 
 
-def ambigqa(record: Record, name: str, number: int) -> Item:
-    """AmbigQA: the answers to every reading of the question count."""
+def _ambigqa(record: Record, name: str, number: int) -> Item:
+    """Read AmbigQA: the answers to every reading of the question count."""
     answers: list[str] = []
     for value in record.items("annotations"):
         note = record.part("annotations", value)
@@ -207,8 +218,8 @@ def ambigqa(record: Record, name: str, number: int) -> Item:
     return Item({**_basics(record, record.text("id"), answers), "hops": 1})
 
 
-def multihoprag(record: Record, name: str, number: int) -> Item:
-    """MultiHop-RAG (`MultiHopRAG.json`): evidence by article title and sentence; its corpus is a file of its own."""
+def _multihoprag(record: Record, name: str, number: int) -> Item:
+    """Read MultiHop-RAG (`MultiHopRAG.json`): evidence by article title and sentence; the corpus is another file."""
     facts = [record.part("evidence_list", value) for value in record.items("evidence_list")]
     kept = [
         {key: fact.fields[key] for key in ("title", "source", "published_at", "fact") if fact.has(key)}
@@ -224,9 +235,10 @@ def multihoprag(record: Record, name: str, number: int) -> Item:
     return Item(_without_empty({**fields, "supporting_titles": titles, "facts": kept}))
 
 
-def flashrag(record: Record, name: str, number: int) -> Item:
-    """FlashRAG: `golden_answers`, and in `metadata` what the original had: the paragraphs of HotpotQA and 2Wiki, and
-    MuSiQue's gold paragraphs, one a step."""
+def _flashrag(record: Record, name: str, number: int) -> Item:
+    """Read FlashRAG: `golden_answers`, and in `metadata` the fields of the original, with the paragraphs of HotpotQA
+    and 2Wiki or MuSiQue's gold paragraphs.
+    """
     fields = _basics(record, record.text("id"), list(record.texts("golden_answers")))
     metadata = Record(record.where, record.fields.get("metadata") or {})
     fields |= _kept(metadata, "type", "level")
@@ -246,8 +258,8 @@ def _gold_paragraphs(metadata: Record) -> Iterator[Record]:
             yield step.part("support_paragraph", step.fields["support_paragraph"])
 
 
-def search_r1(record: Record, name: str, number: int) -> Item:
-    """Search-R1's training and test files: several sets in one, so that the set's name is part of an id."""
+def _search_r1(record: Record, name: str, number: int) -> Item:
+    """Read Search-R1's training and test files, which mix sets: the name of the set becomes part of the id."""
     truth = record.part("reward_model", record.fields.get("reward_model"))
     target = truth.part("ground_truth", truth.fields.get("ground_truth"))
     given = target.fields.get("target")
@@ -261,7 +273,7 @@ def search_r1(record: Record, name: str, number: int) -> Item:
 
 
 def _prompted(record: Record) -> str:
-    """The question, from its own column or from the end of the prompt."""
+    """Return the question, from its own column or from the end of the prompt."""
     if record.has("question"):
         return record.text("question")
     messages = [record.part("prompt", message) for message in record.items("prompt")]
@@ -271,32 +283,37 @@ def _prompted(record: Record) -> str:
     return " ".join(found[1].split())
 
 
-def common(record: Record, name: str, number: int) -> Item:
-    """Our own layout, taken over as it is."""
+def _common(record: Record, name: str, number: int) -> Item:
+    """Take over a question of our own layout."""
     return Item(dict(record.fields))
 
 
 OFFICIAL: dict[str, Format] = {
-    "hotpotqa": hotpotqa,
-    "2wikimultihopqa": hotpotqa,
-    "musique": musique,
-    "popqa": popqa,
-    "bamboogle": bamboogle,
-    "hover": hover,
-    "nq": nq,
-    "ambigqa": ambigqa,
-    "multihoprag": multihoprag,
+    "hotpotqa": _hotpotqa,
+    "2wikimultihopqa": _hotpotqa,
+    "musique": _musique,
+    "popqa": _popqa,
+    "bamboogle": _bamboogle,
+    "hover": _hover,
+    "nq": _nq,
+    "ambigqa": _ambigqa,
+    "multihoprag": _multihoprag,
 }
 
 
 def format_of(record: Record, name: str) -> Format | None:
-    """The format of a file, by its first record; None for a set whose official format nobody knows."""
+    """Return the format of a file; None where it cannot be told.
+
+    Args:
+        record: The file's first.
+        name: The set, for official formats.
+    """
     if record.has("golden_answers"):
-        return flashrag
+        return _flashrag
     if record.has("reward_model"):
-        return search_r1
+        return _search_r1
     if record.has("question") and record.has("answers"):
-        return common
+        return _common
     return OFFICIAL.get(name)
 
 
@@ -309,5 +326,5 @@ def _kept(record: Record, *names: str) -> dict[str, Any]:
 
 
 def _without_empty(fields: dict[str, Any]) -> dict[str, Any]:
-    """Lists and texts that hold nothing are left out, all but the answers."""
+    """Drop empty lists and texts, except the answers."""
     return {key: value for key, value in fields.items() if key == "answers" or value is False or value}

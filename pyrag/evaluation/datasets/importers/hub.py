@@ -1,4 +1,4 @@
-"""Fetches released data sets from the hub. They go through the same import as a file that the user has."""
+"""Download of released data sets from the hub; they are converted like a user's file."""
 
 from __future__ import annotations
 
@@ -26,9 +26,17 @@ _ELSEWHERE = {"hover": "https://github.com/hover-nlp/hover/tree/main/data/hover"
 
 
 def download_set(name: str, out: Path, source: str = HUB, remote: Remote | None = None) -> Imported:
-    """Fetches a set and imports it. `source` is the address of a hub, or a folder that mirrors one.
+    """Download a set, and convert it.
 
-    Raises `UsageError` for a set that no hub has, `PermanentServiceError` where it cannot be fetched.
+    Args:
+        name: The set.
+        out: The folder to write.
+        source: URL of a hub, or a folder that mirrors one.
+        remote: Repository and file; None for the known ones of the set.
+
+    Raises:
+        UsageError: No hub has the set.
+        PermanentServiceError: It cannot be fetched.
     """
     return import_set(name, fetch(remote or _remote(name), source), out)
 

@@ -1,7 +1,7 @@
-"""Records of a file that somebody released: JSON arrays, JSON Lines, TSV, CSV and Parquet, one record at a time.
+"""Records of released files, one at a time: JSON arrays, JSON lines, TSV, CSV and Parquet.
 
-Memory is bounded by the largest record, not by the file. Each record knows where it stands, so that whatever is wrong
-with it is reported as file, place and cure. Left out: what the fields mean.
+Memory is bounded by the largest record. Each record knows its place, so that errors name file, place and cure. Left
+out: the meaning of fields (`formats`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BOM = "\ufeff"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record, and where it stands: "FILE line 7"."""
+    """One record and its place ("FILE line 7")."""
 
     where: str
     fields: dict[str, Any]
@@ -36,7 +36,7 @@ class Record:
         return self.fields.get(name) not in (None, "")
 
     def text(self, *names: str) -> str:
-        """The first of these fields that is there, as text that is not empty."""
+        """Return the first of these fields that is present, as text. Raises `DataError` where it is empty."""
         value = next((self.fields[name] for name in names if self.has(name)), None)
         if isinstance(value, int | float) and not isinstance(value, bool):
             value = str(value)
@@ -51,19 +51,25 @@ class Record:
         return list(value)
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts, each once, without empty ones."""
+        """Return a list of texts, each once, without empty ones."""
         values = [" ".join(one.split()) for one in self.items(name) if isinstance(one, str)]
         return tuple(dict.fromkeys(one for one in values if one))
 
     def part(self, name: str, value: Any) -> Record:
-        """An object inside this record."""
+        """Return an object inside this record.
+
+        Args:
+            name: The field, for errors.
+            value: Its content. Raises `DataError` where it is no object.
+        """
         if not isinstance(value, dict):
             self.fail(f"has something in the field {name!r} that is no object: write it as the release does")
         return Record(self.where, value)
 
 
 def read_records(path: Path) -> Iterator[Record]:
-    """Records of a file, its kind told by its name (`.gz` may follow). Raises `DataError` and `UsageError`."""
+    """Yield the records of a file, whose kind its name tells (`.gz` may follow). Raises `DataError` and
+    `UsageError`."""
     kind = Path(path.name.removesuffix(".gz")).suffix.lower()
     match kind:
         case ".jsonl" | ".ndjson":
@@ -98,7 +104,7 @@ def _object(where: str, fields: Any) -> Record:
 
 
 def _json_array(path: Path) -> Iterator[Record]:
-    """Objects of one large array, decoded from a window that moves over the file."""
+    """Yield the objects of one large array, decoded from a window that moves over the file."""
     decoder = json.JSONDecoder()
     with _open_text(path) as file:
         before, _, window = _read(file, path).partition("[")
@@ -120,7 +126,7 @@ def _json_array(path: Path) -> Iterator[Record]:
 
 
 def _more(file: IO[str], path: Path, window: str, line: int, error: Exception) -> str:
-    """A larger window for an object that is cut off; raises where it is broken instead."""
+    """Return a larger window for an object that is cut off. Raises `DataError` for a broken one."""
     at = getattr(error, "pos", 0)
     cut_off = isinstance(error, json.JSONDecodeError) and (at >= len(window) - 8 or "Unterminated" in error.msg)
     if cut_off and len(window) <= MAX_LINE:
