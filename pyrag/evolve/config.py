@@ -1,4 +1,4 @@
-"""The knobs of evolving, with the paper's defaults where it has them."""
+"""Settings of evolving, with the paper's defaults where it has them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyrag.methods.hera.coach.protocol import AXES, Axis
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvolveConfig:
-    """The paper leaves open G, what counts as success, the sizes of buffers and the length limit C; those are ours.
+    """The paper leaves open G, the threshold of success, the sizes of buffers and the length limit C; those are ours.
 
     The temperature of group sampling (0.9, §4) is the orchestrator's own for samples above the first.
     """

@@ -14,25 +14,45 @@ from pyrag.methods.hera.topology import Characterisation
 
 
 def ranked(group: Sequence[Trajectory]) -> list[Trajectory]:
-    """By F1, then by tokens (algorithm 2, line 13)."""
+    """Sort by F1, then by tokens (algorithm 2, line 13)."""
     return sorted(group, key=lambda one: (-one.f1, one.tokens))
 
 
 def is_mixed(group: Sequence[Trajectory], success: float) -> bool:
-    """Whether some succeeded and some failed: only then is there anything to compare (algorithm 2, line 10)."""
+    """Return True if some trajectories succeeded and some failed: only these can be compared (algorithm 2, line 10).
+
+    Args:
+        group: Trajectories of one question.
+        success: Minimum F1 of a success.
+    """
     return len({one.f1 >= success for one in group}) == 2
 
 
 async def reflect(coach: Coach, profile: Characterisation, group: Sequence[Trajectory]) -> tuple[str, ...]:
-    """ReflectOnGroup: insights, most important first."""
+    """Return insights, most important first (ReflectOnGroup).
+
+    Args:
+        coach: Compares the trajectories.
+        profile: The question's.
+        group: Trajectories of the question.
+
+    Raises:
+        BadOutputError: The coach's reply holds no insight.
+    """
     return await coach.reflect(profile, [Seen(one.topology, one.f1, transcript(one)) for one in ranked(group)])
 
 
 async def consolidate(coach: Coach, draft: Draft, profile: Characterisation, insights: Sequence[str]) -> list[str]:
-    """ExperienceLibraryUpdate (algorithm 3, lines 3 to 15); says what was done, an operation a line.
+    """Update the library by insights (algorithm 3, lines 3 to 15); return the operations, one line each.
 
-    PRUNE removes the entries that are contradicted and helped least. Where none of those that contradict the insight is
-    left, it is added: the paper leaves open what becomes of it.
+    PRUNE removes contradicted entries of low utility. If it removes all of them, the insight is added: the paper leaves
+    this open.
+
+    Args:
+        coach: Chooses the operation for an insight.
+        draft: The library under change.
+        profile: The question's.
+        insights: Most important first.
     """
     done = []
     for insight in insights:
@@ -67,7 +87,8 @@ def _pruned(draft: Draft, profile: Characterisation, insight: str, named: Sequen
 
 
 def low_utility(entries: Sequence[Experience]) -> list[Experience]:
-    """FilterLowUtility: the entries that succeeded in no more than half of their uses, as the library estimates it."""
+    """Return the entries that succeeded in at most half of their uses, as the library estimates it
+    (FilterLowUtility)."""
     return [one for one in entries if one.success_rate <= 0.5]
 
 

@@ -1,10 +1,10 @@
-"""One training question after another: HERA's top level (algorithm 1).
+"""Learning from one training question after another: HERA's top level (algorithm 1).
 
-A step samples a group of topologies, mutates them where all fail, teaches the agents at fault, and puts what was
-learned to the validation questions. All that it changes is committed at its end, in one transaction of the library with
-the step's record; a process that is killed before leaves the state of the step before.
+A step samples a group of topologies, mutates them where all fail, teaches the agents at fault, and validates what was
+learned. All its changes are committed at its end, in one transaction of the library with the step's record; a process
+that is killed earlier leaves the state of the step before.
 
-Where the paper executes a topology and then a group of others, the group's first member is that topology here.
+The paper executes a topology and then a group of others; here the group's first member is that topology.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pyrag.methods.hera.topology import Agent, Characterisation
 
 @dataclass(slots=True)
 class _Step:
-    """A step under way: what it has, and what it gathers for its record."""
+    """A step under way: its state, and what goes into its record."""
 
     question: Question
     profile: Characterisation
@@ -48,7 +48,7 @@ class _Step:
 
 
 class Learner:
-    """A run under way. `records` are those of the steps that were committed, the first one being that of step 0.
+    """A run under way. `records` are those of the committed steps, beginning with step 0.
 
     Its methods raise what `Players` raises; the state is then that of the last committed step.
     """
@@ -72,7 +72,7 @@ class Learner:
         self.records = list(records)
 
     async def begin(self) -> StepRecord:
-        """Step 0: the validation score before learning."""
+        """Record step 0: the validation score before learning."""
         score = await self.score()
         meter = self._players.meter
         record = StepRecord(0, score, calls=meter.calls, tokens=meter.tokens)
@@ -82,11 +82,11 @@ class Learner:
         return record
 
     async def score(self) -> float:
-        """Mean F1 on the validation questions as things are."""
+        """Return the mean F1 on the validation questions."""
         return await self._validator.score(self._players, self._library)
 
     async def step(self, question: Question) -> StepRecord:
-        """Learns from a question."""
+        """Learn from a question, and return the committed record."""
         step = _Step(question, await self._players.characterise(question), self._players)
         await self._sample(step)
         coach = self._players.coach
@@ -97,7 +97,7 @@ class Learner:
         return await self._commit(step, coach)
 
     async def _sample(self, step: _Step) -> None:
-        """Algorithm 2, lines 3 to 9. A question that comes again has new samples, not those that the cache holds."""
+        """Sample the group (algorithm 2, lines 3 to 9). A repeated question gets new samples instead of cached ones."""
         lessons = self._library.retrieve(step.profile)
         drawn = self._times[step.question.id] * (self._config.group - 1)
         samples = (0, *range(drawn + 1, drawn + self._config.group))
@@ -108,7 +108,8 @@ class Learner:
             step.saw("sample", one)
 
     async def _mend(self, step: _Step, coach: Coach) -> None:
-        """Algorithm 1, lines 10 to 13, and algorithm 6 where all trajectories failed."""
+        """Blame and teach agents (algorithm 1, lines 10 to 13), with mutations where all trajectories failed (algorithm
+        6)."""
         failed, told = step.group[0], step.players
         await self._blame(step, coach, failed)
         if all(one.f1 == 0 for one in step.group):
@@ -135,7 +136,7 @@ class Learner:
         step.group += tried
 
     async def _teach(self, step: _Step, coach: Coach, failed: Trajectory, agent: Agent) -> None:
-        """RoPE; what it comes to is put to the test."""
+        """Apply RoPE to an agent, and validate the result."""
         known = self._versions.guidance(_version(step.players), agent)
         subject = rope.Subject(agent, known, step.players.prompts)
         failures = [*self._buffers[agent], *(one.trajectory for one in step.failures if one.agent == agent)]
@@ -147,7 +148,7 @@ class Learner:
             await self._test(step, agent, known, taught.guidance)
 
     async def _test(self, step: _Step, agent: Agent, known: Guidance, guidance: Guidance) -> None:
-        """A version of the prompts with the guidance, which the team keeps if validation allows it."""
+        """Make a version of the prompts with the guidance, and keep it if validation accepts it."""
         version = self._versions.add(_version(step.players), agent, guidance)
         changed = step.players.told(self._versions.prompts(version), version)
         before = await self._validator.score(step.players, self._library)
@@ -165,7 +166,7 @@ class Learner:
             step.notes.append(f"no insight was gained: {error}")
 
     async def _commit(self, step: _Step, coach: Coach | None) -> StepRecord:
-        """Utilities, insights and record in one transaction; what the step taught counts from then on."""
+        """Write utilities, insights and record in one transaction, and switch to the new prompts."""
         with self._library.update() as draft:
             for one in step.group:
                 draft.used(one.topology.experience, succeeded=one.f1 >= self._config.success)

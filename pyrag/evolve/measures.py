@@ -1,7 +1,7 @@
 """Measures of agent graphs and of learning (HERA, §5.4 and figure 6).
 
-A trajectory's graph G_τ = (V, E) has the agents of its topology as nodes and an edge for each hand-over. Hand-overs are
-counted where frequency matters (entropy, self-loops); cycles and diameter are those of the simple directed graph.
+The graph G_τ = (V, E) of a trajectory has agents as nodes and an edge per hand-over. Entropy and self-loops count
+hand-overs by frequency; cycles and diameter are those of the simple directed graph.
 """
 
 from __future__ import annotations
@@ -31,6 +31,12 @@ class GraphMeasures:
 
 
 def measures_of(topology: Topology, f1: float) -> GraphMeasures:
+    """Return the measures of a trajectory's graph.
+
+    Args:
+        topology: The trajectory's.
+        f1: Of its answer, from 0 to 1.
+    """
     edges = hand_overs(topology)
     agents = {node.agent for node in topology.nodes}
     return GraphMeasures(
@@ -43,19 +49,24 @@ def measures_of(topology: Topology, f1: float) -> GraphMeasures:
 
 
 def hand_overs(topology: Topology) -> list[Edge]:
-    """(a) → (b) for each result of an agent that another one works with, in the order of the topology."""
+    """Return an edge for each result that another agent works with, in the order of the topology."""
     return [(source.agent, target.agent) for source, target in topology.edges]
 
 
 def transition_entropy(edges: Iterable[Edge]) -> float:
-    """H_trans = −Σ P(i → j) ln P(i → j) over the hand-overs, in nats; 0 where there is none (§5.4.1)."""
+    """Return H_trans = −Σ P(i → j) ln P(i → j) over the hand-overs, in nats; 0 without hand-overs (§5.4.1)."""
     counts = Counter(edges)
     total = counts.total()
     return -sum(count / total * math.log(count / total) for count in counts.values()) if total else 0.0
 
 
 def entropies(trajectories: Sequence[Sequence[Edge]], window: int = WINDOW) -> list[float]:
-    """The entropy of each trajectory together with those before it, at most `window` of them."""
+    """Return the entropy of each trajectory together with the ones before it.
+
+    Args:
+        trajectories: Hand-overs of each.
+        window: Trajectories per entropy, at most.
+    """
     return [
         transition_entropy(edge for edges in trajectories[max(0, end - window) : end] for edge in edges)
         for end in range(1, len(trajectories) + 1)
@@ -63,7 +74,7 @@ def entropies(trajectories: Sequence[Sequence[Edge]], window: int = WINDOW) -> l
 
 
 def count_cycles(edges: Iterable[Edge]) -> int:
-    """Closed paths that visit no agent twice; self-loops are counted apart."""
+    """Count closed paths that visit no agent twice, without self-loops."""
     after = _successors(edges)
     order = {agent: place for place, agent in enumerate(sorted(after))}
 
@@ -81,7 +92,7 @@ def count_cycles(edges: Iterable[Edge]) -> int:
 
 
 def diameter(edges: Iterable[Edge]) -> int:
-    """The longest of the shortest paths between agents of which one reaches the other."""
+    """Return the longest of the shortest paths between connected agents."""
     after = _successors(edges)
     return max((_farthest(agent, after) for agent in after), default=0)
 
@@ -104,6 +115,6 @@ def _successors(edges: Iterable[Edge]) -> dict[Agent, set[Agent]]:
 
 
 def phases(count: int) -> list[range]:
-    """The four phases that the paper cuts learning into, as ranges of trajectories of about equal length."""
+    """Return the paper's four phases of learning, as ranges of trajectories of about equal length."""
     bounds = [round(count * part / len(PHASES)) for part in range(len(PHASES) + 1)]
     return [range(low, high) for low, high in itertools.pairwise(bounds)]

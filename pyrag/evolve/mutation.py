@@ -1,7 +1,7 @@
-"""Topology mutation: other structures for a question that every topology failed at (HERA, §3.5 and algorithm 6).
+"""Topology mutation: other structures for a question that every topology failed (HERA, §3.5 and algorithm 6).
 
-The orchestrator does both operations, as a revision of its topology: it knows what can stand in for an agent, and its
-reply is checked like any other topology.
+The orchestrator does both operations as a revision of its topology: it knows substitutes for an agent, and its reply is
+checked like any other topology.
 """
 
 from __future__ import annotations
@@ -23,9 +23,16 @@ class Mutation:
 
 
 async def mutations(players: Players, group: Sequence[Trajectory], agents: Sequence[Agent]) -> list[Mutation]:
-    """Candidates C_Γ: for each agent at fault one topology without it and one with another agent behind it, as far as
-    the orchestrator finds one that was not tried. They revise the first of the group that failed. Experience is not
-    shown for it, so that none is credited with what comes of it."""
+    """Return the candidates C_Γ: per agent at fault, a topology without it and one with another agent behind it.
+
+    They revise the first of the group. A topology that was tried, or that the orchestrator cannot find, is left out.
+    Experience is not shown, so that no entry is credited with the result.
+
+    Args:
+        players: The agents.
+        group: Failed trajectories of one question.
+        agents: Those at fault.
+    """
     failed, tried = group[0], [one.topology.nodes for one in group]
     found: list[Mutation] = []
     for agent in agents:

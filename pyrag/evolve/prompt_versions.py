@@ -1,11 +1,11 @@
-"""The prompts of a run, version by version: whole folders that `--prompts` takes, and a link to the current one.
+"""The versions of a run's prompts: whole folders for `--prompts`, and a link to the current one.
 
-    RUN/prompts-versions/0000    the prompts that learning began with
+    RUN/prompts-versions/0000    the prompts before learning
     RUN/prompts-versions/0001    …
     RUN/prompts                  a link to the current version
 
-Versions differ in what agents have learned alone: `methods/hera.AGENT.rules.txt` and `hera.AGENT.principles.txt`.
-A version is made in a folder of another name and moved into its place, so that it is whole or not there.
+Versions differ only in learned texts: `methods/hera.AGENT.rules.txt` and `hera.AGENT.principles.txt`. A version is made
+in a folder of another name and renamed, so that it is complete or absent.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ VERSIONS, CURRENT = "prompts-versions", "prompts"
 
 
 class PromptVersions:
-    """The versions in a run's folder. Raises `OSError` where the folder cannot be written."""
+    """The versions in a run's folder. Methods raise `OSError` where it cannot be written."""
 
     def __init__(self, run: Path) -> None:
         self._run = run
 
     def begin(self, start: str | None) -> None:
-        """Makes version 0 of a prompts folder, or of the package's, and no other remains."""
+        """Make version 0 from a prompts folder, or from the package's; delete all other versions."""
         self.forget_after(-1)
         if start is not None:
             load_prompts(start)  # says what is wrong with the folder before it is copied
@@ -49,7 +49,7 @@ class PromptVersions:
         return sorted(int(one.name) for one in folder.iterdir() if one.name.isdigit()) if folder.is_dir() else []
 
     def current(self) -> int:
-        """Raises `UsageError` where the folder is no run."""
+        """Return the number of the current version. Raises `UsageError` where the folder is no run."""
         try:
             return int((self._run / CURRENT).readlink().name)
         except (OSError, ValueError) as error:
@@ -59,19 +59,37 @@ class PromptVersions:
         return load_prompts(self._known(version))
 
     def guidance(self, version: int, agent: Agent) -> Guidance:
-        """What an agent has learned."""
+        """Return the learned texts of an agent.
+
+        Args:
+            version: Of the prompts.
+            agent: The agent.
+
+        Raises:
+            UsageError: There is no such version.
+        """
         rules, principles = (_lines(self._known(version), agent, kind) for kind in ("rules", "principles"))
         return Guidance(rules, principles)
 
     def add(self, base: int, agent: Agent, guidance: Guidance) -> int:
-        """A version in which one agent has learned something else than in `base`; its number."""
+        """Make a version with other guidance for one agent, and return its number.
+
+        Args:
+            base: The version to start from.
+            agent: The agent.
+            guidance: Replaces the agent's.
+
+        Raises:
+            UsageError: There is no version `base`.
+        """
         number = self.numbers()[-1] + 1
         lines = {"rules": guidance.rules, "principles": guidance.principles}
         self._make(number, self._known(base), {f"hera.{agent}.{kind}": texts for kind, texts in lines.items()})
         return number
 
     def select(self, version: int) -> None:
-        """Makes a version the current one, in one step. Raises `UsageError` where a folder stands in its place."""
+        """Make a version the current one, in one step. Raises `UsageError` where a folder stands in the link's
+        place."""
         self._known(version)
         link = self._run / f".{CURRENT}.{os.getpid()}"
         link.unlink(missing_ok=True)
@@ -83,13 +101,21 @@ class PromptVersions:
             raise UsageError(f"{self._run / CURRENT} is a folder, not the link to a version: remove it") from error
 
     def forget_after(self, version: int) -> None:
-        """Removes versions that a process made whose step it did not finish."""
+        """Delete the versions above a number, which a process made in an unfinished step."""
         for number in self.numbers():
             if number > version:
                 shutil.rmtree(self.path(number))
 
     def difference(self, old: int, new: int) -> str:
-        """A unified diff of all templates."""
+        """Return a unified diff of all templates.
+
+        Args:
+            old: A version.
+            new: Another one.
+
+        Raises:
+            UsageError: There is no such version.
+        """
         before, after = self._known(old), self._known(new)
         names = sorted({one.relative_to(root) for root in (before, after) for one in _templates(root)})
         return "".join(_diff(before, after, name) for name in names)
@@ -116,12 +142,12 @@ class PromptVersions:
 
 
 def learners() -> tuple[Agent, ...]:
-    """The agents that have a prompt to learn in: all but the retriever."""
+    """Return the agents with a prompt to learn in: all but the retriever."""
     return tuple(agent for agent in AGENTS if agent != "retriever")
 
 
 def _templates(folder: Path) -> Iterator[Path]:
-    """What prompts are read from: a user's folder may hold anything else, even the run itself."""
+    """Yield the files that prompts are read from; a user's folder may hold others, even the run itself."""
     yield from folder.glob("*.txt")
     yield from folder.glob("methods/*.txt")
 
@@ -138,5 +164,5 @@ def _diff(before: Path, after: Path, name: Path) -> str:
 
 
 def _shown(path: Path) -> list[str]:
-    """The lines of a file, none where there is none. A text that is no prompt of ours can be in any encoding."""
+    """Return the lines of a file in any encoding; none where it is missing."""
     return path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) if path.is_file() else []

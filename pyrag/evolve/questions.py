@@ -1,4 +1,4 @@
-"""What is learned from and what is only measured on: two sets of questions that share none."""
+"""Training and validation questions, which do not overlap."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyrag.evaluation.metrics import normalise
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """`identity` says which questions these are, for comparing runs."""
+    """The questions of a run. `identity` identifies them when runs are compared."""
 
     train: tuple[Question, ...]
     validation: tuple[Question, ...]
@@ -22,10 +22,17 @@ class Split:
 
 
 def split(train: Path, validation: str, *, limit: int | None = None, seed: int = 0) -> Split:
-    """Reads the questions. `validation` is a file, or the share of the training file that is held out; `limit` is how
-    many training questions are learned from.
+    """Read the questions.
 
-    Raises `DataError` where a file cannot be read or is too small, and `UsageError` where the two share a question.
+    Args:
+        train: File of the training questions.
+        validation: File of validation questions, or the share of `train` to hold out, such as "0.2".
+        limit: Training questions to learn from; None for all.
+        seed: Of the samples.
+
+    Raises:
+        DataError: A file is damaged or too small.
+        UsageError: Training and validation share a question.
     """
     questions = list(read_questions(train))
     identity: dict[str, str | int | None] = {"train": digest(train), "limit": limit, "seed": seed}
@@ -64,5 +71,5 @@ def _check_overlap(train: Sequence[Question], held_out: Sequence[Question], path
 
 
 def _keys(questions: Sequence[Question]) -> set[str]:
-    """What makes two questions the same: the id, or the words."""
+    """Return ids and normalised texts; questions that share one of these are the same."""
     return {one.id for one in questions} | {normalise(one.question) for one in questions}

@@ -1,6 +1,6 @@
-"""What a step of learning leaves behind: one record in the library, written in the transaction of the step's updates.
+"""Records of steps in the library, each written in the transaction of its step's updates.
 
-All that a run is resumed and reported from is read back from these records.
+Runs are continued and reported from these records alone.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ Kind = Literal["sample", "mutation", "variant"]
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One trajectory: its topology, how it scored, and tokens of all its agents. `label` names a variant's axis or what
-    was mutated."""
+    """One trajectory: topology, score, tokens of all agents. `label` names a variant's axis or a mutation."""
 
     kind: Kind
     topology: Topology
@@ -30,8 +29,10 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class ValidatedUpdate:
-    """A change that was put to the validation questions: their mean F1 without and with it. `agent` is whose prompt was
-    changed; none for insights. `lines` are the operations or the lines added."""
+    """A change and the mean F1 on the validation questions without and with it.
+
+    `agent` is the one whose prompt changed, None for insights. `lines` are operations, or lines added.
+    """
 
     before: float
     after: float
@@ -41,12 +42,12 @@ class ValidatedUpdate:
 
     @property
     def accepted(self) -> bool:
-        """An update that lowers the validation score is refused."""
+        """False for an update that lowers the validation score."""
         return self.after >= self.before
 
     @property
     def score(self) -> float:
-        """What the validation questions score from then on."""
+        """The validation score after the decision."""
         return max(self.before, self.after)
 
 
@@ -60,10 +61,10 @@ class AgentFailure:
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """Step 0 is the state before learning; one without `question` changed no state by learning (a revert).
+    """Step 0 is the state before learning; one without `question` is a revert.
 
-    `score` is the mean F1 on the validation questions as last measured, `version` that of the prompts after the step,
-    `calls` and `tokens` what the whole run has paid for until then.
+    `score` is the last measured mean F1 on the validation questions, `version` that of the prompts after the step,
+    `calls` and `tokens` the costs of the run so far.
     """
 
     step: int
@@ -83,12 +84,12 @@ class StepRecord:
 
     @property
     def samples(self) -> tuple[Tried, ...]:
-        """What the orchestrator sampled, the first one being its best guess."""
+        """The sampled trajectories; the first is the orchestrator's best guess."""
         return tuple(one for one in self.tried if one.kind == "sample")
 
     @property
     def last_version(self) -> int:
-        """The highest number of a version of the prompts that the step made, accepted or not."""
+        """The highest version of the prompts that the step made, accepted or not."""
         return max([self.version, *(one.version for one in self.updates)])
 
 
@@ -99,7 +100,7 @@ def written(record: StepRecord) -> str:
 
 
 def read(records: Iterable[str]) -> list[StepRecord]:
-    """Raises `DataError` where a record is no step's."""
+    """Parse records. Raises `DataError` where one is no step's."""
     import msgspec
 
     try:

@@ -1,6 +1,6 @@
-"""RUN/report.html: what a run learned, what validation said of it, and how the agents' graphs and costs developed.
+"""RUN/report.html: what a run learned, its validation, and the development of agent graphs and costs.
 
-The paper's figures 3, 5 and 6 for one run. Nothing is fetched, no script runs.
+It has the paper's figures 3, 5 and 6 for one run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ _GRAPH = ("agents", "efficiency", "self_loops", "cycles", "diameter")
 
 
 def page(records: Sequence[StepRecord], entries: Sequence[Experience], difference: str) -> str:
-    """`difference` is that of the prompts before and after learning."""
+    """Return the HTML page.
+
+    Args:
+        records: Those of all steps.
+        entries: The experience library.
+        difference: Unified diff of the prompts before and after learning.
+    """
     parts = [
         section("Validation", "Mean F1 on questions that nothing was learned from.", _validation(records)),
         section(
@@ -71,7 +77,7 @@ def _entropy(records: Sequence[StepRecord]) -> str:
 
 
 def sampled(records: Iterable[StepRecord]) -> list[Tried]:
-    """What the orchestrator sampled, in order: mutations and variants are experiments, not its behaviour."""
+    """Return the sampled trajectories in order, without mutations and variants."""
     return [one for record in records for one in record.samples]
 
 
@@ -88,7 +94,7 @@ def updates_table(records: Iterable[StepRecord]) -> Table:
 
 
 def graph_table(records: Sequence[StepRecord]) -> Table:
-    """Figure 6 in numbers: the measures by question type and phase."""
+    """Return figure 6 in numbers: the measures by question type and phase."""
     trajectories = [(record.profile, one) for record in records for one in record.samples]
     rows = []
     for type_ in sorted({profile.type for profile, _ in trajectories if profile}):

@@ -1,7 +1,7 @@
-"""Role-aware Prompt Evolution: what an agent that failed is to be told from now on (HERA, §3.4 and algorithm 5).
+"""Role-aware Prompt Evolution: new rules for an agent that failed (HERA, §3.4 and algorithm 5).
 
-Variants add rules to an agent's prompt and leave the prompt itself, with the form of its reply, as it is. The whole
-trajectory is executed again with each variant; requests that stay the same are answered by the cache of replies.
+Variants add rules to an agent's prompt, and leave the rest of it unchanged. The whole trajectory is executed again with
+each variant; the cache answers requests that did not change.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SAME = 0.9  # stems that two lines share when they say the same
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """ρ^var and what came of it."""
+    """ρ^var and its trajectory."""
 
     axis: Axis
     rules: tuple[str, ...]
@@ -33,7 +33,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Taught:
-    """What RoPE came to: all variants, and the new guidance where one of them did better."""
+    """The result of RoPE: all variants, and new guidance where one of them did better."""
 
     variants: tuple[Variant, ...] = ()
     guidance: Guidance | None = None
@@ -42,7 +42,7 @@ class Taught:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The agent to be taught: what it knows, and the prompts of all."""
+    """The agent to teach: its guidance, and the prompts of all agents."""
 
     agent: Agent
     guidance: Guidance
@@ -52,10 +52,17 @@ class Subject:
 async def teach(
     players: Players, coach: Coach, subject: Subject, failed: Trajectory, failures: Sequence[str], config: EvolveConfig
 ) -> Taught:
-    """Algorithm 5 for one agent and the trajectory that it failed in.
+    """Apply algorithm 5 to one agent and a trajectory in which it failed.
 
-    Rules are distilled only where a variant scored better than the trajectory did: without that there is no contrast to
-    learn from.
+    Rules are distilled only where a variant scored better than the trajectory: there is no contrast otherwise.
+
+    Args:
+        players: The agents.
+        coach: Words rules and principles.
+        subject: The agent.
+        failed: The trajectory.
+        failures: Transcripts of the agent's recent failures, this one last.
+        config: Axes and length limit.
     """
     variants = await _variants(players, coach, subject, failed, failures, config)
     if not any(one.trajectory.f1 > failed.f1 for one in variants):
@@ -84,7 +91,12 @@ async def _variants(
 
 
 def taught(subject: Subject, guidance: Guidance) -> Prompts:
-    """The prompts of all with other guidance for the subject."""
+    """Return the prompts with other guidance for the subject.
+
+    Args:
+        subject: The agent.
+        guidance: Replaces the agent's.
+    """
     return subject.prompts.taught(f"hera.{subject.agent}", guidance.rules, guidance.principles)
 
 
@@ -94,10 +106,15 @@ def _result(variant: Variant) -> str:
 
 
 async def project(coach: Coach, subject: Subject, learned: Guidance, limit: int) -> Guidance:
-    """ρ^{t+1} = Π_C(ρ^t ⊕ Δρ) (§3.4.2): lines that say the same are kept once; beyond `limit` characters the coach says
-    it in fewer, and what is still too much is cut off at the end, where the least important lines are.
+    """Return ρ^{t+1} = Π_C(ρ^t ⊕ Δρ) (§3.4.2): duplicates removed, shortened by the coach or cut to the limit.
 
-    What is new stands first: it mends a failure that what was known did not prevent.
+    New lines come first: they repair a failure that the known ones did not prevent.
+
+    Args:
+        coach: Shortens guidance.
+        subject: The agent.
+        learned: Its new lines.
+        limit: Maximum characters.
     """
     whole = _distinct(
         Guidance((*learned.rules, *subject.guidance.rules), (*learned.principles, *subject.guidance.principles))
@@ -123,7 +140,12 @@ def _distinct(guidance: Guidance) -> Guidance:
 
 
 def cut(guidance: Guidance, limit: int) -> Guidance:
-    """At most `limit` characters: the last line of the longer list goes first."""
+    """Remove last lines, of the longer list first, until the limit holds.
+
+    Args:
+        guidance: Most important lines first.
+        limit: Maximum characters.
+    """
     rules, principles = list(guidance.rules), list(guidance.principles)
     while sum(map(len, (*rules, *principles))) > limit:
         (rules if len(rules) >= len(principles) else principles).pop()

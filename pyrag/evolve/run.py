@@ -1,14 +1,14 @@
 """A run of learning and its folder.
 
-    config.json          what is learned from, with what (compared when the run goes on), and in which sessions
-    experience.db        the experience library; its records are the steps that were made
+    config.json          questions and settings (compared when the run continues), and the sessions
+    experience.db        the experience library; its records are the steps
     prompts              the current prompts, a link into prompts-versions/
-    prompts-versions/    all versions that were made
-    replies.sqlite       replies that were paid for: what a repeated request is answered from
+    prompts-versions/    all versions of the prompts
+    replies.sqlite       paid replies, which answer repeated requests
     summary.json, report.html
 
-A run that was killed, or stopped by its budget, goes on with the step it had not finished when it is started again;
-what that step had paid for is in `replies.sqlite`. With a deterministic engine it ends as if it had not been stopped.
+A run that was killed or stopped by its budget continues with the unfinished step, whose paid replies are in
+`replies.sqlite`. With a deterministic engine it ends like an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Seen = Callable[[StepRecord], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningLimits:
-    """What a run may spend, earlier sessions included; None is no limit."""
+    """Limits of a run, earlier sessions included; None is no limit."""
 
     calls: int | None = None
     tokens: int | None = None
@@ -63,8 +63,9 @@ class LearningLimits:
 
 @dataclass(frozen=True, slots=True)
 class LearningSummary:
-    """How far a run is. `before` and `after` are mean F1 on the validation questions; None where not even the state
-    before learning could be measured. `stopped` says why it ended early."""
+    """The state of a run. `before` and `after` are mean F1 on the validation questions; None where they were not
+    measured. `stopped` is the reason for an early end.
+    """
 
     steps: int
     of: int
@@ -82,10 +83,20 @@ class LearningSummary:
 def evolve(
     folder: Path, questions: Split, settings: Settings, config: EvolveConfig, limits: LearningLimits, seen: Seen
 ) -> LearningSummary:
-    """Learns in a folder, or goes on with what is there; `seen` is called with each step that was made.
+    """Learn in a folder, or continue what is there.
 
-    Raises `UsageError` where the folder holds something else or is in use, `ConfigError` where the engine has no
-    language model whose prompts could be learned, and what `Players` raises.
+    Args:
+        folder: The run's.
+        questions: Training and validation questions.
+        settings: Engines and limits of each question.
+        config: Settings of the algorithm.
+        limits: Calls and tokens of the whole run.
+        seen: Called with the record of each step.
+
+    Raises:
+        UsageError: The folder holds something else, or is in use.
+        ConfigError: The engine has no language model whose prompts could be learned.
+        ServiceError: A model, retriever or sandbox cannot be used.
     """
     check_model(settings, config)
     settings = replace(settings, method="hera", cache=str(folder / REPLIES))
@@ -106,7 +117,15 @@ def evolve(
 
 
 def check_model(settings: Settings, config: EvolveConfig) -> None:
-    """Raises `ConfigError` for an engine without a language model, unless topologies are all that is to be learned."""
+    """Check that the engine can learn.
+
+    Args:
+        settings: Names the engine.
+        config: With `topologies`, every engine can.
+
+    Raises:
+        ConfigError: The engine has no language model.
+    """
     if about_embedded(settings.llm) and not config.topologies:
         raise ConfigError(
             "pyrag evolve needs a language model: pass --llm openai:MODEL@http://host:port/v1; the embedded engine can "
@@ -116,7 +135,7 @@ def check_model(settings: Settings, config: EvolveConfig) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """One process at work on a run."""
+    """One process that works on a run."""
 
     folder: Path
     questions: Split
@@ -141,7 +160,7 @@ class _Session:
         return self._summary(learner.records, after, stopped)
 
     async def _learn(self, learner: Learner, seen: Seen) -> tuple[str, float | None]:
-        """All steps that are left; why it ended early, and the validation score at the end."""
+        """Do the remaining steps; return the reason for an early end, and the validation score."""
         try:
             if not learner.records:
                 seen(await learner.begin())
@@ -169,13 +188,13 @@ class _Session:
 
 
 def _restore(versions: PromptVersions, records: Sequence[StepRecord]) -> None:
-    """Undoes what a process left of a step that it did not commit, and does what it had left to do after a commit."""
+    """Undo the traces of an uncommitted step, and select the prompts of the last committed one."""
     versions.forget_after(max((one.last_version for one in records), default=0))
     versions.select(records[-1].version if records else 0)
 
 
 def _meter(folder: Path, limits: LearningLimits, records: Sequence[StepRecord]) -> Meter:
-    """What was paid for is what the cache holds; engines that are not cached are counted by the records."""
+    """Return a meter of paid calls and tokens: from the cache, or from the records of engines that are not cached."""
     meter = Meter(limits.calls, limits.tokens)
     store = ReplyStore(folder / REPLIES)
     last = records[-1] if records else None
@@ -194,7 +213,7 @@ def _identity(settings: Settings, config: EvolveConfig) -> dict[str, Any]:
 
 
 def _state(record: StepRecord) -> StepRecord:
-    """What a step left, without what it did."""
+    """Return the record of a step's state, without what it did."""
     return StepRecord(record.step, record.score, record.version, calls=record.calls, tokens=record.tokens)
 
 
@@ -207,9 +226,15 @@ def _write_report(folder: Path, versions: PromptVersions, library: Library) -> N
 
 
 def revert(folder: Path, version: int) -> None:
-    """Makes an earlier version of the prompts the current one, for asking and for learning on.
+    """Make an earlier version of the prompts the current one, for asking and for further learning.
 
-    Raises `UsageError` where the folder holds no run, is in use, or lacks the version, and `DataError`.
+    Args:
+        folder: The run's.
+        version: 0 for the prompts before learning.
+
+    Raises:
+        UsageError: The folder holds no run, is in use, or lacks the version.
+        DataError: The library is damaged.
     """
     if not (folder / LIBRARY).is_file():
         raise UsageError(f"{folder} is no run of pyrag evolve: name the folder given with --out")

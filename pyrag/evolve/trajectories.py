@@ -1,7 +1,4 @@
-"""Asking the team: a topology for a question, and a question by a given topology, scored.
-
-Left out: what is made of the scores.
-"""
+"""Trajectories: a topology for a question, and the scored execution of a question by a topology."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ _OWN = frozenset({"program", "bad_output", "budget", "deadline", ContextLengthEr
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """τ with its rewards: F1 of the answer, and tokens of all agents, those of replies from the cache included."""
+    """τ with its rewards: F1 of the answer, and tokens of all agents, cached replies included."""
 
     question: Question
     topology: Topology
@@ -43,10 +40,10 @@ class Trajectory:
 
 @dataclass(frozen=True, slots=True)
 class Players:
-    """The agents with the prompts that `engines` were made with; `version` numbers these, None for a variant.
+    """The agents with the prompts of `engines`; `version` numbers the prompts, None for a variant.
 
-    Raises `BudgetExceededError` when the meter refuses a call, and `ServiceError` where a model, retriever or the
-    sandbox cannot be used.
+    Methods raise `BudgetExceededError` when the meter refuses a call, and `ServiceError` where a model, retriever or
+    the sandbox cannot be used.
     """
 
     engines: Engines
@@ -56,12 +53,17 @@ class Players:
     version: int | None = None
 
     def told(self, prompts: Prompts, version: int | None = None) -> Players:
-        """The same agents with other prompts."""
+        """Return the same agents with other prompts.
+
+        Args:
+            prompts: Replace the current ones.
+            version: Their number; None for a variant.
+        """
         return replace(self, engines=self.engines.prompted(prompts), prompts=prompts, version=version)
 
     @property
     def coach(self) -> Coach | None:
-        """Engines without a language model have none."""
+        """The coach; None for engines without a language model."""
         return self.engines.agents.coach
 
     @property
@@ -75,15 +77,35 @@ class Players:
         return (await self.orchestrator.characterise(asked(question))).profile
 
     async def orchestrate(self, question: Question, lessons: Sequence[Lesson], sample: int = 0) -> Topology:
-        """Γ ~ π_O(· | q, E_rel, N) (algorithm 4, line 9); samples above 0 are drawn at the paper's temperature."""
+        """Sample a topology Γ ~ π_O(· | q, E_rel, N) (algorithm 4, line 9).
+
+        Args:
+            question: The question.
+            lessons: Experience shown to the orchestrator.
+            sample: 0 for the best guess; others are drawn at the paper's temperature.
+        """
         return (await self.orchestrator.orchestrate(asked(question), lessons, sample)).topology
 
     async def revise(self, question: Question, topology: Topology, wish: str) -> Topology:
-        """Another topology. Raises `BadOutputError` where the orchestrator finds none."""
+        """Return another topology.
+
+        Args:
+            question: The question.
+            topology: The one to revise.
+            wish: The change, in words.
+
+        Raises:
+            BadOutputError: The orchestrator finds none.
+        """
         return (await self.orchestrator.revise(asked(question), topology, wish)).topology
 
     async def run(self, question: Question, topology: Topology) -> Trajectory:
-        """Executes a topology (algorithm 2, lines 5 to 7). A trajectory that fails by its own fault scores 0."""
+        """Execute a topology (algorithm 2, lines 5 to 7). A trajectory that fails by its own fault scores 0.
+
+        Args:
+            question: The question.
+            topology: Its topology.
+        """
         trace = await answer_question(asked(question), self.engines, self.settings, topology=topology)
         if self.meter.refused:
             raise BudgetExceededError(trace.error.message if trace.error else "the budget is spent")
@@ -95,12 +117,22 @@ class Players:
         return Trajectory(question, trace.topology or topology, trace, score_text(text, question.answers)[1], tokens)
 
     async def run_all(self, question: Question, topologies: Iterable[Topology]) -> list[Trajectory]:
-        """Side by side, in order."""
+        """Execute topologies concurrently; return their trajectories in order.
+
+        Args:
+            question: The question.
+            topologies: Its topologies.
+        """
         return await together((self.run(question, one) for one in topologies), self.settings.concurrency)
 
 
 async def together(works: Iterable[Coroutine[Any, Any, T]], limit: int) -> list[T]:
-    """Results in order, at most `limit` works at once. The first error ends the others and is raised."""
+    """Return the results of works in order. The first error ends the others and is raised.
+
+    Args:
+        works: Coroutines.
+        limit: Maximum number of works at the same time.
+    """
     slots = asyncio.Semaphore(limit)
 
     async def one(work: Coroutine[Any, Any, T]) -> T:

@@ -1,6 +1,6 @@
-"""A trajectory as a coach reads it: who was asked what and said what, within a length that many of them fit a prompt.
+"""A trajectory in words for a coach: queries and replies of agents, short enough that many fit a prompt.
 
-Texts are written as JSON strings, so that nothing an agent or a passage said can pass for a line of its own.
+Texts are JSON strings, so that nothing an agent or a passage said can pass for a line of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Scores on the validation questions, which nothing is learned from. An update that lowers them is refused."""
+"""Scores on the validation questions, which are never learned from. An update that lowers them is refused."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Key = tuple[str, int | None, tuple[str, ...]]  # question, version of the prompt
 
 
 class UpdateValidator:
-    """Mean F1 of the orchestrator's best guess for each question. A question whose prompts and experience have not
-    changed since it was last asked is not asked again."""
+    """Mean F1 of the orchestrator's best guesses. A question is asked again only when its prompts or experience
+    changed."""
 
     def __init__(self, questions: Sequence[Question]) -> None:
         self.questions = tuple(questions)
@@ -23,7 +23,12 @@ class UpdateValidator:
         self._scores: dict[Key, float] = {}
 
     async def score(self, players: Players, library: Library) -> float:
-        """As a question asked now would be answered; `library` may be a draft."""
+        """Return the mean F1, from 0 to 1.
+
+        Args:
+            players: The agents with the prompts to validate.
+            library: The experience, perhaps a draft.
+        """
         works = (self._one(players, library, question) for question in self.questions)
         return fmean(await together(works, players.settings.concurrency))
 
