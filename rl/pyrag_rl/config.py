@@ -1,4 +1,4 @@
-"""What a training run is told: one dataclass, from a packaged YAML file, a user's file and flags, in rising order.
+"""Settings of a training run: one dataclass, from a packaged YAML file, a user's file and flags, in rising order.
 
     rl/configs/NAME.yaml    the papers' values: `answer`, `plan`, …, `mapgrpo-plan`, … (see `packaged_name`)
     --config FILE           any of the keys below
@@ -133,12 +133,27 @@ _POSITIVE = (
 
 
 def packaged_name(agent: str, algorithm: str) -> str:
-    """The packaged file a run starts from: the agent's own, or MAPGRPO's where PyRAG has an agent of that name too."""
+    """Return the name of the packaged file that a run starts from.
+
+    Args:
+        agent: answer, plan, decompose or rewrite.
+        algorithm: grpo, sft or mapgrpo, which has files of its own for the agents plan and answer.
+    """
     return f"mapgrpo-{agent}" if algorithm == "mapgrpo" and agent != "rewrite" else agent
 
 
 def load_config(agent: str, algorithm: str = "grpo", *, file: Path | None = None, **flags: Any) -> TrainConfig:
-    """The config of a run; flags that are None are left out. Raises `ConfigError`."""
+    """Return the config of a run.
+
+    Args:
+        agent: answer, plan, decompose or rewrite.
+        algorithm: grpo, sft or mapgrpo.
+        file: a user's YAML file, over the packaged one.
+        flags: settings over both; those that are None are left out.
+
+    Raises:
+        ConfigError: an unknown agent, algorithm or setting, or a value out of its range.
+    """
     if agent not in _choices("agent"):
         raise ConfigError(f"there is no agent {agent!r}{nearest(agent, _choices('agent'))}")
     if algorithm not in _choices("algorithm"):
@@ -158,7 +173,12 @@ def load_config(agent: str, algorithm: str = "grpo", *, file: Path | None = None
 
 
 def with_smaller_updates(values: dict[str, Any], given: Collection[str]) -> dict[str, Any]:
-    """Values whose updates are no larger than a batch that was made smaller without saying anything of updates."""
+    """Return the values with `mini_batch_size` limited by a `batch_size` that was made smaller.
+
+    Args:
+        values: all settings.
+        given: names of the settings that the user set; nothing changes where `mini_batch_size` is among them.
+    """
     batch, update = values.get("batch_size"), values.get("mini_batch_size")
     if "mini_batch_size" in given or not isinstance(batch, int) or not isinstance(update, int):
         return values
@@ -188,7 +208,15 @@ def make_config(values: Mapping[str, Any]) -> TrainConfig:
 
 
 def with_settings(config: TrainConfig, pairs: list[str]) -> TrainConfig:
-    """The config with `key=value` or `runtime.key=value` texts applied; values are YAML. Raises `ConfigError`."""
+    """Return the config with settings of the command line applied.
+
+    Args:
+        config: the config to start from.
+        pairs: `key=value` or `runtime.key=value`; values are YAML.
+
+    Raises:
+        ConfigError: an unknown key, a value that is not YAML, or a key that the packaged config depends on.
+    """
     yaml = _yaml()
     values = as_values(config)
     for pair in pairs:
@@ -219,11 +247,17 @@ def as_yaml(config: TrainConfig) -> str:
 
 
 def save_config(config: TrainConfig, path: Path) -> None:
+    """Write the config as YAML, replacing the file in one step.
+
+    Args:
+        config: the config of a run.
+        path: where `saved_config` will read it.
+    """
     write_atomic(path, as_yaml(config).encode())
 
 
 def saved_config(path: Path) -> TrainConfig:
-    """What `save_config` wrote. Raises `ConfigError`."""
+    """Read a config that `save_config` wrote. Raises `ConfigError`."""
     return make_config(read_yaml(path))
 
 

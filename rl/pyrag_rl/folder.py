@@ -1,4 +1,4 @@
-"""What a run leaves in its folder, and where. Everything that reads a run (resume, export, report) asks here.
+"""Layout of a run folder. Everything that reads a run (resume, export, report) finds its files here.
 
 config.yaml            the config as it ran
 lock                   held by the process that trains
@@ -123,7 +123,15 @@ class RunFolder:
 
 
 def read_lines(path: Path, start: int = 0) -> tuple[list[dict[str, Any]], int]:
-    """The whole lines of a JSON Lines file from a byte on, and where to go on; the file may still be written to."""
+    """Read the whole lines of a JSON Lines file that may still be written to.
+
+    Args:
+        path: the file.
+        start: byte to start from.
+
+    Returns:
+        The decoded lines, and the byte to go on from.
+    """
     with path.open("rb") as file:
         file.seek(start)
         whole, newline, _ = file.read().rpartition(b"\n")

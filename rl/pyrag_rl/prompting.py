@@ -45,6 +45,12 @@ class GivenReply:
         self._texts = [text]
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = _SAMPLING) -> Reply:
+        """Return the given reply once, then raise `BadOutputError`.
+
+        Args:
+            messages: ignored.
+            sampling: ignored.
+        """
         if not self._texts:
             raise BadOutputError("the completion is out of the agent's form")
         return Reply(self._texts.pop())
@@ -54,14 +60,24 @@ class GivenReply:
 
 
 def agents_over(model: ChatModel, prompts: str | None = None) -> Agents:
-    """The language-model agents with `model` behind them; `prompts` is the runtime's setting."""
+    """Return the language-model agents over a model.
+
+    Args:
+        model: replies in place of the agents' model.
+        prompts: the runtime's setting: a folder of prompts, or None.
+    """
     return make_llm_agents(model, prompts_dir=prompts)
 
 
 async def prompt_of(ask: Callable[[Agents], Awaitable[Any]], prompts: str | None = None) -> tuple[Message, ...]:
-    """The messages that an agent sends first: `await prompt_of(lambda agents: agents.planner.plan(question, subs))`.
+    """Return the messages that an agent sends first.
 
-    Raises `ValueError` where the agent needs no model for what it was asked.
+    Args:
+        ask: the call, as in `lambda agents: agents.planner.plan(question, sub_queries)`.
+        prompts: the runtime's setting: a folder of prompts, or None.
+
+    Raises:
+        ValueError: the agent needs no model for this call.
     """
     return (await request_of(ask, prompts))[0]
 
@@ -69,9 +85,14 @@ async def prompt_of(ask: Callable[[Agents], Awaitable[Any]], prompts: str | None
 async def request_of(
     ask: Callable[[Agents], Awaitable[Any]], prompts: str | None = None
 ) -> tuple[tuple[Message, ...], Sampling]:
-    """The first messages of an agent, and what it asks of its server: a JSON schema, a pattern, limits.
+    """Return the first messages of an agent, and its sampling: JSON schema, pattern, limits.
 
-    Raises `ValueError` where the agent needs no model for what it was asked.
+    Args:
+        ask: the call, as for `prompt_of`.
+        prompts: the runtime's setting: a folder of prompts, or None.
+
+    Raises:
+        ValueError: the agent needs no model for this call.
     """
     try:
         await ask(agents_over(_Listener(), prompts))

@@ -1,4 +1,4 @@
-"""Which trainer a config belongs to: verl's GRPO, verl's supervised one, or the embedded reader's own."""
+"""Start of a training: verl's GRPO, verl's supervised trainer, or the embedded reader's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ from pyrag_rl.verl.launch import Console
 
 
 def start(config: TrainConfig, *, console: Console = print, dry_run: bool = False) -> None:
-    """Runs what the config asks for; `dry_run` shows it only. Raises `PyRAGError`."""
+    """Train as the config says.
+
+    Args:
+        config: the run.
+        console: called with one line at a time.
+        dry_run: show the config and the command instead.
+
+    Raises:
+        PyRAGError: a refused config, or a training that failed.
+    """
     if dry_run:
         show(config, console)
     elif config.model == EMBEDDED:
@@ -28,9 +37,11 @@ def start(config: TrainConfig, *, console: Console = print, dry_run: bool = Fals
 
 
 def show(config: TrainConfig, console: Console = print) -> None:
-    """The config that verl composes (what it is told, where verl is not installed), and the command.
+    """Print the config that verl composes and the command; the overrides alone where verl is not installed.
 
-    The embedded reader is trained without verl: its config is shown as it would be kept.
+    Args:
+        config: the run. The embedded reader's is shown as it would be kept.
+        console: called with one text at a time.
     """
     from pyrag_rl.folder import RunFolder
     from pyrag_rl.verl import launch, preflight, sft

@@ -10,7 +10,7 @@ import pytest
 
 from pyrag.agents.schemas import GOALS, JUDGEMENT, REWRITE, SUB_QUERIES, TAGGED_ANSWER
 from pyrag_rl.config import load_config
-from pyrag_rl.data.examples import Example, prompted
+from pyrag_rl.data.examples import PromptlessRow, prompted
 from pyrag_rl.data.rows import Document, TrainRow
 from pyrag_rl.verl.forms import asking, constraint_of, form_of, has_form
 from pyrag_rl.verl.overrides import agent_loop
@@ -59,5 +59,5 @@ def test_rollouts_may_be_left_free(setting: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", ["answer", "decompose", "rewrite", "plan", "mapgrpo-plan", "mapgrpo-answer"])
 def test_a_row_is_asked_as_it_was_built(name: str) -> None:
-    row = asyncio.run(prompted(Example(ROW, asking(ROW, name))))
+    row = asyncio.run(prompted(PromptlessRow(ROW, asking(ROW, name))))
     assert ROW.question in row.messages[-1].content

@@ -23,7 +23,16 @@ ENVIRONMENT = {
 
 
 def replaced(owner: Any, name: str, value: Any) -> Any:
-    """Puts `value` in the place of an attribute and returns what was there. Raises `AttributeError` if nothing was."""
+    """Replace an attribute and return its former value.
+
+    Args:
+        owner: a module or class of verl or vLLM.
+        name: the attribute, which must exist.
+        value: the new value.
+
+    Raises:
+        AttributeError: the attribute does not exist, so verl or vLLM is another version.
+    """
     if not hasattr(owner, name):
         raise AttributeError(f"{owner!r} has no {name}: cpu_smoke was written for another verl or vLLM")
     before = getattr(owner, name)

@@ -63,7 +63,13 @@ class HFServer:
     async def generate(
         self, prompt_ids: list[int], sampling_params: Mapping[str, Any], request_id: str, **_: Any
     ) -> TokenOutput:
-        """One completion of at most `max_tokens`, with the log-probability of each of its tokens."""
+        """Sample one completion, with the log-probability of each of its tokens.
+
+        Args:
+            prompt_ids: tokens of the prompt.
+            sampling_params: `max_tokens` and `temperature` (0: greedy).
+            request_id: ignored; there is no cache between requests.
+        """
         room = self._config.prompt_length + self._config.response_length - len(prompt_ids)
         most = sampling_params.get("max_tokens") or min(self._config.response_length, room)
         done: asyncio.Future[TokenOutput] = asyncio.get_running_loop().create_future()
@@ -117,7 +123,15 @@ class HFServer:
         return said
 
     def update_weights(self, named: list[tuple[str, torch.Tensor]], step: int | None) -> None:
-        """The trained weights. Raises `KeyError` for a name that the model does not have."""
+        """Copy the trained weights into the model.
+
+        Args:
+            named: weights by their names in the model.
+            step: number of the training step, reported with later completions.
+
+        Raises:
+            KeyError: the model has no weight of that name.
+        """
         weights = self._model.state_dict()
         with torch.no_grad():
             for name, value in named:
@@ -156,6 +170,13 @@ class HFRollout(rollouts.BaseRollout):  # type: ignore[misc,unused-ignore]
     async def update_weights(
         self, weights: Any, global_steps: int | None = None, peft_config: object = None, **_: object
     ) -> None:
+        """Send the trained weights to the server.
+
+        Args:
+            weights: pairs of name and tensor, iterable or asynchronously iterable.
+            global_steps: number of the training step.
+            peft_config: must be None: the server takes merged weights only.
+        """
         if peft_config is not None:
             raise NotImplementedError("hf_cpu serves merged weights: set actor_rollout_ref.model.lora.merge=True")
         named = [(name, value.detach().float().cpu().clone()) async for name, value in _each(weights)]

@@ -1,4 +1,4 @@
-"""What a curriculum does things with: verl, vLLM's server, `pyrag bench` and the data builders, each as its command is.
+"""Backend of a curriculum: verl, vLLM's server, `pyrag bench` and the data builders, each run as its command is.
 
 Servers and benchmarks are processes of their own, so that a model's memory is free again when its turn is over.
 """
@@ -76,7 +76,13 @@ def _serve(curriculum: Curriculum, adapters: Adapters) -> Iterator[dict[str, str
 
 
 def settings_of(base: str, adapters: Adapters, ports: Mapping[str, int]) -> dict[str, str]:
-    """Each agent's engine among the servers; agents that nobody trained are the base model."""
+    """Return settings that send each agent to its server. Agents without an adapter use the base model.
+
+    Args:
+        base: model of the curriculum.
+        adapters: model and adapter by agent; an empty adapter means the model as it is.
+        ports: port of each model's server.
+    """
 
     def engine(model: str, path: str) -> str:
         return f"openai:{_name(path) if path else model}@http://127.0.0.1:{ports[model]}/v1"
@@ -86,12 +92,20 @@ def settings_of(base: str, adapters: Adapters, ports: Mapping[str, int]) -> dict
 
 
 def _name(adapter: str) -> str:
-    """What a server calls an adapter: its run's folder."""
+    """Return the name under which a server offers an adapter: the folder of its run."""
     return Path(adapter).resolve().parent.name
 
 
 def serving_line(serving: Serving, model: str, adapters: Mapping[str, str], port: int, models: int) -> list[str]:
-    """`pyrag serve-model` for one of several models that share the GPUs."""
+    """Return the arguments of `pyrag serve-model` for one of the models that share the GPUs.
+
+    Args:
+        serving: GPUs, memory and further arguments.
+        model: the model to serve.
+        adapters: folder by name.
+        port: where the server listens.
+        models: number of models; each gets an equal share of the memory.
+    """
     line = ["serve-model", model, "--port", str(port), "--tensor-parallel", str(serving.tensor_parallel)]
     line += ["--gpu-memory", f"{serving.gpu_memory / models:.3f}"]
     line += [part for name, path in adapters.items() for part in ("--lora", f"{name}={path}")]
@@ -178,6 +192,12 @@ def _bench(questions: Questions, settings: Mapping[str, Any], out: Path) -> int:
 
 
 def bench_line(questions: Questions, out: Path) -> list[str]:
+    """Return the arguments of `pyrag bench` for an evaluation.
+
+    Args:
+        questions: the sets to ask and how.
+        out: the run folder; one that exists is continued.
+    """
     line = ["bench", "--data", questions.data, "--sets", ",".join(questions.sets), "--method", questions.method]
     line += ["--out", str(out), "--concurrency", str(questions.concurrency)]
     options = {"--split": questions.split, "--limit": questions.limit, "--retriever": questions.retriever}

@@ -61,7 +61,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
-    """What `pyrag bench` asks: options of the command by their names."""
+    """Questions for `pyrag bench`; fields are options of the command."""
 
     data: str
     sets: tuple[str, ...]
@@ -74,7 +74,7 @@ class Questions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """Where agents are served while they are frozen; models beyond the first take the ports that follow."""
+    """Servers of the frozen agents; models beyond the first take the ports that follow."""
 
     port: int = 8000
     gpus: str = ""  # CUDA_VISIBLE_DEVICES of the servers
@@ -116,7 +116,7 @@ class Curriculum:
 
 @dataclass(slots=True)
 class Done:
-    """What is known of a stage. Scores are exact match on the held-out questions, from 0 to 1."""
+    """Progress of a stage. Scores are exact match on the held-out questions, from 0 to 1."""
 
     name: str
     before: float
@@ -126,7 +126,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class _Notes:
-    """What is kept in `NOTES`: which curriculum it is, and how far it came."""
+    """Content of the file `NOTES`: the identity of the curriculum and its stages so far."""
 
     curriculum: Any
     stages: list[Done]
@@ -140,7 +140,7 @@ Adapters = Mapping[str, tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class CurriculumBackend:
-    """What a curriculum does things with.
+    """Everything that a curriculum starts.
 
     Args:
         check: refuses a config that could not be trained here; without data, all but its rows are looked at.
@@ -158,7 +158,15 @@ class CurriculumBackend:
 
 
 def load_curriculum(file: Path, out: str) -> Curriculum:
-    """Raises `ConfigError` where the file is no curriculum."""
+    """Read a curriculum.
+
+    Args:
+        file: a YAML file.
+        out: folder of all stages.
+
+    Raises:
+        ConfigError: the file has an unknown key or a value of a wrong type.
+    """
     import msgspec
 
     values = {**read_yaml(file), "out": out}
@@ -182,7 +190,17 @@ def _check_keys(values: Mapping[str, Any], kind: type[Any], file: Path) -> None:
 
 
 def run(curriculum: Curriculum, backend: CurriculumBackend, console: Callable[[str], None] = print) -> list[Done]:
-    """Runs what is not done yet; returns all stages. Raises `WorseError`, and what a stage's training raises."""
+    """Run the stages that are not done yet and return all of them.
+
+    Args:
+        curriculum: the stages and how they are measured.
+        backend: trains, serves, asks and builds.
+        console: called with one line at a time.
+
+    Raises:
+        WorseError: a stage lost more exact match than `tolerance`.
+        PyRAGError: whatever the training of a stage raises.
+    """
     return _Run(curriculum, backend, console).all_stages()
 
 
@@ -213,7 +231,7 @@ class _Run:
         return self.done
 
     def _check(self) -> None:
-        """What a later stage would be refused for is refused now."""
+        """Refuse now what a later stage would be refused for."""
         finished = {one.name for one in self.done if one.after is not None}
         for stage in self.curriculum.stages:
             if stage.name not in finished:
@@ -319,7 +337,7 @@ def _noted(path: Path, curriculum: Curriculum) -> list[Done]:
 
 
 def _identity(curriculum: Curriculum) -> Any:
-    """What must not change between sessions: what is measured, on which model, and the order of the stages."""
+    """Return what must not change between sessions: evaluation, model, and the order of the stages."""
     import msgspec
 
     evaluation = {key: value for key, value in asdict(curriculum.evaluation).items() if key != "concurrency"}

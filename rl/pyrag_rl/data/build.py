@@ -27,7 +27,7 @@ from pyrag_rl.data import sets, traces
 from pyrag_rl.data.examples import prompted
 from pyrag_rl.data.held_out import HeldOut, held_out, words_mark
 from pyrag_rl.data.rows import RowWriter, SftWriter, TrainRow, forget_unfinished
-from pyrag_rl.data.unfinished import Asked, Unfinished, open_unfinished
+from pyrag_rl.data.unfinished import QuestionRows, Unfinished, open_unfinished
 
 TASKS = {
     "answer": "answer", "synthesis": "answer", "analysis": "answer", "plan": "plan", "goals": "plan",
@@ -72,7 +72,7 @@ class Request:
 
 @dataclass(slots=True)
 class Built:
-    """What came of it. `longest` is of a prompt, in estimated tokens (four bytes each); `dropped` counts by reason."""
+    """Counts of a build. `longest` is a prompt in estimated tokens (four bytes each); `dropped` counts by reason."""
 
     questions: int = 0
     rows: int = 0
@@ -85,7 +85,16 @@ class Built:
 
 
 def build(request: Request, progress: Callable[[Built], None] = lambda _: None) -> Built:
-    """Raises `UsageError` for a request that makes no sense, and `DataError` where a question is held out."""
+    """Build a training set.
+
+    Args:
+        request: tasks, sources and files.
+        progress: called with the counts after each question.
+
+    Raises:
+        UsageError: the request makes no sense.
+        DataError: a question is held out, or no row came of the questions.
+    """
     _check(request)
     return asyncio.run(_Builder(request, progress).run())
 
@@ -188,29 +197,33 @@ class _Builder:
                 for example in traces.read_examples(run, task, self.request.methods):
                     yield await prompted(example, self.request.settings.prompts), example.reply
 
-    def _of(self, asked: Asked) -> Sequence[TrainRow]:
+    def _of(self, asked: QuestionRows) -> Sequence[TrainRow]:
         self.built.questions += 1
         self.progress(self.built)
         return asked.rows
 
-    async def _groups(self, chosen: QuestionSet, source: Source, done: int) -> AsyncIterator[list[Asked]]:
+    async def _groups(self, chosen: QuestionSet, source: Source, done: int) -> AsyncIterator[list[QuestionRows]]:
         """Several questions at once, in their order and without the first that are done."""
         settings = self.request.settings
         engines = open_engines(replace(settings, **source.overrides))  # type: ignore[arg-type]  # both are str | None
-        desk = sets.RowSources(
+        row_sources = sets.RowSources(
             engines.retriever, engines.agents.decomposer, self.request.seed, self.request.depths, settings.topk
         )
         answerable = islice((one for one in chosen.questions if one.answers), done, None)
         try:
             while group := list(islice(answerable, settings.concurrency)):
-                yield list(await asyncio.gather(*(self._ask(one, chosen.name, desk) for one in group)))
+                yield list(await asyncio.gather(*(self._ask(one, chosen.name, row_sources) for one in group)))
         finally:
             await engines.aclose()
 
-    async def _ask(self, question: Question, set_name: str, desk: sets.RowSources) -> Asked:
-        made = [example for task in self._from_sets for example in await sets.EXAMPLES[task](question, set_name, desk)]
+    async def _ask(self, question: Question, set_name: str, row_sources: sets.RowSources) -> QuestionRows:
+        made = [
+            example
+            for task in self._from_sets
+            for example in await sets.EXAMPLES[task](question, set_name, row_sources)
+        ]
         rows = [await prompted(one, self.request.settings.prompts) for one in made]
-        return Asked(set_name, question.id, tuple(rows))
+        return QuestionRows(set_name, question.id, tuple(rows))
 
     def _add(self, row: TrainRow, reply: str, train: Writer, evaluation: Writer | None) -> None:
         if self.request.sft and not reply:
@@ -266,7 +279,7 @@ def _beside_runs(runs: Sequence[Path]) -> Iterator[Path]:
 
 
 def _identity(request: Request, sourced: Sourced) -> dict[str, Any]:
-    """What makes two sessions build the same rows of sets. Those of runs are made anew."""
+    """Return what makes two sessions build the same rows of sets. Rows of runs are always built anew."""
     settings = public(request.settings)
     return {
         "tasks": list(request.tasks),

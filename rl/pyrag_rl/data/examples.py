@@ -15,7 +15,7 @@ Ask = Callable[[Agents], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class PromptlessRow:
     """A row without prompt, how its agent is asked, and a reply worth learning ("" where none is known)."""
 
     row: TrainRow
@@ -23,8 +23,13 @@ class Example:
     reply: str = ""
 
 
-async def prompted(example: Example, prompts: str | None = None) -> TrainRow:
-    """The row with the messages that its agent sends; `prompts` is the runtime's setting."""
+async def prompted(example: PromptlessRow, prompts: str | None = None) -> TrainRow:
+    """Return the row with the messages that its agent sends.
+
+    Args:
+        example: a row and how its agent is asked.
+        prompts: the runtime's setting: a folder of prompts, or None.
+    """
     return replace(example.row, messages=await prompt_of(example.ask, prompts))
 
 
@@ -33,11 +38,23 @@ def documents_of(passages: Iterable[Passage]) -> tuple[Document, ...]:
 
 
 def ask_answer(query: str, passages: Sequence[Passage] | None) -> Ask:
+    """Ask the Answer agent.
+
+    Args:
+        query: the question or sub-query.
+        passages: the evidence; None to aggregate the facts in the query.
+    """
     return lambda agents: agents.answerer.answer(query, passages)
 
 
 def ask_analysis(query: str, passages: Sequence[Passage], question: str = "") -> Ask:
-    """`question` is the user's, which the agent is shown beside the query."""
+    """Ask OPERA's Analysis-Answer agent.
+
+    Args:
+        query: the question of a goal.
+        passages: the evidence.
+        question: the user's question, which the agent is shown beside the query.
+    """
 
     def ask(agents: Agents) -> Awaitable[Any]:
         assert agents.analyst is not None
@@ -50,6 +67,15 @@ def ask_analysis(query: str, passages: Sequence[Passage], question: str = "") ->
 
 
 def ask_rewrite(query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str) -> Ask:
+    """Ask the Rewrite agent.
+
+    Args:
+        query: the question of the step.
+        tried: queries that did not bring the evidence.
+        passages: what they found.
+        missing: what the passages lack; may be empty.
+    """
+
     def ask(agents: Agents) -> Awaitable[Any]:
         assert agents.rewriter is not None
         return agents.rewriter.rewrite(query, tried, passages, missing)
@@ -62,6 +88,12 @@ def ask_decomposition(question: str) -> Ask:
 
 
 def ask_program(question: str, sub_queries: Sequence[str]) -> Ask:
+    """Ask the Plan agent for a program.
+
+    Args:
+        question: the user's question.
+        sub_queries: what the Decompose agent replied.
+    """
     return lambda agents: agents.planner.plan(question, sub_queries)
 
 

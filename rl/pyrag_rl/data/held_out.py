@@ -1,4 +1,4 @@
-"""That no question is both learnt from and measured on: the same id in the same set, or the same words.
+"""Held-out questions: none is both learnt from and measured on, by id in the same set or by the same words.
 
 Words are compared as answers are scored: lower case, without punctuation and articles. Left out: questions that mean
 the same in other words, which nothing here can tell.
@@ -34,7 +34,7 @@ class HeldOut:
                 self.known.setdefault(mark, path)
 
     def place(self, row: TrainRow) -> Path | None:
-        """Where the row's question is held out; None if it may be learnt from."""
+        """Return the file that holds the row's question out; None if it may be learnt from."""
         found = (self.known.get(mark) for mark in marks(row.source, row.id, row.question))
         return next((path for path in found if path is not None), None)
 
@@ -55,7 +55,13 @@ def held_out(paths: Iterable[Path]) -> HeldOut:
 
 
 def marks(source: str, id_: str, question: str) -> tuple[bytes, bytes]:
-    """What makes a question the same as another one: its id within its set, its words anywhere."""
+    """Return the two digests by which questions are compared: id within its set, and words.
+
+    Args:
+        source: name of the data set.
+        id_: the question's id there.
+        question: its text.
+    """
     return _digest(f"id\n{source}\n{id_}"), words_mark(question)
 
 

@@ -1,4 +1,4 @@
-"""What counts as right for a step of a trace: whether its documents sufficed, and what it should have answered.
+"""Labels of a step of a trace: whether its documents sufficed, and its right answer.
 
 Data sets label whole questions, rarely their sub-questions. So a step is labelled only where the question's labels
 settle it, and is left out else. Left out: labels of data sets that have them for each hop (`sets`).
@@ -22,8 +22,15 @@ class Label:
 
 
 def label(row: ResultRow, attempt: Attempt) -> Label | None:
-    """Sufficient: a step of a question that came out right, answered from documents with a gold passage among them.
-    Insufficient: documents without any gold passage, from which nothing of use was read. None: nobody can tell.
+    """Label an attempt, where the labels of its question settle it.
+
+    Args:
+        row: the scored question, with its gold passages.
+        attempt: one reading of documents in its trace.
+
+    Returns:
+        Sufficient for a right question answered from a gold passage; insufficient where no gold passage is among the
+        documents and no right answer was read; None otherwise.
     """
     answer, golds = attempt.answer, {hop.gold for hop in row.support}
     if answer is None or not golds:
@@ -35,5 +42,10 @@ def label(row: ResultRow, attempt: Attempt) -> Label | None:
 
 
 def accepted(row: ResultRow, answer: Answer) -> tuple[str, ...]:
-    """Spellings of a right step's answer: the question's where it is the question's answer, else its own."""
+    """Return the accepted spellings of a right step's answer.
+
+    Args:
+        row: the scored question; its spellings count where the answer is the question's.
+        answer: the answer of the step.
+    """
     return row.gold if exact_match(answer.text, row.gold) else (answer.text,)

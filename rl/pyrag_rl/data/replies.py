@@ -1,4 +1,4 @@
-"""What an agent would reply to come to a given result: its form written out, so that its own parser reads it back.
+"""Replies of agents, written from results in the agent's own form, so that its own parser reads them back.
 
 For supervised sets and for candidates from traces, which keep what an agent decided and not the words it said it in.
 """
@@ -15,6 +15,12 @@ THINKING = ("<redacted_thinking>", "</redacted_thinking>")  # as the answer prom
 
 
 def answer_reply(answer: Answer, rationale: str) -> str:
+    """Write an Answer agent's reply.
+
+    Args:
+        answer: the answer.
+        rationale: its reasoning, put on one line.
+    """
     return f"{THINKING[0]}{_line(rationale)}{THINKING[1]}\n<answer>{answer.text}</answer>"
 
 
@@ -48,6 +54,12 @@ def sub_queries_reply(sub_queries: Sequence[str]) -> str:
 
 
 def goals_reply(goals: Sequence[Goal], rationale: str) -> str:
+    """Write an OPERA plan.
+
+    Args:
+        goals: goals in order.
+        rationale: the reasoning, put on one line.
+    """
     listed = [{**written_goal(one), "search": bool(one.search)} for one in goals]
     return _json({"rationale": _line(rationale), "goals": listed})
 

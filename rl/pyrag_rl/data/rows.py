@@ -44,7 +44,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainRow:
-    """What one agent is asked, and what it takes to score its completion.
+    """One prompt of an agent, with everything that scores its completion.
 
     `question` is the user's; `query` what the agent itself is asked where that is another (a sub-query, a synthesis
     step). `documents` None means no documents were given (aggregation mode); empty, that nothing was found.
@@ -102,7 +102,15 @@ def forget_unfinished(path: Path) -> None:
 
 
 def write_rows(path: Path, rows: Iterable[TrainRow]) -> int:
-    """Writes a training set; returns the number of rows. Raises `DataError` where a row has no gold answer."""
+    """Write a training set and return its number of rows.
+
+    Args:
+        path: the Parquet file.
+        rows: rows with their prompts; `index` is numbered anew.
+
+    Raises:
+        DataError: a row has no gold answer.
+    """
     with RowWriter(path) as writer:
         for row in rows:
             writer.add(row)
@@ -120,7 +128,15 @@ class RowWriter:
         self._parts = _Parts(path, rows_schema())
 
     def add(self, row: TrainRow, reply: str = "") -> None:
-        """The `reply` is left out: only completions are scored. Raises `DataError` for a row without a gold answer."""
+        """Add a row.
+
+        Args:
+            row: a row with its prompt.
+            reply: ignored, as only completions are scored.
+
+        Raises:
+            DataError: the row has no gold answer.
+        """
         if not any(answer.strip() for answer in row.answers):
             raise DataError(f"the row {row.id!r} has no gold answer: add one, or leave the question out")
         self._parts.add(as_columns(replace(row, index=self.count)))
@@ -142,6 +158,12 @@ class SftWriter:
         self._parts = _Parts(path, pa.schema([("messages", pa.list_(_message()))]))
 
     def add(self, row: TrainRow, reply: str) -> None:
+        """Add a conversation.
+
+        Args:
+            row: a row with its prompt.
+            reply: the reply to learn.
+        """
         said = (*row.messages, Message("assistant", reply))
         self._parts.add({"messages": [{"role": one.role, "content": one.content} for one in said]})
         self.count += 1
@@ -202,7 +224,7 @@ def read_rows(path: Path) -> list[TrainRow]:
 
 
 def count_conversations(path: Path) -> int:
-    """How many rows a supervised set has. Raises `DataError`."""
+    """Return the number of rows of a supervised set. Raises `DataError`."""
     with _parquet(path, ("messages",)) as file:
         return int(file.metadata.num_rows)
 

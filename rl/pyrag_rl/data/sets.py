@@ -24,7 +24,7 @@ from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.scoring import asked
 from pyrag.retrieval.protocol import Retriever
 from pyrag_rl.data.examples import (
-    Example,
+    PromptlessRow,
     ask_analysis,
     ask_answer,
     ask_decomposition,
@@ -40,7 +40,7 @@ _REFERENCE = re.compile(r"#(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class RowSources:
-    """What rows are made with. `topk` is what a step searches for at run time."""
+    """Sources of rows. `topk` is the number of passages that a step searches for at run time."""
 
     retriever: Retriever
     decomposer: Decomposer
@@ -54,7 +54,7 @@ class RowSources:
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class SetHop:
     """One search of a question as its data set has it."""
 
     query: str
@@ -62,11 +62,11 @@ class Hop:
     supporting: tuple[str, ...]
 
 
-def hops_of(question: Question) -> Iterator[Hop]:
+def hops_of(question: Question) -> Iterator[SetHop]:
     """Hops whose gold passages are known, earlier answers filled in; none where the set does not say."""
     if not question.decomposition:
         if len(question.supporting) == 1:
-            yield Hop(question.question, question.answers, _accepted(question, question.supporting[0]))
+            yield SetHop(question.question, question.answers, _accepted(question, question.supporting[0]))
         return
     found = [one.first_answer for one in question.decomposition]
     for place, one in enumerate(question.decomposition):
@@ -74,7 +74,7 @@ def hops_of(question: Question) -> Iterator[Hop]:
         # "Berlin >> country" is MuSiQue's shorthand: no agent would ever be asked that.
         if one.supporting and query and found[place] and ">>" not in query and not _REFERENCE.search(query):
             last = place == len(found) - 1
-            yield Hop(query, question.answers if last else (found[place],), _accepted(question, one.supporting))
+            yield SetHop(query, question.answers if last else (found[place],), _accepted(question, one.supporting))
 
 
 def _nth(found: list[str], number: int) -> str:
@@ -93,32 +93,67 @@ def _row(question: Question, source: str, agent: str, **more: Any) -> TrainRow:
     )
 
 
-async def readings(question: Question, source: str, desk: RowSources) -> list[Example]:
+async def readings(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
+    """Build rows of the Answer agent: the question on its retrieved passages.
+
+    Args:
+        question: a question of a data set.
+        source: name of the set.
+        row_sources: retriever and draws.
+    """
     query = asked(question)
-    found = await desk.retriever.retrieve(query, desk.depth(question))
+    found = await row_sources.retriever.retrieve(query, row_sources.depth(question))
     if not found:
         return []
-    return [Example(_row(question, source, "answer", documents=documents_of(found)), ask_answer(query, found))]
+    return [PromptlessRow(_row(question, source, "answer", documents=documents_of(found)), ask_answer(query, found))]
 
 
-async def decompositions(question: Question, source: str, desk: RowSources) -> list[Example]:
-    return [Example(_row(question, source, "decompose"), ask_decomposition(asked(question)))]
+async def decompositions(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
+    """Build rows of the Decompose agent.
+
+    Args:
+        question: a question of a data set.
+        source: name of the set.
+        row_sources: not used.
+    """
+    return [PromptlessRow(_row(question, source, "decompose"), ask_decomposition(asked(question)))]
 
 
-async def programs(question: Question, source: str, desk: RowSources) -> list[Example]:
-    sub_queries = (await desk.decomposer.decompose(asked(question))).sub_queries
+async def programs(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
+    """Build rows of the Plan agent, with sub-queries of the engine's Decompose agent.
+
+    Args:
+        question: a question of a data set.
+        source: name of the set.
+        row_sources: holds the Decompose agent.
+    """
+    sub_queries = (await row_sources.decomposer.decompose(asked(question))).sub_queries
     row = _row(question, source, "plan", sub_queries=sub_queries)
-    return [Example(row, ask_program(asked(question), sub_queries))]
+    return [PromptlessRow(row, ask_program(asked(question), sub_queries))]
 
 
-async def plans(question: Question, source: str, desk: RowSources) -> list[Example]:
-    return [Example(_row(question, source, "plan"), ask_goals(asked(question)))]
+async def plans(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
+    """Build rows of OPERA's Plan agent.
+
+    Args:
+        question: a question of a data set.
+        source: name of the set.
+        row_sources: not used.
+    """
+    return [PromptlessRow(_row(question, source, "plan"), ask_goals(asked(question)))]
 
 
-async def judgements(question: Question, source: str, desk: RowSources) -> list[Example]:
+async def judgements(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
+    """Build rows of OPERA's Analysis-Answer agent: each hop on its retrieved passages, labelled by its gold passage.
+
+    Args:
+        question: a question of a data set.
+        source: name of the set.
+        row_sources: retriever and draws.
+    """
     examples = []
     for hop in hops_of(question):
-        found = await desk.retriever.retrieve(hop.query, desk.depth(question))
+        found = await row_sources.retriever.retrieve(hop.query, row_sources.depth(question))
         row = _row(
             question,
             source,
@@ -130,14 +165,21 @@ async def judgements(question: Question, source: str, desk: RowSources) -> list[
             sufficient=any(one.id in hop.supporting for one in found),
         )
         if found:
-            examples.append(Example(row, ask_analysis(hop.query, found, asked(question))))
+            examples.append(PromptlessRow(row, ask_analysis(hop.query, found, asked(question))))
     return examples
 
 
-async def rewrites(question: Question, source: str, desk: RowSources) -> list[Example]:
+async def rewrites(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
+    """Build rows of the Rewrite agent: hops whose search missed the gold passage.
+
+    Args:
+        question: a question of a data set.
+        source: name of the set.
+        row_sources: retriever; its `topk` is the depth of the search.
+    """
     examples = []
     for hop in hops_of(question):
-        found = await desk.retriever.retrieve(hop.query, desk.topk)
+        found = await row_sources.retriever.retrieve(hop.query, row_sources.topk)
         if any(one.id in hop.supporting for one in found):
             continue
         tried = (hop.query, hop.query)  # as the ladder puts it: the search, then the question that it was made for
@@ -150,11 +192,11 @@ async def rewrites(question: Question, source: str, desk: RowSources) -> list[Ex
             supporting=hop.supporting[:1],
             tried=tried,
         )
-        examples.append(Example(row, ask_rewrite(hop.query, tried, found, "")))
+        examples.append(PromptlessRow(row, ask_rewrite(hop.query, tried, found, "")))
     return examples
 
 
-EXAMPLES: dict[str, Callable[[Question, str, RowSources], Awaitable[list[Example]]]] = {
+EXAMPLES: dict[str, Callable[[Question, str, RowSources], Awaitable[list[PromptlessRow]]]] = {
     "answer": readings,
     "decompose": decompositions,
     "plan": programs,

@@ -16,7 +16,7 @@ from pyrag.evaluation.scoring import ResultRow
 from pyrag.trace.model import UNPLANNED, Attempt, Passage, Step, Trace
 from pyrag.trace.trajectory import tries
 from pyrag_rl.data.examples import (
-    Example,
+    PromptlessRow,
     ask_analysis,
     ask_answer,
     ask_decomposition,
@@ -37,8 +37,17 @@ from pyrag_rl.data.replies import (
 from pyrag_rl.data.rows import TrainRow
 
 
-def read_examples(run: Path, task: str, methods: Sequence[str] = ()) -> Iterator[Example]:
-    """All examples of a task that a run holds, question by question. Raises `DataError` where the folder is no run."""
+def read_examples(run: Path, task: str, methods: Sequence[str] = ()) -> Iterator[PromptlessRow]:
+    """Yield all examples of a task that a run holds, question by question.
+
+    Args:
+        run: a folder of `pyrag bench`.
+        task: a key of `EXAMPLES`.
+        methods: methods whose traces are read; all, if empty.
+
+    Raises:
+        DataError: the folder is no run.
+    """
     opened = read_run(run)
     for row in opened.rows:
         if row.gold and (not methods or row.method in methods):
@@ -64,13 +73,18 @@ def _right(row: ResultRow) -> bool:
     return row.em == 1.0
 
 
-def readings(row: ResultRow, trace: Trace) -> Iterator[Example]:
-    """Answer agent with documents: steps of questions that came out right, as they were answered in the end."""
+def readings(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
+    """Yield Answer rows with documents: steps of right questions, as they were answered in the end.
+
+    Args:
+        row: the scored question.
+        trace: its trace.
+    """
     for step in _answered(trace) if _right(row) else ():
         last = tries(step)[-1]
         if step.mode == "evidence" and last.answer and last.answer.known and last.passages:
             passages = _passages(trace, last)
-            yield Example(
+            yield PromptlessRow(
                 _row(
                     row,
                     "answer",
@@ -83,19 +97,29 @@ def readings(row: ResultRow, trace: Trace) -> Iterator[Example]:
             )
 
 
-def syntheses(row: ResultRow, trace: Trace) -> Iterator[Example]:
-    """Answer agent without documents: steps that composed an answer from facts, in questions that came out right."""
+def syntheses(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
+    """Yield Answer rows without documents: steps of right questions that composed an answer from facts.
+
+    Args:
+        row: the scored question.
+        trace: its trace.
+    """
     for step in _answered(trace) if _right(row) else ():
         if step.mode == "aggregation" and step.answer and step.answer.known:
-            yield Example(
+            yield PromptlessRow(
                 _row(row, "answer", query=step.query, answers=accepted(row, step.answer)),
                 ask_answer(step.query, None),
                 answer_reply(step.answer, step.rationale),
             )
 
 
-def judgements(row: ResultRow, trace: Trace) -> Iterator[Example]:
-    """Analysis-Answer agent: every attempt at a step whose documents can be told to suffice or not."""
+def judgements(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
+    """Yield Analysis-Answer rows: every attempt whose documents are known to suffice or not.
+
+    Args:
+        row: the scored question, with its gold passages.
+        trace: its trace.
+    """
     for step in _answered(trace):
         for attempt in tries(step) if step.mode == "evidence" else ():
             found = label(row, attempt)
@@ -103,7 +127,7 @@ def judgements(row: ResultRow, trace: Trace) -> Iterator[Example]:
                 continue
             passages = _passages(trace, attempt)
             agrees = attempt.answer is not None and attempt.answer.known == found.sufficient
-            yield Example(
+            yield PromptlessRow(
                 _row(
                     row,
                     "answer",
@@ -117,8 +141,13 @@ def judgements(row: ResultRow, trace: Trace) -> Iterator[Example]:
             )
 
 
-def rewrites(row: ResultRow, trace: Trace) -> Iterator[Example]:
-    """Rewrite agent: every failed attempt at a step that left gold passages to be found, with what was tried so far."""
+def rewrites(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
+    """Yield Rewrite rows: every failed attempt that left gold passages to be found, with the queries so far.
+
+    Args:
+        row: the scored question, with its gold passages.
+        trace: its trace.
+    """
     golds = [hop.gold for hop in row.support]
     for step in _answered(trace):
         made = tries(step)
@@ -131,7 +160,7 @@ def rewrites(row: ResultRow, trace: Trace) -> Iterator[Example]:
                 continue
             passages, missing = _passages(trace, attempt), attempt.missing or attempt.rationale
             following = made[place + 1] if place + 1 < len(made) else None
-            yield Example(
+            yield PromptlessRow(
                 _row(
                     row,
                     "rewrite",
@@ -146,31 +175,47 @@ def rewrites(row: ResultRow, trace: Trace) -> Iterator[Example]:
             )
 
 
-def decompositions(row: ResultRow, trace: Trace) -> Iterator[Example]:
+def decompositions(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
+    """Yield Decompose rows; the reply is set where the question came out right.
+
+    Args:
+        row: the scored question.
+        trace: its trace.
+    """
     if trace.sub_queries and not trace.goals:
-        yield Example(
+        yield PromptlessRow(
             _row(row, "decompose"),
             ask_decomposition(trace.question),
             sub_queries_reply(trace.sub_queries) if _right(row) else "",
         )
 
 
-def programs(row: ResultRow, trace: Trace) -> Iterator[Example]:
-    """Plan agent: the first program, from the sub-queries that it was written for."""
+def programs(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
+    """Yield Plan rows: the first program, from the sub-queries that it was written for.
+
+    Args:
+        row: the scored question.
+        trace: its trace.
+    """
     if trace.sub_queries and not trace.goals and trace.programs:
         first = trace.programs[0]
         learnt = _right(row) and len(trace.programs) == 1 and first.origin != UNPLANNED
-        yield Example(
+        yield PromptlessRow(
             _row(row, "plan", sub_queries=trace.sub_queries),
             ask_program(trace.question, trace.sub_queries),
             program_reply(first.source) if learnt else "",
         )
 
 
-def plans(row: ResultRow, trace: Trace) -> Iterator[Example]:
-    """OPERA's Plan agent."""
+def plans(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
+    """Yield rows of OPERA's Plan agent.
+
+    Args:
+        row: the scored question.
+        trace: its trace.
+    """
     learnt = _right(row) and trace.goals and len(trace.programs) == 1
-    yield Example(
+    yield PromptlessRow(
         _row(row, "plan"),
         ask_goals(trace.question),
         goals_reply(trace.goals, trace.programs[0].rationale) if learnt else "",
@@ -178,7 +223,12 @@ def plans(row: ResultRow, trace: Trace) -> Iterator[Example]:
 
 
 def searches(trace: Trace, step: Step) -> list[str]:
-    """The queries that a step's first passages came from, as its recovery ladder saw them."""
+    """Return the queries that found a step's first passages, as its recovery saw them.
+
+    Args:
+        trace: the trace of the question.
+        step: one of its steps.
+    """
     given = set(tries(step)[0].passages)
     found = [one for one in trace.steps if one.id in step.depends_on and one.primitive == "retrieve"]
     exact = [one for one in found if set(one.passages) == given]
@@ -205,7 +255,7 @@ def _cited(attempt: Attempt) -> str:
     return attempt.rationale if named else f"{attempt.rationale} {' '.join(f'Doc [{number}]' for number in numbers)}"
 
 
-EXAMPLES: dict[str, Callable[[ResultRow, Trace], Iterator[Example]]] = {
+EXAMPLES: dict[str, Callable[[ResultRow, Trace], Iterator[PromptlessRow]]] = {
     "answer": readings,
     "synthesis": syntheses,
     "decompose": decompositions,

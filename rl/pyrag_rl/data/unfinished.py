@@ -22,8 +22,8 @@ from pyrag_rl.data.rows import TrainRow
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What came of one question: rows with their prompts."""
+class QuestionRows:
+    """Rows that one question gave, with their prompts."""
 
     set: str
     id: str
@@ -39,11 +39,11 @@ class Unfinished:
         self._file: IO[bytes] = locked_lines(path)
         self.drop = False
 
-    def done(self) -> Iterator[Asked]:
-        """What earlier sessions left. Raises `DataError`."""
+    def done(self) -> Iterator[QuestionRows]:
+        """Yield what earlier sessions left. Raises `DataError`."""
         import msgspec
 
-        decoder = msgspec.json.Decoder(Asked)
+        decoder = msgspec.json.Decoder(QuestionRows)
         for number, line in whole_lines(self._path):
             try:
                 yield decoder.decode(line)
@@ -52,7 +52,7 @@ class Unfinished:
                     f"{self._path} line {number} is damaged ({error}): remove {self._path.parent}"
                 ) from error
 
-    def keep(self, asked: Sequence[Asked]) -> None:
+    def keep(self, asked: Sequence[QuestionRows]) -> None:
         import msgspec
 
         append(self._file, *map(msgspec.json.encode, asked))
@@ -63,7 +63,15 @@ class Unfinished:
 
 @contextmanager
 def open_unfinished(out: Path, identity: Mapping[str, Any]) -> Iterator[Unfinished]:
-    """Raises `UsageError` where what was begun is of other options, or is under way elsewhere."""
+    """Open the folder of an unfinished set beside its file.
+
+    Args:
+        out: the file of the set.
+        identity: the options of the build, compared with those that were begun with.
+
+    Raises:
+        UsageError: an unfinished set has other options, or another process builds it.
+    """
     folder = out.with_name(f"{out.name}.part")
     with open_folder(folder, identity, {}):
         unfinished = Unfinished(folder / RESULTS)

@@ -48,7 +48,7 @@ class PrescoreWeights:
 
 
 class Author(Protocol):
-    """Where candidates come from. `name` is kept with each."""
+    """Source of candidates. `name` is kept with each candidate."""
 
     @property
     def name(self) -> str: ...
@@ -94,7 +94,7 @@ class Recorded:
 
 
 def kept_replies(out: Path) -> ReplyStore:
-    """Where the author's replies are kept until each question has a candidate: they are paid for once."""
+    """Open the store of the author's replies: they are paid for once, until each question has a candidate."""
     return ReplyStore(out.with_name(f"{out.name}.replies.sqlite"))
 
 
@@ -140,7 +140,15 @@ class Counts:
 def prescored(
     candidate: str, row: TrainRow, trace: Trace | None, origin: str, weights: PrescoreWeights = PrescoreWeights()
 ) -> Candidate:
-    """A candidate with its five components. `trace` is None where it is no plan that can run."""
+    """Return a candidate with its five components and their weighted sum (equation 14).
+
+    Args:
+        candidate: a completion of the Plan agent.
+        row: the question.
+        trace: the run of the plan; None for a plan that cannot run.
+        origin: name of the author.
+        weights: of the components.
+    """
     read = read_plan(candidate, row.question)
     text = trace.answer.text if trace and trace.answer.known else ""
     parts = {
@@ -163,7 +171,12 @@ def prescored(
 
 
 def efficiency(goals: Sequence[Goal], hops: int) -> float:
-    """1 for a plan of as many searches as the question has hops (or fewer); less, the more there are beyond."""
+    """Return hops divided by searches, at most 1; 0 for a plan without a search.
+
+    Args:
+        goals: the plan.
+        hops: searches that the question takes; 0 if unknown, which scores 1.
+    """
     made = searches(goals)
     return 0.0 if not made else min(1.0, hops / made) if hops else 1.0
 
@@ -178,8 +191,21 @@ async def prescore(
     near: float = NEAR,
     tell: Callable[[Counts], None] = lambda _: None,
 ) -> Counts:
-    """Adds the candidates of all rows to the file that are not in it yet. Raises `ServiceError` of the author, and
-    `UsageError` where another process adds to it."""
+    """Add the candidates of all rows that the file lacks.
+
+    Args:
+        rows: rows of OPERA's Plan agent.
+        out: the file of candidates; one that exists is continued.
+        author: writes completions.
+        environment: runs them.
+        embedder: compares plans.
+        near: cosine from which two plans are duplicates.
+        tell: called with the counts after each question.
+
+    Raises:
+        ServiceError: the author failed.
+        UsageError: another process adds to the file.
+    """
     counts = Counts()
     with _appended(out) as file:
         done = {one.key for one in read_candidates(out)}
@@ -245,7 +271,13 @@ async def _scored(
 
 
 async def without_duplicates(candidates: Sequence[Candidate], embedder: Embedder, near: float) -> list[Candidate]:
-    """Plans are compared by the texts of their goals; what is no plan, by its whole text."""
+    """Drop near-duplicates. Plans are compared by the texts of their goals; other completions by their whole text.
+
+    Args:
+        candidates: all of one question.
+        embedder: gives unit vectors.
+        near: cosine from which the lower-scored of two is dropped.
+    """
     if len(candidates) < 2:
         return list(candidates)
     texts = ["\n".join(goal.text for goal in read_plan(one.completion).goals) or one.completion for one in candidates]

@@ -36,6 +36,12 @@ class PrescoredAgentLoop(FormedAgentLoop):
         self._best = best_of(Path(config.prescored), config.least_score) if config.prescored else {}
 
     async def run(self, sampling_params: dict[str, Any], **fields: Any) -> AgentLoopOutput:
+        """Return the pre-scored candidate in its slot of a training group, else a completion of the policy.
+
+        Args:
+            sampling_params: verl's, for the rollout server.
+            fields: the row and verl's position of it.
+        """
         chosen = self._chosen(fields)
         made = await self._injected(chosen, fields) if chosen else None
         if made is None:

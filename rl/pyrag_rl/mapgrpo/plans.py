@@ -1,4 +1,4 @@
-"""What a Plan agent's completion is worth: its parts f_logic, f_struct and f_exec (OPERA, equation 7).
+"""Scores of a Plan agent's completion: its parts f_logic, f_struct and f_exec (OPERA, equation 7).
 
 The paper names the parts without formulas; these are ours. All of them read what the runtime's own parser, compiler,
 plan checks and traces say. Left out: the weights (`rewards`), and running the plan (`execution`).
@@ -37,6 +37,12 @@ class ReadPlan:
 
 
 def read_plan(completion: str, question: str = "") -> ReadPlan:
+    """Read a completion as the runtime does; a plan that cannot run has a `fault`.
+
+    Args:
+        completion: the text of the Plan agent.
+        question: the user's question, for the reader's checks.
+    """
     try:
         listed, _ = listed_goals(completion)
     except BadOutputError as error:
@@ -67,8 +73,13 @@ def structure(plan: ReadPlan) -> float:
 
 
 def logic(plan: ReadPlan, question: str, hops: int = 0) -> float:
-    """f_logic: 0 for a plan that cannot run (order, cycle); else how sound reader and plan checks of the runtime
-    find it, times the share of the question's `hops` that it searches for, where these are known."""
+    """Return f_logic: 0 for a plan that cannot run, else 1 / (1 + findings), times the share of hops searched for.
+
+    Args:
+        plan: the plan as it was read.
+        question: the user's question.
+        hops: searches that the question takes; 0 if unknown.
+    """
     if not plan.goals:
         return 0.0
     goals = plan.goals
@@ -89,8 +100,10 @@ def completion(trace: Trace) -> float:
 
 
 def execution(trace: Trace | None, exact: float) -> float:
-    """f_exec, end-to-end success: half for the goals that came to an answer, half for the right one at the end.
+    """Return f_exec: half for the share of answered goals, half for the right final answer.
 
-    `trace` is None for a plan that could not be run; `exact` is the exact match of the trace's answer.
+    Args:
+        trace: the run of the plan; None for a plan that could not run, which scores 0.
+        exact: exact match of the trace's answer.
     """
     return 0.0 if trace is None else (completion(trace) + exact) / 2

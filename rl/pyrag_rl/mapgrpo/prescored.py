@@ -54,7 +54,12 @@ def read_candidates(path: Path) -> Iterator[Candidate]:
 
 @functools.cache
 def best_of(path: Path, least: float) -> dict[tuple[str, str], Candidate]:
-    """The best candidate of each question whose best has at least this score. Read once a process."""
+    """Return the best candidate by question. Each file is read once a process.
+
+    Args:
+        path: the file of candidates.
+        least: lowest score that counts.
+    """
     best: dict[tuple[str, str], Candidate] = {}
     for one in read_candidates(path):
         if one.score >= least and (one.key not in best or one.score > best[one.key].score):
@@ -63,9 +68,12 @@ def best_of(path: Path, least: float) -> dict[tuple[str, str], Candidate]:
 
 
 def distinct(candidates: Sequence[Candidate], similar: Sequence[Sequence[float]], most: float) -> list[Candidate]:
-    """Without near-duplicates: of two whose similarity is `most` or more, the one with the higher score stays.
+    """Drop near-duplicates, keeping the one with the higher score.
 
-    `similar[i][j]` is the cosine of candidates i and j.
+    Args:
+        candidates: all of one question.
+        similar: [candidates, candidates] cosines.
+        most: similarity from which two are duplicates.
     """
     kept: list[int] = []
     for place in sorted(range(len(candidates)), key=lambda one: (-candidates[one].score, one)):

@@ -55,7 +55,15 @@ W = TypeVar("W", PlanWeights, AnalysisWeights, RewriteWeights)
 
 
 def weights_of(kind: type[W], given: Mapping[str, float]) -> W:
-    """Table 6's weights with those of a config in their place. Raises `ConfigError` unless they sum up to 1."""
+    """Return the weights of table 6, with those of a config in their place.
+
+    Args:
+        kind: the class of the agent's weights.
+        given: weights by part; all parts, or none.
+
+    Raises:
+        ConfigError: an unknown part, a negative weight, or a sum other than 1.
+    """
     known = [one.name for one in fields(kind)]
     for name in given:
         if name not in known:
@@ -77,9 +85,16 @@ def plan_score(
     source: str = "",
     weights: PlanWeights = PlanWeights(),
 ) -> Score:
-    """Equation 7. `trace` is what running the plan's goals gave; None where they cannot run.
+    """Score a plan by equation 7.
 
-    `hops` is the number of searches that the question takes, where the data set says so; 0 where it does not.
+    Args:
+        plan: the completion as the runtime read it.
+        question: the user's question.
+        golds: gold spellings of the answer.
+        trace: the run of the plan's goals; None if they cannot run.
+        hops: searches that the question takes; 0 if unknown.
+        source: name of the data set, whose official script scores.
+        weights: of the parts.
     """
     text = trace.answer.text if trace and trace.answer.known else ""
     em, f1, _ = score_text(text, golds, script_of(source)) if text else (0.0, 0.0, 0.0)
@@ -107,7 +122,16 @@ def analysis_score(
     source: str = "",
     weights: AnalysisWeights = AnalysisWeights(),
 ) -> Score:
-    """Equation 9. Where the documents do not suffice, the right answer is none, and saying so is an exact match."""
+    """Score a judgement by equation 9. Where documents do not suffice, saying so is an exact match.
+
+    Args:
+        completion: the agent's reply.
+        sufficient: whether the documents hold the answer.
+        golds: gold spellings of the answer.
+        documents: number of documents in the prompt.
+        source: name of the data set, whose official script scores.
+        weights: of the parts.
+    """
     try:
         said = parse_judged(completion, documents)
     except BadOutputError as error:
@@ -132,9 +156,11 @@ def _answered(said: Judged, sufficient: bool, golds: Sequence[str], source: str)
 
 
 def read_rewrite(completion: str, tried: Sequence[str]) -> tuple[str, str]:
-    """The query of a completion that is worth a search, or an empty one with the name of the error.
+    """Return the query of a completion and an empty error, or an empty query and the name of the error.
 
-    A query that was tried before is none, as in the runtime's ladder.
+    Args:
+        completion: the agent's reply.
+        tried: earlier queries; one of them again is the error `tried_before`.
     """
     try:
         query = parse_rewrite(completion)[0]
@@ -152,7 +178,16 @@ def rewrite_score(
     error: str = "",
     weights: RewriteWeights = RewriteWeights(),
 ) -> Score:
-    """Equation 10. `ranked` are the ids that the rewritten query found, best first; `error` is `read_rewrite`'s."""
+    """Score a rewritten query by equation 10.
+
+    Args:
+        completion: the agent's reply.
+        ranked: ids of the passages that the query found, best first.
+        golden: ids of the gold passages.
+        k: cut-off of NDCG.
+        error: the error of `read_rewrite`.
+        weights: of the parts.
+    """
     found = math.sqrt(ndcg(ranked, golden, k))
     form = 0.0 if error == "bad_form" else _form(completion, REWRITE)
     return Score(score=weights.ndcg * found + weights.form * form, ndcg=found, form=form, error=error)

@@ -26,7 +26,13 @@ _OF_KIND = {"budget": "call_budget", "deadline": "timeout", "service": "service"
 
 
 async def answer(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
-    """The Answer agent: its reply is parsed as at run time and compared with the gold answers."""
+    """Score the Answer agent: its reply is parsed as at run time and compared with the gold answers.
+
+    Args:
+        row: the question and its documents.
+        completion: the agent's reply.
+        environment: settings of the run.
+    """
     agents = agents_over(GivenReply(completion), environment.settings.prompts)
     passages = None if row.documents is None else [one.passage() for one in row.documents]
     reading = await agents.answerer.answer(row.asked, passages)
@@ -34,7 +40,13 @@ async def answer(row: TrainRow, completion: str, environment: RewardEnvironment)
 
 
 async def plan(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
-    """The Plan agent: its program runs in the sandbox, with the frozen Answer agent and retriever; no repairs."""
+    """Score the Plan agent: its program runs with the frozen Answer agent and retriever, without repairs.
+
+    Args:
+        row: the question and its sub-queries.
+        completion: the agent's reply.
+        environment: frozen agents, retriever and sandbox.
+    """
     if error := program_fault(completion):
         return Score(error=error)
     planner = agents_over(GivenReply(completion), environment.settings.prompts).planner
@@ -43,9 +55,15 @@ async def plan(row: TrainRow, completion: str, environment: RewardEnvironment) -
 
 
 async def decompose(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
-    """The Decompose agent: the frozen Plan and Answer agents go on from its list, self-repair and recovery included.
+    """Score the Decompose agent: the frozen Plan and Answer agents go on from its list, repairs and recovery included.
 
-    Raises `BadOutputError` where there is no list: at run time the question itself would take its place.
+    Args:
+        row: the question.
+        completion: the agent's reply.
+        environment: frozen agents, retriever and sandbox.
+
+    Raises:
+        BadOutputError: the reply holds no list; at run time the question itself would take its place.
     """
     parse_sub_queries(completion)
     decomposer = agents_over(GivenReply(completion), environment.settings.prompts).decomposer
@@ -64,7 +82,7 @@ class GivenDecomposition:
 
 
 def program_fault(completion: str) -> str:
-    """Why a completion is no program that compiles; empty if it is one."""
+    """Return the error of a completion that is no program that compiles; empty if it is one."""
     try:
         source = parse_program(completion)
     except BadOutputError:
@@ -73,7 +91,13 @@ def program_fault(completion: str) -> str:
 
 
 def of_trace(trace: Trace, row: TrainRow, config: TrainConfig) -> Score:
-    """The score of a whole run. A budget that ended it leaves no partial credit."""
+    """Score a whole run. A run that a budget ended gets no partial credit.
+
+    Args:
+        trace: the run.
+        row: its question.
+        config: weights of F1 and exact match.
+    """
     if trace.error is None:
         score = graded(trace.answer, row, config)
     else:
@@ -93,7 +117,13 @@ def reason_of(trace: Trace) -> str:
 
 
 def graded(answer: Answer, row: TrainRow, config: TrainConfig) -> Score:
-    """0.7 · F1 + 0.3 · EM with the weights of the config, by the official script of the row's set."""
+    """Score an answer: `f1_weight` · F1 + `em_weight` · EM, by the official script of the row's set.
+
+    Args:
+        answer: the answer; an unknown one scores 0.
+        row: its question.
+        config: holds the weights.
+    """
     if not answer.known:
         return Score(form=1.0, error="unknown")
     em, f1, _ = score_text(answer.text, row.answers, script_of(row.source))

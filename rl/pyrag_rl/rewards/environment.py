@@ -1,4 +1,4 @@
-"""What stays as it is while an agent trains: the other agents, the retriever and the sandbox; and the scorekeeping.
+"""Environment of an agent in training: frozen agents, retriever and sandbox, and the record of scores.
 
 A reward worker has one `RewardEnvironment` a run. Completions are scored side by side, at most `concurrency` at once (a
 setting of the runtime), each within its deadline; an equal completion to the same row, an equal call of the frozen
@@ -66,7 +66,7 @@ def reward_named(name: str) -> Reward:
 
 
 def environment_of(run: str) -> RewardEnvironment:
-    """The run's, one for each event loop: connections and worker processes belong to a loop."""
+    """Return the environment of a run in this event loop: connections and worker processes belong to a loop."""
     mine = _environments.get()
     if run not in mine:
         folder = RunFolder(Path(run))
@@ -82,7 +82,12 @@ class Memo:
         self._tasks: OrderedDict[Hashable, asyncio.Future[Any]] = OrderedDict()
 
     async def get(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
-        """The result of `work` for this key, which may be under way already. Whoever asked may stop waiting."""
+        """Return the result of `work` for a key. A caller that stops waiting does not end the work.
+
+        Args:
+            key: equal keys share one result.
+            work: called if no result is there or under way.
+        """
         task = self._tasks.get(key)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
             task = self._tasks[key] = asyncio.ensure_future(work())
@@ -140,7 +145,13 @@ class RewardEnvironment:
         self._count = 0
 
     async def ask(self, question: str, agents: Agents, **settings: Any) -> Trace:
-        """Answers a question with the run's retriever and sandbox, and these agents. Never raises for its sake."""
+        """Answer a question with the run's retriever and sandbox. A failure is in the trace.
+
+        Args:
+            question: the user's question.
+            agents: the agents, one of them with a given reply.
+            settings: settings in place of the run's.
+        """
         engines = replace(self.engines, agents=agents)
         return await answer_question(question, engines, replace(self.settings, **settings))
 
@@ -159,7 +170,15 @@ class RewardEnvironment:
         return replace(row, split="eval") if row.question in self._held else row
 
     async def numbers(self, extra_info: Mapping[str, Any], completion: str) -> dict[str, float]:
-        """What verl gets for a completion of the row in `extra_info`. Raises `DataError` where that is no row."""
+        """Return verl's numbers for a completion.
+
+        Args:
+            extra_info: the row, with verl's `global_steps`.
+            completion: the agent's reply.
+
+        Raises:
+            DataError: `extra_info` holds no row.
+        """
         row = self.row(extra_info)
         # Two sets may both count from 0; no question is in both.
         key = (row.split, row.index, row.question, completion)
@@ -169,12 +188,17 @@ class RewardEnvironment:
         return self.told(score, row, extra_info.get("global_steps"))
 
     async def score(self, row: TrainRow, completion: str) -> Score:
-        """The score of a completion; whatever went wrong is in it."""
+        """Score a completion; errors are in the score.
+
+        Args:
+            row: the question.
+            completion: the agent's reply.
+        """
         async with self._slots:
             return await self.guarded(self._reward(row, completion, self))
 
     async def guarded(self, work: Awaitable[Score]) -> Score:
-        """What `work` comes to, in time or not; what it raises becomes a reason."""
+        """Await a score within the deadline; what it raises becomes its error."""
         began = time.perf_counter()
         limit = None if self.settings.deadline is None else self.settings.deadline + _BEYOND_DEADLINE
         try:
@@ -192,10 +216,14 @@ class RewardEnvironment:
         return replace(score, seconds=time.perf_counter() - began)
 
     def told(self, score: Score, row: TrainRow, weights: int | None) -> dict[str, float]:
-        """What verl is told of a score, which is kept as well. `weights` counts the steps that made them.
+        """Record a score and return verl's numbers.
 
-        With `shuffle_rewards` the reward is one that some completion got, whichever; the parts stay what they are, and
-        so does what is measured on held-out rows.
+        With `shuffle_rewards`, the reward of a training row is drawn from recent rewards; its parts stay as they are.
+
+        Args:
+            score: the score of a completion.
+            row: its question.
+            weights: number of steps that made the policy's weights.
         """
         self.keep(score, row, weights)
         if not self.config.shuffle_rewards or row.split != "train":
@@ -204,7 +232,13 @@ class RewardEnvironment:
         return {**score.numbers(), "score": self._random.choice(self._pool)}
 
     def keep(self, score: Score, row: TrainRow, weights: int | None) -> None:
-        """Leaves the score in the run folder, and now and then its trace."""
+        """Record a score in the run folder, and its trace for one of `trace_every`.
+
+        Args:
+            score: the score of a completion.
+            row: its question.
+            weights: number of steps that made the policy's weights.
+        """
         if self._folder is None:
             return
         self._count += 1
@@ -217,7 +251,15 @@ class RewardEnvironment:
 
 
 def note(run: Path | str, score: Score, *, id_: str, split: str, weights: int | None) -> None:
-    """Log one score in the run folder: `pyrag_rl.verl.watch` ends a run by them, `pyrag_rl.report` shows them."""
+    """Log one score in the run folder, for `pyrag_rl.verl.watch` and `pyrag_rl.report`.
+
+    Args:
+        run: the run folder.
+        score: the score of a completion.
+        id_: the question's id.
+        split: train or eval.
+        weights: number of steps that made the policy's weights.
+    """
     import msgspec
 
     named = {"step": weights, "id": id_, "split": split, "reason": score.error, "detail": score.detail}

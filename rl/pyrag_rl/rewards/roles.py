@@ -39,11 +39,24 @@ class GivenGoals:
         return GoalPlan(tuple(self.goals))
 
     async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
+        """Raise `BadOutputError`: the plan is what is scored.
+
+        Args:
+            question: ignored.
+            goals: ignored.
+            error: ignored.
+        """
         raise BadOutputError("the plan is what is scored: there is no other one")
 
 
 async def plan(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
-    """Equation 7: the plan runs with the frozen Analysis-Answer and Rewrite agents; it is not revised."""
+    """Score OPERA's Plan agent by equation 7: the plan runs with the frozen agents and is not revised.
+
+    Args:
+        row: the question.
+        completion: the agent's reply.
+        environment: frozen agents, retriever and sandbox.
+    """
     read = read_plan(completion, row.question)
     trace = await run_goals(row.question, read.goals, environment) if read.goals else None
     error = reason_of(trace) if trace else ""
@@ -57,13 +70,28 @@ async def plan(row: TrainRow, completion: str, environment: RewardEnvironment) -
 
 
 async def run_goals(question: str, goals: Sequence[Goal], environment: RewardEnvironment) -> Trace:
-    """What these goals come to in the runtime."""
+    """Run a plan in the runtime and return its trace.
+
+    Args:
+        question: the user's question.
+        goals: the plan.
+        environment: frozen agents, retriever and sandbox.
+    """
     agents = replace(environment.engines.agents, goal_planner=GivenGoals(goals))
     return await environment.ask(question, agents, method="opera", repairs=0)
 
 
 async def answer(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
-    """Equation 9. Raises `DataError` where the row does not say whether its documents suffice."""
+    """Score the Analysis-Answer agent by equation 9.
+
+    Args:
+        row: the question and its labelled documents.
+        completion: the agent's reply.
+        environment: weights of the run.
+
+    Raises:
+        DataError: the row does not say whether its documents suffice.
+    """
     if row.sufficient is None or row.documents is None:
         raise DataError("the row does not say whether its documents suffice: build it with pyrag train data analysis")
     return analysis_score(
@@ -77,7 +105,16 @@ async def answer(row: TrainRow, completion: str, environment: RewardEnvironment)
 
 
 async def rewrite(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
-    """Equation 10: the query is searched for. Raises `ServiceError` where the retriever cannot be used."""
+    """Score the Rewrite agent by equation 10: its query is searched for.
+
+    Args:
+        row: the question, its gold passages and the queries tried so far.
+        completion: the agent's reply.
+        environment: retriever and weights of the run.
+
+    Raises:
+        ServiceError: the retriever cannot be used.
+    """
     k = environment.config.ndcg_k
     query, error = read_rewrite(completion, row.tried)
     found = await environment.engines.retriever.retrieve(query, k) if query else []

@@ -1,4 +1,4 @@
-"""What a completion is worth, as verl takes it: a fixed set of numbers, whatever happened.
+"""Score of a completion, as verl takes it: a fixed set of numbers, whatever happened.
 
 `KEYS` never changes within a version: verl drops a whole group whose members differ. Why a completion scored nothing is
 a number too (`error`), since verl's metrics hold nothing else; `ERRORS` has the names.
@@ -50,7 +50,7 @@ class Score:
     detail: str = ""
 
     def numbers(self) -> dict[str, float]:
-        """What verl gets; its keys are `KEYS`."""
+        """Return verl's numbers; the keys are `KEYS`."""
         found = {key: float(getattr(self, key)) for key in _PLAIN}
         return {**found, "error": float(ERRORS.index(self.error)), "infra": float(self.error in OUTSIDE)}
 

@@ -38,10 +38,16 @@ class Exported:
 
 
 def export(run: Path, *, step: int | None = None, merged: bool = False) -> Exported:
-    """Writes `RUN/adapter`, and `RUN/merged` if asked for or if all weights were trained.
+    """Write `RUN/adapter`, and `RUN/merged` if asked for or if all weights were trained.
 
-    Raises `ConfigError` and `DataError` where there is nothing to export, `TrainingFailedError` where verl's merger
-    fails.
+    Args:
+        run: the run folder.
+        step: the checkpoint; the last, if None.
+        merged: also write a whole model.
+
+    Raises:
+        ConfigError, DataError: there is nothing to export.
+        TrainingFailedError: verl's merger failed.
     """
     folder = RunFolder(run)
     if not folder.config.is_file():
@@ -69,7 +75,13 @@ def export(run: Path, *, step: int | None = None, merged: bool = False) -> Expor
 
 
 def commands(config: TrainConfig, folder: RunFolder, *, merged: bool) -> tuple[str, str]:
-    """How vLLM serves the export, and how `pyrag ask` uses it there."""
+    """Return the command lines that serve the export with vLLM and ask it.
+
+    Args:
+        config: the run.
+        folder: its folder.
+        merged: serve the whole model instead of the adapter.
+    """
     name = folder.path.resolve().name
     if merged:
         serving = Serving(model=str(folder.merged.resolve()), served_name=name)
@@ -82,7 +94,13 @@ def commands(config: TrainConfig, folder: RunFolder, *, merged: bool) -> tuple[s
 
 
 def merge_adapter(base: str, adapter: Path, out: Path) -> None:
-    """The base model with the adapter's weights added to its own."""
+    """Write the base model with the adapter's weights added to its own.
+
+    Args:
+        base: name or folder of the base model.
+        adapter: a PEFT adapter.
+        out: the folder to write; one that exists is replaced.
+    """
     from peft import PeftModel
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

@@ -22,6 +22,12 @@ class FormedAgentLoop(SingleTurnAgentLoop):  # type: ignore[misc,unused-ignore]
         self.config = saved_config(RunFolder(Path(run)).config)
 
     async def run(self, sampling_params: dict[str, Any], **fields: Any) -> AgentLoopOutput:
+        """Roll out one turn, held to the agent's form where it has one.
+
+        Args:
+            sampling_params: verl's, for the rollout server.
+            fields: the row and verl's position of it.
+        """
         if has_form(self.config):
             form = await form_of(row_of(fields["extra_info"]), self.config)
             sampling_params = held_to(form, sampling_params)

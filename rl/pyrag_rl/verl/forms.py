@@ -34,7 +34,12 @@ def has_form(config: TrainConfig) -> bool:
 
 
 async def form_of(row: TrainRow, config: TrainConfig) -> Sampling:
-    """The request of the trained agent to its server for what a row asks; an empty one where it needs no model."""
+    """Return the sampling that the trained agent asks its server for; an empty one where it needs no model.
+
+    Args:
+        row: what the agent is asked.
+        config: agent and algorithm.
+    """
     ask = asking(row, packaged_name(config.agent, config.algorithm))
     try:
         return (await request_of(ask, config.runtime.get("prompts")))[1]
@@ -43,7 +48,12 @@ async def form_of(row: TrainRow, config: TrainConfig) -> Sampling:
 
 
 def asking(row: TrainRow, name: str) -> Ask:
-    """The call that asks the agent of a packaged config what a row asks."""
+    """Return the call that asks an agent what a row asks.
+
+    Args:
+        row: a training row.
+        name: `packaged_name` of agent and algorithm.
+    """
     passages = [one.passage() for one in row.documents or ()]
     match name:
         case "answer":
@@ -68,7 +78,12 @@ def constraint_of(sampling: Sampling) -> dict[str, Any]:
 
 
 def held_to(sampling: Sampling, params: Mapping[str, Any]) -> dict[str, Any]:
-    """verl's sampling parameters for vLLM, with the form."""
+    """Return verl's sampling parameters for vLLM with the agent's form.
+
+    Args:
+        sampling: the agent's request.
+        params: verl's parameters.
+    """
     constraint = constraint_of(sampling)
     if not constraint:
         return dict(params)

@@ -108,6 +108,13 @@ def write_loops(folder: RunFolder) -> None:
 
 
 def command_of(config: TrainConfig, folder: RunFolder, temp: str = "") -> list[str]:
+    """Return the command of verl's GRPO trainer.
+
+    Args:
+        config: the run.
+        folder: its folder.
+        temp: Ray's folder for sockets; Ray's default, if empty.
+    """
     return [sys.executable, "-m", "verl.trainer.main_ppo", *verl_overrides(config, folder, temp), *hydra_rows(folder)]
 
 
@@ -117,7 +124,12 @@ def hydra_rows(folder: RunFolder) -> list[str]:
 
 
 def environment(config: TrainConfig, folder: RunFolder) -> dict[str, str]:
-    """What is set beyond the caller's own environment."""
+    """Return the environment variables that are set beyond the caller's own.
+
+    Args:
+        config: the run.
+        folder: its folder.
+    """
     found = {
         "TENSORBOARD_DIR": str(folder.tensorboard),
         "WANDB_DIR": str(folder.path),  # else it is wherever the command was called
@@ -141,7 +153,15 @@ def composed(config: TrainConfig) -> str:
 
 
 def composed_by(name: str, overrides: list[str]) -> str:
-    """The YAML of one of verl's configs with overrides. Raises `ConfigError`."""
+    """Return the YAML of one of verl's configs with overrides.
+
+    Args:
+        name: the config's name in verl.
+        overrides: `key=value`, in Hydra's grammar.
+
+    Raises:
+        ConfigError: verl is not installed, or does not know a key.
+    """
     try:
         from hydra import compose, initialize_config_module
         from hydra.errors import HydraException
@@ -158,7 +178,17 @@ def composed_by(name: str, overrides: list[str]) -> str:
 
 
 def run_verl(command: list[str], config: TrainConfig, folder: RunFolder, watch: Watch) -> None:
-    """One session of a trainer of verl, to its end. Raises `TrainingFailedError`."""
+    """Run one session of a trainer of verl to its end.
+
+    Args:
+        command: the trainer's command line.
+        config: the run.
+        folder: its folder.
+        watch: reports progress, and decides when to give up.
+
+    Raises:
+        TrainingFailedError: verl failed, or `watch` gave up.
+    """
     folder.overrides.write_text("\n".join(one for one in command if "=" in one) + "\n", encoding="utf-8")
     session = {"VERL_FILE_LOGGER_PATH": str(folder.new_metrics_file())}
     env = {**os.environ, **environment(config, folder), **session}
@@ -191,7 +221,12 @@ def run_verl(command: list[str], config: TrainConfig, folder: RunFolder, watch: 
 
 
 def last_error(log: Path, start: int = 0) -> str:
-    """The last line that names an exception, without Ray's prefix; else the last line there is."""
+    """Return the last line of a log that names an exception, without Ray's prefix; else its last line.
+
+    Args:
+        log: the log file.
+        start: byte to start from.
+    """
     with log.open("rb") as file:
         file.seek(start)
         lines = [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]

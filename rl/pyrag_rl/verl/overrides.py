@@ -30,7 +30,13 @@ _PLAIN = re.compile(r"(?!(?:null|true|false|nan|inf)\Z)(?:[a-z_/@]|\.(?!\d))[a-z
 
 
 def verl_overrides(config: TrainConfig, folder: RunFolder, temp: str = "") -> list[str]:
-    """What `main_ppo` is told. `temp` is Ray's folder for sockets, of its own so that clusters do not meet."""
+    """Return the overrides of `main_ppo`.
+
+    Args:
+        config: the run.
+        folder: its folder.
+        temp: Ray's folder for sockets, of its own so that clusters do not meet.
+    """
     rows = _common(config, folder) | (_gpu(config) if config.profile == "gpu" else _cpu_smoke(config))
     if config.nodes == 1:
         rows |= {"+ray_kwargs.ray_init.address": "local"}

@@ -1,4 +1,4 @@
-"""What must hold before a run starts, each with one sentence for whoever has to put it right.
+"""Checks before a run starts, each failing with one sentence on how to put it right.
 
 Left out: what verl itself refuses when it composes its config (`pyrag_rl.verl.launch.composed`).
 """
@@ -52,7 +52,7 @@ def check_setup(config: TrainConfig) -> None:
 
 
 def check_rewards(config: TrainConfig) -> None:
-    """That the weights of a reward are its own, and that the frozen agents can be opened: neither is contacted."""
+    """Check the weights of the reward, and that the frozen agents can be opened; nothing is contacted."""
     check = _WEIGHTS.get(packaged_name(config.agent, config.algorithm))
     if check:
         check(config.role_weights)

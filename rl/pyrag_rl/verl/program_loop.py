@@ -63,6 +63,12 @@ class PolicyChat:
         return int(self._loop.rollout_config.response_length) - len(self.mask)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = _SAMPLING) -> Reply:
+        """Return the policy's next turn.
+
+        Args:
+            messages: the conversation; the last message is what the policy is told.
+            sampling: the agent's request, whose form is kept if `formed`.
+        """
         if not self.said:
             self.tokens = list(await self._loop.ct_build_initial_tokens(self._talk))
         else:
@@ -111,6 +117,12 @@ class ProgramAgentLoop(AgentLoopBase):  # type: ignore[misc,unused-ignore]
         self._run = run
 
     async def run(self, sampling_params: dict[str, Any], **fields: Any) -> AgentLoopOutput:
+        """Roll out a program and its repairs, and score them.
+
+        Args:
+            sampling_params: verl's, for the rollout server.
+            fields: the row and its prompt.
+        """
         environment = environment_of(self._run)
         row = environment.row(fields["extra_info"])
         turns, formed = (

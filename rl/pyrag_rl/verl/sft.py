@@ -24,7 +24,12 @@ _FILE = "sft_trainer_engine"  # of verl's configs
 
 
 def train_sft(config: TrainConfig, *, console: Console = print) -> RunFolder:
-    """Trains to the end, or on from the last checkpoint. Raises as `pyrag_rl.verl.launch.train` does."""
+    """Train to the end, or on from the last checkpoint. Raises as `pyrag_rl.verl.launch.train` does.
+
+    Args:
+        config: the run.
+        console: called with one line at a time.
+    """
     config = absolute(config)
     preflight.check(config)
     steps = _steps(config)
@@ -42,6 +47,12 @@ def train_sft(config: TrainConfig, *, console: Console = print) -> RunFolder:
 
 
 def command_of(config: TrainConfig, folder: RunFolder) -> list[str]:
+    """Return the command of verl's supervised trainer.
+
+    Args:
+        config: the run.
+        folder: its folder.
+    """
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={config.gpus}"]
     return [*torchrun, "-m", "verl.trainer.sft_trainer", *sft_overrides(config, folder), *hydra_rows(folder)]
 
@@ -53,6 +64,12 @@ def composed(config: TrainConfig) -> str:
 
 
 def sft_overrides(config: TrainConfig, folder: RunFolder) -> list[str]:
+    """Return the overrides of verl's supervised trainer.
+
+    Args:
+        config: the run.
+        folder: its folder.
+    """
     rows: dict[str, Any] = {
         "data.train_files": config.data,
         "data.val_files": config.eval_data,

@@ -1,4 +1,4 @@
-"""What a run says while it runs: one line a step from verl's metrics and our scores, and when to give up.
+"""Progress of a run: one line a step from verl's metrics and our scores, and the decision to give up.
 
 Left out: the report of a whole run (`pyrag_rl.report`).
 """
