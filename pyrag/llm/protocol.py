@@ -1,4 +1,4 @@
-"""What a chat model is: one asynchronous method from messages to text."""
+"""The protocol of chat models: one asynchronous method from messages to text."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 CHAT_TEMPLATE = "chat_template_kwargs"
-"""The extra field that engines without a server know, too."""
+"""The extra field that engines without a server know as well."""
 
 MAX_REPLY_CHARS = 1_000_000
-"""Characters of a reply; what is beyond is cut off before anything reads it."""
+"""Characters of a reply; longer ones are cut before they are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
+    """One turn of a conversation."""
+
     role: Literal["system", "user", "assistant"]
     content: str
 
@@ -31,8 +33,8 @@ class Reply:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     finish_reason: str = "stop"  # "length": cut off at max_tokens, "content_filter": cut off by a filter
-    cached: bool = False  # it was paid for before
-    note: str = ""  # what the user is to know about the server, said once
+    cached: bool = False  # paid for before
+    note: str = ""  # a warning about the server, given once
 
     @property
     def cut_off(self) -> bool:
@@ -61,11 +63,18 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """`extra` holds further fields of a request, which the server knows.
+    """Parameters of one reply.
 
-    `schema` is the JSON schema, `pattern` the regular expression, that a reply should keep to; one of them at most.
-    Only some servers see to that: whoever asks must be able to read a reply that does not, and its prompt must say
-    what it wants without their help."""
+    Attributes:
+        temperature: 0 for the likeliest reply.
+        max_tokens: the length at which a reply is cut off.
+        stop: texts that end a reply and are not part of it.
+        seed: for repeatable samples, if the server knows seeds.
+        schema: a JSON schema for the reply, or None. Only some servers enforce it: a prompt must state the form too,
+            and its parser must take replies of other forms.
+        pattern: a regular expression for the reply, in place of a schema.
+        extra: further fields of the request, for the server.
+    """
 
     temperature: float = 0.0
     max_tokens: int = 1024
@@ -77,33 +86,69 @@ class Sampling:
 
 
 class ChatModel(Protocol):
+    """A language model.
+
+        class Echo:
+            name = "echo"
+
+            async def complete(self, messages, sampling=Sampling()):
+                return Reply(messages[-1].content)
+
+            async def aclose(self):
+                pass
+
+        rag = PyRAG(Echo(), retriever)
+
+    A model may also have `stream` (see `StreamingChatModel`), `offered` (see `ModelLister`) and `context_tokens`, an
+    asynchronous method that returns the length of its window in tokens, or None.
+    """
+
     @property
     def name(self) -> str:
-        """The spec it was made from, without secrets: `openai:MODEL@http://host:port/v1`."""
+        """The spec of the model without secrets, such as `openai:MODEL@http://host:port/v1`."""
         ...
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Reply:
-        """One reply. Raises `pyrag.errors.ServiceError`; retries what may pass before that."""
+        """Return one reply, after retries of transient faults.
+
+        Args:
+            messages: The conversation: a system message or none, then turns of user and assistant. A last message of
+                the assistant is an unfinished reply that the model continues.
+            sampling: Parameters of the reply.
+
+        Raises:
+            ContextLengthError: The messages are longer than the model's window.
+            ServiceError: The model cannot be used.
+        """
         ...
 
-    async def aclose(self) -> None: ...
+    async def aclose(self) -> None:
+        """Release connections or memory."""
+        ...
 
 
 @runtime_checkable
 class ModelLister(Protocol):
-    """What knows which models there are: a client of a server, an engine of this machine."""
+    """A client that can list the models of its server or engine."""
 
-    async def offered(self) -> list[ModelInfo]: ...
+    async def offered(self) -> list[ModelInfo]:
+        """Return the models on offer."""
+        ...
 
 
 class StreamingChatModel(ChatModel, Protocol):
-    """One that can show a reply while it is being written. Not every chat model can: look for the method.
+    """A chat model that can show a reply while it is being written.
 
-    One that finds out only from its server has an attribute `streaming`, False once replies come in one piece.
+    It may have an attribute `streaming`, which is False once its server was found unable to stream.
     """
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
-        """Like `complete`. `on_text` gets the pieces of the text, in order, in the caller's event loop; together they
-        are `Reply.text`, unless the writing broke off and began again: of that, nothing is shown. Cancelling ends the
-        writing."""
+        """Return one reply as `complete` does, and show its text while it is written; cancelling ends the writing.
+
+        Args:
+            messages: As for `complete`.
+            sampling: As for `complete`.
+            on_text: Called with each piece of the text, in order, in the caller's event loop. The pieces make up
+                `Reply.text`, except after a retry, whose text is not shown again.
+        """
         ...

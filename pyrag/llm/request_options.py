@@ -74,7 +74,12 @@ def read_requests(value: Any) -> dict[str, Any]:
 
 
 def merged(lower: Requests, upper: Requests) -> dict[str, Any]:
-    """Options of two layers: those of the upper one win, tables are joined."""
+    """Return the options of two layers.
+
+    Args:
+        lower: Options that the upper layer may override; tables are joined.
+        upper: Options that win.
+    """
     result = dict(lower)
     for key, value in upper.items():
         below = result.get(key)
@@ -83,7 +88,12 @@ def merged(lower: Requests, upper: Requests) -> dict[str, Any]:
 
 
 def options_of(requests: Requests, role: str) -> RequestOptions:
-    """Options of a role, with those for all roles."""
+    """Return the options of a role.
+
+    Args:
+        requests: Checked options (`read_requests`).
+        role: One of `ROLES`; its own options win over those for all roles.
+    """
     common = {key: value for key, value in requests.items() if key in OPTIONS}
     return RequestOptions(**merged(common, requests.get(role, {})))
 

@@ -1,4 +1,4 @@
-"""Whether a server keeps to a JSON schema or a pattern: tried once, remembered, never assumed.
+"""Support of servers for JSON schemas and patterns: tried once and remembered, never assumed.
 
 Servers differ: some enforce what a request asks for, some refuse it with a 400, some take it and ignore it. `Support`
 is what one client has seen of one endpoint. The reply of a server that ignores it is a reply to the prompt as it
@@ -45,8 +45,12 @@ class Constraint:
     named: bool
 
     def is_reason(self, error: PermanentServiceError, *, proven: bool) -> bool:
-        """True for a refusal that may be one of this. Servers word it differently; one that has kept to it before
-        (`proven`) must name it: behind one address may stand several."""
+        """Return True for a refusal that may be due to this constraint.
+
+        Args:
+            error: The refusal.
+            proven: The server kept to such a constraint before; then the refusal must name the field.
+        """
         if error.status not in _REFUSES:
             return False
         return not (self.named or proven) or self._is_named(error)
@@ -65,7 +69,13 @@ class Support:
     seen: bool = False
 
     def judge(self, reply: Reply, constraint: Constraint, server: str) -> str:
-        """What to tell the user, the first time that a reply does not keep to it; else an empty text."""
+        """Return a warning for the first reply that breaks its constraint, else an empty text.
+
+        Args:
+            reply: A reply to a constrained request.
+            constraint: The constraint of the request.
+            server: The server's name in the warning.
+        """
         if reply.finish_reason == "length" or not self.wanted:
             return ""  # a reply that was cut off proves nothing
         if constraint.kept(reply.text):
@@ -74,6 +84,7 @@ class Support:
         return self._told(constraint, server, "ignores")
 
     def refused(self, constraint: Constraint, server: str) -> str:
+        """Record a refusal and return a warning for the first one. Args: those of `judge`."""
         return self._told(constraint, server, "refuses") if self.wanted else ""
 
     def _told(self, constraint: Constraint, server: str, what: str) -> str:
@@ -82,7 +93,7 @@ class Support:
 
 
 def constraint_of(sampling: Sampling) -> Constraint | None:
-    """What a reply should keep to, if anything."""
+    """Return the constraint of a reply, if it has one."""
     schema, pattern = sampling.schema, sampling.pattern
     if schema is not None:
         value = response_format(schema)
@@ -106,7 +117,12 @@ def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fits(text: str, schema: Mapping[str, Any]) -> bool:
-    """Whether a reply is JSON of this form and nothing else."""
+    """Return True if a reply is JSON of this form and nothing else.
+
+    Args:
+        text: The reply.
+        schema: A JSON schema; keywords that no agent uses are ignored.
+    """
     try:
         return _fits(json.loads(text), schema)
     except (ValueError, RecursionError):
@@ -114,9 +130,11 @@ def fits(text: str, schema: Mapping[str, Any]) -> bool:
 
 
 def matches(text: str, pattern: str) -> bool:
-    """True for a text with the marks of a pattern in their order; a pattern with more to it counts as kept.
+    r"""Return True for a text with the marks of a pattern in their order, searched in linear time.
 
-    Replies are texts of strangers, so nothing of them is given to a regular expression that may go back.
+    Args:
+        text: The reply.
+        pattern: Literal marks with `[\s\S]*` or `[\s\S]+` between them; any other pattern counts as kept.
     """
     places = re.split(r"\[\\s\\S\]([*+])", pattern)
     marks, least = places[::2], [0, *(gap == "+" for gap in places[1::2])]

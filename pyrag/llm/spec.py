@@ -57,7 +57,17 @@ class ModelOptions:
 def open_chat_model(
     spec: str, options: ModelOptions = ModelOptions(), *, environ: Mapping[str, str] | None = None
 ) -> ChatModel:
-    """The chat model that a spec names. Raises `ConfigError` and `DataError`."""
+    """Return the chat model that a spec names.
+
+    Args:
+        spec: `SCHEME:REST` in one of the forms above.
+        options: Time limits, calls at once and transport.
+        environ: Variables with the address and key of a server; those of the process if None.
+
+    Raises:
+        ConfigError: The spec has no known form, or a package is missing.
+        DataError: A file or folder that it names cannot be used.
+    """
     scheme, _, rest = spec.strip().partition(":")
     if scheme == "openai":
         return _openai(rest, options, os.environ if environ is None else environ)

@@ -41,15 +41,29 @@ class Runner(Protocol):
     window: int  # tokens
 
     def encode(self, messages: Sequence[Message], template: Mapping[str, Any]) -> list[int]:
-        """Tokens of a prompt; `template` holds what the chat template is told besides."""
+        """Return the tokens of a prompt.
+
+        Args:
+            messages: The conversation.
+            template: Further variables of the chat template.
+        """
         ...
 
     async def generate(
         self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, say: OnText | None
-    ) -> Reply: ...
+    ) -> Reply:
+        """Generate a reply.
+
+        Args:
+            prompt: Token ids.
+            sampling: `max_tokens` fits into the window.
+            adapter: The adapter to use, or None.
+            say: Called with each piece of the text, or None.
+        """
+        ...
 
     def close(self) -> None:
-        """Frees everything; blocks."""
+        """Free all memory; blocks."""
         ...
 
 
@@ -191,13 +205,15 @@ class LocalChat:
         return [model.id for model in await self.offered()]
 
     async def start(self) -> None:
-        """Loads the model, unless it is loaded. Raises what `complete` raises."""
+        """Load the model, unless it is loaded. Raises the same errors as `complete`."""
         await self._runner()
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
+        """Return one reply, loading the model first if need be. Args: those of `ChatModel.complete`."""
         return await self._generate(messages, sampling, None)
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Reply:
+        """Return one reply and show it while it is written. Args: those of `StreamingChatModel.stream`."""
         caller = asyncio.get_running_loop()
 
         def say(text: str) -> None:
@@ -207,7 +223,7 @@ class LocalChat:
         return await self._generate(messages, sampling, say)
 
     async def aclose(self) -> None:
-        """Lets go of the model; another call loads it again."""
+        """Release the model; another call loads it again."""
         shared, self._shared = self._shared, None
         if shared is not None:
             await _release(shared)
@@ -254,7 +270,13 @@ class LocalChat:
 
 
 def encode_chat(tokenizer: Any, messages: Sequence[Message], template: Mapping[str, Any]) -> list[int]:
-    """Token ids of a prompt by the model's chat template; a last message of the assistant is gone on from."""
+    """Return the token ids of a prompt.
+
+    Args:
+        tokenizer: A tokenizer of transformers, with the model's chat template.
+        messages: The conversation; a last message of the assistant is continued.
+        template: Further variables of the chat template.
+    """
     going_on = bool(messages) and messages[-1].role == "assistant"
     said = [{"role": message.role, "content": message.content} for message in messages]
     text = tokenizer.apply_chat_template(
@@ -264,7 +286,13 @@ def encode_chat(tokenizer: Any, messages: Sequence[Message], template: Mapping[s
 
 
 def explained(error: BaseException, name: str, what: str) -> PyRAGError:
-    """An engine's error as one sentence. None of them passes by itself."""
+    """Return an engine's error as a permanent error of one sentence.
+
+    Args:
+        error: The engine's own.
+        name: The spec of the model.
+        what: The failed step, such as "could not be loaded".
+    """
     said = f"{type(error).__name__}: {error}"
     if any(words in said for words in _OUT_OF_MEMORY):
         cure = "use a smaller model or dtype=bfloat16, or lower max_model_len"
@@ -279,7 +307,12 @@ def _first_line(error: BaseException) -> str:
 
 
 def missing_package(engine: str, package: str) -> ConfigError | None:
-    """What to say where the engine's package is not installed. Nothing is imported."""
+    """Return the error for a package that is not installed, else None; nothing is imported.
+
+    Args:
+        engine: The scheme of the spec.
+        package: The package that it needs.
+    """
     import importlib.util
 
     if importlib.util.find_spec(package) is not None:

@@ -1,4 +1,4 @@
-"""What a spec of an engine on this machine says: a model, an adapter, options of the engine. Nothing is loaded here.
+"""Specs of engines on this machine: a model, an adapter, options of the engine. Nothing is loaded here.
 
     vllm:MODEL,adapter=NAME=FOLDER,max_model_len=8192
     transformers:FOLDER,dtype=bfloat16
@@ -47,14 +47,21 @@ class LocalSpec:
         return f"{self.engine}:{','.join([self.model, *adapter, *options])}"
 
     def option(self, name: str) -> Any:
-        """What was given for it, else None."""
+        """Return the value of an option, or None."""
         return dict(self.options).get(name)
 
 
 def parse_local_spec(engine: str, rest: str, known: Mapping[str, type]) -> LocalSpec:
-    """Reads what follows `engine:`. `known` are the engine's options with their types.
+    """Read a spec.
 
-    Raises `ConfigError` for a senseless spec, `DataError` where a folder holds no model or no adapter.
+    Args:
+        engine: The scheme, such as "vllm".
+        rest: The text behind `engine:`.
+        known: The engine's options with their types.
+
+    Raises:
+        ConfigError: The spec is in no known form.
+        DataError: A folder holds no model or no adapter.
     """
     model, *given = _NEXT_OPTION.split(rest.strip())
     if not model:
@@ -85,7 +92,12 @@ def model_folder(model: str) -> Path | None:
 
 
 def file_of(spec: LocalSpec, name: str) -> Path | None:
-    """A file of the model, if it is on this machine."""
+    """Return the path of a model's file, or None if it is not on this machine.
+
+    Args:
+        spec: Names the model.
+        name: Name of the file, such as "config.json".
+    """
     if spec.folder is not None:
         path = spec.folder / name
         return path if path.is_file() else None

@@ -126,6 +126,7 @@ class OpenAIChat:
         return f"<OpenAIChat {self.name}>"
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
+        """Return one reply. Args: those of `ChatModel.complete`."""
         await self.resolve()
         body = self._body(messages, sampling)
         constraint = constraint_of(sampling)
@@ -134,7 +135,10 @@ class OpenAIChat:
         return await self._post_constrained(body, constraint, self._support[constraint.what])
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
-        """In one piece where the server cannot stream, and where the reply must keep to a form."""
+        """Return one reply and show it, in one piece if the server cannot stream or the reply is constrained.
+
+        Args: those of `StreamingChatModel.stream`.
+        """
         if not self.streaming or constraint_of(sampling) is not None:
             reply = await self.complete(messages, sampling)
             on_text(reply.text)

@@ -126,10 +126,16 @@ def check_failure(content: bytes) -> None:
 
 
 async def read_stream(events: AsyncIterator[bytes], on_text: Callable[[str], None]) -> Reply:
-    """The reply whose pieces come as events; `on_text` gets each at once.
+    """Return the reply whose pieces come as events.
 
-    Raises `ReportedError` where the server gives up, `ConnectionError` where the stream ends before the reply does, and
-    `msgspec.DecodeError` or `ValueError` where an event is no piece of a chat completion.
+    Args:
+        events: The data of each event.
+        on_text: Called with each piece of the text at once.
+
+    Raises:
+        ReportedError: The server reports a failure.
+        ConnectionError: The stream ends before the reply does.
+        ValueError: An event is no piece of a chat completion (`msgspec.DecodeError` is one).
     """
     written = _Written(on_text)
     async for data in events:

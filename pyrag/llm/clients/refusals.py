@@ -266,7 +266,12 @@ class Limits:
 
 
 def read_limits(refusal: Refusal, asked: int) -> Limits | None:
-    """The limits of a refusal that has to do with the `asked` tokens of a reply; None where it has another reason."""
+    """Return the limits that a refusal speaks of, or None if it has another reason.
+
+    Args:
+        refusal: The refusal.
+        asked: `max_tokens` of the refused request.
+    """
     words = re.sub(r"(?<=\d)[,_ ](?=\d{3}\b)", "", refusal.words)
     if each := _EACH_REQUEST.search(words):
         return Limits(window=int(each[1]), prompt=max(int(each[2]) - asked, 1))

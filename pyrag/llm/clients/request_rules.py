@@ -56,7 +56,13 @@ class RequestRules:
         return {name: value for name, value in sent.items() if name not in self.dropped}
 
     def after(self, refusal: Refusal, body: Body, sent: Body) -> RequestRules | None:
-        """These rules and those that a refusal of `sent` teaches; None where it teaches none that changes it."""
+        """Return these rules with those that a refusal teaches, or None if none would change the request.
+
+        Args:
+            refusal: The refusal.
+            body: The request as pyrag writes it.
+            sent: The request as it was sent under these rules.
+        """
         modes = [replace(self, no_thinking=True)] if refusal.thinks_too_much else []
         modes += [replace(self, streams=True)] if refusal.stream_only else []
         smaller = self._smaller(refusal, sent)
@@ -77,7 +83,12 @@ class RequestRules:
         )
 
     def lost(self, before: RequestRules, body: Body) -> list[str]:
-        """Fields of a request that the user may have meant, and which these rules leave out while `before` did not."""
+        """Return the fields that are newly left out, except those that no user sets.
+
+        Args:
+            before: The former rules.
+            body: The request as pyrag writes it.
+        """
         return sorted((self.dropped - before.dropped - _UNSAID) & body.keys())
 
     def _limited(self, body: dict[str, Any]) -> dict[str, Any]:

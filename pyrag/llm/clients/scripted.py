@@ -75,6 +75,7 @@ class ScriptedChat:
         return cls(_parsed(text, str(path)), name=f"scripted:{path}")
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
+        """Return the first reply that fits. Args: those of `ChatModel.complete`; raises `ReplayError` for none."""
         self.calls.append(tuple(messages))
         if self._script is not None:
             said = self._script(messages)

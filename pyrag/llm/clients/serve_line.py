@@ -20,7 +20,7 @@ _MAX_AT_ONCE = 8  # adapters that lie in GPU memory together; more take turns
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """What to serve and how. `None` leaves the choice to vLLM; `more` are further arguments for it, as they are.
+    """Options of a server. None leaves the choice to vLLM; `more` are further arguments, passed on unchanged.
 
     `tensor_parallel` splits the model over GPUs, `data_parallel` runs copies of it; both multiply.
     """

@@ -34,7 +34,16 @@ _ANY_WINDOW = 1 << 20  # tokens, of a model that tells none
 
 
 def open_transformers(rest: str, timeout: float) -> LocalChat:
-    """The client for what follows `transformers:`. Raises `ConfigError` and `DataError`; loads nothing."""
+    """Return the client of a spec; loads nothing.
+
+    Args:
+        rest: The text behind `transformers:`.
+        timeout: Seconds of one call, loading excluded.
+
+    Raises:
+        ConfigError: The spec is in no known form, or a package is missing.
+        DataError: A folder holds no model or no adapter.
+    """
     spec = parse_local_spec(ENGINE, rest, OPTIONS)
     for package in ("torch", "transformers", *(["peft"] if spec.adapter else [])):
         if missing := missing_package(ENGINE, package):
@@ -77,11 +86,13 @@ class TransformersRunner:
         self._thread.start()
 
     def encode(self, messages: Sequence[Message], template: Mapping[str, Any]) -> list[int]:
+        """Return the tokens of a prompt. Args: those of `Runner.encode`."""
         return encode_chat(self._tokenizer, messages, template)
 
     async def generate(
         self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, say: OnText | None
     ) -> Reply:
+        """Generate a reply. Args: those of `Runner.generate`."""
         row = Row(prompt, sampling, adapter, say)
         self._waiting.put(row)
         return await asyncio.wrap_future(row.future)

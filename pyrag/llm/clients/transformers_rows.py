@@ -117,7 +117,7 @@ class Ending:
 
 
 def _cuts(defaults: Any) -> list[Any]:
-    """What the model's authors cut off before sampling."""
+    """Return the truncations (top-k, top-p) that the model's authors set."""
     from transformers import TopKLogitsWarper, TopPLogitsWarper
 
     cuts: list[Any] = [TopKLogitsWarper(defaults.top_k)] if defaults.top_k else []

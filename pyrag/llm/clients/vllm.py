@@ -57,7 +57,16 @@ _USELESS_CAUSE = "Engine core initialization failed"
 
 
 def open_vllm(rest: str, timeout: float) -> LocalChat:
-    """The client for what follows `vllm:`. Raises `ConfigError` and `DataError`; loads nothing."""
+    """Return the client of a spec; loads nothing.
+
+    Args:
+        rest: The text behind `vllm:`.
+        timeout: Seconds of one call, loading excluded.
+
+    Raises:
+        ConfigError: The spec is in no known form, or a package is missing.
+        DataError: A folder holds no model or no adapter.
+    """
     spec = parse_local_spec(ENGINE, rest, OPTIONS)
     if missing := missing_package(ENGINE, "vllm"):
         raise missing
@@ -87,11 +96,13 @@ class VLLMRunner:
         self.window = int(self._engine.model_config.max_model_len)
 
     def encode(self, messages: Sequence[Message], template: Mapping[str, Any]) -> list[int]:
+        """Return the tokens of a prompt. Args: those of `Runner.encode`."""
         return encode_chat(self._tokenizer, messages, template)
 
     async def generate(
         self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, say: OnText | None
     ) -> Reply:
+        """Generate a reply. Args: those of `Runner.generate`."""
         if adapter is not None and adapter.rank > self._rank:
             raise PermanentServiceError(
                 f"{self._name} was loaded without room for the adapter {adapter.name} of rank {adapter.rank}: "
