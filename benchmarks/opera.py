@@ -35,6 +35,7 @@ from pyrag.evaluation.metrics import is_claim, normalise, score_text, script_of
 from pyrag.evaluation.reports.writer import Table
 from pyrag.evaluation.runs.provenance import commit
 from pyrag.evaluation.scoring import asked
+from pyrag.methods.opera.agents import opera_agents
 from pyrag.methods.opera.method import VARIANTS
 from pyrag.retrieval.documents.reading import read_passages
 
@@ -88,9 +89,9 @@ def depth(bench: Bench) -> Table:
 
 async def _planned(bench: Bench) -> list[tuple[int, int]]:
     async with PyRAG(bench.llm) as rag:
-        planner = rag.engines.agents.goal_planner
-        assert planner is not None
-        plans = [await planner.plan(asked(one)) for one in bench.questions]
+        team = rag.engines.agents.team(opera_agents)
+        assert team is not None
+        plans = [await team.goal_planner.plan(asked(one)) for one in bench.questions]
     searches = [sum(bool(goal.search) for goal in plan.goals) for plan in plans]
     return list(zip((one.hops for one in bench.questions), searches, strict=True))
 

@@ -18,18 +18,7 @@ from itertools import zip_longest
 from statistics import median
 from typing import Any, TypeVar
 
-from pyrag.agents.protocol import (
-    Answerer,
-    Reading,
-    Reflection,
-    Reflector,
-    Rewriter,
-    Rewritten,
-    Selection,
-    Selector,
-    Validation,
-    Validator,
-)
+from pyrag.agents.protocol import Answerer, Reading, Rewriter, Rewritten
 from pyrag.errors import ContextLengthError
 from pyrag.llm.context import CountTokens, about_tokens
 from pyrag.trace.model import Passage
@@ -195,34 +184,3 @@ class FittingRewriter:
 
         rewritten, fitted = await self.fitting.ask("\n".join([query, *tried, missing]), passages[:SHOWN], ask)
         return replace(rewritten, note=fitted.note)
-
-
-@dataclass(frozen=True, slots=True)
-class FittingSelector:
-    inner: Selector
-    fitting: Fitting = Fitting()
-
-    async def select(self, query: str, passages: Sequence[Passage]) -> Selection:
-        selection, fitted = await self.fitting.ask(query, passages, partial(self.inner.select, query))
-        return replace(selection, positions=fitted.places(selection.positions), note=fitted.note)
-
-
-@dataclass(frozen=True, slots=True)
-class FittingValidator:
-    inner: Validator
-    fitting: Fitting = Fitting()
-
-    async def validate(self, query: str, passages: Sequence[Passage]) -> Validation:
-        validation, fitted = await self.fitting.ask(query, passages, partial(self.inner.validate, query))
-        return replace(validation, note=fitted.note)
-
-
-@dataclass(frozen=True, slots=True)
-class FittingReflector:
-    inner: Reflector
-    fitting: Fitting = Fitting()
-
-    async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
-        ask = partial(self.inner.reflect, query, answer)
-        reflection, fitted = await self.fitting.ask(f"{query}\n{answer}", passages, ask)
-        return replace(reflection, note=fitted.note)

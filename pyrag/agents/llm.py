@@ -12,23 +12,22 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
-from pyrag.agents.context_window import Fitting, FittingAnswerer, FittingRewriter
+from pyrag.agents.context_window import FittingAnswerer, FittingRewriter
 from pyrag.agents.conversation import Conversation
 from pyrag.agents.parsing.answers import ParsedAnswer, is_evasive, parse_answer, salvage_answer
 from pyrag.agents.parsing.draft import DraftReader, OnDraft
 from pyrag.agents.parsing.programs import parse_program, syntax_error
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.passages import fenced_passages, numbered
+from pyrag.agents.prompted_agent import PromptedEngine
 from pyrag.agents.prompts import Prompts, load_prompts
-from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading
+from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading, RoleEngines
+from pyrag.agents.rewriter import LLMRewriter
 from pyrag.agents.schemas import SUB_QUERIES, TAGGED_ANSWER
 from pyrag.agents.writer import LLMWriter
 from pyrag.errors import BadOutputError
 from pyrag.llm.context import CountTokens, about_tokens
 from pyrag.llm.protocol import ChatModel, Sampling
-from pyrag.methods.hera.coach.agent import LLMCoach
-from pyrag.methods.hera.team import make_team
-from pyrag.methods.opera.agents import LLMAnalyst, LLMGoalPlanner, LLMRewriter
 from pyrag.trace.model import UNKNOWN, Passage
 
 RETRIES = 3  # of the Decompose and the Plan agent (paper, appendix E.1)
@@ -233,32 +232,23 @@ def make_llm_agents(
     Raises `ConfigError` where the prompts folder does not hold what it must.
     """
     prompts = prompts or load_prompts(prompts_dir)
-    sampling = sampling or Sampling()
-    planner, decomposer = plan_model or answer_model, decompose_model or answer_model
-
-    def fitting(agent: str, prompt: Callable[[], str]) -> Fitting:
-        return Fitting(agent, answer_model, context_tokens, prompt, sampling.max_tokens, count_tokens)
-
-    def fitting_method(agent: str, system: str, user: str) -> Fitting:
-        return fitting(agent, lambda: prompts.notice(f"{system}.system") + prompts.notice(f"{user}.user"))
+    engine = PromptedEngine(answer_model, prompts, sampling or Sampling(), context_tokens, count_tokens)
+    planner = replace(engine, model=plan_model or answer_model)
+    decomposer = replace(engine, model=decompose_model or answer_model)
 
     def evidence() -> str:
         return prompts.render("answer.evidence.system") + prompts.render("answer.evidence.user")
 
-    answerer = LLMAnswerer(answer_model, prompts, sampling)
-    analyst = LLMAnalyst(answer_model, prompts, sampling, answerer)
-    rewriter = LLMRewriter(answer_model, prompts, sampling)
+    answerer = LLMAnswerer(answer_model, prompts, engine.sampling)
+    rewriter = LLMRewriter(answer_model, prompts, engine.sampling)
     return Agents(
-        name=_name(answer_model, planner, decomposer),
-        decomposer=LLMDecomposer(decomposer, prompts, sampling),
-        planner=LLMPlanner(planner, prompts, sampling),
-        answerer=FittingAnswerer(answerer, fitting("Answer", evidence)),
-        writer=LLMWriter(answer_model, prompts, sampling),
-        goal_planner=LLMGoalPlanner(planner, prompts, sampling),
-        analyst=FittingAnswerer(analyst, fitting_method("Analysis-Answer", analyst.system, analyst.template)),
-        rewriter=FittingRewriter(rewriter, fitting_method("Rewrite", rewriter.template, rewriter.template)),
-        team=make_team(answer_model, planner, prompts, sampling, fitting_method),
-        coach=LLMCoach(planner, prompts, sampling),
+        name=_name(answer_model, planner.model, decomposer.model),
+        decomposer=LLMDecomposer(decomposer.model, prompts, engine.sampling),
+        planner=LLMPlanner(planner.model, prompts, engine.sampling),
+        answerer=FittingAnswerer(answerer, engine.fitting("Answer", evidence)),
+        writer=LLMWriter(answer_model, prompts, engine.sampling),
+        rewriter=FittingRewriter(rewriter, engine.fitting_of("Rewrite", rewriter.template, rewriter.template)),
+        engines=RoleEngines(engine, planner, decomposer, engine),
     )
 
 

@@ -9,9 +9,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from pyrag.agents.context_window import Fitting
 from pyrag.agents.conversation import Conversation
 from pyrag.agents.prompts import Prompts
 from pyrag.agents.schemas import Schema
+from pyrag.llm.context import CountTokens, about_tokens
 from pyrag.llm.protocol import ChatModel, Sampling
 
 T = TypeVar("T")
@@ -44,4 +46,31 @@ class PromptedAgent:
         """What the first reply in form says. Raises `BadOutputError` with the last one's fault."""
         return await talk.asked(
             parse, lambda _, problem: self.prompts.render_method(retry, {"reason": problem})[1], retries
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PromptedEngine:
+    """What agents over a chat model are made of; `context_tokens` is the model's window where that is known."""
+
+    model: ChatModel
+    prompts: Prompts
+    sampling: Sampling = Sampling()
+    context_tokens: int | None = None
+    count_tokens: CountTokens = about_tokens
+
+    def fitting(self, agent: str, prompt: Callable[[], str]) -> Fitting:
+        """Return what fits passages to the window, for an agent of that name with that prompt around them."""
+        return Fitting(agent, self.model, self.context_tokens, prompt, self.sampling.max_tokens, self.count_tokens)
+
+    def fitting_of(self, agent: str, system: str, user: str) -> Fitting:
+        """Return the same for an agent of that name with a prompt of the folder `methods`.
+
+        Args:
+            agent: Its name in messages.
+            system: Name of the template with its system message.
+            user: Name of the template with its user message.
+        """
+        return self.fitting(
+            agent, lambda: self.prompts.notice(f"{system}.system") + self.prompts.notice(f"{user}.user")
         )

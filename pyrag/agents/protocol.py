@@ -8,12 +8,12 @@ reply in form; nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
 
-from pyrag.methods.hera.coach.protocol import Coach
-from pyrag.methods.hera.topology import Characterisation, Topology
-from pyrag.trace.model import Goal, Passage, Usage
+from pyrag.trace.model import Passage, Usage
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +36,6 @@ class Plan:
     sub_queries: tuple[str, ...] = ()
     raw: tuple[str, ...] = ()
     note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class GoalPlan:
-    """Sub-goals in order, the last one giving the answer; they keep the rules of `parsing_goals`.
-
-    `warnings` say what of the reply was left out or assumed.
-    """
-
-    goals: tuple[Goal, ...]
-    rationale: str = ""
-    usage: Usage = Usage()
-    raw: tuple[str, ...] = ()
-    note: str = ""
-    warnings: tuple[str, ...] = ()
-    fallback: bool = False  # no reply held a plan that can run: the question is its only goal
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,65 +80,6 @@ class Written:
     cut_off: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The passages that bear on a query, by position counted from 0, best first."""
-
-    positions: tuple[int, ...]
-    rationale: str = ""
-    usage: Usage = Usage()
-    raw: tuple[str, ...] = ()
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Validation:
-    """Whether passages suffice to answer a query; `missing` says what they lack."""
-
-    sufficient: bool
-    missing: str = ""
-    rationale: str = ""
-    usage: Usage = Usage()
-    raw: tuple[str, ...] = ()
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Reflection:
-    """Whether an answer stands; `critique` says what is wrong with it."""
-
-    accepted: bool
-    critique: str = ""
-    usage: Usage = Usage()
-    raw: tuple[str, ...] = ()
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Characterised:
-    """What kind of question it is, and what finding out cost."""
-
-    profile: Characterisation
-    usage: Usage = Usage()
-    raw: tuple[str, ...] = ()
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Orchestration:
-    """A topology that keeps the rules of `parsing_topology`.
-
-    `note` says why where a fallback was taken, `warnings` what of the reply was left out or assumed.
-    """
-
-    topology: Topology
-    usage: Usage = Usage()
-    raw: tuple[str, ...] = ()
-    note: str = ""
-    warnings: tuple[str, ...] = ()
-    fallback: bool = False  # no reply held a topology that can run: one search and one answer
-
-
 class Decomposer(Protocol):
     async def decompose(self, question: str) -> Decomposition: ...
 
@@ -179,16 +104,6 @@ class DraftingPlanner(Planner, Protocol):
         ...
 
 
-class GoalPlanner(Protocol):
-    async def plan(self, question: str) -> GoalPlan:
-        """Sub-goals of the question; one that a single search settles stays a single goal."""
-        ...
-
-    async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
-        """Another plan after one that did not run to an answer. Raises `BadOutputError` where there is none left."""
-        ...
-
-
 class Answerer(Protocol):
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
         """Evidence mode; with `passages=None` aggregation mode, where `query` holds the facts."""
@@ -199,42 +114,6 @@ class Rewriter(Protocol):
     async def rewrite(self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str) -> Rewritten:
         """Another search query for what `query` asks. `tried` were searched for and brought `passages`, in which
         `missing` was not found."""
-        ...
-
-
-class Selector(Protocol):
-    async def select(self, query: str, passages: Sequence[Passage]) -> Selection: ...
-
-
-class Validator(Protocol):
-    async def validate(self, query: str, passages: Sequence[Passage]) -> Validation: ...
-
-
-class Reflector(Protocol):
-    async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
-        """Reviews an answer to a query; `passages` is what it was drawn from, empty where that were earlier answers."""
-        ...
-
-
-class Lesson(Protocol):
-    """What an orchestrator needs of an entry of the experience library."""
-
-    @property
-    def id(self) -> int: ...
-
-    @property
-    def insight(self) -> str: ...
-
-
-class Orchestrator(Protocol):
-    async def characterise(self, question: str) -> Characterised: ...
-
-    async def orchestrate(self, question: str, experience: Sequence[Lesson], sample: int = 0) -> Orchestration:
-        """A complete topology. Samples above 0 are others than the best guess, for comparing groups."""
-        ...
-
-    async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
-        """Another topology after one that did not run to an answer. Raises `BadOutputError` where none is left."""
         ...
 
 
@@ -264,24 +143,26 @@ class Writer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Team:
-    """HERA's agents and their orchestrator. `concluder` answers from facts in its query, or from passages."""
+class RoleEngines:
+    """The engine of each role, which methods with agents of their own build them from: a `PromptedEngine`, an
+    `EmbeddedEngine`, or an object of somebody else's that a method may know."""
 
-    orchestrator: Orchestrator
-    decomposer: Decomposer
-    answerer: Answerer
-    rewriter: Rewriter
-    selector: Selector
-    validator: Validator
-    reflector: Reflector
-    concluder: Answerer
+    answer: Any
+    plan: Any
+    decompose: Any
+    rewrite: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Agents:
-    """One engine, ready for use. `name` is what traces and the command line show. Engines without a language model
-    have no `writer`. An `analyst` is an answerer that also judges whether the evidence suffices; one with a method
-    `about(question)` is told the user's question, beside the queries that lead to it. Without one, the answerer reads.
+    """One engine, ready for use.
+
+    Attributes:
+        name: The engine as traces and the command line show it.
+        writer: Writes free text; None without a language model.
+        rewriter: Writes another query for a failed one; None where the engine has none.
+        engines: What `team` builds from; None where nothing can be built.
+        teams: Agents of single methods, by the function that builds them.
     """
 
     name: str
@@ -289,8 +170,17 @@ class Agents:
     planner: Planner
     answerer: Answerer
     writer: Writer | None = None
-    goal_planner: GoalPlanner | None = None
-    analyst: Answerer | None = None
     rewriter: Rewriter | None = None
-    team: Team | None = None
-    coach: Coach | None = None
+    engines: RoleEngines | None = None
+    teams: dict[Any, Any] = field(default_factory=dict, compare=False)
+
+    def team(self, build: Callable[[RoleEngines], T | None]) -> T | None:
+        """Return the agents that a method has beside these, built at its first call; None where the engine has none."""
+        if build not in self.teams and self.engines is not None:
+            self.teams[build] = build(self.engines)
+        found: T | None = self.teams.get(build)
+        return found
+
+    def with_team(self, build: Callable[[RoleEngines], T | None], team: T) -> Agents:
+        """Return these agents with a method's own in place of those that `build` would make."""
+        return replace(self, teams={**self.teams, build: team})

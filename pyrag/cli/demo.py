@@ -10,7 +10,8 @@ from rich.text import Text
 
 from pyrag.api import PyRAG
 from pyrag.cli.views.live import LiveView, SafeConsole
-from pyrag.cli.views.words import counted, shorten
+from pyrag.cli.views.words import counted
+from pyrag.trace.view import shorten
 
 
 async def demo() -> None:

@@ -112,7 +112,7 @@ def differences(old: Trace, new: Trace) -> list[str]:
         new: Its replay.
     """
     found = []
-    for name in ("answer", "citations", "sub_queries", "goals", "program", "error"):
+    for name in ("answer", "citations", "sub_queries", "extensions", "program", "error"):
         before, after = getattr(old, name), getattr(new, name)
         if before != after:
             found.append(f"{name}: was {before!r}, is {after!r}")

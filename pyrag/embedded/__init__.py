@@ -7,10 +7,19 @@ deterministic on one machine, good for trying pyrag out and for small corpora; a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from pyrag.agents.protocol import Agents
+from pyrag.agents.protocol import Agents, RoleEngines
 from pyrag.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedEngine:
+    """What a method makes agents without a language model of; the answerer also says how likely passages are."""
+
+    answerer: Any
 
 
 def embedded_agents(name: str = "embedded", *, lexical: bool = False, folder: str = "") -> Agents:
@@ -20,21 +29,17 @@ def embedded_agents(name: str = "embedded", *, lexical: bool = False, folder: st
     from pyrag.embedded.reader.neural.network import NETWORK
     from pyrag.embedded.reader.reader import EmbeddedAnswerer
     from pyrag.embedded.rewriter import EmbeddedRewriter
-    from pyrag.methods.hera.embedded.coach import EmbeddedCoach
-    from pyrag.methods.hera.embedded.team import embedded_team
-    from pyrag.methods.opera.embedded import EmbeddedGoalPlanner
 
     if folder and not (Path(folder) / NETWORK).is_file():
         raise ConfigError(f"there is no {NETWORK} in {folder}: name a folder that make reader or pyrag train wrote")
     neural = NeuralAnswerer(Path(folder)) if folder else NeuralAnswerer()
     answerer = EmbeddedAnswerer() if lexical else neural
+    engine = EmbeddedEngine(answerer)
     return Agents(
         name,
         EmbeddedDecomposer(),
         EmbeddedPlanner(),
         answerer,
-        goal_planner=EmbeddedGoalPlanner(),
         rewriter=EmbeddedRewriter(),
-        team=embedded_team(answerer),
-        coach=EmbeddedCoach(),
+        engines=RoleEngines(engine, engine, engine, engine),
     )

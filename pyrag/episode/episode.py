@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
-from pyrag.agents.protocol import Agents, Decomposition, FindFault, GoalPlan, Orchestration, Reading, Rewritten, Written
+from pyrag.agents.protocol import Agents, Answerer, FindFault, Reading, Rewritten, Written
 from pyrag.agents.reply_room import written_answer
 from pyrag.episode.ledger import Ledger
 from pyrag.episode.primitive_args import bind, check_query, check_topk, kind_of
@@ -23,12 +23,10 @@ from pyrag.episode.recovery_runner import RecoveryRunner, attempt, ids_of, merge
 from pyrag.episode.speculation import PrefetchStats
 from pyrag.episode.unknown_values import UNKNOWN_ERROR
 from pyrag.errors import PyRAGError
-from pyrag.methods.hera.experience.library import Library
-from pyrag.methods.hera.topology import Topology
 from pyrag.retrieval.checked import content_id
 from pyrag.retrieval.protocol import Retriever, passages_of
 from pyrag.trace.events import Observer, StepFinished, StepStarted, Warned, ignore
-from pyrag.trace.model import UNKNOWN, Answer, Attempt, Goal, Passage, Program, Step
+from pyrag.trace.model import UNKNOWN, Answer, Attempt, Passage, Program, Step
 from pyrag_sandbox import Call, Limits, Outcome, PrimitiveError, Record, Sandbox, Text
 
 T = TypeVar("T")
@@ -37,10 +35,26 @@ ReadAnswer = Callable[[str], Answer | None]
 _UNKNOWN_WORD = re.compile(rf"\b{UNKNOWN}\b", re.IGNORECASE)
 
 
+class PlanReply(Protocol):
+    """An agent's plan with what it says about itself; some have `warnings` too."""
+
+    @property
+    def note(self) -> str: ...
+    @property
+    def fallback(self) -> bool: ...
+
+
 @dataclass(slots=True)
 class Episode:
-    """State of one question. `unknown_policy` says what using an unknown answer in a query does: an error that goes
-    back to the planner (`repair`), or nothing (`allow`). `more` are primitives of a method, beside the usual two."""
+    """State of one question.
+
+    Attributes:
+        unknown_policy: What using an unknown answer in a query does: an error that goes back to the planner (`repair`),
+            or nothing (`allow`).
+        extensions: The method's own part of the trace: see `pyrag.trace.extensions`.
+        shared: What the method keeps open between questions.
+        more: Primitives of the method, beside the usual two.
+    """
 
     question: str
     agents: Agents
@@ -54,9 +68,8 @@ class Episode:
     foresight: PrefetchStats | None = None
     observer: Observer = ignore
     sub_queries: tuple[str, ...] = ()
-    goals: tuple[Goal, ...] = ()
-    topology: Topology | None = None
-    experience: Library | None = None
+    extensions: dict[str, Any] = field(default_factory=dict)
+    shared: Any = None
     more: Mapping[str, Primitive] = field(default_factory=dict)
     programs: list[Program] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
@@ -71,7 +84,7 @@ class Episode:
             self.warnings.append(message)
             self.observer(Warned(message))
 
-    def keep_notes(self, role: str, reply: Decomposition | GoalPlan | Orchestration) -> None:
+    def keep_notes(self, role: str, reply: PlanReply) -> None:
         """Keeps what a plan says about itself: its note and warnings, and whether it is the fallback of its role."""
         for message in filter(None, (reply.note, *getattr(reply, "warnings", ()))):
             self.warn(message)
@@ -139,14 +152,22 @@ class Episode:
         self.warn(f"the retriever {self.retriever.name}: other texts under the same id {passage.id!r}")
         return replace(passage, id=f"{passage.id}#{content_id(passage.title, passage.text)}")
 
-    async def read(self, query: str, passages: Sequence[Passage] | None, role: str = "answer") -> tuple[Reading, bool]:
-        """What the Answer or the Conclude agent says: evidence mode, or aggregation mode with `passages=None`."""
+    async def read(
+        self, query: str, passages: Sequence[Passage] | None, role: str = "answer", agent: Answerer | None = None
+    ) -> tuple[Reading, bool]:
+        """Return what an agent that answers says, and whether the memo had it.
+
+        Args:
+            query: What it is asked.
+            passages: The evidence; None has it aggregate the facts in the query.
+            role: The role that the request counts for.
+            agent: Who is asked; the Answer agent if None.
+        """
         if passages is not None and not passages:
             return Reading(UNKNOWN, known=False, rationale="no passages"), False
-        team = self.agents.team
-        agent = team.concluder if team is not None and role == "conclude" else self.agents.answerer
+        asked = agent or self.agents.answerer
         request = {"query": query, "passages": None if passages is None else [passage.id for passage in passages]}
-        return await self.ask(role, request, lambda: agent.answer(query, passages), Reading)
+        return await self.ask(role, request, lambda: asked.answer(query, passages), Reading)
 
     async def rewrite(
         self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str
@@ -238,8 +259,15 @@ class ProgramRun:
         """`answer(query, docs)` from passages; `answer(query)` aggregates the facts in the query."""
         return await self.answered(call, "answer", recover=not self.bare)
 
-    async def answered(self, call: Call, role: str, *, recover: bool = False) -> Text:
-        """What an agent that answers says, as a step: from passages, or from the facts in its query."""
+    async def answered(self, call: Call, role: str, *, agent: Answerer | None = None, recover: bool = False) -> Text:
+        """Return what an agent that answers says, as a step: from passages, or from the facts in its query.
+
+        Args:
+            call: The program's call.
+            role: The primitive that was called.
+            agent: Who is asked; the Answer agent if None.
+            recover: Whether an unknown answer climbs the ladder.
+        """
         query, docs = bind(call, role, ("query", "docs"), {"docs": None})
         query = check_query(query, role)
         passages = None if docs is None else self.passages_of(docs)
@@ -247,7 +275,7 @@ class ProgramRun:
             self.refuse_unknown(call, query)
         mode = "aggregation" if docs is None else "evidence"
         step = self.start(call, query, passages=ids_of(passages or ()), mode=mode)
-        reading, memo = await self.watched(step, self.episode.read(query, passages, role))
+        reading, memo = await self.watched(step, self.episode.read(query, passages, role, agent))
         attempts = [attempt("first", query, passages or (), reading)]
         if passages is not None and not reading.known and recover:
             attempts += await self.watched(step, self._recover(call, step, query, passages, reading))

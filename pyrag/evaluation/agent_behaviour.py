@@ -17,8 +17,9 @@ from pyrag.evaluation.reports.writer import Table
 from pyrag.evaluation.retrieval_recall import accepted_of
 from pyrag.evaluation.runs.folder import Run
 from pyrag.evaluation.scoring import ResultRow
+from pyrag.methods.opera.protocol import planned_goals
+from pyrag.methods.opera.trajectory import Role, actions, goal_of
 from pyrag.trace.model import Attempt, Step, Trace
-from pyrag.trace.trajectory import Role, actions, goal_of
 
 ROLES: tuple[Role, ...] = ("plan", "analysis", "rewrite")
 _SEARCH = re.compile(r"\bretrieve\(")
@@ -113,7 +114,7 @@ def agent_stats(outcomes: Sequence[AnsweredQuestion]) -> AgentStats:
         patterns={name: _share([pattern(one.trace) == name for one in right]) or 0.0 for name in PATTERNS},
         efficiency=_share([_known(step) for _, step in rewritten]),
         efficient=_share([_known(step) and one.em == 1.0 for one, step in rewritten]),
-        goals=fmean(len(one.trace.goals) or len(one.trace.sub_queries) for one in outcomes),
+        goals=fmean(len(planned_goals(one.trace)) or len(one.trace.sub_queries) for one in outcomes),
         hops=fmean(completed(one.trace) for one in outcomes),
         failed=len(failed),
         before=_mean([first for first, _ in failed]),
@@ -141,7 +142,7 @@ def rewrites(step: Step) -> list[Attempt]:
 def completed(trace: Trace) -> int:
     """Return the number of hops completed: goals with an answer, or answered steps of methods without goals."""
     known = [step for step in trace.steps if step.mode == "evidence" and _known(step)]
-    if not trace.goals:
+    if not planned_goals(trace):
         return len(known)
     found = (goal_of(trace, step) for step in known)
     return len({goal.step for goal in found if goal is not None})

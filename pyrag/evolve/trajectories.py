@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from pyrag.agents.prompts import Prompts
-from pyrag.agents.protocol import Lesson, Orchestrator
 from pyrag.errors import BudgetExceededError, ConfigError, ContextLengthError, ServiceError
 from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.metrics import score_text
 from pyrag.evaluation.scoring import asked
 from pyrag.llm.wrappers import Meter
 from pyrag.methods.hera.coach.protocol import Coach
-from pyrag.methods.hera.topology import Characterisation, Topology
+from pyrag.methods.hera.protocol import Lesson, Orchestrator
+from pyrag.methods.hera.team import hera_team
+from pyrag.methods.hera.topology import STATE, Characterisation, Topology
 from pyrag.runtime.engines import Engines
 from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
@@ -64,11 +65,12 @@ class Players:
     @property
     def coach(self) -> Coach | None:
         """The coach; None for engines without a language model."""
-        return self.engines.agents.coach
+        team = self.engines.agents.team(hera_team)
+        return team.coach if team else None
 
     @property
     def orchestrator(self) -> Orchestrator:
-        team = self.engines.agents.team
+        team = self.engines.agents.team(hera_team)
         if team is None:
             raise ConfigError(f"the engine {self.engines.agents.name} has no team of agents: name another with --llm")
         return team.orchestrator
@@ -106,7 +108,7 @@ class Players:
             question: The question.
             topology: Its topology.
         """
-        trace = await answer_question(asked(question), self.engines, self.settings, topology=topology)
+        trace = await answer_question(asked(question), self.engines, self.settings, extensions=STATE.plain(topology))
         if self.meter.refused:
             raise BudgetExceededError(trace.error.message if trace.error else "the budget is spent")
         if trace.error and not {trace.error.kind, trace.error.cause} & _OWN:
@@ -114,7 +116,7 @@ class Players:
         text = trace.answer.text if trace.answer.known else ""
         used = trace.usage
         tokens = used.prompt_tokens + used.completion_tokens + used.cached_tokens
-        return Trajectory(question, trace.topology or topology, trace, score_text(text, question.answers)[1], tokens)
+        return Trajectory(question, STATE.read(trace) or topology, trace, score_text(text, question.answers)[1], tokens)
 
     async def run_all(self, question: Question, topologies: Iterable[Topology]) -> list[Trajectory]:
         """Execute topologies concurrently; return their trajectories in order.

@@ -6,20 +6,25 @@ happens when it fails; running, recovery, budget and recording are the episode's
 
 A method with `VARIANTS` is asked for as NAME or NAME:VARIANT (`search-agent:research`); it finds the variant in
 `settings.method`. One with `RECOVERY` tries that at an unknown step, where the settings leave it to the method, and
-not `boost`. One with `WRITES` has a language model write text of its own.
+not `boost`. One with `WRITES` has a language model write text of its own. One with `view(trace)` shows its traces its
+own way (`pyrag.trace.view`). One with `open_shared(settings)` keeps what that returns between questions, as
+`episode.shared`, until the engines close it.
 """
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from types import ModuleType
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from pyrag.episode.episode import Episode
 from pyrag.episode.recovery import Recovery
 from pyrag.errors import ConfigError
 from pyrag.methods.program_result import Result
 from pyrag.settings import Settings
+from pyrag.trace.model import Trace
+from pyrag.trace.view import ViewItem
 
 
 class Method(Protocol):
@@ -68,6 +73,19 @@ def variants_of(name: str) -> tuple[str, ...]:
 def recovery_of(name: str) -> Recovery:
     """What a method tries at an unknown step where the settings leave that to it."""
     return cast(Recovery, getattr(_module(name.partition(":")[0]), "RECOVERY", "boost"))
+
+
+def open_shared(settings: Settings) -> Any:
+    """Return what the settings' method keeps open between questions, to be closed by its `close()`; None if nothing."""
+    opened = getattr(_module(settings.method.partition(":")[0]), "open_shared", None)
+    return None if opened is None else opened(settings)
+
+
+def view_of(trace: Trace) -> Sequence[ViewItem]:
+    """Return a trace as its method shows it; empty where it has no view of its own."""
+    base = trace.method.partition(":")[0]
+    shown = getattr(_module(base), "view", None) if base in method_names() else None
+    return () if shown is None else cast("Sequence[ViewItem]", shown(trace))
 
 
 def check_writer(name: str, *, can_write: bool) -> None:

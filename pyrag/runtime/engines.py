@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyrag.agents.prompts import Prompts, load_prompts
-from pyrag.agents.protocol import Agents, Answerer, Team
+from pyrag.agents.protocol import Agents, Answerer, RoleEngines
 from pyrag.episode.speculation import PrefetchStats
 from pyrag.errors import ConfigError, PyRAGError
 from pyrag.llm.pace import PacedChat
 from pyrag.llm.protocol import CHAT_TEMPLATE, ChatModel, Sampling
 from pyrag.llm.request_options import RequestOptions, options_of
 from pyrag.llm.wrappers import Meter, MeteredChat
-from pyrag.methods.hera.experience.library import Library
+from pyrag.methods.registry import open_shared
 from pyrag.retrieval.protocol import Retriever
 from pyrag.settings import Settings
 from pyrag_sandbox import Sandbox
@@ -50,12 +50,12 @@ class Engines:
     retriever: Retriever
     sandbox: Sandbox
     recording: Path | None = None
-    experience: Library | None = None
     foresight: PrefetchStats = field(default_factory=PrefetchStats)
     _closers: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)
     _prompted: Callable[[Prompts], Agents] | None = None
     _starters: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)
     _paced: list[PacedChat] = field(default_factory=list)
+    _shared: dict[str, Any] = field(default_factory=dict)
 
     def pace(self) -> str:
         """The measured speed of each model as a clause; empty where nothing is known."""
@@ -72,6 +72,13 @@ class Engines:
         """These engines with agents that are told something else, over the same models. Close only one of both."""
         return self if self._prompted is None else replace(self, agents=self._prompted(prompts))
 
+    def shared(self, settings: Settings) -> Any:
+        """Return what the settings' method keeps open between questions. Raises what its opening raises."""
+        method = settings.method.partition(":")[0]
+        if method not in self._shared:
+            self._shared[method] = open_shared(settings)
+        return self._shared[method]
+
     async def aclose(self) -> None:
         """Close everything, even where a part fails to; then raise the first part's error."""
         errors: list[Exception] = []
@@ -80,8 +87,8 @@ class Engines:
                 await close()
             except Exception as error:
                 errors.append(error)
-        if self.experience:
-            self.experience.close()
+        for shared in filter(None, self._shared.values()):
+            shared.close()
         if errors:
             raise errors[0]
 
@@ -93,17 +100,18 @@ def open_engines(settings: Settings, retriever: Retriever | None = None, *, mete
     """
     models = _Models(settings, meter)
     recording = Path(settings.llm.removeprefix(REPLAY)) if settings.llm.startswith(REPLAY) else None
-    return Engines(
+    engines = Engines(
         agents=_open_agents(settings, models, None),
         retriever=_open_retriever(settings, retriever),
         sandbox=Sandbox(require="kernel" if settings.sandbox == "kernel" else "policy"),
         recording=recording,
-        experience=Library.open(settings.experience) if settings.experience else None,
         _closers=models.closers,
         _prompted=lambda prompts: _open_agents(settings, models, prompts),
         _starters=models.starters,
         _paced=models.paced,
     )
+    engines.shared(settings)
+    return engines
 
 
 def model_options(settings: Settings) -> ModelOptions:
@@ -183,23 +191,17 @@ def _open_agents(settings: Settings, models: _Models, prompts: Prompts | None) -
         planner.planner,
         _checked(answerer.answerer, settings),
         answerer.writer or base.writer,
-        planner.goal_planner,
-        answerer.analyst,
         rewriter.rewriter,
-        team=_team(answerer.team, planner.team, decomposer.team, rewriter.team),
-        coach=planner.coach,
+        _role_engines(answerer, planner, decomposer, rewriter),
     )
 
 
-def _team(answerer: Team | None, planner: Team | None, decomposer: Team | None, rewriter: Team | None) -> Team | None:
-    """A team whose members have the models of their roles; the rest goes with the answerer."""
-    if not (answerer and planner and decomposer and rewriter):
+def _role_engines(answerer: Agents, planner: Agents, decomposer: Agents, rewriter: Agents) -> RoleEngines | None:
+    """Return the engines that the agents of each role were made with."""
+    if not (answerer.engines and planner.engines and decomposer.engines and rewriter.engines):
         return None
-    return replace(
-        answerer,
-        orchestrator=planner.orchestrator,
-        decomposer=decomposer.decomposer,
-        rewriter=rewriter.rewriter,
+    return RoleEngines(
+        answerer.engines.answer, planner.engines.plan, decomposer.engines.decompose, rewriter.engines.rewrite
     )
 
 

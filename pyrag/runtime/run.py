@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from pyrag.embedded.language import is_english
 from pyrag.episode.episode import Episode
@@ -19,7 +21,6 @@ from pyrag.errors import (
     UsageError,
 )
 from pyrag.llm.limiter import question_scope
-from pyrag.methods.hera.topology import Topology
 from pyrag.methods.program_result import Result
 from pyrag.methods.registry import Method, check_writer, get_method, recovery_of
 from pyrag.runtime.engines import Engines, about_embedded
@@ -45,7 +46,7 @@ async def answer_question(
     keep: bool = False,
     journal: Journal | None = None,
     method: Method | None = None,
-    topology: Topology | None = None,
+    extensions: Mapping[str, Any] | None = None,
 ) -> Trace:
     """Answers one question. Every failure but a senseless request ends in a trace with its error.
 
@@ -54,7 +55,8 @@ async def answer_question(
         keep: keep requests and replies in the trace, so that it can be replayed.
         journal: what an earlier process got for this question, and where to keep what this one gets.
         method: answers in place of the method that the settings name.
-        topology: what a method that orchestrates agents is to run, instead of asking its orchestrator.
+        extensions: what the method finds as its part of the trace to begin with; HERA runs a topology given so instead
+            of asking its orchestrator.
 
     Raises:
         UsageError: the question is empty, too long or no text, or the method is unknown.
@@ -86,8 +88,8 @@ async def answer_question(
         parallel=settings.parallel,
         foresight=engines.foresight,
         observer=observer,
-        topology=topology,
-        experience=engines.experience,
+        extensions=dict(extensions or {}),
+        shared=engines.shared(settings),
     )
     _warn_of_language(episode, settings)
     result, error = Result(Answer(UNKNOWN, known=False)), None
@@ -185,8 +187,7 @@ def _trace(episode: Episode, result: Result, error: TraceError | None, engines: 
         error=error,
         exchanges=tuple(episode.ledger.exchanges),
         config=public(settings),
-        goals=episode.goals,
-        topology=episode.topology,
+        extensions=dict(episode.extensions),
         roles=dict(ledger.roles),
         fallbacks=tuple(episode.fallbacks),
     )

@@ -6,14 +6,14 @@ it as JSON, `version` says in which form.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyrag.methods.hera.topology import Topology
-
-TRACE_VERSION = 1
+TRACE_VERSION = 2
 UNKNOWN = "unknown"
 UNPLANNED = "fallback"  # origin of a program that no agent wrote
+_ASSIGNED = re.compile(r"\s*(\w+) = ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +135,12 @@ class Step:
     error: str = ""
     rationale: str = ""  # for answer: why its last attempt decided as it did
 
+    @property
+    def tries(self) -> tuple[Attempt, ...]:
+        """All attempts; a step that was not tried again has one."""
+        once = Attempt("first", self.query, None, self.passages, self.answer, self.usage, self.rationale)
+        return self.attempts or (once,)
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -146,22 +152,6 @@ class Program:
     error: str = ""
     output: str = ""
     rationale: str = ""  # the planner's own words on its plan
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """A sub-goal of a plan. Its texts hold placeholders such as `[city from step 2]` for the answers it needs.
-
-    `search` is what to search for; empty where the answers in `needs` are all that it takes. `compute` is then a Python
-    expression over them, if the answer can be computed.
-    """
-
-    step: int
-    text: str
-    type: str = "answer"  # what is to be found: "city", "person", "yes/no"
-    needs: tuple[int, ...] = ()
-    search: str = ""
-    compute: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,15 +208,21 @@ class Trace:
     exchanges: tuple[Exchange, ...] = ()
     config: dict[str, Any] = field(default_factory=dict)
     version: int = TRACE_VERSION
-    goals: tuple[Goal, ...] = ()  # of the program that ran last, from methods that plan by goals
-    topology: Topology | None = None  # of the program that ran last, from methods that orchestrate agents
+    # What a method keeps of its own, as plain data under its name: see `pyrag.trace.extensions`.
+    extensions: dict[str, Any] = field(default_factory=dict)
     roles: dict[str, RoleUsage] = field(default_factory=dict)
-    fallbacks: tuple[str, ...] = ()  # roles whose plan was the fallback: "decompose", "goals", "topology"
+    fallbacks: tuple[str, ...] = ()  # roles whose plan was the fallback: "decompose", say
 
     @property
     def program(self) -> str:
         """Source of the program that ran last; empty if none was written."""
         return self.programs[-1].source if self.programs else ""
+
+    def variable_of(self, step: Step) -> str:
+        """Return the variable that the last program keeps the outcome of a step in; empty for other programs' steps."""
+        lines = self.program.splitlines() if step.round == len(self.programs) - 1 else []
+        found = _ASSIGNED.match(lines[step.line - 1]) if 0 < step.line <= len(lines) else None
+        return found[1] if found else ""
 
     @property
     def repairs(self) -> int:

@@ -12,8 +12,10 @@ from pyrag.agents import schemas
 from pyrag.agents.llm import make_llm_agents
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.protocol import Agents
+from pyrag.agents.rewriter import parse_rewrite
 from pyrag.agents.schemas import Schema
 from pyrag.llm.protocol import Message, Reply, Sampling
+from pyrag.methods.hera import schemas as hera_schemas
 from pyrag.methods.hera.coach.protocol import Guidance, Seen
 from pyrag.methods.hera.coach.replies import (
     parse_blame,
@@ -23,12 +25,16 @@ from pyrag.methods.hera.coach.replies import (
     parse_settlement,
 )
 from pyrag.methods.hera.experience.entry import Experience
+from pyrag.methods.hera.team import hera_team
 from pyrag.methods.hera.team_replies import parse_profile, parse_selection, parse_verdict
 from pyrag.methods.hera.topology import AGENTS, Characterisation, Node, Topology
 from pyrag.methods.hera.topology_replies import parse_topology
+from pyrag.methods.opera import schemas as opera_schemas
+from pyrag.methods.opera.agents import opera_agents
 from pyrag.methods.opera.goals import parse_goals
-from pyrag.methods.opera.judgements import parse_judged, parse_rewrite
-from pyrag.trace.model import Goal, Passage
+from pyrag.methods.opera.judgements import parse_judged
+from pyrag.methods.opera.protocol import Goal
+from pyrag.trace.model import Passage
 
 QUESTION = "Who directed Alpha?"
 DOCS = (Passage("a", "Alpha", "Alpha was directed by Ada Berg."), Passage("b", "Beta", "Beta is a film."))
@@ -54,62 +60,89 @@ def _two(text: str) -> Any:
 
 FORMS: dict[str, Form] = {
     "decompose": Form(lambda a: a.decomposer.decompose(QUESTION), schemas.SUB_QUERIES, parse_sub_queries),
-    "opera.plan": Form(lambda a: _of(a.goal_planner).plan(QUESTION), schemas.GOALS, parse_goals),
-    "opera.revise": Form(
-        lambda a: _of(a.goal_planner).revise(QUESTION, GOALS, "nothing found"), schemas.GOALS, parse_goals, shown=False
+    "opera.plan": Form(
+        lambda a: _of(a.team(opera_agents)).goal_planner.plan(QUESTION), opera_schemas.GOALS, parse_goals
     ),
-    "opera.analyse": Form(lambda a: _of(a.analyst).answer(QUESTION, DOCS), schemas.JUDGEMENT, _two),
+    "opera.revise": Form(
+        lambda a: _of(a.team(opera_agents)).goal_planner.revise(QUESTION, GOALS, "nothing found"),
+        opera_schemas.GOALS,
+        parse_goals,
+        shown=False,
+    ),
+    "opera.analyse": Form(
+        lambda a: _of(_of(a.team(opera_agents)).analyst).answer(QUESTION, DOCS), opera_schemas.JUDGEMENT, _two
+    ),
     "rewrite": Form(lambda a: _of(a.rewriter).rewrite(QUESTION, ["Alpha"], DOCS, ""), schemas.REWRITE, parse_rewrite),
     "hera.characterise": Form(
-        lambda a: _of(a.team).orchestrator.characterise(QUESTION), schemas.PROFILE, parse_profile
+        lambda a: _of(a.team(hera_team)).orchestrator.characterise(QUESTION), hera_schemas.PROFILE, parse_profile
     ),
     "hera.orchestrate": Form(
-        lambda a: _of(a.team).orchestrator.orchestrate(QUESTION, ()), schemas.TOPOLOGY, parse_topology
+        lambda a: _of(a.team(hera_team)).orchestrator.orchestrate(QUESTION, ()), hera_schemas.TOPOLOGY, parse_topology
     ),
     "hera.revise": Form(
-        lambda a: _of(a.team).orchestrator.revise(QUESTION, TOPOLOGY, "no passages"),
-        schemas.TOPOLOGY,
+        lambda a: _of(a.team(hera_team)).orchestrator.revise(QUESTION, TOPOLOGY, "no passages"),
+        hera_schemas.TOPOLOGY,
         parse_topology,
     ),
     "hera.query_decomposer": Form(
-        lambda a: _of(a.team).decomposer.decompose(QUESTION), schemas.SUB_QUERIES, parse_sub_queries
+        lambda a: _of(a.team(hera_team)).decomposer.decompose(QUESTION), schemas.SUB_QUERIES, parse_sub_queries
     ),
     "hera.query_rewriter": Form(
-        lambda a: _of(a.team).rewriter.rewrite(QUESTION, ["Alpha"], DOCS, ""), schemas.REWRITE, parse_rewrite
+        lambda a: _of(a.team(hera_team)).rewriter.rewrite(QUESTION, ["Alpha"], DOCS, ""), schemas.REWRITE, parse_rewrite
     ),
     "hera.evidence_selector": Form(
-        lambda a: _of(a.team).selector.select(QUESTION, DOCS), schemas.DOCUMENTS, lambda text: parse_selection(text, 2)
+        lambda a: _of(a.team(hera_team)).selector.select(QUESTION, DOCS),
+        hera_schemas.DOCUMENTS,
+        lambda text: parse_selection(text, 2),
     ),
     "hera.context_validator": Form(
-        lambda a: _of(a.team).validator.validate(QUESTION, DOCS),
-        schemas.VERDICT,
+        lambda a: _of(a.team(hera_team)).validator.validate(QUESTION, DOCS),
+        hera_schemas.VERDICT,
         lambda text: parse_verdict(text, "missing"),
     ),
-    "hera.answer_generator": Form(lambda a: _of(a.team).answerer.answer(QUESTION, DOCS), schemas.JUDGEMENT, _two),
+    "hera.answer_generator": Form(
+        lambda a: _of(a.team(hera_team)).answerer.answer(QUESTION, DOCS), opera_schemas.JUDGEMENT, _two
+    ),
     "hera.reflect": Form(
-        lambda a: _of(a.team).reflector.reflect(QUESTION, "Ada Berg", DOCS),
-        schemas.REVIEW,
+        lambda a: _of(a.team(hera_team)).reflector.reflect(QUESTION, "Ada Berg", DOCS),
+        hera_schemas.REVIEW,
         lambda text: parse_verdict(text, "critique"),
     ),
-    "hera.conclude": Form(lambda a: _of(a.team).concluder.answer(QUESTION, DOCS), schemas.JUDGEMENT, _two),
-    "hera.conclude of facts": Form(lambda a: _of(a.team).concluder.answer(QUESTION, None), schemas.JUDGEMENT, _two),
-    "evolve.reflect": Form(lambda a: _of(a.coach).reflect(Characterisation(), GROUP), schemas.INSIGHTS, parse_insights),
+    "hera.conclude": Form(
+        lambda a: _of(a.team(hera_team)).concluder.answer(QUESTION, DOCS), opera_schemas.JUDGEMENT, _two
+    ),
+    "hera.conclude of facts": Form(
+        lambda a: _of(a.team(hera_team)).concluder.answer(QUESTION, None), opera_schemas.JUDGEMENT, _two
+    ),
+    "evolve.reflect": Form(
+        lambda a: _of(_of(a.team(hera_team)).coach).reflect(Characterisation(), GROUP),
+        hera_schemas.INSIGHTS,
+        parse_insights,
+    ),
     "evolve.settle": Form(
-        lambda a: _of(a.coach).settle("Search once.", ENTRIES),
-        schemas.SETTLEMENT,
+        lambda a: _of(_of(a.team(hera_team)).coach).settle("Search once.", ENTRIES),
+        hera_schemas.SETTLEMENT,
         lambda text: parse_settlement(text, [4, 7]),
     ),
     "evolve.blame": Form(
-        lambda a: _of(a.coach).blame("It failed.", AGENTS), schemas.BLAME, lambda text: parse_blame(text, AGENTS)
+        lambda a: _of(_of(a.team(hera_team)).coach).blame("It failed.", AGENTS),
+        hera_schemas.BLAME,
+        lambda text: parse_blame(text, AGENTS),
     ),
     "evolve.vary": Form(
-        lambda a: _of(a.coach).vary("conclude", "efficiency", ["It failed."]), schemas.RULES, parse_rules
+        lambda a: _of(_of(a.team(hera_team)).coach).vary("conclude", "efficiency", ["It failed."]),
+        hera_schemas.RULES,
+        parse_rules,
     ),
     "evolve.distil": Form(
-        lambda a: _of(a.coach).distil("conclude", ["It failed."], ["F1 1.0"]), schemas.GUIDANCE, parse_guidance
+        lambda a: _of(_of(a.team(hera_team)).coach).distil("conclude", ["It failed."], ["F1 1.0"]),
+        hera_schemas.GUIDANCE,
+        parse_guidance,
     ),
     "evolve.shorten": Form(
-        lambda a: _of(a.coach).shorten("conclude", Guidance(("Be short.",)), 100), schemas.SHORTER, parse_guidance
+        lambda a: _of(_of(a.team(hera_team)).coach).shorten("conclude", Guidance(("Be short.",)), 100),
+        hera_schemas.SHORTER,
+        parse_guidance,
     ),
 }
 

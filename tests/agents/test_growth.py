@@ -22,7 +22,8 @@ from pyrag.agents.parsing.programs import parse_draft, parse_program, repaired_q
 from pyrag.agents.parsing.spans import is_wordy, shortened
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.reply_room import closes_answer
-from pyrag.agents.schemas import JUDGEMENT, TAGGED_ANSWER
+from pyrag.agents.rewriter import parse_rewrite
+from pyrag.agents.schemas import TAGGED_ANSWER
 from pyrag.errors import BadOutputError
 from pyrag.llm.schema import fits, matches
 from pyrag.methods.baselines.ircot import first_sentence
@@ -31,7 +32,8 @@ from pyrag.methods.hera.coach.replies import parse_blame, parse_guidance, parse_
 from pyrag.methods.hera.team_replies import parse_profile, parse_selection, parse_verdict
 from pyrag.methods.hera.topology_replies import parse_topology
 from pyrag.methods.opera.goals import parse_goals
-from pyrag.methods.opera.judgements import parse_judged, parse_rewrite, salvage_judged
+from pyrag.methods.opera.judgements import parse_judged, salvage_judged
+from pyrag.methods.opera.schemas import JUDGEMENT
 from pyrag.methods.search_agents.dialects import DIALECTS, boxed, read_turn
 from pyrag_sandbox.unknown import is_unknown
 

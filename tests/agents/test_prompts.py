@@ -24,6 +24,7 @@ from pyrag.agents.protocol import Agents
 from pyrag.errors import ConfigError
 from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.llm.protocol import Message
+from pyrag.methods.opera.agents import opera_agents
 from pyrag.trace.model import Passage
 from pyrag_sandbox.helpers import HELPERS
 
@@ -261,7 +262,9 @@ async def test_an_analysis_is_shown_the_original_question(folder: Path, older: b
         path = folder / "methods" / "opera.analyse.user.txt"
         path.write_text(path.read_text().replace("Original question: {{question}}\n\n", ""))
     model = ScriptedChat(['{"decision": "NO", "missing": "a date"}'])
-    analyst = make_llm_agents(model, prompts_dir=folder).analyst
+    team = make_llm_agents(model, prompts_dir=folder).team(opera_agents)
+    assert team is not None
+    analyst = team.analyst
     assert isinstance(analyst, FittingAnswerer)
     await analyst.about(QUESTION).answer(SUB_QUERIES[0], PASSAGES)
     user = model.calls[0][-1].content

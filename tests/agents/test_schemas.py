@@ -11,12 +11,17 @@ import pytest
 from pyrag.agents import schemas
 from pyrag.agents.llm import make_llm_agents
 from pyrag.agents.prompts import load_prompts
-from pyrag.agents.schemas import GOALS, JUDGEMENT, REWRITE, Schema
+from pyrag.agents.rewriter import parse_rewrite
+from pyrag.agents.schemas import REWRITE, Schema
 from pyrag.errors import BadOutputError
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.llm.schema import fits
+from pyrag.methods.hera import schemas as hera_schemas
+from pyrag.methods.opera import schemas as opera_schemas
+from pyrag.methods.opera.agents import opera_agents
 from pyrag.methods.opera.goals import parse_goals
-from pyrag.methods.opera.judgements import parse_judged, parse_rewrite
+from pyrag.methods.opera.judgements import parse_judged
+from pyrag.methods.opera.schemas import GOALS, JUDGEMENT
 from pyrag.trace.model import Passage
 from tests.agents.forms import FORMS, all_keys, examples, heard, keys_in_order
 
@@ -71,10 +76,12 @@ class Listening:
 async def test_operas_agents_ask_for_their_schemas() -> None:
     passages = [Passage("1", "Alpha", "Alpha was directed by Ada.")]
     planner, analyst, rewriter = Listening(PLANNED), Listening(JUDGED), Listening(REWRITTEN)
-    goal_planner = make_llm_agents(planner).goal_planner
-    assert goal_planner is not None
-    assert len((await goal_planner.plan("When was the director of Alpha born?")).goals) == 2
-    judge = make_llm_agents(analyst).analyst
+    planning = make_llm_agents(planner).team(opera_agents)
+    assert planning is not None
+    assert len((await planning.goal_planner.plan("When was the director of Alpha born?")).goals) == 2
+    judging = make_llm_agents(analyst).team(opera_agents)
+    assert judging is not None
+    judge = judging.analyst
     assert judge is not None
     assert (await judge.answer("Who directed Alpha?", passages)).text == "Ada"
     writer = make_llm_agents(rewriter).rewriter
@@ -131,7 +138,8 @@ def test_retries_name_the_same_keys(retry: str, schema: Schema) -> None:
 def _every_schema() -> list[Schema]:
     return [
         value
-        for name, value in vars(schemas).items()
+        for module in (schemas, opera_schemas, hera_schemas)
+        for name, value in vars(module).items()
         if name.isupper() and isinstance(value, dict) and "title" in value
     ]
 

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from pyrag.agents.prompts import Prompts, load_prompts
-from pyrag.agents.protocol import Lesson
 from pyrag.errors import BudgetExceededError
 from pyrag.evaluation.datasets.layout import Question
 from pyrag.evolve.config import EvolveConfig
@@ -32,6 +31,7 @@ from pyrag.llm.wrappers import Meter
 from pyrag.methods.hera.coach.agent import LLMCoach
 from pyrag.methods.hera.coach.protocol import AXES
 from pyrag.methods.hera.experience.library import Library
+from pyrag.methods.hera.protocol import Lesson
 from pyrag.methods.hera.topology import Agent, Characterisation, Node, Topology
 from pyrag.settings import Settings
 from pyrag.trace.model import UNKNOWN, Answer, Trace

@@ -12,12 +12,13 @@ import pytest
 
 import pyrag_prompts
 from pyrag.agents.llm import make_llm_agents
-from pyrag.agents.protocol import Team
 from pyrag.embedded import embedded_agents
 from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.llm.clients.scripted import ScriptedChat, role_of
 from pyrag.llm.context import about_tokens
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
+from pyrag.methods.hera.protocol import HeraTeam
+from pyrag.methods.hera.team import hera_team
 from pyrag.methods.hera.team_replies import parse_profile, parse_selection, parse_verdict
 from pyrag.methods.hera.topology import AGENTS, Characterisation
 from pyrag.methods.hera.topology_replies import parse_topology
@@ -43,13 +44,13 @@ REPLIES = {
 }
 
 
-def team_of(model: ChatModel, prompts: Path | None = None) -> Team:
-    team = make_llm_agents(model, prompts_dir=prompts).team
+def team_of(model: ChatModel, prompts: Path | None = None) -> HeraTeam:
+    team = make_llm_agents(model, prompts_dir=prompts).team(hera_team)
     assert team is not None
     return team
 
 
-async def everyone_asked(team: Team) -> None:
+async def everyone_asked(team: HeraTeam) -> None:
     question = "Who directed Alpha?"
     await team.decomposer.decompose(question)
     await team.rewriter.rewrite(question, [question], DOCS, "")
@@ -89,7 +90,7 @@ READING = {
 @pytest.mark.parametrize("role", READING)
 async def test_what_an_agent_reads_fits_its_models_window(role: str) -> None:
     model = ScriptedChat(REPLIES[role] for _ in range(2))
-    team = make_llm_agents(model, sampling=Sampling(max_tokens=256), context_tokens=1024).team
+    team = make_llm_agents(model, sampling=Sampling(max_tokens=256), context_tokens=1024).team(hera_team)
     reply = await READING[role](team)
     (prompt,) = model.calls
     assert 0 < prompt[-1].content.count("[Doc ") < (5 if role == "rewriter" else 12)
@@ -115,7 +116,7 @@ async def test_a_prompt_that_is_too_long_is_tried_with_half(role: str) -> None:
 async def test_a_selection_counts_in_the_passages_that_came_in() -> None:
     two_searches = (*MANY[:6], *MANY[:6])
     model = ScriptedChat([kept(3)])
-    team = make_llm_agents(model, sampling=Sampling(max_tokens=256), context_tokens=1024).team
+    team = make_llm_agents(model, sampling=Sampling(max_tokens=256), context_tokens=1024).team(hera_team)
     assert team is not None
     (place,) = (await team.selector.select("Who?", two_searches)).positions
     third = model.calls[0][-1].content.split("[Doc 3]\n")[1]
@@ -258,8 +259,8 @@ def test_hera_s_agents_have_the_models_of_their_roles(tmp_path: Path) -> None:
     for role in ("plan", "decompose", "answer", "rewrite"):
         (tmp_path / f"{role}.json").write_text("[]")
         names[f"{role}_llm"] = f"scripted:{tmp_path / role}.json"
-    team = open_engines(make_settings(names)).agents.team
-    assert isinstance(team, Team)
+    team = open_engines(make_settings(names)).agents.team(hera_team)
+    assert isinstance(team, HeraTeam)
     chosen = {
         "plan_llm": team.orchestrator,
         "decompose_llm": team.decomposer,
@@ -380,7 +381,7 @@ async def test_branches_are_in_flight_together(case: Case) -> None:
 
 
 async def test_the_embedded_team_works_without_a_model() -> None:
-    team = embedded_agents(lexical=True).team
+    team = embedded_agents(lexical=True).team(hera_team)
     assert team is not None
     assert (await team.selector.select("Who directed Alpha?", DOCS)).positions[0] == 0
     assert (await team.validator.validate("Who directed Alpha?", DOCS)).sufficient

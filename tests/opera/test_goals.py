@@ -17,8 +17,8 @@ from pyrag.methods.opera.agents import written_goal
 from pyrag.methods.opera.goal_program import compile_goals
 from pyrag.methods.opera.goal_types import same_type
 from pyrag.methods.opera.goals import malformed, parse_goals, read_goals
+from pyrag.methods.opera.protocol import Goal, planned_goals
 from pyrag.methods.opera.step_references import PLACEHOLDER
-from pyrag.trace.model import Goal
 from pyrag_sandbox.helpers import HELPERS
 from tests.opera.conftest import Case, goal, no, plan, yes
 
@@ -230,7 +230,7 @@ async def test_plan_errors_go_back_to_the_agent(case: Case) -> None:
     script = {"plan": ["Hm.", circle, plan(FIRST)], "answer": [yes("Meta", 1)]}
     trace = await case.ask("Which company acquired WhatsApp?", script)
     assert (trace.answer.text, trace.usage.model_calls) == ("Meta", 4)
-    assert len(trace.goals) == 1
+    assert len(planned_goals(trace)) == 1
 
 
 async def test_without_a_usable_plan_the_question_is_its_only_goal(case: Case) -> None:
@@ -254,7 +254,7 @@ async def test_a_plan_that_ends_unknown_is_revised_once(case: Case) -> None:
         "answer": [no("the buyer"), yes("Meta", 1), yes("Menlo Park", 1)],
     }
     trace = await case.ask("Where is WhatsApp's owner?", script, recovery="none")
-    assert (trace.answer.text, trace.repairs, trace.goals[0].text) == ("Menlo Park", 1, "Who bought WhatsApp?")
+    assert (trace.answer.text, trace.repairs, planned_goals(trace)[0].text) == ("Menlo Park", 1, "Who bought WhatsApp?")
     assert trace.programs[0].error.endswith("test is_known(…) first")
 
 

@@ -9,11 +9,12 @@ import pytest
 from pyrag.agents.context_window import FittingRewriter
 from pyrag.agents.llm import make_llm_agents
 from pyrag.agents.protocol import Rewritten
+from pyrag.agents.rewriter import LLMRewriter
 from pyrag.embedded.rewriter import EmbeddedRewriter
 from pyrag.episode.recovery import Boost, Rewrite, calls_for, ladder_of
 from pyrag.errors import BadOutputError, ConfigError
 from pyrag.llm.clients.scripted import ScriptedChat
-from pyrag.methods.opera.agents import LLMRewriter
+from pyrag.methods.opera.agents import opera_agents
 from pyrag.runtime.engines import Engines, open_engines
 from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings, make_settings
@@ -162,5 +163,6 @@ def test_the_rewrite_agent_has_a_model_of_its_own(tmp_path: Path) -> None:
     assert isinstance(agents.rewriter, FittingRewriter)
     assert isinstance(agents.rewriter.inner, LLMRewriter)
     assert agents.name == f"embedded (rewrite: scripted:{script})"
-    assert agents.goal_planner is not None
-    assert agents.analyst is None  # the embedded answerer judges for itself
+    team = agents.team(opera_agents)
+    assert team is not None
+    assert team.analyst is None  # the embedded answerer judges for itself

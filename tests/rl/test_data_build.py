@@ -20,6 +20,7 @@ from pyrag.agents.llm import make_llm_agents
 from pyrag.agents.parsing.answers import parse_answer
 from pyrag.agents.parsing.programs import parse_program
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
+from pyrag.agents.rewriter import parse_rewrite
 from pyrag.errors import DataError, PyRAGError, UsageError
 from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.datasets.suite import Given
@@ -28,8 +29,9 @@ from pyrag.evaluation.scoring import score
 from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.llm.protocol import Message
 from pyrag.llm.schema import fits
+from pyrag.methods.opera import schemas as opera_schemas
 from pyrag.methods.opera.goals import parse_goals
-from pyrag.methods.opera.judgements import parse_judged, parse_rewrite
+from pyrag.methods.opera.judgements import parse_judged
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.runtime.engines import Engines
 from pyrag.runtime.run import answer_question
@@ -172,8 +174,8 @@ class TestRepliesHaveTheFormThatTheAgentAsksFor:
     def test_of_operas_agents(self, opera: Ran, tmp_path: Path) -> None:
         run, _ = opera
         for task, schema in (
-            ("goals", schemas.GOALS),
-            ("analysis", schemas.JUDGEMENT),
+            ("goals", opera_schemas.GOALS),
+            ("analysis", opera_schemas.JUDGEMENT),
             ("rewrite", schemas.REWRITE),
         ):
             learnt = replies(run, tmp_path / task, task)

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from pyrag.errors import ConfigError
 from pyrag.evaluation.metrics import ndcg
 from pyrag.methods.opera.goal_program import compile_goals
-from pyrag.trace.model import Answer, Goal, Program, Step, Trace
+from pyrag.methods.opera.protocol import STATE, Goal, OperaState, planned_goals
+from pyrag.trace.model import Answer, Program, Step, Trace
 from pyrag_rl.mapgrpo.plans import completion, execution, logic, read_plan, structure
 from pyrag_rl.mapgrpo.rewards import (
     AnalysisWeights,
@@ -53,7 +54,13 @@ def ran(*known: bool, answer: str = "Menlo Park") -> Trace:
         for number, one in enumerate(known)
     )
     final = Answer(answer, known=known[-1])
-    return Trace(QUESTION, final, steps=steps, goals=plan.goals, programs=(Program(program, "test"),))
+    return Trace(
+        QUESTION,
+        final,
+        steps=steps,
+        extensions=STATE.plain(OperaState(plan.goals)),
+        programs=(Program(program, "test"),),
+    )
 
 
 def judged(decision: str, answer: str = "", **more: Any) -> str:
@@ -228,4 +235,4 @@ def test_weights_default_to_table_6_and_sum_to_one() -> None:
 
 
 def test_goals_of_the_helper_are_the_runtimes() -> None:
-    assert ran(True, True).goals[0] == Goal(1, FIRST["goal"], "company", (), FIRST["goal"])
+    assert planned_goals(ran(True, True))[0] == Goal(1, FIRST["goal"], "company", (), FIRST["goal"])

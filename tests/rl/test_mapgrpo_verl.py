@@ -21,7 +21,7 @@ from verl.utils.dataset.rl_dataset import RLHFDataset
 from verl.workers.config import FSDPActorConfig
 from verl.workers.rollout.replica import TokenOutput
 
-from pyrag.agents.schemas import GOALS
+from pyrag.methods.opera.schemas import GOALS
 from pyrag_rl.config import TrainConfig, make_config, save_config
 from pyrag_rl.data.rows import TrainRow, as_columns
 from pyrag_rl.folder import RunFolder

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from pyrag.cli.views.terminal import ReaderGone, printable, raw_stream
 from pyrag.cli.views.verdict import confidence, is_weak, remark
-from pyrag.cli.views.words import counted, shorten
+from pyrag.cli.views.words import counted
 from pyrag.runtime.engines import about_embedded
 from pyrag.trace.events import (
     Answered,
@@ -28,6 +28,7 @@ from pyrag.trace.events import (
     Warned,
 )
 from pyrag.trace.model import Passage, Program, Step, Trace
+from pyrag.trace.view import shorten
 
 ORIGINS = {"plan": "Program", "check": "Program, revised after a check", "repair": "Program, repaired"}
 

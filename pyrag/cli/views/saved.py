@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
 from pyrag.cli.views.live import (
@@ -13,9 +14,9 @@ from pyrag.cli.views.live import (
     step_view,
     sub_queries_view,
 )
-from pyrag.cli.views.topology import topology_view
-from pyrag.cli.views.trajectory import trajectory_view
-from pyrag.trace.model import Trace
+from pyrag.methods.registry import view_of
+from pyrag.trace.model import Program, Trace
+from pyrag.trace.view import Line, RejectedProgram, ShownStep, ViewItem
 
 
 def trace_view(trace: Trace) -> Group:
@@ -24,10 +25,8 @@ def trace_view(trace: Trace) -> Group:
         Text(trace.question, style="bold"),
         engine_line(trace.engine, trace.retriever),
     ]
-    if trace.goals:
-        return Group(*rendered, trajectory_view(trace), *_ending(trace))
-    if trace.topology:
-        return Group(*rendered, topology_view(trace), *_ending(trace))
+    if own := view_of(trace):
+        return Group(*rendered, *(_drawn(item, trace) for item in own), *_ending(trace))
     if trace.sub_queries:
         rendered.append(sub_queries_view(trace.sub_queries))
     for number, program in enumerate(trace.programs):
@@ -38,6 +37,21 @@ def trace_view(trace: Trace) -> Group:
     if not trace.programs:  # a method without programs
         rendered += [step_view(step, trace.passages) for step in trace.steps]
     return Group(*rendered, *_ending(trace))
+
+
+def _drawn(item: ViewItem, trace: Trace) -> RenderableType:
+    """Draw an item of a method's own view."""
+    match item:
+        case Program():
+            return program_view(item)
+        case ShownStep(step, indent):
+            return Padding(step_view(step, trace.passages), (0, 0, 0, indent))
+        case RejectedProgram(error):
+            return error_view(error)
+        case Line(parts, indent):
+            text = Text.assemble(*parts)
+            text.rstrip()
+            return Padding(text, (0, 0, 0, indent))
 
 
 def _ending(trace: Trace) -> list[RenderableType]:

@@ -15,14 +15,3 @@ def counted(number: int, noun: str) -> str:
     if noun.endswith("y") and noun[-2] not in "aeiou":
         return f"{number} {noun[:-1]}ies"
     return f"{number} {noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
-
-
-def shorten(text: str, width: int = 100) -> str:
-    """Return a text on one line, cut to a width.
-
-    Args:
-        text: Any text.
-        width: In characters; a cut text ends with "…".
-    """
-    text = " ".join(text.split())
-    return text if len(text) <= width else text[: width - 1] + "…"

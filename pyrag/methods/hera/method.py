@@ -10,24 +10,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from pyrag.agents.protocol import Characterised, Lesson, Orchestration, Team
 from pyrag.episode.episode import Episode
 from pyrag.episode.plan_checks import Problem
 from pyrag.errors import ConfigError
+from pyrag.methods.hera.experience.library import Library
+from pyrag.methods.hera.protocol import Characterised, HeraTeam, Lesson, Orchestration
+from pyrag.methods.hera.team import hera_team
 from pyrag.methods.hera.team_primitives import PRIMITIVES
+from pyrag.methods.hera.topology import STATE, Topology
 from pyrag.methods.hera.topology_checks import check_topology
 from pyrag.methods.hera.topology_program import compile_topology
+from pyrag.methods.hera.view import view
 from pyrag.methods.program_result import Result
 from pyrag.methods.repair import Draft, accepted, revise_after_checks, run_repaired
 from pyrag.settings import Settings
 from pyrag.trace.events import Decomposed
 from pyrag.trace.model import Program
 
+__all__ = ["answer", "open_shared", "view"]
+
+
+def open_shared(settings: Settings) -> Library | None:
+    """Open the experience library that the settings name. Raises `DataError` where it cannot be used."""
+    return Library.open(settings.experience) if settings.experience else None
+
 
 async def answer(episode: Episode, settings: Settings) -> Result:
-    """Runs the episode's topology, or has one made. Raises `ConfigError` for an engine without a team,
-    `ProgramFailedError` where the last revision failed too."""
-    team = episode.agents.team
+    """Answer by the topology that the episode begins with, or by one that the orchestrator makes.
+
+    Raises:
+        ConfigError: the engine has no team.
+        ProgramFailedError: the last revision failed too.
+    """
+    team = episode.agents.team(hera_team)
     if team is None:
         raise ConfigError(f"method hera needs a team of agents, which {episode.agents.name} has not: use --llm")
     episode.agents = replace(episode.agents, answerer=team.answerer, decomposer=team.decomposer, rewriter=team.rewriter)
@@ -37,16 +52,15 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         return _draft(episode, await _revised(episode, team, error), origin)
 
     def check(program: Program) -> Sequence[Problem]:
-        assert episode.topology is not None
-        return check_topology(episode.topology, episode.question)
+        return check_topology(_topology(episode), episode.question)
 
-    given = episode.topology
+    given = STATE.read(episode)
     made = Orchestration(given) if given else await _orchestrated(episode, team)
     program = await revise_after_checks(episode, accepted(episode, _draft(episode, made, "plan")), revise, check)
     return await run_repaired(episode, program, revise, settings.repairs)
 
 
-async def _orchestrated(episode: Episode, team: Team) -> Orchestration:
+async def _orchestrated(episode: Episode, team: HeraTeam) -> Orchestration:
     question, lessons = episode.question, await _lessons(episode, team)
     request = {"question": question, "experience": [one.insight for one in lessons]}
     return await episode.ledger.call(
@@ -54,10 +68,10 @@ async def _orchestrated(episode: Episode, team: Team) -> Orchestration:
     )
 
 
-async def _lessons(episode: Episode, team: Team) -> Sequence[Lesson]:
+async def _lessons(episode: Episode, team: HeraTeam) -> Sequence[Lesson]:
     """What the library holds on questions like this one."""
-    question, library = episode.question, episode.experience
-    if library is None:
+    question, library = episode.question, episode.shared
+    if not isinstance(library, Library):
         return ()
     found = await episode.ledger.call(
         "characterise", {"question": question}, lambda: team.orchestrator.characterise(question), Characterised
@@ -67,9 +81,8 @@ async def _lessons(episode: Episode, team: Team) -> Sequence[Lesson]:
     return library.retrieve(found.profile)
 
 
-async def _revised(episode: Episode, team: Team, error: str) -> Orchestration:
-    topology, question = episode.topology, episode.question
-    assert topology is not None
+async def _revised(episode: Episode, team: HeraTeam, error: str) -> Orchestration:
+    topology, question = _topology(episode), episode.question
     request = {"question": question, "topology": asdict(topology), "error": error}
     return await episode.ledger.call(
         "reorchestrate", request, lambda: team.orchestrator.revise(question, topology, error), Orchestration
@@ -79,10 +92,17 @@ async def _revised(episode: Episode, team: Team, error: str) -> Orchestration:
 def _draft(episode: Episode, made: Orchestration, origin: str) -> Draft:
     """The topology as a program; it becomes the episode's."""
     episode.keep_notes("topology", made)
-    topology = episode.topology = made.topology
+    topology = made.topology
+    STATE.write(episode, topology)
     # What is asked, as far as it is known before the first answer.
     asked = [node.input for node in topology.nodes if node.agent == "answer_generator"]
     if known := tuple(one for one in asked if one and "{" not in one):
         episode.observer(Decomposed(known, made.note))
     source = compile_topology(topology, episode.question)
     return Draft(Program(source, episode.agents.name, origin, rationale=topology.rationale), made.note)
+
+
+def _topology(episode: Episode) -> Topology:
+    topology = STATE.read(episode)
+    assert topology is not None
+    return topology

@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from pyrag.agents.context_window import (
-    Fitting,
-    FittingAnswerer,
-    FittingReflector,
-    FittingRewriter,
-    FittingSelector,
-    FittingValidator,
-)
+from pyrag.agents.context_window import Fitting, FittingAnswerer, FittingRewriter
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.passages import fenced_passages, numbered
-from pyrag.agents.prompted_agent import PromptedAgent
-from pyrag.agents.prompts import Prompts
-from pyrag.agents.protocol import (
+from pyrag.agents.prompted_agent import PromptedAgent, PromptedEngine
+from pyrag.agents.protocol import Decomposition, RoleEngines
+from pyrag.agents.rewriter import LLMRewriter
+from pyrag.agents.schemas import SUB_QUERIES
+from pyrag.embedded import EmbeddedEngine
+from pyrag.errors import BadOutputError
+from pyrag.methods.hera.coach.agent import LLMCoach
+from pyrag.methods.hera.protocol import (
     Characterised,
-    Decomposition,
+    HeraTeam,
     Lesson,
     Orchestration,
     Reflection,
+    Reflector,
     Selection,
-    Team,
+    Selector,
     Validation,
+    Validator,
 )
-from pyrag.agents.schemas import DOCUMENTS, PROFILE, REVIEW, SUB_QUERIES, TOPOLOGY, VERDICT
-from pyrag.errors import BadOutputError
-from pyrag.llm.protocol import ChatModel, Sampling
+from pyrag.methods.hera.schemas import DOCUMENTS, PROFILE, REVIEW, TOPOLOGY, VERDICT
 from pyrag.methods.hera.team_replies import parse_profile, parse_selection, parse_verdict
 from pyrag.methods.hera.topology import Agent, Characterisation, Node, Topology
 from pyrag.methods.hera.topology_replies import read_topology, written_topology
-from pyrag.methods.opera.agents import LLMAnalyst, LLMRewriter
+from pyrag.methods.opera.agents import LLMAnalyst
 from pyrag.trace.model import Passage
 
 RETRIES = 2
@@ -143,31 +142,81 @@ class LLMReflector(PromptedAgent):
         return Reflection(good, critique, talk.usage, talk.raw)
 
 
-def make_team(
-    model: ChatModel,
-    orchestrating: ChatModel,
-    prompts: Prompts,
-    sampling: Sampling,
-    fitting: Callable[[str, str, str], Fitting],
-) -> Team:
-    """The team; `orchestrating` is the orchestrator's own model. `fitting` takes an agent's name and its templates."""
+@dataclass(frozen=True, slots=True)
+class FittingSelector:
+    inner: Selector
+    fitting: Fitting = Fitting()
+
+    async def select(self, query: str, passages: Sequence[Passage]) -> Selection:
+        selection, fitted = await self.fitting.ask(query, passages, partial(self.inner.select, query))
+        return replace(selection, positions=fitted.places(selection.positions), note=fitted.note)
+
+
+@dataclass(frozen=True, slots=True)
+class FittingValidator:
+    inner: Validator
+    fitting: Fitting = Fitting()
+
+    async def validate(self, query: str, passages: Sequence[Passage]) -> Validation:
+        validation, fitted = await self.fitting.ask(query, passages, partial(self.inner.validate, query))
+        return replace(validation, note=fitted.note)
+
+
+@dataclass(frozen=True, slots=True)
+class FittingReflector:
+    inner: Reflector
+    fitting: Fitting = Fitting()
+
+    async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
+        ask = partial(self.inner.reflect, query, answer)
+        reflection, fitted = await self.fitting.ask(f"{query}\n{answer}", passages, ask)
+        return replace(reflection, note=fitted.note)
+
+
+def hera_team(engines: RoleEngines) -> HeraTeam | None:
+    """Return HERA's team, whose members have the engines of their roles; None where one is of an unknown kind."""
+    answer, plan = _team_of(engines.answer), _team_of(engines.plan)
+    decompose, rewrite = _team_of(engines.decompose), _team_of(engines.rewrite)
+    if not (answer and plan and decompose and rewrite):
+        return None
+    return replace(
+        answer,
+        orchestrator=plan.orchestrator,
+        decomposer=decompose.decomposer,
+        rewriter=rewrite.rewriter,
+        coach=plan.coach,
+    )
+
+
+def _team_of(engine: object) -> HeraTeam | None:
+    if isinstance(engine, PromptedEngine):
+        return _prompted_team(engine)
+    if isinstance(engine, EmbeddedEngine):
+        from pyrag.methods.hera.embedded.team import embedded_team
+
+        return embedded_team(engine.answerer)
+    return None
+
+
+def _prompted_team(engine: PromptedEngine) -> HeraTeam:
+    parts = engine.model, engine.prompts, engine.sampling
 
     def fitted(agent: Agent, user: str = "hera.documents") -> Fitting:
-        return fitting(agent.replace("_", " "), f"hera.{agent}", user)
+        return engine.fitting_of(agent.replace("_", " "), f"hera.{agent}", user)
 
     def answerer(agent: Agent) -> FittingAnswerer:
-        system = f"hera.{agent}"
-        inner = LLMAnalyst(model, prompts, sampling, None, system, "hera.documents", _RETRY, "hera.facts")
+        inner = LLMAnalyst(*parts, None, f"hera.{agent}", "hera.documents", _RETRY, "hera.facts")
         return FittingAnswerer(inner, fitted(agent))
 
-    rewriter = LLMRewriter(model, prompts, sampling, "hera.query_rewriter", _RETRY)
-    return Team(
-        orchestrator=LLMOrchestrator(orchestrating, prompts, sampling),
-        decomposer=LLMQueryDecomposer(model, prompts, sampling),
+    rewriter = LLMRewriter(*parts, "hera.query_rewriter", _RETRY)
+    return HeraTeam(
+        orchestrator=LLMOrchestrator(*parts),
+        decomposer=LLMQueryDecomposer(*parts),
         answerer=answerer("answer_generator"),
         rewriter=FittingRewriter(rewriter, fitted("query_rewriter", "hera.query_rewriter")),
-        selector=FittingSelector(LLMSelector(model, prompts, sampling), fitted("evidence_selector")),
-        validator=FittingValidator(LLMValidator(model, prompts, sampling), fitted("context_validator")),
-        reflector=FittingReflector(LLMReflector(model, prompts, sampling), fitted("reflect", "hera.reflect")),
+        selector=FittingSelector(LLMSelector(*parts), fitted("evidence_selector")),
+        validator=FittingValidator(LLMValidator(*parts), fitted("context_validator")),
+        reflector=FittingReflector(LLMReflector(*parts), fitted("reflect", "hera.reflect")),
         concluder=answerer("conclude"),
+        coach=LLMCoach(*parts),
     )

@@ -15,12 +15,14 @@ from __future__ import annotations
 from typing import Any
 
 import pyrag_sandbox
-from pyrag.agents.protocol import Decomposition, Reflection, Selection, Team, Validation
+from pyrag.agents.protocol import Decomposition
 from pyrag.episode.episode import Episode, Primitive, ProgramRun
 from pyrag.episode.primitive_args import bind, check_query
 from pyrag.episode.program_values import record
 from pyrag.episode.recovery_runner import ids_of
 from pyrag.errors import BadOutputError
+from pyrag.methods.hera.protocol import HeraTeam, Reflection, Selection, Validation
+from pyrag.methods.hera.team import hera_team
 from pyrag.trace.model import Passage, Usage
 from pyrag_sandbox import Call, Record, Text
 
@@ -101,7 +103,7 @@ async def _reflect(program_run: ProgramRun, call: Call) -> Text:
 
 
 async def _conclude(program_run: ProgramRun, call: Call) -> Text:
-    return await program_run.answered(call, "conclude")
+    return await program_run.answered(call, "conclude", agent=_team(program_run.episode).concluder)
 
 
 PRIMITIVES: dict[str, Primitive] = {
@@ -114,9 +116,10 @@ PRIMITIVES: dict[str, Primitive] = {
 }
 
 
-def _team(episode: Episode) -> Team:
-    assert episode.agents.team is not None
-    return episode.agents.team
+def _team(episode: Episode) -> HeraTeam:
+    team = episode.agents.team(hera_team)
+    assert team is not None
+    return team
 
 
 def _bound(program_run: ProgramRun, call: Call, name: str) -> tuple[str, list[Passage]]:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from pyrag.trace.extensions import Extension
+
 Agent = Literal[
     "query_decomposer",
     "retriever",
@@ -84,3 +86,7 @@ class Topology:
     def edges(self) -> tuple[tuple[Node, Node], ...]:
         """Who hands over to whom."""
         return tuple((self.node(source), node) for node in self.nodes for source in node.depends_on)
+
+
+# What a trace keeps of HERA: the topology that ran last.
+STATE = Extension("hera", Topology)

@@ -11,15 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pyrag.agents.context_window import FittingAnswerer
 from pyrag.agents.conversation import Conversation
-from pyrag.agents.passages import fenced_passages, numbered
-from pyrag.agents.prompted_agent import PromptedAgent
-from pyrag.agents.protocol import Answerer, GoalPlan, Reading, Rewritten
-from pyrag.agents.schemas import GOALS, JUDGEMENT, REWRITE
+from pyrag.agents.llm import LLMAnswerer
+from pyrag.agents.passages import fenced_passages
+from pyrag.agents.prompted_agent import PromptedAgent, PromptedEngine
+from pyrag.agents.protocol import Answerer, Reading, RoleEngines
+from pyrag.embedded import EmbeddedEngine
 from pyrag.errors import BadOutputError
 from pyrag.methods.opera.goals import read_goals
-from pyrag.methods.opera.judgements import Judged, parse_judged, parse_rewrite, salvage_judged, salvage_rewrite
-from pyrag.trace.model import UNKNOWN, Goal, Passage
+from pyrag.methods.opera.judgements import Judged, parse_judged, salvage_judged
+from pyrag.methods.opera.protocol import Goal, GoalPlan, GoalPlanner, OperaAgents
+from pyrag.methods.opera.schemas import GOALS, JUDGEMENT
+from pyrag.trace.model import UNKNOWN, Passage
 
 PLAN_RETRIES = 3
 RETRIES = 1
@@ -109,27 +113,22 @@ class LLMAnalyst(PromptedAgent):
         return self.talk(self.template, values, JUDGEMENT, system=self.system, optional=("question",))
 
 
-@dataclass(frozen=True, slots=True)
-class LLMRewriter(PromptedAgent):
-    """Rewrite Agent: a failed query, what it found and what is missing → another query."""
+def opera_agents(engines: RoleEngines) -> OperaAgents | None:
+    """Return OPERA's agents over the engines of the roles; None where these are of an unknown kind."""
+    plan, answer = engines.plan, engines.answer
+    planner: GoalPlanner
+    if isinstance(plan, PromptedEngine):
+        planner = LLMGoalPlanner(plan.model, plan.prompts, plan.sampling)
+    elif isinstance(plan, EmbeddedEngine):
+        from pyrag.methods.opera.embedded import EmbeddedGoalPlanner
 
-    template: str = "rewrite"
-    retry: str = "rewrite.retry"
+        planner = EmbeddedGoalPlanner()
+    else:
+        return None
+    return OperaAgents(planner, _analyst(answer) if isinstance(answer, PromptedEngine) else None)
 
-    async def rewrite(self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str) -> Rewritten:
-        fence, documents = fenced_passages(passages)
-        values = {
-            "query": query,
-            "tried": numbered(tried),
-            "documents": documents,
-            "fence": fence,
-            "missing": missing or "not said",
-        }
-        talk = self.talk(self.template, values, REWRITE)
-        try:
-            new, keywords, strategy = await self.asked(talk, parse_rewrite, self.retry, RETRIES)
-        except BadOutputError:
-            new, keywords, strategy = next(filter(None, map(salvage_rewrite, reversed(talk.whole))), ""), (), ""
-            if not new:
-                raise
-        return Rewritten(new, keywords, strategy, talk.usage, talk.raw)
+
+def _analyst(engine: PromptedEngine) -> FittingAnswerer:
+    answerer = LLMAnswerer(engine.model, engine.prompts, engine.sampling)
+    analyst = LLMAnalyst(engine.model, engine.prompts, engine.sampling, answerer)
+    return FittingAnswerer(analyst, engine.fitting_of("Analysis-Answer", analyst.system, analyst.template))

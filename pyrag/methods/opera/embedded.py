@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from pyrag.agents.protocol import GoalPlan
 from pyrag.agents.python_text import literal
 from pyrag.embedded.planner.meaning import (
     Chain,
@@ -31,7 +30,7 @@ from pyrag.embedded.planner.readings import other_readings
 from pyrag.embedded.planner.wording import fill, name, search_name
 from pyrag.errors import BadOutputError
 from pyrag.methods.opera.goals import EVIDENCE
-from pyrag.trace.model import Goal
+from pyrag.methods.opera.protocol import Goal, GoalPlan
 
 
 class EmbeddedGoalPlanner:

@@ -24,8 +24,8 @@ from pyrag.errors import BadOutputError
 from pyrag.methods.opera.goal_fields import WrittenGoal, written_goal_of
 from pyrag.methods.opera.goal_replies import listed_goals
 from pyrag.methods.opera.goal_types import concludes, is_final, kind_of, mentions, same_type
+from pyrag.methods.opera.protocol import Goal
 from pyrag.methods.opera.step_references import ANSWER, PLACEHOLDER, Steps, normalised, normalised_code
-from pyrag.trace.model import Goal
 from pyrag_sandbox.helpers import HELPERS
 
 MAX_GOALS = 12

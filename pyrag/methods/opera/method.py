@@ -12,15 +12,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pyrag.agents.protocol import Agents, Answerer, GoalPlan
+from pyrag.agents.protocol import Agents, Answerer
 from pyrag.episode.episode import Episode
 from pyrag.errors import BadOutputError, ConfigError
+from pyrag.methods.opera.agents import opera_agents
 from pyrag.methods.opera.goal_program import compile_goals
+from pyrag.methods.opera.protocol import STATE, Goal, GoalPlan, GoalPlanner, OperaState, planned_goals
+from pyrag.methods.opera.trajectory import view
 from pyrag.methods.program_result import Result
 from pyrag.methods.repair import Draft, accepted, run_repaired
 from pyrag.settings import Settings
 from pyrag.trace.events import Decomposed
-from pyrag.trace.model import UNPLANNED, Goal, Program
+from pyrag.trace.model import UNPLANNED, Program
+
+__all__ = ["RECOVERY", "VARIANTS", "answer", "view"]
 
 RECOVERY = "rewrite"
 VARIANTS = ("full", "no-plan", "no-rewrite", "no-plan-no-rewrite")
@@ -29,8 +34,7 @@ VARIANTS = ("full", "no-plan", "no-rewrite", "no-plan-no-rewrite")
 async def answer(episode: Episode, settings: Settings) -> Result:
     """Raises `ProgramFailedError` where the last revision failed too."""
     variant = settings.method.partition(":")[2]
-    agents = episode.agents
-    episode.agents = replace(agents, answerer=_analyst(agents, episode.question))
+    episode.agents = replace(episode.agents, answerer=_analyst(episode.agents, episode.question))
     if "no-rewrite" in variant:
         episode.ladder = ()
     planned = "no-plan" not in variant
@@ -46,24 +50,29 @@ async def answer(episode: Episode, settings: Settings) -> Result:
 
 
 def _analyst(agents: Agents, question: str) -> Answerer:
-    """The Analysis-Answer agent, told the original question if it can be; without one, the Answer agent."""
-    if agents.analyst is None:
+    """Return the Analysis-Answer agent, told the original question if it can be; without one, the Answer agent."""
+    team = agents.team(opera_agents)
+    if team is None or team.analyst is None:
         return agents.answerer
-    about = getattr(agents.analyst, "about", None)
-    told: Answerer = agents.analyst if about is None else about(question)
+    about = getattr(team.analyst, "about", None)
+    told: Answerer = team.analyst if about is None else about(question)
     return told
 
 
 async def _plan(episode: Episode) -> GoalPlan:
-    planner, question = episode.agents.goal_planner, episode.question
-    if planner is None:
-        raise ConfigError(f"method opera needs a Plan agent for goals, which {episode.agents.name} has not: use --llm")
+    planner, question = _planner(episode), episode.question
     return await episode.ledger.call("goals", {"question": question}, lambda: planner.plan(question), GoalPlan)
 
 
+def _planner(episode: Episode) -> GoalPlanner:
+    team = episode.agents.team(opera_agents)
+    if team is None:
+        raise ConfigError(f"method opera needs a Plan agent for goals, which {episode.agents.name} has not: use --llm")
+    return team.goal_planner
+
+
 async def _revise(episode: Episode, error: str, origin: str) -> Draft:
-    planner, question, goals = episode.agents.goal_planner, episode.question, episode.goals
-    assert planner is not None
+    planner, question, goals = _planner(episode), episode.question, planned_goals(episode)
     texts = [goal.text for goal in goals]
     plan = await episode.ledger.call(
         "revise",
@@ -77,7 +86,7 @@ async def _revise(episode: Episode, error: str, origin: str) -> Draft:
 def _draft(episode: Episode, plan: GoalPlan, origin: str) -> Draft:
     """The plan as a program; its goals become the episode's."""
     episode.keep_notes("goals", plan)
-    episode.goals = plan.goals
+    STATE.write(episode, OperaState(plan.goals))
     episode.sub_queries = tuple(goal.text for goal in plan.goals)
     episode.observer(Decomposed(episode.sub_queries, plan.note))
     source = compile_goals(episode.question, plan.goals)

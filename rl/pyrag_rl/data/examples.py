@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pyrag.agents.protocol import Agents
+from pyrag.methods.opera.agents import opera_agents
 from pyrag.trace.model import Passage
 from pyrag_rl.data.rows import Document, TrainRow
 from pyrag_rl.prompting import prompt_of
@@ -57,9 +58,11 @@ def ask_analysis(query: str, passages: Sequence[Passage], question: str = "") ->
     """
 
     def ask(agents: Agents) -> Awaitable[Any]:
-        assert agents.analyst is not None
-        about = getattr(agents.analyst, "about", None)
-        analyst = agents.analyst if about is None or not question else about(question)
+        team = agents.team(opera_agents)
+        assert team is not None
+        assert team.analyst is not None
+        about = getattr(team.analyst, "about", None)
+        analyst = team.analyst if about is None or not question else about(question)
         answered: Awaitable[Any] = analyst.answer(query, passages)
         return answered
 
@@ -99,7 +102,8 @@ def ask_program(question: str, sub_queries: Sequence[str]) -> Ask:
 
 def ask_goals(question: str) -> Ask:
     def ask(agents: Agents) -> Awaitable[Any]:
-        assert agents.goal_planner is not None
-        return agents.goal_planner.plan(question)
+        team = agents.team(opera_agents)
+        assert team is not None
+        return team.goal_planner.plan(question)
 
     return ask

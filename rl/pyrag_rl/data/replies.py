@@ -9,7 +9,8 @@ import json
 from collections.abc import Sequence
 
 from pyrag.methods.opera.agents import written_goal
-from pyrag.trace.model import Answer, Attempt, Goal
+from pyrag.methods.opera.protocol import Goal
+from pyrag.trace.model import Answer, Attempt
 
 THINKING = ("<redacted_thinking>", "</redacted_thinking>")  # as the answer prompts ask for it
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from pyrag.evaluation.runs.folder import read_run
 from pyrag.evaluation.scoring import ResultRow
+from pyrag.methods.opera.protocol import planned_goals
 from pyrag.trace.model import UNPLANNED, Attempt, Passage, Step, Trace
-from pyrag.trace.trajectory import tries
 from pyrag_rl.data.examples import (
     PromptlessRow,
     ask_analysis,
@@ -81,7 +81,7 @@ def readings(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
         trace: its trace.
     """
     for step in _answered(trace) if _right(row) else ():
-        last = tries(step)[-1]
+        last = step.tries[-1]
         if step.mode == "evidence" and last.answer and last.answer.known and last.passages:
             passages = _passages(trace, last)
             yield PromptlessRow(
@@ -121,7 +121,7 @@ def judgements(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
         trace: its trace.
     """
     for step in _answered(trace):
-        for attempt in tries(step) if step.mode == "evidence" else ():
+        for attempt in step.tries if step.mode == "evidence" else ():
             found = label(row, attempt)
             if found is None or not attempt.passages:
                 continue
@@ -150,7 +150,7 @@ def rewrites(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
     """
     golds = [hop.gold for hop in row.support]
     for step in _answered(trace):
-        made = tries(step)
+        made = step.tries
         tried = [*searches(trace, step), step.query]
         for place, attempt in enumerate(made):
             if attempt.policy == "rewrite":
@@ -182,7 +182,7 @@ def decompositions(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
         row: the scored question.
         trace: its trace.
     """
-    if trace.sub_queries and not trace.goals:
+    if trace.sub_queries and not planned_goals(trace):
         yield PromptlessRow(
             _row(row, "decompose"),
             ask_decomposition(trace.question),
@@ -197,7 +197,7 @@ def programs(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
         row: the scored question.
         trace: its trace.
     """
-    if trace.sub_queries and not trace.goals and trace.programs:
+    if trace.sub_queries and not planned_goals(trace) and trace.programs:
         first = trace.programs[0]
         learnt = _right(row) and len(trace.programs) == 1 and first.origin != UNPLANNED
         yield PromptlessRow(
@@ -214,11 +214,11 @@ def plans(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
         row: the scored question.
         trace: its trace.
     """
-    learnt = _right(row) and trace.goals and len(trace.programs) == 1
+    learnt = _right(row) and planned_goals(trace) and len(trace.programs) == 1
     yield PromptlessRow(
         _row(row, "plan"),
         ask_goals(trace.question),
-        goals_reply(trace.goals, trace.programs[0].rationale) if learnt else "",
+        goals_reply(planned_goals(trace), trace.programs[0].rationale) if learnt else "",
     )
 
 
@@ -229,7 +229,7 @@ def searches(trace: Trace, step: Step) -> list[str]:
         trace: the trace of the question.
         step: one of its steps.
     """
-    given = set(tries(step)[0].passages)
+    given = set(step.tries[0].passages)
     found = [one for one in trace.steps if one.id in step.depends_on and one.primitive == "retrieve"]
     exact = [one for one in found if set(one.passages) == given]
     return list(dict.fromkeys(one.query for one in exact[:1] or [one for one in found if given & set(one.passages)]))

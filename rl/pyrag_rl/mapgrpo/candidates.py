@@ -22,8 +22,9 @@ from pyrag.evaluation.metrics import score_text, script_of
 from pyrag.evaluation.runs.folder import make_folder
 from pyrag.llm.cache import ReplyStore
 from pyrag.llm.protocol import ChatModel, Sampling
+from pyrag.methods.opera.protocol import Goal
 from pyrag.retrieval.embedders.embedding import Embedder
-from pyrag.trace.model import Goal, Trace
+from pyrag.trace.model import Trace
 from pyrag_rl.data.rows import TrainRow, read_rows
 from pyrag_rl.mapgrpo.plans import completion, logic, read_plan, searches, structure
 from pyrag_rl.mapgrpo.prescored import Candidate, distinct, read_candidates

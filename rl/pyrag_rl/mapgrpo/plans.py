@@ -16,8 +16,9 @@ from pyrag.evaluation.agent_behaviour import completed
 from pyrag.methods.opera.goal_program import compile_goals
 from pyrag.methods.opera.goal_replies import listed_goals
 from pyrag.methods.opera.goals import EVIDENCE, MAX_GOALS, checked, malformed
+from pyrag.methods.opera.protocol import Goal, planned_goals
 from pyrag.methods.opera.step_references import PLACEHOLDER
-from pyrag.trace.model import Goal, Trace
+from pyrag.trace.model import Trace
 from pyrag_sandbox.helpers import HELPERS
 
 _PRIMITIVES = ("retrieve", "answer")  # what goals are compiled to
@@ -95,7 +96,7 @@ def searches(goals: Sequence[Goal]) -> int:
 
 def completion(trace: Trace) -> float:
     """Share of the goals with a search of their own that came to an answer."""
-    wanted = sum(bool(goal.search) and goal.type != EVIDENCE for goal in trace.goals)
+    wanted = sum(bool(goal.search) and goal.type != EVIDENCE for goal in planned_goals(trace))
     return min(1.0, completed(trace) / wanted) if wanted else float(trace.answer.known)
 
 

@@ -12,12 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
-from pyrag.agents.schemas import JUDGEMENT, REWRITE, Schema
+from pyrag.agents.rewriter import parse_rewrite
+from pyrag.agents.schemas import REWRITE, Schema
 from pyrag.episode.recovery_runner import plain
 from pyrag.errors import BadOutputError, ConfigError, nearest
 from pyrag.evaluation.metrics import ndcg, score_text, script_of
 from pyrag.llm.schema import fits
-from pyrag.methods.opera.judgements import Judged, parse_judged, parse_rewrite
+from pyrag.methods.opera.judgements import Judged, parse_judged
+from pyrag.methods.opera.schemas import JUDGEMENT
 from pyrag.trace.model import Trace
 from pyrag_rl.mapgrpo.plans import ReadPlan, execution, logic, structure
 from pyrag_rl.rewards.score import Score

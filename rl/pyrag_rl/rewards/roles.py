@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pyrag.agents.protocol import GoalPlan
 from pyrag.errors import BadOutputError, DataError
-from pyrag.trace.model import Goal, Trace
+from pyrag.methods.opera.agents import opera_agents
+from pyrag.methods.opera.protocol import Goal, GoalPlan, OperaAgents
+from pyrag.trace.model import Trace
 from pyrag_rl.data.rows import TrainRow
 from pyrag_rl.mapgrpo.plans import read_plan
 from pyrag_rl.mapgrpo.rewards import (
@@ -77,7 +78,9 @@ async def run_goals(question: str, goals: Sequence[Goal], environment: RewardEnv
         goals: the plan.
         environment: frozen agents, retriever and sandbox.
     """
-    agents = replace(environment.engines.agents, goal_planner=GivenGoals(goals))
+    known = environment.engines.agents
+    team = known.team(opera_agents)
+    agents = known.with_team(opera_agents, OperaAgents(GivenGoals(goals), team.analyst if team else None))
     return await environment.ask(question, agents, method="opera", repairs=0)
 
 

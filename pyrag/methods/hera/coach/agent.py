@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from pyrag.agents.prompted_agent import PromptedAgent
-from pyrag.agents.schemas import BLAME, GUIDANCE, INSIGHTS, RULES, SETTLEMENT, SHORTER, Schema
+from pyrag.agents.schemas import Schema
 from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.methods.hera.coach.protocol import Axis, Guidance, Seen, Settlement
 from pyrag.methods.hera.coach.replies import (
@@ -20,6 +20,7 @@ from pyrag.methods.hera.coach.replies import (
     parse_settlement,
 )
 from pyrag.methods.hera.experience.entry import Experience
+from pyrag.methods.hera.schemas import BLAME, GUIDANCE, INSIGHTS, RULES, SETTLEMENT, SHORTER
 from pyrag.methods.hera.topology import Agent, Characterisation
 
 T = TypeVar("T")

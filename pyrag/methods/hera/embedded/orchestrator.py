@@ -10,19 +10,19 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pyrag.agents.protocol import Characterised, Lesson, Orchestration
 from pyrag.embedded.planner.meaning import Meaning, Whole
 from pyrag.embedded.planner.planner import note_of, read_question
 from pyrag.embedded.planner.readings import other_readings
 from pyrag.errors import BadOutputError
 from pyrag.methods.hera.embedded.profile import profile_of
 from pyrag.methods.hera.node_references import REFERENCE
+from pyrag.methods.hera.protocol import Characterised, Lesson, Orchestration
 from pyrag.methods.hera.topology import Agent, Node, Topology
 from pyrag.methods.hera.topology_replies import checked
 from pyrag.methods.opera.embedded import goals_of
 from pyrag.methods.opera.goals import EVIDENCE
+from pyrag.methods.opera.protocol import Goal
 from pyrag.methods.opera.step_references import PLACEHOLDER
-from pyrag.trace.model import Goal
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pyrag.agents.protocol import Answerer, Reading, Reflection, Selection, Team, Validation
+from pyrag.agents.protocol import Answerer, Reading
 from pyrag.embedded.planner.planner import EmbeddedDecomposer
 from pyrag.embedded.question_analysis import analyse, split_aggregation
 from pyrag.embedded.rewriter import EmbeddedRewriter
+from pyrag.methods.hera.embedded.coach import EmbeddedCoach
 from pyrag.methods.hera.embedded.orchestrator import EmbeddedOrchestrator
+from pyrag.methods.hera.protocol import HeraTeam, Reflection, Selection, Validation
 from pyrag.trace.model import UNKNOWN, Passage
 from pyrag_sandbox.helpers import parse_date, parse_number
 
@@ -73,8 +75,8 @@ class EmbeddedConcluder:
         return await self.reader.answer(query if passages is None else question, passages)
 
 
-def embedded_team(reader: Reader) -> Team:
-    return Team(
+def embedded_team(reader: Reader) -> HeraTeam:
+    return HeraTeam(
         orchestrator=EmbeddedOrchestrator(),
         decomposer=EmbeddedDecomposer(),
         answerer=reader,
@@ -83,4 +85,5 @@ def embedded_team(reader: Reader) -> Team:
         validator=EmbeddedValidator(reader),
         reflector=EmbeddedReflector(),
         concluder=EmbeddedConcluder(reader),
+        coach=EmbeddedCoach(),
     )

@@ -6,16 +6,18 @@ goals and the entities resolved for them are there where the method plans by goa
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pyrag.methods.hera.topology import Node
-from pyrag.trace.model import UNPLANNED, Attempt, Goal, Program, Step, Trace
+from pyrag.methods.opera.protocol import Goal, planned_goals
+from pyrag.trace.model import UNPLANNED, Attempt, Passage, Program, Step, Trace
+from pyrag.trace.view import Line, ViewItem, line, shorten
 
 Role = Literal["plan", "analysis", "rewrite"]
-_ASSIGNED = re.compile(r"\s*(\w+) = ")
+_ROLES: dict[Role, str] = {"plan": "Plan Agent", "analysis": "Analysis-Answer Agent", "rewrite": "Rewrite Agent"}
+_SHOWN = 2  # passages of an analysis
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def actions(trace: Trace) -> list[Action]:
 
 
 def _planned(trace: Trace, program: Program, *, last: bool) -> Action:
-    goals = "\n".join(map(written, trace.goals)) if last else ""
+    goals = "\n".join(map(written, planned_goals(trace))) if last else ""
     outcome = program.error.strip().splitlines()[-1] if program.error.strip() else "ran"
     return Action("plan", trace.question, goals or program.source, program.origin, program.rationale, outcome)
 
@@ -61,7 +63,7 @@ def _planned(trace: Trace, program: Program, *, last: bool) -> Action:
 def _answered(trace: Trace, step: Step) -> Iterator[Action]:
     goal = goal_of(trace, step)
     failed = step.query
-    for one in tries(step):
+    for one in step.tries:
         if one.policy == "rewrite":
             searched = "searched" if one.topk else "tried before"
             yield Action(
@@ -97,29 +99,10 @@ def _analysed(one: Attempt, step: Step, goal: Goal | None) -> Action:
     )
 
 
-def tries(step: Step) -> tuple[Attempt, ...]:
-    """All attempts at a step; a step that was not tried again has one."""
-    once = Attempt("first", step.query, None, step.passages, step.answer, step.usage, step.rationale)
-    return step.attempts or (once,)
-
-
 def goal_of(trace: Trace, step: Step) -> Goal | None:
     """The goal that a step of the last program answers, by the variable on the step's line."""
-    number = _variable(trace, step).rpartition("_")[2] if step.primitive == "answer" else ""
-    return next((goal for goal in trace.goals if str(goal.step) == number), None)
-
-
-def node_of(trace: Trace, step: Step) -> Node | None:
-    """The node of the topology that ran last that a step belongs to; its agent is who made the step."""
-    name = _variable(trace, step)
-    return next((node for node in trace.topology.nodes if node.id == name), None) if trace.topology else None
-
-
-def _variable(trace: Trace, step: Step) -> str:
-    """What the last program calls the outcome of a step; empty where the step is another program's."""
-    lines = trace.program.splitlines() if step.round == len(trace.programs) - 1 else []
-    found = _ASSIGNED.match(lines[step.line - 1]) if 0 < step.line <= len(lines) else None
-    return found[1] if found else ""
+    number = trace.variable_of(step).rpartition("_")[2] if step.primitive == "answer" else ""
+    return next((goal for goal in planned_goals(trace) if str(goal.step) == number), None)
 
 
 def label(goal: Goal) -> str:
@@ -130,3 +113,67 @@ def written(goal: Goal) -> str:
     """A goal on a line, as in the paper: `2) Where is [company from step 1] headquartered? {deps: [1]}`."""
     deps = f" {{deps: {list(goal.needs)}}}" if goal.needs else ""
     return f"{goal.step}) {goal.text}{deps}"
+
+
+def view(trace: Trace) -> list[ViewItem]:
+    """Return a question's course as OPERA's paper shows it (its table 5), one block an agent's action; empty where the
+    trace has no goals."""
+    if not planned_goals(trace):
+        return []
+    done = actions(trace)
+    blocks: list[ViewItem] = []
+    for number, action in enumerate(done, start=1):
+        blocks += [line(_title(number, action), "bold cyan"), _block(action, trace)]
+    return [*blocks, line(_metrics(done, trace.usage.seconds), "dim")]
+
+
+def _metrics(done: Sequence[Action], seconds: float) -> str:
+    """As in the paper; its success is the share of analyses that decide YES."""
+    roles = Counter(action.role for action in done)
+    counts = ", ".join(f"{_ROLES[role].removesuffix(' Agent')} {roles[role]}" for role in _ROLES)
+    sure = sum(action.decision == "YES" for action in done) / max(roles["analysis"], 1)
+    return f"Actions: {len(done)} ({counts}) · success {100 * sure:.0f} % · {seconds:.1f} s"
+
+
+def _title(number: int, action: Action) -> str:
+    goal = f" · goal {action.goal.step}" if action.goal else ""
+    return f"Step {number}: {_ROLES[action.role]}{goal}"
+
+
+def _block(action: Action, trace: Trace) -> Line:
+    parts: list[tuple[str, str]] = []
+    for name, said in _rows(action, trace):
+        text = said.replace("\n", "\n" + " " * 11)
+        parts += [("\n" if parts else "", ""), (f"{name:<10} ", "dim"), (text, "")]
+    return Line(tuple(parts), 2)
+
+
+def _rows(action: Action, trace: Trace) -> Iterator[tuple[str, str]]:
+    if action.role == "plan":
+        yield "Plan", action.output.strip()
+        yield from _said("Rationale", action.rationale)
+        yield from _said("Outcome", "" if action.outcome == "ran" else action.outcome)
+        return
+    if action.role == "rewrite":
+        yield "Failed", action.input
+        yield from _said("Strategy", action.rationale)
+        yield "Rewritten", action.output + ("" if action.outcome else " (tried before)")
+        yield from _said("Keywords", ", ".join(action.keywords))
+        return
+    yield "Query", action.input
+    for number, one in enumerate(action.evidence[:_SHOWN], start=1):
+        yield "Evidence" if number == 1 else "", f"{number}. {_shown(trace.passages.get(one))}"
+    yield from _said("Analysis", action.rationale)
+    sure = "" if action.confidence is None else f" (confidence {action.confidence:.2f})"
+    missing = f": {action.output}" if action.output else ""
+    yield "Decision", f"YES → {action.output}{sure}" if action.decision == "YES" else f"NO{missing}"
+    yield from _said("Resolved", action.outcome)
+
+
+def _said(name: str, text: str) -> Iterator[tuple[str, str]]:
+    if text:
+        yield name, text
+
+
+def _shown(passage: Passage | None) -> str:
+    return "" if passage is None else shorten(f"{passage.title}: {passage.text}" if passage.title else passage.text)

@@ -1,0 +1,101 @@
+"""The Rewrite agent over a chat model: its prompt, its schema and what its replies mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyrag.agents.parsing.answer_places import is_form
+from pyrag.agents.parsing.fields import loose_line_of, object_with, texts_of, worded
+from pyrag.agents.parsing.json_values import split_thinking
+from pyrag.agents.passages import fenced_passages, numbered
+from pyrag.agents.prompted_agent import PromptedAgent
+from pyrag.agents.protocol import Rewritten
+from pyrag.agents.schemas import REWRITE
+from pyrag.errors import BadOutputError
+from pyrag.trace.model import Passage
+from pyrag_sandbox.unknown import is_unknown
+
+RETRIES = 1
+_MAX_QUERY = 500  # characters
+_MIN_WORDS, _MAX_WORDS = 3, 25  # of a reply that may be a query alone
+_SPEAKING = frozenset(
+    ("i", "i'm", "i’m", "sorry", "unfortunately", "please", "here", "the", "let", "to", "we", "sure", "my")
+)
+_QUOTED = re.compile(r"\A[`\"“'](.{1,500})[`\"”']\Z")
+_LABEL = re.compile(
+    r"\A[\s*_#>-]{0,8}(?:(?:re-?written|new|search|refined)\s)?query[*_]{0,2}\s?[:：]\s?[*_]{0,2}", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LLMRewriter(PromptedAgent):
+    """Rewrite Agent: a failed query, what it found and what is missing → another query."""
+
+    template: str = "rewrite"
+    retry: str = "rewrite.retry"
+
+    async def rewrite(self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str) -> Rewritten:
+        fence, documents = fenced_passages(passages)
+        values = {
+            "query": query,
+            "tried": numbered(tried),
+            "documents": documents,
+            "fence": fence,
+            "missing": missing or "not said",
+        }
+        talk = self.talk(self.template, values, REWRITE)
+        try:
+            new, keywords, strategy = await self.asked(talk, parse_rewrite, self.retry, RETRIES)
+        except BadOutputError:
+            new, keywords, strategy = next(filter(None, map(salvage_rewrite, reversed(talk.whole))), ""), (), ""
+            if not new:
+                raise
+        return Rewritten(new, keywords, strategy, talk.usage, talk.raw)
+
+
+def parse_rewrite(text: str) -> tuple[str, tuple[str, ...], str]:
+    """The query, its keywords and the strategy of a reply. Raises `BadOutputError`."""
+    try:
+        value = object_with(text, "query")
+    except BadOutputError:
+        value = {"query": _bare_query(text)}
+        if not value["query"]:
+            raise
+    query = worded(_query_of(value["query"]))
+    if not query:
+        raise BadOutputError('"query" is empty')
+    if len(query) > _MAX_QUERY:
+        raise BadOutputError(f"the query has {len(query)} characters; {_MAX_QUERY} are the most allowed")
+    if is_form(query):
+        raise BadOutputError("it repeats the form, and has no query in it")
+    return query, tuple(texts_of(value.get("keywords"))), loose_line_of(value, "strategy")
+
+
+def salvage_rewrite(text: str) -> str:
+    """A reply that is one line of search terms and nothing else, when asking again did not help; else an empty text."""
+    lines = [line.strip(' *`"“”') for line in split_thinking(text, "(?!)")[1].splitlines() if line.strip()]
+    line = lines[0] if len(lines) == 1 else ""
+    words = line.split()
+    plain = _MIN_WORDS <= len(words) <= _MAX_WORDS and not line.startswith(("{", "[", "<")) and not is_form(line)
+    return line if plain and words and words[0].casefold().strip(",") not in _SPEAKING and not is_unknown(line) else ""
+
+
+def _query_of(said: Any) -> str:
+    """One query: the first of several."""
+    if isinstance(said, list):
+        said = next((one for one in said if one), "")
+    if isinstance(said, dict):
+        said = next((said[key] for key in ("query", "text", "q") if key in said), next(iter(said.values()), ""))
+    return " ".join(said.split()) if isinstance(said, str) else ""
+
+
+def _bare_query(text: str) -> str:
+    """A reply that is a query alone, in quotes or behind a label; empty where it may be anything else."""
+    lines = [line.strip() for line in split_thinking(text, r"(?i)\bquery\s?[:：]")[1].splitlines() if line.strip()]
+    labelled = [line[found.end() :] for line in lines if (found := _LABEL.match(line))]
+    line = labelled[-1] if labelled else lines[0] if len(lines) == 1 else ""
+    quoted = _QUOTED.match(line.strip("* "))
+    return quoted[1] if quoted else line.strip("*` ") if labelled else ""

@@ -1,0 +1,123 @@
+"""HERA's agents: what each of them is asked and replies, and the team that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyrag.agents.protocol import Answerer, Decomposer, Rewriter
+from pyrag.methods.hera.coach.protocol import Coach
+from pyrag.methods.hera.topology import Characterisation, Topology
+from pyrag.trace.model import Passage, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The passages that bear on a query, by position counted from 0, best first."""
+
+    positions: tuple[int, ...]
+    rationale: str = ""
+    usage: Usage = Usage()
+    raw: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """Whether passages suffice to answer a query; `missing` says what they lack."""
+
+    sufficient: bool
+    missing: str = ""
+    rationale: str = ""
+    usage: Usage = Usage()
+    raw: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection:
+    """Whether an answer stands; `critique` says what is wrong with it."""
+
+    accepted: bool
+    critique: str = ""
+    usage: Usage = Usage()
+    raw: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Characterised:
+    """What kind of question it is, and what finding out cost."""
+
+    profile: Characterisation
+    usage: Usage = Usage()
+    raw: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Orchestration:
+    """A topology that keeps the rules of `parsing_topology`.
+
+    `note` says why where a fallback was taken, `warnings` what of the reply was left out or assumed.
+    """
+
+    topology: Topology
+    usage: Usage = Usage()
+    raw: tuple[str, ...] = ()
+    note: str = ""
+    warnings: tuple[str, ...] = ()
+    fallback: bool = False  # no reply held a topology that can run: one search and one answer
+
+
+class Selector(Protocol):
+    async def select(self, query: str, passages: Sequence[Passage]) -> Selection: ...
+
+
+class Validator(Protocol):
+    async def validate(self, query: str, passages: Sequence[Passage]) -> Validation: ...
+
+
+class Reflector(Protocol):
+    async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
+        """Reviews an answer to a query; `passages` is what it was drawn from, empty where that were earlier answers."""
+        ...
+
+
+class Lesson(Protocol):
+    """What an orchestrator needs of an entry of the experience library."""
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def insight(self) -> str: ...
+
+
+class Orchestrator(Protocol):
+    async def characterise(self, question: str) -> Characterised: ...
+
+    async def orchestrate(self, question: str, experience: Sequence[Lesson], sample: int = 0) -> Orchestration:
+        """A complete topology. Samples above 0 are others than the best guess, for comparing groups."""
+        ...
+
+    async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
+        """Another topology after one that did not run to an answer. Raises `BadOutputError` where none is left."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HeraTeam:
+    """HERA's agents and their orchestrator. `concluder` answers from facts in its query, or from passages; the `coach`
+    learns from trajectories."""
+
+    orchestrator: Orchestrator
+    decomposer: Decomposer
+    answerer: Answerer
+    rewriter: Rewriter
+    selector: Selector
+    validator: Validator
+    reflector: Reflector
+    concluder: Answerer
+    coach: Coach | None = None

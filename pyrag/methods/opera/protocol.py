@@ -1,0 +1,80 @@
+"""What OPERA adds to the agents and to the trace: goals, who plans by them, and what a trace keeps of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyrag.agents.protocol import Answerer
+from pyrag.trace.extensions import Extended, Extension
+from pyrag.trace.model import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A sub-goal of a plan. Its texts hold placeholders such as `[city from step 2]` for the answers it needs.
+
+    `search` is what to search for; empty where the answers in `needs` are all that it takes. `compute` is then a Python
+    expression over them, if the answer can be computed.
+    """
+
+    step: int
+    text: str
+    type: str = "answer"  # what is to be found: "city", "person", "yes/no"
+    needs: tuple[int, ...] = ()
+    search: str = ""
+    compute: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GoalPlan:
+    """Sub-goals in order, the last one giving the answer; they keep the rules of `parsing_goals`.
+
+    `warnings` say what of the reply was left out or assumed.
+    """
+
+    goals: tuple[Goal, ...]
+    rationale: str = ""
+    usage: Usage = Usage()
+    raw: tuple[str, ...] = ()
+    note: str = ""
+    warnings: tuple[str, ...] = ()
+    fallback: bool = False  # no reply held a plan that can run: the question is its only goal
+
+
+class GoalPlanner(Protocol):
+    async def plan(self, question: str) -> GoalPlan:
+        """Sub-goals of the question; one that a single search settles stays a single goal."""
+        ...
+
+    async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
+        """Another plan after one that did not run to an answer. Raises `BadOutputError` where there is none left."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OperaAgents:
+    """OPERA's own agents. The `analyst` is an answerer that also judges whether the evidence suffices; one with a
+    method `about(question)` is told the user's question, beside the queries that lead to it. Without one, the answerer
+    reads.
+    """
+
+    goal_planner: GoalPlanner
+    analyst: Answerer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperaState:
+    """The part of a trace that is OPERA's: the goals of the program that ran last."""
+
+    goals: tuple[Goal, ...] = ()
+
+
+STATE = Extension("opera", OperaState)
+
+
+def planned_goals(trace: Extended) -> tuple[Goal, ...]:
+    """Return the goals of the program that ran last; empty for a method that does not plan by goals."""
+    state = STATE.read(trace)
+    return state.goals if state else ()

@@ -1,0 +1,37 @@
+"""Schemas of what OPERA's agents reply (see `pyrag.agents.schemas`)."""
+
+from __future__ import annotations
+
+from pyrag.agents.schemas import DECISION, NUMBERS, TEXT, closed
+
+JUDGEMENT = closed(
+    "judgement",
+    {
+        "analysis": TEXT,
+        "decision": DECISION,
+        "answer": TEXT,
+        "confidence": {"type": "number"},
+        "documents": NUMBERS,
+        "missing": TEXT,
+    },
+)
+GOALS = closed(
+    "goals",
+    {
+        "rationale": TEXT,
+        "goals": {
+            "type": "array",
+            "items": closed(
+                "goal",
+                {
+                    "step": {"type": "integer"},
+                    "goal": TEXT,
+                    "type": TEXT,
+                    "needs": NUMBERS,
+                    "search": {"type": "boolean"},
+                    "compute": TEXT,
+                },
+            ),
+        },
+    },
+)

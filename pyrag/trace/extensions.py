@@ -1,0 +1,52 @@
+"""The part of a trace that a method owns: its own typed data, kept as plain data under the method's name.
+
+STATE = Extension("opera", OperaState)
+
+STATE.write(episode, OperaState(goals))     while a question is answered
+STATE.read(trace)                           afterwards, also from a saved trace
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from pyrag.errors import DataError
+
+T = TypeVar("T")
+
+
+class Extended(Protocol):
+    """A trace, or an episode on its way to one."""
+
+    @property
+    def extensions(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Extension(Generic[T]):
+    """A method's data by name and type; the type is a dataclass of JSON's types, tuples and further dataclasses."""
+
+    name: str
+    type: type[T]
+
+    def read(self, trace: Extended) -> T | None:
+        """Return what the trace keeps of it; None where it keeps nothing. Raises `DataError` where it is damaged."""
+        if self.name not in trace.extensions:
+            return None
+        import msgspec
+
+        try:
+            return msgspec.convert(trace.extensions[self.name], self.type)
+        except msgspec.ValidationError as error:
+            raise DataError(f"not a pyrag trace: its extension {self.name} is damaged ({error})") from error
+
+    def plain(self, value: T) -> dict[str, Any]:
+        """Return the value as the extensions of a trace that has no other ones."""
+        import msgspec
+
+        return {self.name: msgspec.json.decode(msgspec.json.encode(value))}
+
+    def write(self, episode: Extended, value: T) -> None:
+        """Make the value part of the trace that the episode becomes, in place of an earlier one."""
+        episode.extensions.update(self.plain(value))
