@@ -51,7 +51,7 @@ def _drawn(item: ViewItem, trace: Trace) -> RenderableType:
         case Line(parts, indent):
             text = Text.assemble(*parts)
             text.rstrip()
-            return Padding(text, (0, 0, 0, indent))
+            return Padding(text, (0, 0, 0, indent)) if indent else text
 
 
 def _ending(trace: Trace) -> list[RenderableType]:
