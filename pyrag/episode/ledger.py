@@ -13,15 +13,12 @@ from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from pyrag.errors import BadOutputError, BudgetExceededError, DataError, ReplayError
 from pyrag.trace.model import Exchange, RoleUsage, Usage
-
-if TYPE_CHECKING:
-    from pyrag.episode.speculation import SpeculativeCalls
 
 T = TypeVar("T")
 
@@ -102,6 +99,23 @@ class Journal(Protocol):
     def keep(self, exchange: Exchange) -> None: ...
 
 
+class EarlyCalls(Protocol):
+    """Requests that were made before the program asked for them."""
+
+    def claim(self, key: bytes, run: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
+        """Return what gives the reply to a request: the early one's where there is one, else `run`.
+
+        Args:
+            key: The request's key in the memo.
+            run: Makes the request.
+        """
+        ...
+
+    async def unused(self) -> Usage:
+        """Cancel the requests that nobody asked for, and return what they cost."""
+        ...
+
+
 class Ledger:
     """Spends a budget. `exchanges` holds what was asked and replied if `keep` is set.
 
@@ -123,7 +137,7 @@ class Ledger:
         self.started = time.perf_counter() - (journal.spent if journal else 0.0)
         self.usage = Usage()
         self.roles: dict[str, RoleUsage] = {}
-        self.guesses: SpeculativeCalls | None = None  # what was asked ahead
+        self.guesses: EarlyCalls | None = None  # what was asked ahead
         self.exchanges: list[Exchange] = []
         self._calls_under_way = 0
         self._retrievals_under_way = 0
