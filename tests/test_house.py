@@ -22,11 +22,11 @@ MAX_MODULES = 15  # of a folder
 RELATIVE = re.compile(r"(What|Which|Whether|How|Where|Who|Whose|Whom|When|Why|That|Whatever|Whoever)\b")
 BOUND = re.compile(r"_?(MOST|LEAST|LONGEST|SHORTEST|FEWEST|FEW|MANY|ENOUGH)(_[A-Z0-9_]+)?")
 
-RELATIVE_DOCSTRINGS = 426
-WITHOUT_ARGS = 854
+RELATIVE_DOCSTRINGS = 330
+WITHOUT_ARGS = 640
 BOUNDS = 13
 LONG_MODULES = 2
-TWICE = 38
+TWICE = 22
 LONG_NAMES = 76
 
 
