@@ -12,7 +12,7 @@ from pyrag.methods.hera.topology import PRIMITIVE_OF
 from pyrag.trace.model import Step
 
 _AGENT_OF = {primitive: agent for agent, primitive in PRIMITIVE_OF.items()}
-_LONGEST = 200  # characters of one text
+_MAX_TEXT = 200  # characters of one text
 _TITLES = 5  # passages shown by title
 _MAX_STEPS = 30
 
@@ -55,4 +55,4 @@ def _titles(trajectory: Trajectory, step: Step) -> str:
 
 def _text(text: str) -> str:
     line = " ".join(text.split())
-    return json.dumps(line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…", ensure_ascii=False)
+    return json.dumps(line if len(line) <= _MAX_TEXT else line[: _MAX_TEXT - 1] + "…", ensure_ascii=False)

@@ -94,4 +94,4 @@ def revert(
     from pyrag.evolve.run import revert
 
     revert(run, version)
-    typer.echo(f"{run}/prompts is now version {version}")
+    typer.echo(f"{run}/prompts is version {version} now")
