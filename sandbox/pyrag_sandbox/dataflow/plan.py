@@ -13,10 +13,9 @@ a pure unit may run before everything earlier has succeeded. `loop_scheduler.run
                          for the iteration's turn
     comprehensions       `%list(lambda ...)` and so on, in functions too
 
-    functions called once  their statements stand in place of the call (`inlining`)
     d[k].append(call)    the call starts early; what it came to counts where it stands: `d[k].append(%force(%n))`
 
-Left out: in functions called more than once statements run one after the other (comprehensions do not), a block never
+Left out: in functions statements run one after the other (comprehensions do not), a block never
 spans an `except`, `finally`, `with` or `match` body, nested functions and classes with a body are taken for anything.
 `pure_functions` are names the namespace offers that neither mutate nor keep their arguments; dotted names
 ("math.sqrt") are fine, and the modules in `vocabulary.MODULES` are trusted as a whole. The builtins in
@@ -33,7 +32,6 @@ from pyrag_sandbox.dataflow.aliases import Aliases
 from pyrag_sandbox.dataflow.analyzer import Analyzer
 from pyrag_sandbox.dataflow.effects import NOTHING, Effects
 from pyrag_sandbox.dataflow.hoisting import Gatherer, Hoister, has_comprehension
-from pyrag_sandbox.dataflow.inlining import MODULE, Inliner, Place
 from pyrag_sandbox.dataflow.shapes import shape_of
 from pyrag_sandbox.dataflow.statements import (
     JUMPS,
@@ -61,16 +59,13 @@ class Step:
     effects: Effects
     poisoned: bool = False  # a lazy iterator is about: anything may consume it
     late: bool = False
-    place: Place = MODULE
     held: bool = False
 
 
 def plan(tree: ast.Module, primitives: frozenset[str], pure_functions: frozenset[str] = frozenset()) -> Plan:
     """Cut a parsed program. The tree is used up."""
     names = _Names()
-    inliner = Inliner(tree, names)
-    inliner.run()
-    planner = _Planner(Analyzer(tree, primitives, pure_functions), names, inliner.place)
+    planner = _Planner(Analyzer(tree, primitives, pure_functions), names)
     for statement in tree.body:
         planner.aliases.add(statement)
     root = planner.block(tree.body, set(), {})
@@ -90,11 +85,9 @@ class _Names:
 
 
 class _Planner:
-    def __init__(self, analyzer: Analyzer, fresh_name: _Names, places: dict[ast.stmt, Place]) -> None:
+    def __init__(self, analyzer: Analyzer, fresh_name: _Names) -> None:
         self.a = analyzer
         self.fresh_name = fresh_name
-        self.places = places
-        self.place = MODULE
         self.aliases = Aliases(analyzer)
         self.blocks: list[Block] = []
         self.poisoned = analyzer.hopeless
@@ -122,8 +115,7 @@ class _Planner:
                 self.poisoned |= effects.lazy
                 self._share(simple, effects)
                 held = simple in self.hoister.held
-                place = self.places.get(original, self.place)
-                step = Step(simple, effects, self.poisoned, place=Place(place.name) if held else place, held=held)
+                step = Step(simple, effects, self.poisoned, held=held)
                 found.append((step, set(bound), dict(copies)))
                 self._after(simple, effects, bound, copies)
         return found
@@ -228,7 +220,6 @@ class _Planner:
 
     def finish(self, step: Step, bound: set[str], copies: dict[str, str]) -> Draft:
         statement, effects = step.statement, step.effects
-        outer, self.place = self.place, Place(step.place.name)  # blocks inside are reached through this statement
         unsure = effects.unsure or step.poisoned
         shape = shape_of(self.a, statement)
         compound = False
@@ -242,8 +233,7 @@ class _Planner:
         if isinstance(step.statement, ast.Try):
             own = effects
         early = effects.pure and not step.late and not unsure
-        self.place = outer
-        return Draft(ast.Module([statement], []), effects, own, early, unsure, shape, compound, step.place, step.held)
+        return Draft(ast.Module([statement], []), effects, own, early, unsure, shape, compound, step.held)
 
     def _share(self, statement: ast.stmt, effects: Effects) -> None:
         """Temporaries take part in the alias classes as well."""

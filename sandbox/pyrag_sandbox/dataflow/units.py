@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 
 from pyrag_sandbox.dataflow.aliases import Aliases
 from pyrag_sandbox.dataflow.effects import NOTHING, Effects
-from pyrag_sandbox.dataflow.inlining import MODULE, Place
 from pyrag_sandbox.dataflow.syntax import is_look
 
 ShapeKind = Literal["", "call", "copy", "item", "unpack", "list", "spread", "gather"]
@@ -40,7 +39,6 @@ class Unit(NamedTuple):  # made in a third of the time of a frozen dataclass
     unless_atoms: tuple[tuple[int, frozenset[str]], ...]  # ... and those it need not wait for if these names hold atoms
     shape: Shape
     compound: bool
-    place: Place = MODULE
     held: bool = False  # its error and its calls count only if a later unit asks for its value
 
 
@@ -97,7 +95,6 @@ class Draft:
     unsure: bool
     shape: Shape
     compound: bool
-    place: Place
     held: bool
 
 
@@ -141,7 +138,6 @@ class Linker:
             unless_atoms=tuple((i, frozenset(n)) for i, n in sorted(soft.items())) if draft.early else (),
             shape=draft.shape,
             compound=draft.compound,
-            place=draft.place,
             held=draft.held,
         )
 

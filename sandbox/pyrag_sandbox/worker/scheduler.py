@@ -43,7 +43,6 @@ from pyrag_sandbox.dataflow.provenance import Provenance
 from pyrag_sandbox.dataflow.units import ROOT, Block, Plan, Unit
 from pyrag_sandbox.worker.tasks import Atoms, Green, Scope, Task, Text, calls_so_far
 from pyrag_sandbox.worker.transport import Execution, Transport
-from pyrag_sandbox.worker.unit_code import UnitCode
 
 WINDOW = 64  # elements or iterations that one comprehension or loop has under way
 HELPERS = ("%block", "%write", "%force", "%each", "%list", "%set", "%dict", "%lazy")
@@ -62,7 +61,8 @@ class Scheduler:
         most_calls: int,
     ) -> None:
         self.plan = plan
-        self.code = UnitCode(compile_unit, filename)
+        self.compile_unit = compile_unit
+        self.code: dict[int, CodeType] = {}  # of units, by identity
         self.transport = transport
         self.emit = emit
         self.concurrent = concurrent
@@ -88,7 +88,7 @@ class Scheduler:
                 self._step()
             self._flush(root)
         finally:
-            for name in [n for n in namespace if n.startswith("%") or ":" in n]:
+            for name in [n for n in namespace if n.startswith("%")]:
                 del namespace[name]
         provenance = {n: self.books.closure(ids) for n, ids in root.space.origins.items() if n in namespace}
         return Execution(self.terminal or root.error, provenance, calls_so_far(root), tuple(self.suspended))
@@ -375,7 +375,10 @@ class Scheduler:
     def _execute(self, task: Task) -> None:
         before = task.origins_of(task.unit.header)
         try:
-            self.code.run(task.unit, task.space.names)
+            code = self.code.get(id(task.unit))
+            if code is None:
+                code = self.code[id(task.unit)] = self.compile_unit(task.unit.tree)
+            exec(code, task.space.names)  # noqa: S102 - running the program is what this is for
         finally:
             self.books.settle(task, before)
 

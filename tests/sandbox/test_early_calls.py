@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - a program a line
-"""Functions that are called once run as if their statements stood at the call; calls behind a lookup start early."""
+"""Calls behind a lookup start early; functions called once keep their sequential semantics."""
 
 from __future__ import annotations
 
@@ -12,18 +12,6 @@ from .program_runs import FakeHost, at_random, plainly, scheduled
 from .test_dataflow_equivalence import same
 
 SIDE_BY_SIDE = {
-    "a body": ("def main():\n    a = answer('x')\n    b = answer('y')\n    return a + b\nfinal = main()", 2),
-    "a guarded call": ("def main():\n    print(answer('x'), answer('y'))\nif '__main__' == '__main__':\n    main()", 2),
-    "parameters": ("def main(q, n):\n    return [answer(q), answer(n)]\nfinal = main('x', 'y')", 2),
-    "a loop in a body": (
-        "def main():\n    d = {}\n    for q in 'abc':\n        d[q] = answer(q)\n    return d\nx = main()",
-        3,
-    ),
-    "two levels": (
-        "def hop(q):\n    a = answer(q)\n    b = answer('b')\n    return a + b\n"
-        "def main():\n    x = hop('q')\n    y = answer('y')\n    return x + y\nfinal = main()",
-        3,
-    ),
     "append under a key": ("d = {'a': [], 'b': []}\nfor q in ['a', 'b']:\n    d[q].append(answer(q))", 2),
     "append in a defaultdict": (
         "from collections import defaultdict\nd = defaultdict(list)\nfor q in ['a', 'b', 'k']:\n    d[q].append(answer(q))",
