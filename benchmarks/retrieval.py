@@ -31,7 +31,8 @@ from pyrag.evaluation.metrics import support_recall
 from pyrag.retrieval.bm25 import Bm25Retriever, index_of
 from pyrag.retrieval.dense import DenseRetriever
 from pyrag.retrieval.documents.reading import read_passages
-from pyrag.retrieval.embedders.embedding import TextEmbedder, open_embedder, passage_text
+from pyrag.retrieval.embedders.embedding import TextEmbedder, open_embedder
+from pyrag.retrieval.embedders.protocol import passage_text
 from pyrag.retrieval.hybrid import HybridRetriever, Part
 from pyrag.retrieval.protocol import Retriever
 from pyrag.retrieval.vectors.faiss_index import open_vectors

@@ -36,7 +36,7 @@ import numpy as np
 
 from pyrag._io.threads import cores
 from pyrag.retrieval.dense import DenseRetriever
-from pyrag.retrieval.embedders.embedding import Fingerprint
+from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.protocol import Retriever
 from pyrag.retrieval.vectors.faiss_index import open_vectors
 from pyrag.retrieval.vectors.files import Ids

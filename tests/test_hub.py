@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from pyrag._io.hub import Remote, away, fetch
+from pyrag._io.hub import Remote, fetch, unreachable
 from pyrag.errors import PermanentServiceError
 
 
@@ -21,14 +21,14 @@ def address(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_a_hub_that_refuses_is_away(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert away(address)
+    assert unreachable(address)
     monkeypatch.setenv("HF_ENDPOINT", address)
-    assert away()
+    assert unreachable()
 
 
 def test_a_hub_that_takes_calls_is_not() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        assert not away(f"http://127.0.0.1:{server.getsockname()[1]}")
+        assert not unreachable(f"http://127.0.0.1:{server.getsockname()[1]}")
 
 
 def test_a_slow_hub_is_left_to_its_client(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,7 +36,7 @@ def test_a_slow_hub_is_left_to_its_client(address: str, monkeypatch: pytest.Monk
         raise TimeoutError
 
     monkeypatch.setattr(socket, "create_connection", slow)
-    assert not away(address)
+    assert not unreachable(address)
 
 
 @pytest.mark.parametrize(("name", "value"), [("http_proxy", "http://127.0.0.1:9"), ("HF_HUB_OFFLINE", "1")])
@@ -44,12 +44,12 @@ def test_what_only_the_client_can_tell_is_left_to_it(
     name: str, value: str, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)
-    assert not away(address)
+    assert not unreachable(address)
 
 
 @pytest.mark.parametrize("source", ["http://", "http://host:port"])
 def test_what_is_no_address_is_not_away(source: str) -> None:
-    assert not away(source)
+    assert not unreachable(source)
 
 
 def test_an_unreachable_hub_is_one_sentence(address: str) -> None:

@@ -31,7 +31,7 @@ class Remote:
     file: str
 
 
-def away(endpoint: str = "") -> bool:
+def unreachable(endpoint: str = "") -> bool:
     """Whether a hub (that of `HF_ENDPOINT`, if none is named) surely cannot be reached: its client would try for half a
     minute. One that is slow, or behind a proxy, is left to the client, and so is its own offline mode."""
     address = urlsplit(endpoint or os.environ.get("HF_ENDPOINT") or HUB)
@@ -65,7 +65,7 @@ def fetch(remote: Remote, source: str = HUB, folder: Path | None = None) -> Path
         disable_progress_bars()
     endpoint = source.rstrip("/")
     try:
-        if away(endpoint):
+        if unreachable(endpoint):
             raise ConnectionError("no connection")
         path = hf_hub_download(
             remote.repository, remote.file, repo_type="dataset", endpoint=endpoint, etag_timeout=10, local_dir=folder

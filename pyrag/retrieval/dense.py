@@ -19,7 +19,7 @@ from pyrag.retrieval.embedders.batching import Batcher
 from pyrag.trace.model import Passage
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.embedders.embedding import Embedder
+    from pyrag.retrieval.embedders.protocol import Embedder
     from pyrag.retrieval.vectors.faiss_index import Hit, VectorIndex
 
 Lookup = Callable[[Sequence[str]], Iterable[Passage]]

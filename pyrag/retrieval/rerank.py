@@ -17,12 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyrag._io.hub import away
+from pyrag._io.hub import unreachable
 from pyrag._io.threads import cores, in_thread
 from pyrag.errors import ConfigError, DataError, PyRAGError, ServiceError
 from pyrag.retrieval.checked import Passages
-from pyrag.retrieval.embedders.embedding import passage_text
 from pyrag.retrieval.embedders.onnx import clean, open_session, open_tokenizer
+from pyrag.retrieval.embedders.protocol import passage_text
 from pyrag.retrieval.protocol import Retriever, name_of, passages_of
 from pyrag.trace.model import Passage
 
@@ -125,7 +125,7 @@ def _sentence_transformers(model: str) -> Pairs:
     except ImportError as error:
         raise ConfigError("a cross-encoder needs sentence-transformers: pip install 'pyrag-runtime[dense]'") from error
     try:
-        network = CrossEncoder(model, local_files_only=not Path(model).exists() and away())
+        network = CrossEncoder(model, local_files_only=not Path(model).exists() and unreachable())
     except (OSError, ValueError) as error:
         reason = str(error).partition("\n")[0][:200]
         raise DataError(f"the cross-encoder {model} cannot be loaded ({reason}): check its name") from error

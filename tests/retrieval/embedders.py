@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pyrag.retrieval.embedders.embedding import Fingerprint, TextEmbedder
+from pyrag.retrieval.embedders.embedding import TextEmbedder
+from pyrag.retrieval.embedders.fingerprint import Fingerprint
 
 DIMENSION = 64
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyrag.retrieval.embedders.embedding import Fingerprint, open_embedder
+from pyrag.retrieval.embedders.embedding import open_embedder
+from pyrag.retrieval.embedders.fingerprint import Fingerprint
 
 TEXTS = [
     "Mill\nThe mill was founded by Ann.",

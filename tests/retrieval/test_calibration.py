@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrag.retrieval.embedders.embedding import Fingerprint
+from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.vectors.calibration import blocks, trial_of, tune
 from pyrag.retrieval.vectors.faiss_index import open_vectors
 from pyrag.retrieval.vectors.files import map_vectors, taken

@@ -15,7 +15,8 @@ from aiohttp import web
 from pyrag.errors import ConfigError, ServiceError
 from pyrag.retrieval.bm25 import Bm25Retriever, index_of
 from pyrag.retrieval.dense import DenseRetriever
-from pyrag.retrieval.embedders.embedding import Fingerprint, passage_text
+from pyrag.retrieval.embedders.fingerprint import Fingerprint
+from pyrag.retrieval.embedders.protocol import passage_text
 from pyrag.retrieval.http import HttpRetriever
 from pyrag.retrieval.hybrid import HybridRetriever, Part, fuse
 from pyrag.retrieval.memory import InMemoryRetriever

@@ -15,10 +15,11 @@ from aiohttp import web
 
 from pyrag.errors import ConfigError, DataError, MalformedReplyError, RetryableServiceError
 from pyrag.retrieval.embedders.batching import Batcher
-from pyrag.retrieval.embedders.embedding import Fingerprint, TextEmbedder, open_embedder, passage_text
-from pyrag.retrieval.embedders.families import family_of
+from pyrag.retrieval.embedders.embedding import TextEmbedder, open_embedder
+from pyrag.retrieval.embedders.fingerprint import Fingerprint, family_of
 from pyrag.retrieval.embedders.onnx import RECIPE, OnnxBackend, pool
 from pyrag.retrieval.embedders.openai_embeddings import OpenAIBackend
+from pyrag.retrieval.embedders.protocol import passage_text
 
 from .conftest import Server
 from .embedders import WordsBackend, vector

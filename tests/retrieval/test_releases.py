@@ -19,7 +19,8 @@ import pytest
 from pyrag._io.hub import Remote, fetch
 from pyrag.errors import DataError
 from pyrag.retrieval import Options, open_retriever
-from pyrag.retrieval.embedders.embedding import Fingerprint, TextEmbedder
+from pyrag.retrieval.embedders.embedding import TextEmbedder
+from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.indexing.stored_vectors import StoredVectors
 from pyrag.trace.model import Passage
 

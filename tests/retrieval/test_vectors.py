@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval.dense import DenseRetriever
-from pyrag.retrieval.embedders.embedding import Fingerprint
+from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.vectors import folder as vector_folder
 from pyrag.retrieval.vectors.faiss_index import Layout, open_vectors, read_vector_info
 from pyrag.retrieval.vectors.folder import MAX_SEGMENTS, VectorFolder

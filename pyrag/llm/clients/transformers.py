@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyrag._io.hub import away
+from pyrag._io.hub import unreachable
 from pyrag.errors import ConfigError, DataError
 from pyrag.llm.clients.adapters import Adapter
 from pyrag.llm.clients.local import LocalChat, OnText, encode_chat, missing_package
@@ -65,7 +65,7 @@ class TransformersRunner:
         self._name = spec.name
         self._batch = spec.option("batch") or _BATCH
         device = _device(spec)
-        path, offline = str(spec.folder or spec.model), spec.folder is None and away()
+        path, offline = str(spec.folder or spec.model), spec.folder is None and unreachable()
         dtype = spec.option("dtype") or "auto"
         try:
             self._tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left", local_files_only=offline)

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyrag._io.hub import away
+from pyrag._io.hub import unreachable
 from pyrag.errors import ConfigError, PermanentServiceError, PyRAGError
 from pyrag.llm.clients.adapters import Adapter, lora_rank
 from pyrag.llm.clients.local import LocalChat, OnText, encode_chat, explained, missing_package
@@ -221,7 +221,7 @@ def _tokenizer_of(spec: LocalSpec) -> Any:
     from transformers.utils import logging
 
     logging.set_verbosity_error()
-    offline = spec.folder is None and away()
+    offline = spec.folder is None and unreachable()
     return AutoTokenizer.from_pretrained(str(spec.folder or spec.model), local_files_only=offline)
 
 

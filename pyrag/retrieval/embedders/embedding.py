@@ -1,4 +1,4 @@
-"""From texts to vectors: the `Embedder` protocol, its one implementation over several backends, and spec strings.
+"""The one `Embedder`, over several backends, and the spec strings that name them.
 
     bundled                all-MiniLM-L6-v2 in int8, which comes with the package: nothing to download
     onnx:DIR               onnxruntime over a folder
@@ -6,85 +6,32 @@
     openai:MODEL@URL       an OpenAI-compatible /v1/embeddings
 
 `TextEmbedder` puts the prefixes before texts, gathers the queries that questions ask at the same time into one batch
-and remembers recent ones. What turns a batch of texts into vectors is a `Backend`. A `Fingerprint` says what made a
-vector, so that an index can refuse the queries of another model; it leaves out the engine, as an index that was
-embedded with torch on a GPU may well be asked with ONNX on a laptop (cosine 0.994 for int8).
+and remembers recent ones. A `Backend` turns a batch of texts into vectors. A `Fingerprint` names the model of a vector,
+so that an index can refuse the queries of another one; it omits the engine, since an index that was embedded with torch
+on a GPU may be asked with ONNX on a laptop (cosine 0.994 for int8).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pyrag._io.http.options import Transport
 from pyrag._io.redaction import without_secrets
 from pyrag.errors import ConfigError
 from pyrag.retrieval.embedders.batching import Batcher
+from pyrag.retrieval.embedders.fingerprint import Fingerprint
+from pyrag.retrieval.embedders.protocol import Backend
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Matrix = npt.NDArray[np.float32]
+    from pyrag.retrieval.embedders.protocol import Matrix
 
 BUNDLED = "bundled"
 _DIRECT = Transport()
 _FORMS = f"{BUNDLED}, onnx:DIR, st:NAME or openai:MODEL@http://host:port/v1"
 _WITH_URL = re.compile(r"(?P<model>.+?)@(?P<url>https?://.+)")
 _SLICE = 256  # passages handed to a backend at once: queries get their turn in between
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fingerprint:
-    """Everything that decides what vector a text gets, but for rounding."""
-
-    model: str
-    dimension: int
-    query_prefix: str = ""
-    passage_prefix: str = ""
-    pooling: str = "mean"
-    normalised: bool = True
-    max_tokens: int = 0  # of one text; 0: not known. Not compared, as it changes long texts only
-
-    def difference(self, other: Fingerprint) -> str:
-        """The first thing in which two differ, in words, this one's value first; empty if vectors can be compared."""
-        mine, others = (one.model.rstrip("/").rpartition("/")[2].lower() for one in (self, other))
-        if mine != others:
-            return f"the model {self.model}, not {other.model}"
-        for name in ("dimension", "query_prefix", "passage_prefix", "pooling", "normalised"):
-            if getattr(self, name) != getattr(other, name):
-                word = name.replace("_", " ")
-                return f"the {word} {getattr(self, name)!r}, not {getattr(other, name)!r}"
-        return ""
-
-
-class Embedder(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    async def fingerprint(self) -> Fingerprint:
-        """May load the model or ask the server. Raises `PyRAGError`."""
-        ...
-
-    async def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """float32 [texts, dimension]."""
-        ...
-
-    async def embed_passages(self, texts: Sequence[str]) -> Matrix: ...
-
-    async def aclose(self) -> None: ...
-
-
-class Backend(Protocol):
-    """What turns texts, prefixes included, into vectors."""
-
-    async def fingerprint(self) -> Fingerprint: ...
-
-    async def encode(self, texts: Sequence[str]) -> Matrix: ...
-
-    async def aclose(self) -> None: ...
 
 
 class TextEmbedder:
@@ -131,11 +78,6 @@ class TextEmbedder:
         import numpy as np
 
         return np.empty((0, (await self.fingerprint()).dimension), np.float32)
-
-
-def passage_text(title: str, text: str) -> str:
-    """What of a passage is embedded."""
-    return f"{title}\n{text}" if title else text
 
 
 def open_embedder(spec: str, *, timeout: float = 30.0, transport: Transport = _DIRECT) -> TextEmbedder:

@@ -19,8 +19,7 @@ import msgspec
 
 from pyrag.errors import PyRAGError
 from pyrag.networks.onnx import forbid_telemetry
-from pyrag.retrieval.embedders.embedding import Fingerprint
-from pyrag.retrieval.embedders.families import family_of
+from pyrag.retrieval.embedders.fingerprint import Fingerprint, fingerprint_of
 from pyrag.retrieval.embedders.onnx import MAX_TOKENS, RECIPE
 
 
@@ -30,16 +29,8 @@ def export(model: str, folder: Path, *, name: str = "", quantise: bool = True) -
 
     network = AutoModel.from_pretrained(model, attn_implementation="eager").eval()
     _write(model, network, folder, ["input_ids", "attention_mask"], "last_hidden_state", quantise)
-    family, limit = family_of(name or model), int(network.config.max_position_embeddings)
-    fingerprint = Fingerprint(
-        model=name or model,
-        dimension=int(network.config.hidden_size),
-        query_prefix=family.query if family else "",
-        passage_prefix=family.passage if family else "",
-        pooling=family.pooling if family else "mean",
-        normalised=family.normalised if family else True,
-        max_tokens=min(MAX_TOKENS, limit),
-    )
+    limit = min(MAX_TOKENS, int(network.config.max_position_embeddings))
+    fingerprint = fingerprint_of(name or model, int(network.config.hidden_size), max_tokens=limit)
     (folder / RECIPE).write_bytes(msgspec.json.format(msgspec.json.encode(fingerprint)) + b"\n")
     return fingerprint
 

@@ -18,11 +18,10 @@ from pyrag._io.threads import cores, in_thread
 from pyrag.errors import ConfigError, DataError
 from pyrag.networks import wordpiece
 from pyrag.networks.onnx import open_network
-from pyrag.retrieval.embedders.embedding import Fingerprint
-from pyrag.retrieval.embedders.families import family_of
+from pyrag.retrieval.embedders.fingerprint import Fingerprint, fingerprint_of
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.embedders.embedding import Matrix
+    from pyrag.retrieval.embedders.protocol import Matrix
 
 RECIPE = "pyrag-embedding.json"
 BUNDLED = Path(__file__).parents[2] / "embedded" / "model"
@@ -79,17 +78,8 @@ class OnnxModel:
                 return msgspec.json.decode(path.read_bytes(), type=Fingerprint)
         except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
             raise DataError(f"{path} cannot be read ({error}): export the model again") from error
-        family = family_of(folder.name)
-        shape = self._session.get_outputs()[0].shape
-        return Fingerprint(
-            model=folder.name,
-            query_prefix=family.query if family else "",
-            passage_prefix=family.passage if family else "",
-            pooling=family.pooling if family else "mean",
-            normalised=family.normalised if family else True,
-            dimension=shape[-1],
-            max_tokens=MAX_TOKENS,
-        )
+        dimension = self._session.get_outputs()[0].shape[-1]
+        return fingerprint_of(folder.name, dimension, max_tokens=MAX_TOKENS)
 
     def encode(self, texts: Sequence[str]) -> Matrix:
         """One row a text, each run alone. Int8 activations are scaled over the whole input, so in a batch a vector

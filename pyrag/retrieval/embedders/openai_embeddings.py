@@ -16,11 +16,10 @@ import msgspec
 from pyrag._io.http.client import HttpService
 from pyrag._io.http.options import EMBEDDER_LIMIT, Transport
 from pyrag.llm.clients.openai import DEFAULT_TRANSPORT, KEY_VARIABLES, key_from_environment
-from pyrag.retrieval.embedders.embedding import Fingerprint
-from pyrag.retrieval.embedders.families import family_of
+from pyrag.retrieval.embedders.fingerprint import Fingerprint, family_of, fingerprint_of
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.embedders.embedding import Matrix
+    from pyrag.retrieval.embedders.protocol import Matrix
 
 _BATCH = 64  # texts a request: hosted services take 2,048, small servers much less
 _AT_ONCE = 4
@@ -76,15 +75,7 @@ class OpenAIBackend:
         """Asks the server for one vector, as nothing else tells its length."""
         if not self._dimension:
             await self._request(["dimension"])
-        family = self._family
-        return Fingerprint(
-            model=self._model,
-            dimension=self._dimension,
-            query_prefix=family.query if family else "",
-            passage_prefix=family.passage if family else "",
-            pooling=family.pooling if family else "mean",
-            normalised=family.normalised if family else True,
-        )
+        return fingerprint_of(self._model, self._dimension)
 
     async def encode(self, texts: Sequence[str]) -> Matrix:
         import numpy as np

@@ -13,14 +13,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyrag._io.hub import away
+from pyrag._io.hub import unreachable
 from pyrag._io.threads import in_thread
 from pyrag.errors import ConfigError, DataError
-from pyrag.retrieval.embedders.embedding import Fingerprint
-from pyrag.retrieval.embedders.families import family_of
+from pyrag.retrieval.embedders.fingerprint import Fingerprint, family_of
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.embedders.embedding import Matrix
+    from pyrag.retrieval.embedders.protocol import Matrix
 
 _BATCH = 32
 _POOLINGS = {"mean": "mean", "cls": "cls", "lasttoken": "last", "last": "last"}
@@ -84,7 +83,7 @@ class SentenceTransformersBackend:
                 "st: embedding needs sentence-transformers: pip install 'pyrag-runtime[dense]'"
             ) from error
         try:
-            offline = not Path(self._name).exists() and away()
+            offline = not Path(self._name).exists() and unreachable()
             model = SentenceTransformer(self._name, device=self._device, local_files_only=offline)
         except (OSError, ValueError) as error:
             reason = str(error).partition("\n")[0][:200]

@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from pyrag.retrieval.embedders.embedding import Embedder, Fingerprint
+from pyrag.retrieval.embedders.fingerprint import Fingerprint
+from pyrag.retrieval.embedders.protocol import Embedder
 from pyrag.retrieval.index import VECTORS
 from pyrag.retrieval.indexing.parts import Settings
 from pyrag.retrieval.indexing.workers import InProcess, Workers

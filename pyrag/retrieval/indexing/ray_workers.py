@@ -16,7 +16,7 @@ from typing import Any
 
 from pyrag._io.ray_cluster import connected
 from pyrag.errors import PyRAGError
-from pyrag.retrieval.embedders.embedding import passage_text
+from pyrag.retrieval.embedders.protocol import passage_text
 from pyrag.retrieval.vectors.faiss_index import Segment
 from pyrag.retrieval.vectors.folder import Job, build_segment
 from pyrag.trace.model import Passage

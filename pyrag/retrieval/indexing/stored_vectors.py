@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyrag.errors import ConfigError, DataError
-from pyrag.retrieval.embedders.embedding import Fingerprint, TextEmbedder
-from pyrag.retrieval.embedders.families import family_of
+from pyrag.retrieval.embedders.embedding import TextEmbedder
+from pyrag.retrieval.embedders.fingerprint import Fingerprint, family_of, fingerprint_of
 from pyrag.retrieval.indexing.dense_part import DensePart
 from pyrag.retrieval.vectors.faiss_index import Layout
 from pyrag.retrieval.vectors.folder import BuildHere
 from pyrag.trace.model import Passage
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.embedders.embedding import Matrix
+    from pyrag.retrieval.embedders.protocol import Matrix
 
 
 def stored_part(path: Path, model: str, layout: Layout | None = None) -> DensePart:
@@ -71,12 +71,8 @@ class _Declared:
     """The `Backend` of a model that is not asked: it has embedded all that there is."""
 
     def __init__(self, model: str, dimension: int) -> None:
-        family = family_of(model)
-        assert family is not None, "a release of a model that we know"
-        self._fingerprint = Fingerprint(
-            model=model, dimension=dimension, query_prefix=family.query, passage_prefix=family.passage,
-            pooling=family.pooling, normalised=family.normalised,
-        )  # fmt: skip
+        assert family_of(model) is not None, "a released corpus names a model of the table"
+        self._fingerprint = fingerprint_of(model, dimension)
 
     async def fingerprint(self) -> Fingerprint:
         return self._fingerprint

@@ -7,12 +7,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pyrag.retrieval.embedders.embedding import passage_text
+from pyrag.retrieval.embedders.protocol import passage_text
 from pyrag.retrieval.vectors.folder import Builder, BuildHere
 from pyrag.trace.model import Passage
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.embedders.embedding import Embedder
+    from pyrag.retrieval.embedders.protocol import Embedder
 
 
 class Workers(Builder, Protocol):

@@ -27,13 +27,14 @@ from pyrag._io.threads import in_thread
 from pyrag.errors import ConfigError, ServiceError
 from pyrag.retrieval.dense import PART, Asked
 from pyrag.retrieval.embedders.batching import Batcher
-from pyrag.retrieval.embedders.embedding import Fingerprint, passage_text
+from pyrag.retrieval.embedders.fingerprint import Fingerprint
+from pyrag.retrieval.embedders.protocol import passage_text
 from pyrag.retrieval.stores.qdrant_engines import EmbeddedEngine, Engine, Found, Payload, Point, Query, RemoteEngine
 from pyrag.retrieval.stores.sparse import passage_terms, query_terms
 from pyrag.trace.model import Passage
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.embedders.embedding import Embedder, Matrix
+    from pyrag.retrieval.embedders.protocol import Embedder, Matrix
 
 _BATCH = 256
 _AT_ONCE = 64  # queries in a request

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyrag.retrieval.vectors.files import taken
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.embedders.embedding import Matrix
+    from pyrag.retrieval.embedders.protocol import Matrix
 
 Metric = Literal["ip", "l2"]
 

@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pyrag.errors import ConfigError, DataError
-from pyrag.retrieval.embedders.embedding import Fingerprint
+from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.vectors.calibration import Metric, set_search
 from pyrag.retrieval.vectors.files import Ids, mapped
 from pyrag.retrieval.vectors.types import AUTO, RECALL
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.embedders.embedding import Matrix
+    from pyrag.retrieval.embedders.protocol import Matrix
 
 FORMAT = 1
 NAME = "vectors.json"

@@ -23,7 +23,7 @@ from pyrag._io.files import lock, sync
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pyrag.retrieval.embedders.embedding import Matrix
+    from pyrag.retrieval.embedders.protocol import Matrix
 
 SUFFIXES = (".vec", ".ids", ".off", ".key", ".row")
 _SEPARATOR = b"\n"

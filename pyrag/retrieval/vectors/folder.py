@@ -22,7 +22,7 @@ import msgspec
 
 from pyrag._io.files import AtomicFile, sync, write_all
 from pyrag.errors import ConfigError
-from pyrag.retrieval.embedders.embedding import Fingerprint
+from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.vectors.calibration import Metric
 from pyrag.retrieval.vectors.faiss_index import (
     NAME,
@@ -37,7 +37,7 @@ from pyrag.retrieval.vectors.files import SUFFIXES, Gathering, Ids, locked, map_
 from pyrag.retrieval.vectors.types import AUTO, RECALL, build, check_type
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.embedders.embedding import Matrix
+    from pyrag.retrieval.embedders.protocol import Matrix
 
 MAX_SEGMENTS = 8
 MAX_DELETED = 0.3

@@ -17,7 +17,7 @@ from pyrag.retrieval.vectors.calibration import Metric, Trial, blocks, trial_of,
 from pyrag.retrieval.vectors.files import taken
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.embedders.embedding import Matrix
+    from pyrag.retrieval.embedders.protocol import Matrix
 
 AUTO = "auto"
 RECALL = 0.95  # of the ten nearest, on average

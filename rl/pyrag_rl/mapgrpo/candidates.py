@@ -23,7 +23,7 @@ from pyrag.evaluation.runs.folder import make_folder
 from pyrag.llm.cache import ReplyStore
 from pyrag.llm.protocol import ChatModel, Sampling
 from pyrag.methods.opera.protocol import Goal
-from pyrag.retrieval.embedders.embedding import Embedder
+from pyrag.retrieval.embedders.protocol import Embedder
 from pyrag.trace.model import Trace
 from pyrag_rl.data.rows import TrainRow, read_rows
 from pyrag_rl.mapgrpo.plans import completion, logic, read_plan, searches, structure
