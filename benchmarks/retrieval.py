@@ -33,7 +33,7 @@ from pyrag.retrieval.dense import DenseRetriever
 from pyrag.retrieval.documents.reading import read_passages
 from pyrag.retrieval.embedders.embedding import TextEmbedder, open_embedder
 from pyrag.retrieval.embedders.protocol import passage_text
-from pyrag.retrieval.hybrid import HybridRetriever, Part
+from pyrag.retrieval.hybrid import HybridRetriever, WeightedRetriever
 from pyrag.retrieval.protocol import Retriever
 from pyrag.retrieval.vectors.faiss_index import open_vectors
 from pyrag.retrieval.vectors.folder import VectorFolder
@@ -80,7 +80,7 @@ async def _measure(
             writer.add([one.id for one in passages], vectors)
             writer.commit()
         sparse, dense = Bm25Retriever(bm25), DenseRetriever(open_vectors(folder), embedder, bm25.passages)
-        hybrid = HybridRetriever({"bm25": Part(sparse), "dense": Part(dense)})
+        hybrid = HybridRetriever({"bm25": WeightedRetriever(sparse), "dense": WeightedRetriever(dense)})
         engines: dict[str, Retriever] = {"bm25": sparse, "dense": dense, "hybrid": hybrid}
         return {engine: await _scores(retriever, questions) for engine, retriever in engines.items()}
 

@@ -39,7 +39,7 @@ from pyrag.retrieval.dense import DenseRetriever
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.protocol import Retriever
 from pyrag.retrieval.vectors.faiss_index import open_vectors
-from pyrag.retrieval.vectors.files import Ids
+from pyrag.retrieval.vectors.files import RowIds
 from pyrag.retrieval.vectors.folder import VectorFolder
 from pyrag.trace.model import Passage
 
@@ -159,7 +159,7 @@ def _faiss(folder: Path, queries: Any, options: argparse.Namespace) -> str:
     )
     faiss.omp_set_num_threads(cores())
     retriever = DenseRetriever(index, _Ready(fingerprint, queries), lambda ids: map(_passage, ids))
-    ids = Ids(folder / "v" / segment.name)
+    ids = RowIds(folder / "v" / segment.name)
 
     def passages(block: Any) -> list[Any]:
         faiss.omp_set_num_threads(cores())  # of the thread that calls

@@ -33,7 +33,7 @@ _CLOSED = "this PyRAG was closed while it answered: close it after the last ques
 _INSIDE = "a synchronous call from inside pyrag's own event loop would wait for itself: use `await rag.aask(…)` there"
 
 
-class _Call(Generic[T]):
+class _LoopCall(Generic[T]):
     """One coroutine with the thread that waits for it."""
 
     def __init__(self, start: Callable[[Report], Coroutine[Any, Any, T]]) -> None:
@@ -98,7 +98,7 @@ class LoopThread:
     def __init__(self, close: Close) -> None:
         self.close_error: Exception | None = None
         self._lock = threading.RLock()  # a garbage collection may call `stop` in the middle of `run`
-        self._calls: set[_Call[Any]] = set()
+        self._calls: set[_LoopCall[Any]] = set()
         self._stopping = False
         self._close = close
         self._selector = selectors.DefaultSelector()
@@ -125,7 +125,7 @@ class LoopThread:
         """
         if threading.current_thread() is self._thread:
             raise UsageError(_INSIDE)
-        call = _Call(start)
+        call = _LoopCall(start)
         try:
             self._begin(call)
             call.wait(observer)
@@ -136,14 +136,14 @@ class LoopThread:
             self._calls.discard(call)
         return call.result()
 
-    def _begin(self, call: _Call[Any]) -> None:
+    def _begin(self, call: _LoopCall[Any]) -> None:
         with self._lock:
             if not self.alive:
                 raise UsageError(_CLOSED)
             self._calls.add(call)
             self._loop.call_soon_threadsafe(call.begin)
 
-    def _cancel(self, call: _Call[Any]) -> None:
+    def _cancel(self, call: _LoopCall[Any]) -> None:
         """What the call began is over before its caller goes on."""
         with contextlib.suppress(RuntimeError):  # the loop has ended, and with it the call
             self._loop.call_soon_threadsafe(call.cancel)

@@ -1,4 +1,4 @@
-"""The one thread pool of a process for encoders and vector searches.
+"""The one thread pool of a process for encoders and vector searches, and values that belong to one event loop.
 
 Each search runs on one thread, and several run side by side: a library that starts a team of its own for every query
 would have the questions of a batch fight for the same cores. Building an index is not done here, and uses all cores.
@@ -12,7 +12,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from threading import Thread
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,3 +55,19 @@ if hasattr(os, "register_at_fork"):
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     return await asyncio.get_running_loop().run_in_executor(_pool(), lambda: function(*args, **kwargs))
+
+
+class PerLoop(Generic[T]):
+    """One value for each event loop, made at its first use there and forgotten with the loop."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._values: WeakKeyDictionary[asyncio.AbstractEventLoop, T] = WeakKeyDictionary()
+
+    def get(self) -> T:
+        """Return the running loop's value."""
+        loop = asyncio.get_running_loop()
+        try:
+            return self._values[loop]
+        except KeyError:
+            return self._values.setdefault(loop, self._make())

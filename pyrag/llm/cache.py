@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
-from pyrag._io.per_loop import PerLoop
+from pyrag._io.threads import PerLoop
 from pyrag.errors import DataError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 from pyrag.llm.wrappers import WrappedChat

@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from pyrag._io.http.errors import Fault
-from pyrag._io.per_loop import PerLoop
+from pyrag._io.threads import PerLoop
 
 MOST = 256  # calls at once, unless the settings say otherwise
 MAX_HOLD = 60.0  # seconds; a longer Retry-After is cut to this

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pyrag.retrieval.documents.contents import split_contents
+from pyrag.retrieval.documents.model import split_contents
 from pyrag.trace.model import Passage
 
 MAX_TEXT = 1_000_000  # bytes of one passage

@@ -29,7 +29,7 @@ _SHARE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DenseQuery:
     """Equal where query and `topk` are."""
 
     query: str
@@ -63,12 +63,12 @@ class DenseRetriever:
         (vector,) = await self._embedder.embed_queries([query])
         if not self._checked:
             await self.check()
-        return await self._searches.get(Asked(query, topk, vector))
+        return await self._searches.get(DenseQuery(query, topk, vector))
 
-    async def _search(self, asked: Sequence[Asked]) -> list[list[Passage]]:
+    async def _search(self, asked: Sequence[DenseQuery]) -> list[list[Passage]]:
         return await in_thread(self._found, asked)
 
-    def _found(self, asked: Sequence[Asked]) -> list[list[Passage]]:
+    def _found(self, asked: Sequence[DenseQuery]) -> list[list[Passage]]:
         try:
             hits = self._hits(asked)
             known = {one.id: one for one in self._passages(list({name for some in hits for name, _ in some}))}
@@ -77,7 +77,7 @@ class DenseRetriever:
             raise ServiceError(message, service=self._name) from error
         return [_passages(some, known) for some in hits]
 
-    def _hits(self, asked: Sequence[Asked]) -> list[list[Hit]]:
+    def _hits(self, asked: Sequence[DenseQuery]) -> list[list[Hit]]:
         """Those of the same `topk` together: on it depends how deep an approximate index looks."""
         import numpy as np
 

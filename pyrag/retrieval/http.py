@@ -45,11 +45,11 @@ class _Document(msgspec.Struct):
     document: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-class _Reply(msgspec.Struct):
+class _RetrieveReply(msgspec.Struct):
     result: list[list[msgspec.Raw]]
 
 
-_replies = msgspec.json.Decoder(_Reply)
+_replies = msgspec.json.Decoder(_RetrieveReply)
 _documents = msgspec.json.Decoder(_Document)
 _LONG = ("title", "text", "contents")
 _SHORT = ("id", "source", "start", "end", "parts", "score")
@@ -112,7 +112,7 @@ def _passages(content: bytes, topk: int, source: str) -> Passages:
     return found
 
 
-def _reply(content: bytes) -> _Reply:
+def _reply(content: bytes) -> _RetrieveReply:
     """The lists of documents, also where a number is NaN or a character is half of one."""
     if content.count(b",") > _MAX_COMMAS:  # each value costs some 80 bytes, whatever it is
         raise ValueError("it holds too many values")

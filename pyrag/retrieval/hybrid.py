@@ -20,7 +20,7 @@ DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class WeightedRetriever:
     """One retriever of a hybrid; a weight of 0 leaves it out."""
 
     retriever: Retriever
@@ -30,7 +30,9 @@ class Part:
 class HybridRetriever:
     """A `Retriever` over named parts. A part that fails fails the query: half an answer must not look like a whole."""
 
-    def __init__(self, parts: Mapping[str, Part], name: str = "hybrid", *, k: int = K, depth: int = DEPTH) -> None:
+    def __init__(
+        self, parts: Mapping[str, WeightedRetriever], name: str = "hybrid", *, k: int = K, depth: int = DEPTH
+    ) -> None:
         self._parts = {key: part for key, part in parts.items() if part.weight > 0}
         if not self._parts or k < 0 or depth < 1:
             raise ConfigError("a hybrid retriever needs a part of a weight above 0, k >= 0 and depth >= 1")
@@ -57,7 +59,7 @@ class HybridRetriever:
             await retriever.aclose()
 
 
-async def _tried(part: Part, query: str, depth: int) -> list[Passage] | Exception:
+async def _tried(part: WeightedRetriever, query: str, depth: int) -> list[Passage] | Exception:
     """The failure itself, as a task group would wrap it."""
     try:
         return await part.retriever.retrieve(query, depth)

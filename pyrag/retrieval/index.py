@@ -34,9 +34,9 @@ from pyrag.retrieval.indexing.bm25_part import KIND, Bm25Part, open_bm25
 from pyrag.retrieval.indexing.checksums import cut_files
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.indexing.build import Outcome
+    from pyrag.retrieval.indexing.build import BuildOutcome
     from pyrag.retrieval.indexing.parts import Part
-    from pyrag.retrieval.indexing.update import Progress
+    from pyrag.retrieval.indexing.update import IndexProgress
 
 FORMAT = 2
 KINDS = ("bm25", "hybrid")
@@ -82,7 +82,7 @@ def _ignore(*_: object) -> None:
 def update_index(
     paths: Iterable[str | Path],
     out: str | Path,
-    progress: Callable[[Progress], None] = _ignore,
+    progress: Callable[[IndexProgress], None] = _ignore,
     *,
     parts: tuple[Part, ...] = (),
     columns: Columns | None = None,
@@ -103,13 +103,13 @@ def update_index(
     Raises `DataError` where a named file cannot be read as it should or `out` is something else than an index,
     `PyRAGError` where it cannot be written. The index is then what it was before.
     """
-    from pyrag.retrieval.indexing.build import Build, Options, publish
+    from pyrag.retrieval.indexing.build import Build, BuildOptions, publish
     from pyrag.retrieval.indexing.staging import staging_lock
 
     sources = [Path(path) for path in paths]
     if not sources:
         raise nothing_given()
-    options = Options(
+    options = BuildOptions(
         parts=parts or (Bm25Part(),), columns=columns or Columns(), rebuild=rebuild, check_contents=check_contents,
         follow_links=follow_links, checkpoint=checkpoint,
     )  # fmt: skip
@@ -243,7 +243,7 @@ def _info_before(target: Path) -> IndexInfo | None:
         return None
 
 
-def _built(info: IndexInfo, outcome: Outcome) -> Built:
+def _built(info: IndexInfo, outcome: BuildOutcome) -> Built:
     changes = outcome.changes
     return Built(
         info=info, added=changes.added, changed=changes.changed, removed=changes.removed,

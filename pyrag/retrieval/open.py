@@ -109,10 +109,10 @@ def _of_kind(info: IndexInfo, folder: Path, shown: str, options: Options) -> Ret
     dense = DenseRetriever(vectors, _embedder(info, options), bm25.passages, name=f"dense:{shown}")
     if options.dense_weight >= 1:
         return dense
-    from pyrag.retrieval.hybrid import HybridRetriever, Part
+    from pyrag.retrieval.hybrid import HybridRetriever, WeightedRetriever
 
     weight = options.dense_weight
-    parts = {"bm25": Part(sparse, 1 - weight), "dense": Part(dense, weight)}
+    parts = {"bm25": WeightedRetriever(sparse, 1 - weight), "dense": WeightedRetriever(dense, weight)}
     return HybridRetriever(parts, name=f"hybrid:{shown}")
 
 

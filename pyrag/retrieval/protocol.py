@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import islice
 from typing import Any, Protocol
 
-from pyrag.errors import MalformedReplyError, PyRAGError, ServiceError
+from pyrag.errors import ConfigError, MalformedReplyError, PyRAGError, ServiceError
 from pyrag.retrieval.checked import Passages, checked, shown
 from pyrag.trace.model import Passage
 
@@ -66,6 +67,40 @@ async def passages_of(retriever: Retriever, query: str, topk: int, warn: Callabl
     for note in found.notes:
         warn(f"the retriever {name}: {note}")
     return found
+
+
+class OwnRetriever:
+    """A `Retriever` over any object with `retrieve(query, topk)`. Raises `ConfigError` for an object without."""
+
+    def __init__(self, inner: Any) -> None:
+        try:
+            usable = callable(inner.retrieve)
+        except Exception:
+            usable = False
+        if not usable:
+            raise ConfigError(
+                f"a {type(inner).__name__} is no retriever: give a URL, an index folder or an object with "
+                "async retrieve(query, topk)"
+            )
+        self.inner = inner
+
+    @property
+    def name(self) -> str:
+        return name_of(self.inner)
+
+    async def retrieve(self, query: str, topk: int) -> Passages:
+        """What the object finds, checked; its mistakes are `ServiceError`."""
+        return await passages_of(self.inner, query, topk)
+
+    async def aclose(self) -> None:
+        """Closes the object, if it can be closed; a failure is a warning."""
+        close = getattr(self.inner, "aclose", None) or getattr(self.inner, "close", None)
+        try:
+            closing = close() if callable(close) else None
+            if inspect.isawaitable(closing):
+                await closing
+        except Exception as error:
+            warnings.warn(f"the retriever {self.name} could not be closed ({described(error)})", stacklevel=2)
 
 
 def name_of(retriever: object) -> str:

@@ -34,7 +34,7 @@ MAX_TOPK = 1000
 MAX_PASSAGES = 100_000
 """Of a reply: queries times topk. More would be hundreds of megabytes for a request of a few kilobytes."""
 
-LARGEST_BODY = 4 << 20
+MAX_BODY = 4 << 20
 TOPK = 5
 AT_ONCE = 16
 """Queries that are searched at the same time; more wait."""
@@ -169,7 +169,7 @@ def application(current: Current) -> web.Application:
             state["generation"] = generation
         return _json({**state, "problem": current.problem} if current.problem else state)
 
-    app = web.Application(client_max_size=LARGEST_BODY, middlewares=[_errors])
+    app = web.Application(client_max_size=MAX_BODY, middlewares=[_errors])
     app.router.add_post("/retrieve", retrieve)
     app.router.add_get("/health", health)
     return app
@@ -233,7 +233,7 @@ async def _errors(request: web.Request, handler: _Handler) -> web.StreamResponse
     except BadRequestError as error:
         return _json({"error": str(error)}, 400)
     except web.HTTPRequestEntityTooLarge:
-        return _json({"error": f"the request is larger than {LARGEST_BODY >> 20} MiB: send fewer queries"}, 413)
+        return _json({"error": f"the request is larger than {MAX_BODY >> 20} MiB: send fewer queries"}, 413)
     except web.HTTPException as error:
         cure = "POST /retrieve and GET /health are what there is"
         return _json({"error": f"{error.reason} ({request.method} {request.path}): {cure}"}, error.status)

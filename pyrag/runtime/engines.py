@@ -282,7 +282,7 @@ def _open_retriever(settings: Settings, own: Retriever | None) -> Retriever:
     from pyrag._io.http.options import RETRIEVER_LIMIT
     from pyrag.retrieval import Options, open_retriever
     from pyrag.retrieval.bundled import BundledRetriever
-    from pyrag.retrieval.own import OwnRetriever
+    from pyrag.retrieval.protocol import OwnRetriever
 
     named = settings.retriever or (Path(settings.index) if settings.index is not None else None)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pyrag.cli.index.run import line
-from pyrag.retrieval.indexing.update import Progress
+from pyrag.retrieval.indexing.update import IndexProgress
 
 from .conftest import COMMAND, Run, environment
 
@@ -189,13 +189,13 @@ def test_progress_on_a_terminal(notes: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("progress", "words"),
     [
-        (Progress(1000, 250, 1000, 10.0, "f"), "1000 passages, 100/s, 25 %, 30 s left"),
-        (Progress(1000, 1, 1000, 1.0, "f"), "1000 passages, 1000/s, 0 %, 17 min left"),
-        (Progress(1000, 1, 100_000, 1.0, "f"), "1000 passages, 1000/s, 0 %, 27.8 h left"),
-        (Progress(0, 0, 10, 0.0, "f"), "0 passages, 0/s"),
+        (IndexProgress(1000, 250, 1000, 10.0, "f"), "1000 passages, 100/s, 25 %, 30 s left"),
+        (IndexProgress(1000, 1, 1000, 1.0, "f"), "1000 passages, 1000/s, 0 %, 17 min left"),
+        (IndexProgress(1000, 1, 100_000, 1.0, "f"), "1000 passages, 1000/s, 0 %, 27.8 h left"),
+        (IndexProgress(0, 0, 10, 0.0, "f"), "0 passages, 0/s"),
     ],
 )
-def test_rate_and_time_left(progress: Progress, words: str) -> None:
+def test_rate_and_time_left(progress: IndexProgress, words: str) -> None:
     assert line(progress) == words
 
 

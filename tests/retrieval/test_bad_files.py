@@ -117,7 +117,7 @@ def test_nothing_left_is_refused_and_the_index_stays(tmp_path: Path) -> None:
     assert len(content(index)) == 10
 
 
-def test_an_id_that_two_files_claim_is_refused_with_both_places(tmp_path: Path) -> None:
+def test_an_id_claimed_twice_is_refused_with_both_places(tmp_path: Path) -> None:
     folder, index = records(tmp_path / "n", 2, 10), tmp_path / "ix"
     update_index([folder], index)
     with (folder / "1.jsonl").open("a") as file:

@@ -126,7 +126,7 @@ def test_blocks_are_all_rows_but_some(count: int, without: set[int], size: int) 
     assert all((block == matrix[rows]).all() and block.dtype == np.float32 for rows, block in made)
 
 
-def test_of_a_mapped_file_only_what_is_taken_is_held_in_memory(tmp_path: Path) -> None:
+def test_only_taken_rows_of_a_mapped_file_stay_in_memory(tmp_path: Path) -> None:
     matrix = vectors(60_000, seed=1).astype(np.float16)
     matrix.tofile(tmp_path / "x.vec")
     opened = map_vectors(tmp_path / "x.vec", *matrix.shape)

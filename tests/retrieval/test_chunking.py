@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrag.retrieval.documents.chunking import LEAST, MOST, chunks, pack, sentences, units
+from pyrag.retrieval.documents.chunking import MAX_UNITS, MIN_UNITS, chunks, pack, sentences, units
 
 PROSE = st.text(st.sampled_from("ab c.?!…\n。字か#=-`*|~1)é\u200b\tDr"), max_size=3000)
 LONG = st.builds(
@@ -28,14 +28,14 @@ def bare(text: str) -> str:
 def test_running_text_is_kept_whole_and_in_order(text: str) -> None:
     passages = cut(text)
     assert bare("".join(text for _, text in passages)) == bare(text)
-    assert all(text.strip() and units(text) <= MOST for _, text in passages)
+    assert all(text.strip() and units(text) <= MAX_UNITS for _, text in passages)
     assert {title for title, _ in passages} <= {"file"}
 
 
 @given(PROSE | LONG)
 def test_markdown_keeps_every_word_in_a_title_or_text(text: str) -> None:
     passages = cut(text, markdown=True)
-    assert all(units(text) <= MOST for _, text in passages)
+    assert all(units(text) <= MAX_UNITS for _, text in passages)
     everything = bare("".join(f"{title} {text}" for title, text in passages))
     for word in re.findall(r"[a-z1é字か]+", text):
         assert word in everything
@@ -50,7 +50,7 @@ def test_sentences_joined_are_the_text(text: str) -> None:
 def test_most_passages_of_a_long_section_are_filled(sizes: list[int]) -> None:
     texts = pack("word. " * size for size in sizes)
     assert sum(map(units, texts)) == sum(sizes)
-    assert sum(units(text) < LEAST // 2 for text in texts) <= 1 + len(texts) // 3
+    assert sum(units(text) < MIN_UNITS // 2 for text in texts) <= 1 + len(texts) // 3
 
 
 def test_paragraphs_are_packed_together_and_lines_joined() -> None:

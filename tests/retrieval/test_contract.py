@@ -18,7 +18,7 @@ from pyrag.retrieval.dense import DenseRetriever
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.embedders.protocol import passage_text
 from pyrag.retrieval.http import HttpRetriever
-from pyrag.retrieval.hybrid import HybridRetriever, Part, fuse
+from pyrag.retrieval.hybrid import HybridRetriever, WeightedRetriever, fuse
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.protocol import Retriever
 from pyrag.retrieval.rerank import RerankingRetriever
@@ -87,7 +87,7 @@ async def make(kind: str, folder: Path, server: Server) -> Retriever:
     if kind == "dense":
         return await dense(folder)
     if kind == "hybrid":
-        return HybridRetriever({"bm25": Part(sparse), "dense": Part(await dense(folder))})
+        return HybridRetriever({"bm25": WeightedRetriever(sparse), "dense": WeightedRetriever(await dense(folder))})
     if kind == "rerank":
         return RerankingRetriever(sparse, lambda query, found: [one.score + 1 for one in found])
     if kind == "http":

@@ -16,7 +16,7 @@ from pyrag.retrieval.embedders.embedding import TextEmbedder
 from pyrag.retrieval.index import read_info, update_index
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.retrieval.indexing.dense_part import DensePart
-from pyrag.retrieval.indexing.update import Progress
+from pyrag.retrieval.indexing.update import IndexProgress
 from pyrag.retrieval.indexing.verify import verify_index
 
 from .embedders import WordsBackend
@@ -93,7 +93,7 @@ def test_an_embedder_that_fails_costs_nothing_that_was_done(
 ) -> None:
     folder, index = records(tmp_path / "n", 6, 20), tmp_path / "ix"
 
-    def fail(progress: Progress) -> None:
+    def fail(progress: IndexProgress) -> None:
         if progress.passages > 60:
             raise ServiceError("the embedder is down: start it again")
 

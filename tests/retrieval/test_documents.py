@@ -134,7 +134,7 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
     assert "no files were given" in complaint()
 
 
-def test_folders_are_walked_in_order_without_what_is_none_of_ours(tmp_path: Path) -> None:
+def test_folders_are_walked_in_order_without_foreign_files(tmp_path: Path) -> None:
     for name in ("b.txt", "a.md", "sub/c.txt.gz", ".hidden.txt", ".git/x.txt", "photo.jpg"):
         write(tmp_path / name, f"text of {name}")
     write(tmp_path / "index/pyrag-index.json", "{}")
@@ -167,7 +167,7 @@ def test_ids_of_running_text_depend_on_place_and_content_only(tmp_path: Path) ->
     assert (first & second).pop().startswith("sub/a.md#")
 
 
-def test_the_same_text_twice_in_a_file_keeps_both_and_in_two_roots_one(tmp_path: Path) -> None:
+def test_repeated_texts_are_kept_within_a_file_only(tmp_path: Path) -> None:
     section = "# Same\nText.\n"
     write(tmp_path / "x/a.md", section * 2)
     write(tmp_path / "y/a.md", section * 2)

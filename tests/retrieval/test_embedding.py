@@ -106,7 +106,7 @@ async def test_a_cancelled_question_does_not_take_the_others_with_it() -> None:
         await one
 
 
-async def test_side_by_side_keys_are_dealt_out_and_who_is_done_does_not_wait_for_the_rest() -> None:
+async def test_keys_are_spread_over_batches_that_end_independently() -> None:
     gates: dict[str, asyncio.Event] = {}
     batches: list[list[str]] = []
 
@@ -242,7 +242,7 @@ def tiny(folder: Path, **recipe: Any) -> Path:
     return folder
 
 
-async def test_onnx_is_the_mean_of_its_tokens_whatever_is_beside_it(tmp_path: Path) -> None:
+async def test_onnx_vectors_are_token_means_independent_of_the_batch(tmp_path: Path) -> None:
     embedder = open_embedder(f"onnx:{tiny(tmp_path / 'm', normalised=False, passage_prefix='o ')}")
     single = await embedder.embed_queries(["a", "b", "c"])
     texts = ["a b c", "a", "b b a c"] * 20

@@ -341,7 +341,7 @@ def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, name: str, monkeypa
 
 def test_documents_that_must_be_read_whole_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("trafilatura")
-    monkeypatch.setattr(unpack, "LARGEST_WHOLE", 1000)
+    monkeypatch.setattr(unpack, "MAX_WHOLE", 1000)
     (tmp_path / "a.html").write_text("<p>" + "x" * 2000)
     assert "a.html is larger than" in complaint(tmp_path / "a.html")
 

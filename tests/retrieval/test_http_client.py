@@ -254,7 +254,7 @@ def test_a_bad_url_is_refused_at_once(url: str) -> None:
     assert "a:b" not in str(caught.value)
 
 
-def test_a_key_with_a_line_break_is_refused_without_showing_it() -> None:
+def test_a_key_with_a_line_break_is_refused_unshown() -> None:
     with pytest.raises(ConfigError, match="check the key") as caught:
         service("http://h", headers={"Authorization": "Bearer x\r\nEvil: 1"})
     assert "Evil" not in str(caught.value)

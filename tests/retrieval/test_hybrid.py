@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrag.errors import ConfigError, PermanentServiceError, ServiceError
-from pyrag.retrieval.hybrid import HybridRetriever, Part, fuse
+from pyrag.retrieval.hybrid import HybridRetriever, WeightedRetriever, fuse
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.rerank import RerankingRetriever
 from pyrag.trace.model import Passage
@@ -47,7 +47,7 @@ def test_a_passage_listed_twice_counts_at_its_better_place() -> None:
     assert [(one.id, one.score) for one in fused] == [("a", 1 / 11), ("b", 1 / 12), ("c", 1 / 13)]
 
 
-async def test_parts_are_asked_at_the_same_time_and_at_the_same_depth() -> None:
+async def test_parts_are_asked_concurrently_at_the_same_depth() -> None:
     here = asyncio.Barrier(2)
 
     class Waiting(InMemoryRetriever):
@@ -56,7 +56,7 @@ async def test_parts_are_asked_at_the_same_time_and_at_the_same_depth() -> None:
             return await super().retrieve(query, topk)
 
     parts = [Waiting({"q": listed("a", "b")}), Waiting({"q": listed("b", "c")})]
-    hybrid = HybridRetriever({"x": Part(parts[0]), "y": Part(parts[1])}, depth=7)
+    hybrid = HybridRetriever({"x": WeightedRetriever(parts[0]), "y": WeightedRetriever(parts[1])}, depth=7)
     async with asyncio.timeout(120):
         found = await hybrid.retrieve("q", 2)
     assert [one.id for one in found] == ["b", "a"]
@@ -66,11 +66,11 @@ async def test_parts_are_asked_at_the_same_time_and_at_the_same_depth() -> None:
 
 async def test_a_weight_of_nothing_leaves_a_part_out() -> None:
     silent, asked = InMemoryRetriever({"q": listed("a")}), InMemoryRetriever({"q": listed("b")})
-    hybrid = HybridRetriever({"x": Part(silent, 0), "y": Part(asked)})
+    hybrid = HybridRetriever({"x": WeightedRetriever(silent, 0), "y": WeightedRetriever(asked)})
     assert [one.id for one in await hybrid.retrieve("q", 5)] == ["b"]
     assert not silent.queries
     with pytest.raises(ConfigError, match="needs a part"):
-        HybridRetriever({"x": Part(silent, 0)})
+        HybridRetriever({"x": WeightedRetriever(silent, 0)})
 
 
 async def test_a_failing_part_fails_the_query_with_its_own_error() -> None:
@@ -78,7 +78,7 @@ async def test_a_failing_part_fails_the_query_with_its_own_error() -> None:
         async def retrieve(self, query: str, topk: int) -> list[Passage]:
             raise PermanentServiceError("gone", service="y")
 
-    hybrid = HybridRetriever({"x": Part(InMemoryRetriever({})), "y": Part(Broken({}))})
+    hybrid = HybridRetriever({"x": WeightedRetriever(InMemoryRetriever({})), "y": WeightedRetriever(Broken({}))})
     with pytest.raises(PermanentServiceError, match="gone"):
         await hybrid.retrieve("q", 5)
 

@@ -16,7 +16,7 @@ import pytest
 from pyrag.errors import DataError, PyRAGError
 from pyrag.retrieval.index import open_index, read_info, update_index
 from pyrag.retrieval.indexing import build as module
-from pyrag.retrieval.indexing.update import Progress
+from pyrag.retrieval.indexing.update import IndexProgress
 from pyrag.trace.model import Passage
 
 
@@ -40,7 +40,7 @@ def leftovers(folder: Path) -> list[str]:
 
 def test_build_open_search(tmp_path: Path) -> None:
     source = corpus(tmp_path / "c.jsonl", 1200)
-    seen: list[Progress] = []
+    seen: list[IndexProgress] = []
     info = update_index([source], tmp_path / "deep/er/ix", progress=seen.append).info
     assert (info.kind, info.passages, info.files, info.sources, info.format) == ("bm25", 1200, 1, (str(source),), 2)
     assert [one.passages for one in seen] == [1000, 1200]
@@ -97,7 +97,7 @@ def test_readers_never_meet_a_gap_while_it_is_replaced(tmp_path: Path) -> None:
     assert counts <= {5, 6}
 
 
-def test_an_empty_folder_and_a_link_to_an_index_may_be_named(tmp_path: Path) -> None:
+def test_an_empty_folder_or_a_link_may_be_named(tmp_path: Path) -> None:
     (tmp_path / "ix").mkdir()
     update_index([corpus(tmp_path / "c.jsonl")], tmp_path / "ix")
     (tmp_path / "link").symlink_to("ix")
@@ -126,7 +126,7 @@ def test_an_exception_in_the_middle_leaves_everything_as_it_was(
     if existing:
         update_index([corpus(tmp_path / "old.jsonl", 2)], tmp_path / "ix")
 
-    def progress(_: Progress) -> None:
+    def progress(_: IndexProgress) -> None:
         raise failing
 
     with pytest.raises(failing):
@@ -192,7 +192,7 @@ def test_tantivys_own_write_errors_become_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("existing", [True, False])
-def test_a_killed_build_leaves_the_old_index_and_the_next_cleans_up(tmp_path: Path, existing: bool) -> None:
+def test_a_killed_build_leaves_the_old_index_intact(tmp_path: Path, existing: bool) -> None:
     source = corpus(tmp_path / "c.jsonl", 600)
     if existing:
         update_index([corpus(tmp_path / "old.jsonl", 2)], tmp_path / "ix")

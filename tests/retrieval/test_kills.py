@@ -125,7 +125,7 @@ def test_a_resumed_build_goes_on_inside_a_file(tmp_path: Path) -> None:
     assert_like_fresh(index, [folder], tmp_path / "fresh")
 
 
-def test_a_build_that_was_killed_at_the_switch_leaves_nothing_in_the_way(tmp_path: Path) -> None:
+def test_a_build_killed_at_the_switch_leaves_no_obstacle(tmp_path: Path) -> None:
     folder, index = records(tmp_path / "n", 2, 5), tmp_path / "ix"
     left = tmp_path / ".ix.building" / "ready" / "gen-1"
     left.mkdir(parents=True)

@@ -108,9 +108,7 @@ async def test_settings_reach_the_retriever(index: Path) -> None:
 
 @pytest.mark.parametrize("name", ["vectors/*.faiss", "vectors/*.off", "bm25/*.store", "bm25/meta.json", "records.db"])
 @pytest.mark.parametrize("length", [None, 0, 30])
-def test_a_file_that_was_cut_off_is_named_and_the_next_build_is_whole(
-    name: str, length: int | None, index: Path
-) -> None:
+def test_a_truncated_file_is_named_and_rebuilt(name: str, length: int | None, index: Path) -> None:
     """FAISS crashes on an index of 30 bytes, so nothing may open one; tantivy makes an empty index of none."""
     path = next((index / read_info(index).generation).glob(name))
     path.unlink() if length is None else os.truncate(path, length)

@@ -70,7 +70,7 @@ async def test_prefix_and_pooling_are_the_familys(tmp_path: Path, name: str, que
     await embedder.aclose()
 
 
-async def test_an_index_of_one_engine_takes_the_queries_of_the_other(tmp_path: Path) -> None:
+async def test_an_index_takes_queries_of_the_other_engine(tmp_path: Path) -> None:
     folder = bert(tmp_path / "e5-tiny")
     torch = open_embedder(f"st:{folder}")
     for quantise, cosine in ((False, 0.9999), (True, 0.97)):

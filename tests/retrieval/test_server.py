@@ -63,7 +63,7 @@ async def running(current: Current) -> AsyncIterator[Running]:
 
 @pytest.fixture
 async def over_index(index: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Running]:
-    monkeypatch.setattr(server, "LARGEST_BODY", 1 << 13)
+    monkeypatch.setattr(server, "MAX_BODY", 1 << 13)
     async for one in running(Current(lambda: open_retriever(index), index)):
         yield one
 
@@ -125,7 +125,7 @@ async def test_bad_requests(over_index: Running, body: Any, status: int, says: s
     assert says in reply["error"]
 
 
-async def test_a_body_that_is_not_what_it_says_or_never_comes(
+async def test_a_body_that_is_wrong_or_never_arrives(
     over_index: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(server, "_BODY", 0.05)
@@ -188,9 +188,7 @@ async def test_a_failing_retriever_is_503() -> None:
         assert (status, reply["error"]) == (503, "the retriever memory failed (KeyError: 'x'): look into its code")
 
 
-async def test_a_new_generation_is_picked_up_and_an_old_request_keeps_its_own(
-    index: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_new_generation_is_served_to_new_requests_only(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_POLL", 0.0)
     closed: list[Retriever] = []
     held = asyncio.Event()
@@ -243,7 +241,7 @@ async def test_a_port_that_is_taken(over_index: Running, index: Path) -> None:
         await serve(lambda: open_retriever(index), index, "127.0.0.1", port)
 
 
-async def test_a_model_that_is_missing_is_told_before_anybody_is_served(index: Path, tmp_path: Path) -> None:
+async def test_a_missing_model_is_reported_before_serving(index: Path, tmp_path: Path) -> None:
     def opener() -> Retriever:
         return open_retriever(index, options=Options(rerank=f"onnx:{tmp_path}/none"))
 

@@ -23,7 +23,7 @@ from pyrag.retrieval.embedders.embedding import open_embedder
 from pyrag.retrieval.index import read_info, update_index, vectors_folder
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.retrieval.indexing.dense_part import DensePart
-from pyrag.retrieval.indexing.update import Progress
+from pyrag.retrieval.indexing.update import IndexProgress
 from pyrag.retrieval.indexing.verify import verify_index
 from pyrag.retrieval.vectors.faiss_index import Layout, open_segment, read_vector_info
 from pyrag.retrieval.vectors.files import map_vectors
@@ -163,7 +163,7 @@ def test_a_killed_ray_worker_changes_nothing(tmp_path: Path) -> None:
         assert len({*pids, os.getpid()}) == 3
         ticks: list[str] = []
 
-        def interfere(progress: Progress) -> None:
+        def interfere(progress: IndexProgress) -> None:
             ticks.append(progress.file)
             if len(ticks) == 4:
                 os.kill(pids[0], signal.SIGKILL)

@@ -46,7 +46,7 @@ def test_what_did_not_change_is_not_read_again(tmp_path: Path) -> None:
     assert_like_fresh(index, [folder], tmp_path / "fresh")
 
 
-def test_passages_that_only_moved_are_told_to_parts_that_keep_places(tmp_path: Path) -> None:
+def test_moved_passages_reach_parts_that_keep_places(tmp_path: Path) -> None:
     folder, index = tmp_path / "n", tmp_path / "ix"
     folder.mkdir()
     (folder / "a.md").write_text("# A\nOne zebra.\n\n# B\nTwo lions.\n")

@@ -273,7 +273,7 @@ def test_what_was_added_can_be_thrown_away(tmp_path: Path) -> None:
     assert len(open_vectors(tmp_path / "v")) == 10
 
 
-def test_shards_are_made_of_what_was_added_and_follow_from_ids(tmp_path: Path) -> None:
+def test_shards_hold_added_rows_and_follow_from_ids(tmp_path: Path) -> None:
     names, matrix = ids(3000), vectors(3000)
     folder = VectorFolder.create(tmp_path / "v", PRINT, type="SQ8", shards=4)
     for start in range(0, 3000, 1000):

@@ -33,9 +33,7 @@ async def test_a_second_asking_costs_nothing(server: ModelServer, tmp_path: Path
     assert len(server.bodies) == 4
 
 
-async def test_requests_side_by_side_wait_for_what_the_cache_leaves_of_the_budget(
-    server: ModelServer, tmp_path: Path
-) -> None:
+async def test_concurrent_requests_share_the_budget_left_by_the_cache(server: ModelServer, tmp_path: Path) -> None:
     lines = [
         f'd{n} = retrieve("Who is Jed Hoyer {n}?")\na{n} = answer("Who is Jed Hoyer {n}?", d{n})' for n in range(5)
     ]

@@ -16,7 +16,7 @@ import aiohttp
 
 from pyrag._io.http.errors import FaultError
 from pyrag._io.http.options import BodyLimit
-from pyrag._io.per_loop import PerLoop
+from pyrag._io.threads import PerLoop
 
 MAX_REFUSAL = 64 << 10
 """Bytes of an error body that are read; the rest is left on the line."""

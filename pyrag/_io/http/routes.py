@@ -25,7 +25,7 @@ _SYSTEM_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class ServiceRoute:
     """The route to one service.
 
     Attributes:
@@ -49,7 +49,7 @@ class Route:
         return tuple(unquote(one) for one in (parts.username, parts.password) if one)
 
 
-def route_to(base: str, transport: Transport) -> Route:
+def route_to(base: str, transport: Transport) -> ServiceRoute:
     """The way to the service at an address.
 
     Raises:
@@ -58,7 +58,7 @@ def route_to(base: str, transport: Transport) -> Route:
     address = urlsplit(base)
     proxy = _proxy(address, transport)
     encrypted = address.scheme == "https" or proxy.startswith("https:")
-    return Route(proxy, _tls(transport) if encrypted else True)
+    return ServiceRoute(proxy, _tls(transport) if encrypted else True)
 
 
 def _proxy(address: SplitResult, transport: Transport) -> str:

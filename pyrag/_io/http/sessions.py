@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import aiohttp
 
-from pyrag._io.http.routes import Route
+from pyrag._io.http.routes import ServiceRoute
 
 CONNECT_SECONDS = 5.0  # a host that swallows packets must not cost a model's whole timeout
 
@@ -26,7 +26,7 @@ class _Held(NamedTuple):
 class LoopSessions:
     """Sessions by loop; safe to use from loops of several threads."""
 
-    def __init__(self, headers: Mapping[str, str], route: Route) -> None:
+    def __init__(self, headers: Mapping[str, str], route: ServiceRoute) -> None:
         self._headers = headers
         self._route = route
         self._held: dict[asyncio.AbstractEventLoop, _Held] = {}
@@ -55,7 +55,7 @@ class LoopSessions:
             self._held.pop(loop, None)
 
 
-async def _kept_open(headers: Mapping[str, str], route: Route) -> AsyncGenerator[aiohttp.ClientSession, None]:
+async def _kept_open(headers: Mapping[str, str], route: ServiceRoute) -> AsyncGenerator[aiohttp.ClientSession, None]:
     session = aiohttp.ClientSession(
         headers=headers,
         connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60, ssl=route.tls),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyrag.retrieval.index import Built
     from pyrag.retrieval.indexing.parts import Part
     from pyrag.retrieval.indexing.ray_workers import RayWorkers
-    from pyrag.retrieval.indexing.update import Progress
+    from pyrag.retrieval.indexing.update import IndexProgress
     from pyrag.retrieval.vectors.faiss_index import Layout, VectorInfo
 
 _SHOWN = 20  # files that were left out
@@ -323,7 +323,7 @@ class _Progress:
         self._on = sys.stderr.isatty()
         self._shown = 0.0
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: IndexProgress) -> None:
         now = time.perf_counter()
         if self._on and now - self._shown > 0.1:
             self._shown = now
@@ -334,7 +334,7 @@ class _Progress:
             print("\r\033[K", end="", file=raw_stream(sys.stderr), flush=True)
 
 
-def line(progress: Progress) -> str:
+def line(progress: IndexProgress) -> str:
     """Return the state of a build in words."""
     seconds = max(progress.seconds, 1e-9)
     words = f"{counted(progress.passages, 'passage')}, {progress.passages / seconds:.0f}/s"

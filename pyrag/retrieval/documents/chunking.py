@@ -1,9 +1,9 @@
 """Running text cut into passages along its structure: headings, paragraphs, sentences.
 
-`chunks` takes lines and yields titled texts with their place, with at most `MOST` units a text and, where a section has
-enough, mostly at least `LEAST`; a unit is a word, one character of a script without spaces, or 40 characters of an
-overlong word. Nothing but white space is lost: every other character ends up in a text, in the same order, or, for a
-Markdown heading, in the titles of its section; so places are found by counting them. Memory is bounded by one
+`chunks` takes lines and yields titled texts with their place: at most `MAX_UNITS` units a text and, if a section has
+enough, mostly at least `MIN_UNITS`. A unit is a word, one character of a script without spaces, or 40 characters of an
+overlong word. Only white space is lost: every other character ends up in a text, in the same order, or, for a Markdown
+heading, in the titles of its section; so places are found by counting characters. Memory is bounded by one
 paragraph, and a paragraph by `_PARAGRAPH`.
 
 Left out: overlap between passages, tables as units. Reading files is `documents`.
@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-LEAST = 100
-MOST = 180
+MIN_UNITS = 100
+MAX_UNITS = 180
 
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -86,7 +86,7 @@ class _Section:
         self._alone = False
         self._body.append(paragraph.text)
         self._source.add(paragraph)
-        if sum(map(units, self._body)) >= 2 * MOST:  # the tail stays, so that what follows can join it
+        if sum(map(units, self._body)) >= 2 * MAX_UNITS:  # the tail stays, so that what follows can join it
             *done, rest = pack(self._body)
             self._body = [rest]
             yield from self._placed(done, self._source)
@@ -128,19 +128,19 @@ class _Source:
 
 
 def pack(paragraphs: Iterable[str]) -> list[str]:
-    """Paragraphs joined or cut to `LEAST`-`MOST` units; a short rest goes with its neighbour where both fit."""
+    """Join or cut paragraphs to `MIN_UNITS`-`MAX_UNITS` units; a short rest joins its neighbour if both fit."""
     texts: list[str] = []
     pending = ""
     for paragraph in paragraphs:
         joined = f"{pending}\n{paragraph}" if pending else paragraph
-        if units(joined) > MOST and units(pending) >= LEAST:
+        if units(joined) > MAX_UNITS and units(pending) >= MIN_UNITS:
             texts.append(pending)
             joined = paragraph
-        if units(joined) > MOST:
+        if units(joined) > MAX_UNITS:
             *done, joined = _cut(joined)
             texts += done
         pending = joined
-    if pending and texts and units(pending) < LEAST and units(texts[-1]) + units(pending) <= MOST:
+    if pending and texts and units(pending) < MIN_UNITS and units(texts[-1]) + units(pending) <= MAX_UNITS:
         pending = f"{texts.pop()}\n{pending}"
     return [*texts, pending] if pending else texts
 
@@ -163,14 +163,14 @@ def sentences(text: str) -> list[str]:
 
 
 def _cut(text: str) -> list[str]:
-    """A text of more than `MOST` units in pieces of about equal size, at the ends of sentences where it has any."""
+    """Cut a text of more than `MAX_UNITS` units into pieces of about equal size, at ends of sentences if possible."""
     total = units(text)
     target = total / -(-total // _AIM)
     pieces: list[str] = []
     size = 0
     for sentence in (part for whole in sentences(text) for part in _short_enough(whole)):
         more = units(sentence)
-        if pieces and size < target and size + more <= MOST:
+        if pieces and size < target and size + more <= MAX_UNITS:
             pieces[-1] += sentence
             size += more
         else:
@@ -182,7 +182,7 @@ def _cut(text: str) -> list[str]:
 def _short_enough(sentence: str) -> Iterator[str]:
     """The sentence, cut between words into equal parts if it is over the limit by itself."""
     starts = [unit.start() for unit in _UNIT.finditer(sentence)]
-    parts = -(-len(starts) // MOST) or 1
+    parts = -(-len(starts) // MAX_UNITS) or 1
     cuts = starts[:: -(-len(starts) // parts) or 1][1:]
     for start, stop in zip([0, *cuts], [*cuts, len(sentence)], strict=True):
         yield sentence[start:stop]

@@ -10,12 +10,12 @@ from pyrag.trace.model import Passage
 
 MARK = "pyrag-index.json"  # the file that makes a folder an index
 MAX_LINE = 32 << 20  # bytes of a line of JSON or CSV, or of one element of a JSON file
-LARGEST_WHOLE = 64 << 20  # bytes of a document that can only be read as a whole
+MAX_WHOLE = 64 << 20  # bytes of a document that can only be read as a whole
 COMPRESSED = (".gz", ".bz2", ".xz")
 ARCHIVE = ".zip"
 TABLES = (".jsonl", ".json", ".csv", ".tsv")
-RUNNING = (".txt", ".md", ".html", ".htm", ".pdf", ".docx")
-SUFFIXES = TABLES + RUNNING
+PROSE = (".txt", ".md", ".html", ".htm", ".pdf", ".docx")
+SUFFIXES = TABLES + PROSE
 KNOWN = ".jsonl, .json, .csv, .tsv, .txt, .md, .html, .pdf or .docx, also .gz, .bz2, .xz or in a .zip"
 
 
@@ -111,3 +111,19 @@ def utf8(name: str) -> str:
 def digest(title: str, text: str) -> str:
     """What the ids of passages without an id of their own end with."""
     return hashlib.blake2b(f"{title}\0{text}".encode(), digest_size=8).hexdigest()
+
+
+def split_contents(contents: str, title: str = "") -> tuple[str, str]:
+    """Split Search-R1's one-field form of a passage: the title in quotes on the first line, then the text.
+
+    Args:
+        contents: The field.
+        title: Title that is known already; wins over the one in `contents`.
+
+    Returns:
+        Title, which may be empty, and text.
+    """
+    first, _, rest = contents.partition("\n")
+    if rest.strip() and len(first) > 2 and first[0] == first[-1] == '"':
+        return title or first[1:-1].strip(), rest.strip()
+    return title, contents.strip()

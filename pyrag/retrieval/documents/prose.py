@@ -13,6 +13,7 @@ from itertools import chain
 
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.chunking import Chunk, chunks
+from pyrag.retrieval.documents.converters import docx_markdown, html_markdown, pdf_pages
 from pyrag.retrieval.documents.model import Document, Placed, at, digest
 from pyrag.retrieval.documents.records import ENCODING_CURE, not_utf8
 from pyrag.retrieval.documents.unpack import Opened
@@ -35,25 +36,19 @@ def markdown(file: Opened) -> Iterator[Placed]:
 
 
 def html(file: Opened) -> Iterator[Placed]:
-    from pyrag.retrieval.documents.html import as_markdown
-
-    title, text = as_markdown(file.whole(), file.document.name)
+    title, text = html_markdown(file.whole(), file.document.name)
     found = chunks(text.splitlines(keepends=True), title or file.document.title, markdown=True)
     yield from _placed(file.document, found)
 
 
 def docx(file: Opened) -> Iterator[Placed]:
-    from pyrag.retrieval.documents.docx import markdown_lines
-
-    lines = markdown_lines(file.whole(), file.document.name)
+    lines = docx_markdown(file.whole(), file.document.name)
     yield from _placed(file.document, chunks(lines, file.document.title, markdown=True))
 
 
 def pdf(file: Opened) -> Iterator[Placed]:
-    from pyrag.retrieval.documents.pdf import pages
-
     starts: list[int] = []
-    found = chunks(_page_lines(pages(file), starts), file.document.title, markdown=False)
+    found = chunks(_page_lines(pdf_pages(file), starts), file.document.title, markdown=False)
     empty = True
     for placed in _placed(file.document, found, starts):
         empty = False

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pyrag.errors import DataError
-from pyrag.retrieval.documents import prose as running
-from pyrag.retrieval.documents import records
+from pyrag.retrieval.documents import prose, records
 from pyrag.retrieval.documents.find import find_documents
 from pyrag.retrieval.documents.model import KNOWN, MARK, MAX_LINE, Columns, Document, Placed
 from pyrag.retrieval.documents.unpack import Opened, opened
@@ -27,12 +26,12 @@ VERSION = 1  # of what is made of a file: another one has files that did not cha
 _READERS = {
     ".jsonl": records.json_lines,
     ".json": records.json_file,
-    ".txt": running.plain_text,
-    ".md": running.markdown,
-    ".html": running.html,
-    ".htm": running.html,
-    ".pdf": running.pdf,
-    ".docx": running.docx,
+    ".txt": prose.plain_text,
+    ".md": prose.markdown,
+    ".html": prose.html,
+    ".htm": prose.html,
+    ".pdf": prose.pdf,
+    ".docx": prose.docx,
 }
 
 

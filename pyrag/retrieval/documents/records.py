@@ -11,20 +11,21 @@ from __future__ import annotations
 
 import codecs
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import IO
 
 import msgspec
 
 from pyrag.errors import DataError
-from pyrag.retrieval.documents.contents import split_contents
-from pyrag.retrieval.documents.model import MAX_LINE, Columns, Document, Placed, at, digest
-from pyrag.retrieval.documents.rows import row_text, row_title
+from pyrag.retrieval.documents.model import MAX_LINE, Columns, Document, Placed, at, digest, split_contents
 from pyrag.retrieval.documents.unpack import Opened
 from pyrag.trace.model import Passage
 
 WHOLE = "*"  # as the column of the text: all columns
 _DELIMITERS = {".csv": ",;\t|", ".tsv": "\t"}
+_SUBJECTS = ("title", "name")  # columns that say what a row is about
+_NUMBERS = frozenset("0123456789.,:/%-+ ")
 
 
 ENCODING_CURE = ", or add --encoding with its name, or --encoding auto"
@@ -99,8 +100,8 @@ def table(file: Opened, columns: Columns) -> Iterator[Placed]:
 
 def _whole_rows(document: Document, rows: _Rows, header: list[str]) -> Iterator[Placed]:
     for number, row, span in rows:
-        if text := row_text(header, row):
-            yield _placed(_Record(title=row_title(document.title, header, row), text=text), document, number, span)
+        if text := _row_text(header, row):
+            yield _placed(_Record(title=_row_title(document.title, header, row), text=text), document, number, span)
 
 
 class _Rows:
@@ -222,3 +223,18 @@ def not_utf8(place: str, line: bytes, error: UnicodeDecodeError, cure: str = "")
     guess = ", it looks like UTF-16" if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else ""
     bad = f"byte 0x{error.object[error.start]:02x} at column {error.start + 1}"
     return DataError(f"{place}: not UTF-8 ({bad}{guess}): save the file as UTF-8{cure}")
+
+
+def _row_text(names: Sequence[str], row: Sequence[str]) -> str:
+    """Return a row as running text, such as `name: Ann; town: Ystad`, without empty cells."""
+    pairs = ((name.strip(), cell.strip()) for name, cell in zip_longest(names, row, fillvalue=""))
+    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in pairs if cell)
+
+
+def _row_title(table: str, names: Sequence[str], row: Sequence[str]) -> str:
+    """Return the table's name with the cell of a title or name, or else the first cell of words."""
+    cells = [(name.strip().lower(), cell.strip()) for name, cell in zip(names, row, strict=False) if cell.strip()]
+    named = [cell for name, cell in cells if name in _SUBJECTS]
+    words = [cell for name, cell in cells if name != "id" and not set(cell) <= _NUMBERS]
+    subject = next(iter([*named, *words]), "")
+    return f"{table}: {subject}" if subject else table

@@ -22,7 +22,7 @@ from typing import IO, Any
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.encodings import KINDS, Recoded
 from pyrag.retrieval.documents.find import unreadable
-from pyrag.retrieval.documents.model import LARGEST_WHOLE, Document
+from pyrag.retrieval.documents.model import MAX_WHOLE, Document
 
 FREE = 64 << 20
 RATIO = 200
@@ -115,10 +115,10 @@ class Opened:
 
     def whole(self) -> bytes:
         """All bytes, for formats that cannot be read in pieces."""
-        data = self.stream.read(LARGEST_WHOLE + 1)
-        if len(data) > LARGEST_WHOLE:
+        data = self.stream.read(MAX_WHOLE + 1)
+        if len(data) > MAX_WHOLE:
             raise DataError(
-                f"{self.document.name} is larger than {LARGEST_WHOLE >> 20} MiB, "
+                f"{self.document.name} is larger than {MAX_WHOLE >> 20} MiB, "
                 "which its format does not let be read in pieces: split it"
             )
         return data

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, S
 from functools import partial
 from typing import Generic, TypeVar
 
-from pyrag._io.per_loop import PerLoop
+from pyrag._io.threads import PerLoop
 
 Key = TypeVar("Key", bound=Hashable)
 Row = TypeVar("Row")

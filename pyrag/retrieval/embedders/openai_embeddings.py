@@ -36,11 +36,11 @@ class _Item(msgspec.Struct):
     index: int = -1
 
 
-class _Reply(msgspec.Struct):
+class _EmbeddingsReply(msgspec.Struct):
     data: list[_Item]
 
 
-_decoder = msgspec.json.Decoder(_Reply)
+_decoder = msgspec.json.Decoder(_EmbeddingsReply)
 
 
 class OpenAIBackend:

@@ -20,13 +20,13 @@ from pyrag.retrieval.indexing.checksums import cut_files, write_checksums
 from pyrag.retrieval.indexing.parts import Part, PartWriter
 from pyrag.retrieval.indexing.records import Records
 from pyrag.retrieval.indexing.staging import StagingDir
-from pyrag.retrieval.indexing.update import Changes, Progress, Update
+from pyrag.retrieval.indexing.update import Changes, IndexProgress, IndexUpdate
 
 SETTINGS = "settings.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class BuildOptions:
     """How to build. Seconds for `checkpoint`; `parts` must hold the bm25 part."""
 
     parts: tuple[Part, ...]
@@ -45,7 +45,7 @@ class Options:
 
 
 @dataclass(slots=True)
-class Outcome:
+class BuildOutcome:
     """What stands in the generation that was built. It need not be published if it is not `new`."""
 
     changes: Changes
@@ -58,7 +58,7 @@ class Outcome:
 
 
 class Build:
-    def __init__(self, work: StagingDir, options: Options, progress: Callable[[Progress], None]) -> None:
+    def __init__(self, work: StagingDir, options: BuildOptions, progress: Callable[[IndexProgress], None]) -> None:
         self._work = work
         self._options = options
         self._progress = progress
@@ -67,7 +67,7 @@ class Build:
         self._interval = options.checkpoint
         self._saved = time.monotonic()
 
-    def run(self, paths: Sequence[Path], base: Path | None) -> Outcome:
+    def run(self, paths: Sequence[Path], base: Path | None) -> BuildOutcome:
         """Leaves a whole generation in the workplace, made from the base or the last checkpoint where that fits."""
         source = self._source(base)
         self._work.begin(source)
@@ -118,10 +118,10 @@ class Build:
         """As far as can be told at once; what is not is built anew."""
         return not any(cut_files(base))
 
-    def _update(self, paths: Sequence[Path], live: Path) -> Outcome:
+    def _update(self, paths: Sequence[Path], live: Path) -> BuildOutcome:
         self._records = records = Records(live, write=True)
         self._writers = {part.kind: part.writer(live / part.kind) for part in self._options.parts}
-        update = Update(
+        update = IndexUpdate(
             records,
             self._options.parts,
             self._writers,
@@ -134,9 +134,9 @@ class Build:
         self._save()
         problems = records.problems(1000)
         counts = (records.count("passages"), records.count("files"), records.count_problems())
-        return Outcome(update.changes, *counts, records.changed, problems, update.remarks)
+        return BuildOutcome(update.changes, *counts, records.changed, problems, update.remarks)
 
-    def _tick(self, progress: Progress) -> None:
+    def _tick(self, progress: IndexProgress) -> None:
         self._progress(progress)
         now = time.monotonic()
         if now - self._saved < self._interval:

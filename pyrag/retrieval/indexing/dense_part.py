@@ -10,20 +10,55 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
-from pyrag.retrieval.embedders.protocol import Embedder
+from pyrag.retrieval.embedders.protocol import Embedder, passage_text
 from pyrag.retrieval.index import VECTORS
 from pyrag.retrieval.indexing.parts import Settings
-from pyrag.retrieval.indexing.workers import InProcess, Workers
 from pyrag.retrieval.vectors.faiss_index import Layout, open_vectors
-from pyrag.retrieval.vectors.folder import VectorFolder
+from pyrag.retrieval.vectors.folder import Builder, BuildHere, VectorFolder
 from pyrag.trace.model import Passage
 
 _BATCH = 256
+
+
+class Workers(Builder, Protocol):
+    """Embedding and index building for a build: in this process, on Ray (`ray_workers`), or read (`stored_vectors`).
+
+    Attributes:
+        ahead: batches that may be embedded beyond the one that is awaited.
+    """
+
+    @property
+    def ahead(self) -> int: ...
+
+    def embed(self, passages: Sequence[Passage]) -> Callable[[], Any]:
+        """Start to embed passages; the returned function waits for the matrix and may raise `PyRAGError`."""
+        ...
+
+    def close(self) -> None:
+        """Release the workers."""
+        ...
+
+
+class InProcess(BuildHere):
+    """`Workers` over an embedder, one batch at a time."""
+
+    ahead = 0
+
+    def __init__(self, embedder: Embedder, runner: asyncio.Runner) -> None:
+        self._embedder = embedder
+        self._runner = runner
+
+    def embed(self, passages: Sequence[Passage]) -> Callable[[], Any]:
+        texts = [passage_text(one.title, one.text) for one in passages]
+        return lambda: self._runner.run(self._embedder.embed_passages(texts))
+
+    def close(self) -> None:
+        """Nothing to release: the embedder is the part's."""
 
 
 class DensePart:

@@ -18,7 +18,7 @@ from pyrag._io.ray_cluster import connected
 from pyrag.errors import PyRAGError
 from pyrag.retrieval.embedders.protocol import passage_text
 from pyrag.retrieval.vectors.faiss_index import Segment
-from pyrag.retrieval.vectors.folder import Job, build_segment
+from pyrag.retrieval.vectors.folder import SegmentJob, build_segment
 from pyrag.trace.model import Passage
 
 _TRIES = 3  # of a batch whose worker died
@@ -31,7 +31,7 @@ class RayWorkers:
 
     def __init__(self, embedder: str, address: str, count: int) -> None:
         self._ray = connected(address, count)
-        actor = self._ray.remote(Worker).options(num_cpus=1, max_restarts=-1, max_task_retries=_TRIES)
+        actor = self._ray.remote(EmbeddingWorker).options(num_cpus=1, max_restarts=-1, max_task_retries=_TRIES)
         self.actors = [actor.remote(embedder) for _ in range(count)]
         self._turns = cycle(self.actors)
         self.width = count
@@ -42,7 +42,7 @@ class RayWorkers:
         begun = next(self._turns).embed.remote(texts)
         return lambda: self._result(begun)
 
-    def build(self, jobs: Sequence[Job]) -> list[Segment]:
+    def build(self, jobs: Sequence[SegmentJob]) -> list[Segment]:
         begun = [actor.build.remote(job) for actor, job in zip(cycle(self.actors), jobs, strict=False)]
         return [self._result(one) for one in begun]
 
@@ -62,7 +62,7 @@ class RayWorkers:
             self._ray.kill(actor)
 
 
-class Worker:
+class EmbeddingWorker:
     """The actor. Its model is loaded by its first batch."""
 
     def __init__(self, embedder: str) -> None:
@@ -77,5 +77,5 @@ class Worker:
     def embed(self, texts: list[str]) -> Any:
         return self._runner.run(self._embedder.embed_passages(texts))
 
-    def build(self, job: Job) -> Segment:
+    def build(self, job: SegmentJob) -> Segment:
         return build_segment(job)

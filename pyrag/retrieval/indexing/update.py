@@ -31,7 +31,7 @@ _BATCH_SIZE = 8 << 20  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class IndexProgress:
     """`done` of `total` bytes of the files that have to be looked at, after `seconds`."""
 
     passages: int
@@ -55,7 +55,7 @@ class Changes:
 
 
 @dataclass(slots=True)
-class _Batch:
+class _PassageBatch:
     """What one batch of passages comes to."""
 
     new: list[Passage] = field(default_factory=list)
@@ -69,7 +69,7 @@ class ClaimedTwiceError(DataError):
     """An id that two passages claim: not the fault of one file."""
 
 
-class Update:
+class IndexUpdate:
     """`tick` is called between batches, when all that was taken so far is in the writers and records."""
 
     def __init__(
@@ -81,7 +81,7 @@ class Update:
         columns: Columns,
         check_contents: bool,
         follow_links: bool = False,
-        tick: Callable[[Progress], None],
+        tick: Callable[[IndexProgress], None],
     ) -> None:
         self._records = records
         self._writers = [(writers[part.kind], part.keeps_places) for part in parts]
@@ -217,13 +217,15 @@ class Update:
     def _index(self, document: Document, file: File, placed: Iterable[Placed]) -> None:
         placed = list(placed)
         known = self._records.known([one.passage.id for one in placed])
-        batch = _Batch()
+        batch = _PassageBatch()
         for one in placed:
             self._sort(document, file, one, known, batch)
         self._apply(batch)
         self._passages += len(placed)
 
-    def _sort(self, document: Document, file: File, placed: Placed, known: dict[str, Known], batch: _Batch) -> None:
+    def _sort(
+        self, document: Document, file: File, placed: Placed, known: dict[str, Known], batch: _PassageBatch
+    ) -> None:
         """What one passage comes to, by what is known of its id."""
         passage = placed.passage
         old = known.get(passage.id)
@@ -270,7 +272,7 @@ class Update:
                 first = next((one.place for one in found), name)
         return ClaimedTwiceError(str(used_twice(placed.passage.id, first, placed.place)))
 
-    def _apply(self, batch: _Batch) -> None:
+    def _apply(self, batch: _PassageBatch) -> None:
         for writer, keeps_places in self._writers:
             again = [*batch.other, *batch.moved] if keeps_places else batch.other
             if again:
@@ -304,10 +306,10 @@ class Update:
                 self._records.invalidate(heir)
             self.changes.removed += len(ids)
 
-    def _progress(self, document: Document) -> Progress:
+    def _progress(self, document: Document) -> IndexProgress:
         position = self._source.position if self._source else 0
         done = min(self._done + position, self._total)
-        return Progress(self._passages, done, self._total, time.monotonic() - self._started, document.name)
+        return IndexProgress(self._passages, done, self._total, time.monotonic() - self._started, document.name)
 
 
 def _mtime(document: Document) -> int:

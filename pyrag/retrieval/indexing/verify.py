@@ -22,7 +22,7 @@ from pyrag.retrieval.indexing.records import Records, hash64
 _NAMED = 3  # ids in a message
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     """`problems` are sentences; none where the index is whole."""
 
     index: str
@@ -32,7 +32,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...]
 
 
-def verify_index(path: str | Path) -> Report:
+def verify_index(path: str | Path) -> VerifyReport:
     """Raises `DataError` where the folder is no index. A generation that is replaced meanwhile is left for the next."""
     while True:
         info = read_info(path)
@@ -40,7 +40,7 @@ def verify_index(path: str | Path) -> Report:
         parts = tuple(sorted(one.name for one in generation.glob("*/")))
         problems = tuple(_problems(generation, info.passages, parts))
         if read_info(path).generation == info.generation:
-            return Report(
+            return VerifyReport(
                 index=str(path), generation=info.generation, passages=info.passages, parts=parts, problems=problems
             )
 

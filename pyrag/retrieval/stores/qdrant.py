@@ -25,7 +25,7 @@ import msgspec
 from pyrag._io.redaction import without_secrets
 from pyrag._io.threads import in_thread
 from pyrag.errors import ConfigError, ServiceError
-from pyrag.retrieval.dense import PART, Asked
+from pyrag.retrieval.dense import PART, DenseQuery
 from pyrag.retrieval.embedders.batching import Batcher
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.embedders.protocol import passage_text
@@ -95,10 +95,10 @@ class QdrantStore:
 
     def search(self, vector: Matrix | None, topk: int, query: str = "", dense_weight: float = 0.5) -> list[Passage]:
         """By the vector, by the words of the query, or by both where both are given and have a weight."""
-        (found,) = self.search_all([Asked(query, topk, vector)], dense_weight)
+        (found,) = self.search_all([DenseQuery(query, topk, vector)], dense_weight)
         return found
 
-    def search_all(self, asked: Sequence[Asked], dense_weight: float = 0.5) -> list[list[Passage]]:
+    def search_all(self, asked: Sequence[DenseQuery], dense_weight: float = 0.5) -> list[list[Passage]]:
         """In one request."""
         queries = [_query(one, dense_weight) for one in asked]
         with self._errors("searched"):
@@ -151,9 +151,9 @@ class QdrantRetriever:
         if not self._checked:
             await in_thread(self._store.check, await self._embedder.fingerprint())
             self._checked = True
-        return await self._searches.get(Asked(query, topk, vector))
+        return await self._searches.get(DenseQuery(query, topk, vector))
 
-    async def _search(self, asked: Sequence[Asked]) -> list[list[Passage]]:
+    async def _search(self, asked: Sequence[DenseQuery]) -> list[list[Passage]]:
         return await in_thread(self._store.search_all, asked, self._dense_weight)
 
     async def aclose(self) -> None:
@@ -182,7 +182,7 @@ def _key(one: str) -> str:
     return str(uuid.UUID(bytes=hashlib.blake2b(one.encode("utf-8", "surrogatepass"), digest_size=16).digest()))
 
 
-def _query(asked: Asked, dense_weight: float) -> Query:
+def _query(asked: DenseQuery, dense_weight: float) -> Query:
     sparse = query_terms(asked.query) if dense_weight < 1 and asked.query else None
     dense = asked.vector.tolist() if asked.vector is not None and (dense_weight > 0 or not sparse) else None
     both = dense is not None and sparse
@@ -199,7 +199,7 @@ def _payload(one: Passage) -> Payload:
     }  # fmt: skip
 
 
-def _passages(asked: Asked, query: Query, found: Found) -> list[Passage]:
+def _passages(asked: DenseQuery, query: Query, found: Found) -> list[Passage]:
     part = PART if query.sparse is None else "sparse" if query.dense is None else "fused"
     hits = [_passage(payload, score, part) for payload, score in found]
     return sorted(hits, key=lambda passage: (-passage.score, passage.id))[: asked.topk]

@@ -26,7 +26,7 @@ import msgspec
 from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.vectors.calibration import Metric, set_search
-from pyrag.retrieval.vectors.files import Ids, mapped
+from pyrag.retrieval.vectors.files import RowIds, mapped
 from pyrag.retrieval.vectors.types import AUTO, RECALL
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class OpenedSegment:
 
     segment: Segment
     index: Any
-    ids: Ids
+    ids: RowIds
     live: Any
 
 
@@ -196,7 +196,7 @@ def open_segment(folder: Path, segment: Segment, info: VectorInfo) -> OpenedSegm
 
     index = faiss.read_index(str(folder / f"{segment.name}.faiss"), faiss.IO_FLAG_MMAP_IFC)
     set_search(index, segment.search)
-    ids = Ids(folder / segment.name)
+    ids = RowIds(folder / segment.name)
     if not index.ntotal == len(ids) == segment.rows or index.d != info.fingerprint.dimension:
         raise ValueError(f"{segment.name} holds {index.ntotal} vectors and {len(ids)} ids, not {segment.rows}")
     live = mapped(folder / segment.live, "?") if segment.live else None

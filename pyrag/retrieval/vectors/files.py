@@ -86,7 +86,7 @@ class Gathering:
         return [_unescaped(line) for line in lines]
 
 
-class Ids:
+class RowIds:
     """Ids of a segment's rows, memory-mapped. Raises `OSError` and `ValueError` where its files are damaged."""
 
     def __init__(self, prefix: Path) -> None:

@@ -33,7 +33,7 @@ from pyrag.retrieval.vectors.faiss_index import (
     open_segment,
     read_vector_info,
 )
-from pyrag.retrieval.vectors.files import SUFFIXES, Gathering, Ids, locked, map_vectors, mapped, save, taken
+from pyrag.retrieval.vectors.files import SUFFIXES, Gathering, RowIds, locked, map_vectors, mapped, save, taken
 from pyrag.retrieval.vectors.types import AUTO, RECALL, build, check_type
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _PENDING = "pending"
 _INTERIM = "SQ8"
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class SegmentJob(msgspec.Struct, frozen=True, kw_only=True):
     """One segment to be built: from the file of its `rows` vectors to the file of its FAISS index."""
 
     vectors: str
@@ -63,7 +63,7 @@ class Builder(Protocol):
     @property
     def width(self) -> int: ...
 
-    def build(self, jobs: Sequence[Job]) -> list[Segment]: ...
+    def build(self, jobs: Sequence[SegmentJob]) -> list[Segment]: ...
 
 
 class BuildHere:
@@ -71,11 +71,11 @@ class BuildHere:
 
     width = 1
 
-    def build(self, jobs: Sequence[Job]) -> list[Segment]:
+    def build(self, jobs: Sequence[SegmentJob]) -> list[Segment]:
         return [build_segment(job) for job in jobs]
 
 
-def build_segment(job: Job) -> Segment:
+def build_segment(job: SegmentJob) -> Segment:
     """Writes the index next to where the segment's other files will be. Raises `ConfigError`, `OSError`."""
     vectors = map_vectors(Path(job.vectors), job.rows, job.dimension)
     built = build(vectors, job.metric, job.type, job.target)
@@ -195,7 +195,7 @@ class VectorFolder:
         made = f"{time.time_ns():x}"
         paths = [self.folder / (f"seg-{made}" + (f"-{at}" if at else "")) for at in range(len(gatherings))]
         jobs = [
-            Job(
+            SegmentJob(
                 vectors=str(one.path), rows=len(one), dimension=one.dimension, metric=info.metric, type=info.type,
                 target=info.target, out=str(path),
             )
@@ -212,7 +212,7 @@ class VectorFolder:
 
     def _thinned(self, segment: Segment, ids: Collection[str], keep_last: bool = False) -> Segment:
         """The segment without some ids; with `keep_last`, the last row of each id stays."""
-        names = Ids(self.folder / segment.name)
+        names = RowIds(self.folder / segment.name)
         rows = [row for one in ids for row in (sorted(names.rows([one]))[:-1] if keep_last else names.rows([one]))]
         return self._without_rows(segment, rows)
 

@@ -31,7 +31,7 @@ _LISTS_TRAINING = 40  # vectors for each list
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class TunedIndex:
     """An index in memory; `recall` is what its sample got with the `search` parameters."""
 
     index: Any
@@ -53,7 +53,7 @@ def candidates(count: int, target: float) -> list[str]:
     return [f"IVF{lists}_HNSW32,RaBitQfs,Refine(SQ8)", *scan]
 
 
-def build(vectors: Any, metric: Metric, wanted: str = AUTO, target: float = RECALL) -> Built:
+def build(vectors: Any, metric: Metric, wanted: str = AUTO, target: float = RECALL) -> TunedIndex:
     """`vectors` may be memory-mapped and of another float type: blocks of it are copied. Raises `ConfigError`.
 
     Fewer vectors than the type can be trained on, as an update may add, get one that fits their number.
@@ -61,7 +61,7 @@ def build(vectors: Any, metric: Metric, wanted: str = AUTO, target: float = RECA
     fitting = wanted == AUTO or len(vectors) < _fewest(wanted)
     types = candidates(len(vectors), target) if fitting else [wanted]
     if types == [EXACT] or len(vectors) < 2:
-        return Built(_filled(types[0], vectors, metric), types[0])
+        return TunedIndex(_filled(types[0], vectors, metric), types[0])
     trial = trial_of(vectors, metric)
     for one in types:
         built, enough = _tuned(one, vectors, metric, trial, target)
@@ -77,7 +77,7 @@ def _fewest(factory: str) -> int:
     return max([*lists, *(1 << min(one, _MAX_BITS) for one in bits)], default=0)
 
 
-def _tuned(factory: str, vectors: Any, metric: Metric, trial: Trial, target: float) -> tuple[Built, bool]:
+def _tuned(factory: str, vectors: Any, metric: Metric, trial: Trial, target: float) -> tuple[TunedIndex, bool]:
     """What the trial held out is added when it is over: out of order, so the index keeps the numbers of rows."""
     import faiss
 
@@ -87,7 +87,7 @@ def _tuned(factory: str, vectors: Any, metric: Metric, trial: Trial, target: flo
         index.add_with_ids(block, rows)
     tuned = tune(index, trial, target)
     index.add_with_ids(held, trial.held)
-    return Built(index, factory, tuned.search, tuned.recall), tuned.enough
+    return TunedIndex(index, factory, tuned.search, tuned.recall), tuned.enough
 
 
 def _filled(factory: str, vectors: Any, metric: Metric) -> Any:

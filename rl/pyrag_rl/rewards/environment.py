@@ -21,7 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pyrag._io.per_loop import PerLoop
+from pyrag._io.threads import PerLoop
 from pyrag.agents.protocol import Agents, Answerer, Reading
 from pyrag.errors import BadOutputError, ServiceError
 from pyrag.retrieval.protocol import Retriever
