@@ -32,8 +32,11 @@ class Remote:
 
 
 def unreachable(endpoint: str = "") -> bool:
-    """Whether a hub (that of `HF_ENDPOINT`, if none is named) surely cannot be reached: its client would try for half a
-    minute. One that is slow, or behind a proxy, is left to the client, and so is its own offline mode."""
+    """Return True if a hub (by default that of `HF_ENDPOINT`) refuses connections, so that its client would retry in
+    vain.
+
+    A slow hub, one behind a proxy, and the client's offline mode are left to the client.
+    """
     address = urlsplit(endpoint or os.environ.get("HF_ENDPOINT") or HUB)
     if os.environ.get("HF_HUB_OFFLINE") or not address.hostname or getproxies().keys() & {address.scheme, "all"}:
         return False
@@ -48,10 +51,20 @@ def unreachable(endpoint: str = "") -> bool:
 
 
 def fetch(remote: Remote, source: str = HUB, folder: Path | None = None) -> Path:
-    """The file, downloaded into `folder` (or the client's cache) and compared with the hub's checksum.
+    """Download a file and compare it with the hub's checksum.
 
-    Of a `source` that is a folder, the file there. Raises `UsageError` without the client, `DataError` where a mirror
-    lacks the file or a download is damaged, `PermanentServiceError` where it cannot be fetched.
+    Args:
+        remote: The file.
+        source: URL of the hub, or a folder that mirrors it, in which case nothing is copied.
+        folder: Folder for the download; by default the client's cache.
+
+    Returns:
+        Path of the file.
+
+    Raises:
+        UsageError: The hub's client is not installed.
+        DataError: The mirror lacks the file, or the download is damaged.
+        PermanentServiceError: The file cannot be fetched.
     """
     if not source.startswith(("http://", "https://")):
         return _mirrored(remote, Path(source))

@@ -12,7 +12,7 @@ from pyrag.errors import UsageError
 
 
 def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Lines and their numbers from 1, but for a last one that a killed process left half-written. Raises `OSError`."""
+    """Yield lines with their numbers from 1, except an incomplete last one of a killed process. Raises `OSError`."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
@@ -21,7 +21,7 @@ def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def locked_lines(path: Path) -> IO[bytes]:
-    """The file, made where there is none, for `append` by this process alone. Raises `UsageError`, and `OSError`."""
+    """Open a file for `append` by this process alone; create it if missing. Raises `UsageError` and `OSError`."""
     file = path.open("ab", buffering=0)
 
     def refuse() -> None:
@@ -34,13 +34,18 @@ def locked_lines(path: Path) -> IO[bytes]:
 
 
 def cut_off_torn(path: Path) -> None:
-    """Makes the file where there is none."""
+    """Remove an incomplete last line; create the file if missing."""
     path.touch()
     cut_off(path, sum(len(line) for _, line in whole_lines(path)))
 
 
 def cut_off(path: Path, length: int) -> None:
-    """Drops what follows the first bytes."""
+    """Truncate a file.
+
+    Args:
+        path: The file.
+        length: Bytes to keep.
+    """
     if path.stat().st_size > length:
         with path.open("r+b") as file:
             file.truncate(length)
@@ -48,7 +53,15 @@ def cut_off(path: Path, length: int) -> None:
 
 
 def append(file: IO[bytes], *lines: bytes) -> None:
-    """Writes whole lines to the disk; a disk that is full may take the beginning only. Raises `OSError`."""
+    """Write lines and sync them; a full disk may keep only their beginning.
+
+    Args:
+        file: File opened for appending.
+        lines: Lines without their ends.
+
+    Raises:
+        OSError: The disk refused a part.
+    """
     write_all(file, b"".join(line + b"\n" for line in lines))
     file.flush()
     os.fsync(file.fileno())

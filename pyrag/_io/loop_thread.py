@@ -45,7 +45,7 @@ class _LoopCall(Generic[T]):
         self.forsaken = False  # its caller, a daemon, ends with the interpreter and wants no news before
 
     def begin(self) -> None:
-        """In the loop's thread."""
+        """Start the coroutine; called in the loop's thread."""
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def _run(self) -> None:
@@ -65,14 +65,14 @@ class _LoopCall(Generic[T]):
             self._reports.put(None)
 
     def cancel(self) -> None:
-        """In the loop's thread."""
+        """Cancel the coroutine; called in the loop's thread."""
         if self._task is None:
             self.fail(asyncio.CancelledError())
         else:
             self._task.cancel()
 
     def wait(self, observer: Report) -> None:
-        """In the caller's thread: pass events on until there is a result."""
+        """Pass events on until there is a result; called in the caller's thread."""
         while (report := self._reports.get()) is not None:
             observer(report[0])
 
@@ -144,7 +144,7 @@ class LoopThread:
             self._loop.call_soon_threadsafe(call.begin)
 
     def _cancel(self, call: _LoopCall[Any]) -> None:
-        """What the call began is over before its caller goes on."""
+        """Cancel a call and wait until its work has ended."""
         with contextlib.suppress(RuntimeError):  # the loop has ended, and with it the call
             self._loop.call_soon_threadsafe(call.cancel)
             call.wait_for_end()
@@ -167,7 +167,7 @@ class LoopThread:
             self._thread.join(seconds)
 
     def disown(self) -> None:
-        """In a forked child, before anything closes there: let go of the descriptors that the parent watches."""
+        """Release the descriptors that the parent watches; called in a forked child before anything closes there."""
         if self in _inherited:
             return
         _inherited.append(self)
@@ -223,7 +223,7 @@ def _end_all() -> None:
 
 
 def _forget_all() -> None:
-    """In a forked child."""
+    """Disown all threads in a forked child."""
     for one in list(_running):
         one.disown()
 

@@ -10,9 +10,14 @@ from pyrag.errors import ConfigError
 
 
 def connected(address: str, count: int) -> Any:
-    """Ray, connected once in this process to a cluster, or to `count` workers of its own with "local".
+    """Return Ray, connected once in this process.
 
-    Raises `ConfigError` where Ray is not installed or the cluster cannot be reached.
+    Args:
+        address: Address of the cluster, or "local" for workers of its own.
+        count: Number of local workers.
+
+    Raises:
+        ConfigError: Ray is not installed, or the cluster cannot be reached.
     """
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # as Ray's next version does; else it warns
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reports to its maker otherwise

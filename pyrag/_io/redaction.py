@@ -35,7 +35,7 @@ def without_secrets(text: str) -> str:
 
 
 def secrets_of_query(query: str) -> Iterator[str]:
-    """Values of a URL's query, as they stand there and decoded; names without a value may be secrets, too."""
+    """Yield the values of a URL's query, raw and decoded; names without a value may be secrets, too."""
     for item in re.split("[&;]", query):
         name, equals, value = item.partition("=")
         given = value if equals else name
@@ -51,7 +51,7 @@ def looks_secret(value: str) -> bool:
 
 
 class Redactor:
-    """Strikes the secrets of one service out of what it says."""
+    """Remover of one service's secrets from its own words."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._secrets = tuple(dict.fromkeys(one for one in secrets if one))
@@ -77,7 +77,7 @@ class Redactor:
         return text
 
     def body(self, content: bytes) -> bytes:
-        """The same for JSON as it came, where characters may be escaped."""
+        """Remove secrets from JSON as it came, in which characters may be escaped."""
         if not self._needles:
             return content
         if b"\\u00" in content or b"\\/" in content:
@@ -87,11 +87,11 @@ class Redactor:
         return content
 
     def pieces(self, show: Callable[[str], None]) -> Pieces:
-        """What passes on the pieces of a reply, without the secrets that they make up together."""
+        """Return a callable that passes a streamed reply on without the secrets that its pieces make up together."""
         return Pieces(self, show, guarded=bool(self._strong))
 
     def unfinished(self, text: str) -> int:
-        """The place from which on a text may be the beginning of a secret; its length where it is none."""
+        """Return the position from which a text may begin a secret; its length if it does not."""
         found = self._beginnings.search(text, max(0, len(text) - self._longest))
         return found.start() if found else len(text)
 
@@ -139,7 +139,7 @@ class Redactor:
 
 
 class Pieces:
-    """Shows a reply's pieces; those that may begin a secret are held back until it shows."""
+    """Display of a reply's pieces; those that may begin a secret are held back until it is clear."""
 
     def __init__(self, redactor: Redactor, show: Callable[[str], None], *, guarded: bool) -> None:
         self._redactor = redactor
@@ -158,7 +158,7 @@ class Pieces:
             self._show(self._redactor.content(text[:cut]))
 
     def end(self) -> None:
-        """Shows what is held back, which turned out to begin nothing."""
+        """Show the held-back rest, which turned out to be no secret."""
         if self._held:
             self._show(self._redactor.content(self._held))
             self._held = ""
@@ -174,7 +174,7 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
 
 
 def _needles(secrets: Iterable[str]) -> Iterator[str]:
-    """Pieces that a text holds if it holds one of the secrets, or a long part of one."""
+    """Yield pieces of which a text has one if it holds a secret, or a long part of one."""
     yield from _all_forms(secrets)
     for secret in secrets:
         if len(secret) >= 2 * _CONTENT_RUN:

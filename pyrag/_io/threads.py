@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def cores() -> int:
-    """Cores that this process may use, which in a container are fewer than the machine has."""
+    """Return the number of cores this process may use; in a container fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -28,6 +28,13 @@ class LastingPool(ThreadPoolExecutor):
     """A pool that goes on working when the main thread has ended and others have not, where Python closes all pools."""
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Run a function in the pool, or in a thread of its own once Python has closed all pools.
+
+        Args:
+            fn: Function to run.
+            args: Its positional arguments.
+            kwargs: Its keyword arguments.
+        """
         try:
             return super().submit(fn, *args, **kwargs)
         except RuntimeError:
@@ -54,6 +61,13 @@ if hasattr(os, "register_at_fork"):
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a function in the pool.
+
+    Args:
+        function: Function to run.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+    """
     return await asyncio.get_running_loop().run_in_executor(_pool(), lambda: function(*args, **kwargs))
 
 

@@ -1,4 +1,4 @@
-"""How text becomes terms for BM25, in the index and in queries alike. Changing it needs a new `VERSION`.
+"""Analysis of text into terms for BM25, in the index and in queries alike. Changing it needs a new `VERSION`.
 
 Compatibility forms and accents are folded, case is dropped, English endings are stemmed. Scripts without spaces
 (Chinese, Japanese, Thai …) become single characters and pairs of them, so that a word is found wherever it stands.
@@ -34,7 +34,7 @@ _VOICING = 8  # combining class of the marks that make が of か: another lette
 
 
 def plain(text: str) -> str:
-    """The text as the analyzer wants it. Works on any string, lone surrogates included."""
+    """Return the text as the analyzer needs it. Accepts any string, lone surrogates included."""
     if text.isascii():
         return text
     folded = _FOREIGN.sub(lambda run: _folded(run[0]), text)
@@ -51,7 +51,7 @@ class Analysis:
         self.stemming: tantivy.TextAnalyzer = _builder().filter(tantivy.Filter.stemmer("english")).build()
 
     def query_terms(self, query: str) -> list[str]:
-        """Each once, in order."""
+        """Return the distinct terms of a query, in order."""
         words = list(dict.fromkeys(self._splitting.analyze(plain(query))))
         telling = [word for word in words if word not in COMMON] or words
         return list(dict.fromkeys(self.stemming.analyze(" ".join(telling[:MAX_TERMS]))))

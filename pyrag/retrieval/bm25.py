@@ -58,7 +58,7 @@ def document(passage: Passage) -> tantivy.Document:
 
 
 def register(index: tantivy.Index) -> None:
-    """An index knows its analyzer by name only: every process that opens it has to say what that is."""
+    """Register our analyzer with an index, which stores only its name: needed in every process that opens the index."""
     index.register_tokenizer(_ANALYZER, Analysis().stemming)
 
 
@@ -76,7 +76,12 @@ class Bm25Index:
         return self._searcher.num_docs
 
     def search(self, query: str, topk: int) -> list[Passage]:
-        """At most `topk` passages, best first; none for a query without a word."""
+        """Return the best passages, best first; none for a query without a word.
+
+        Args:
+            query: Text, never read as query syntax.
+            topk: Maximum number of passages.
+        """
         parsed = self._query(query)
         if parsed is None or topk < 1:
             return []
@@ -85,7 +90,7 @@ class Bm25Index:
         return passages[:topk]
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """The passages of those ids that are here, in no particular order."""
+        """Return the passages of those ids that exist, in no particular order."""
         import tantivy
 
         terms = [tantivy.Query.term_query(self._schema, "id", one) for one in ids]
@@ -134,7 +139,7 @@ class Bm25Index:
 
 
 def index_of(passages: Iterable[Passage]) -> Bm25Index:
-    """An index in memory, for corpora of some thousand passages."""
+    """Return an index in memory, for corpora of some thousand passages."""
     import tantivy
 
     index = tantivy.Index(schema())
@@ -159,6 +164,15 @@ class Bm25Retriever:
         return self._name
 
     async def retrieve(self, query: str, topk: int) -> list[Passage]:
+        """Return the best passages; searches of large indexes run in a thread.
+
+        Args:
+            query: Text to search for.
+            topk: Maximum number of passages.
+
+        Raises:
+            ServiceError: A file of the index is damaged.
+        """
         try:
             if len(self._index) <= INLINE_PASSAGES:
                 return self._index.search(query, topk)

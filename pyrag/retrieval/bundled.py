@@ -33,6 +33,12 @@ class BundledRetriever:
         return Bm25Retriever(index_of(bundled_passages()), NAME)
 
     async def retrieve(self, query: str, topk: int) -> list[Passage]:
+        """Return the best passages of the bundled corpus.
+
+        Args:
+            query: Text to search for.
+            topk: Maximum number of passages.
+        """
         return await self._retriever.retrieve(query, topk)
 
     async def aclose(self) -> None:

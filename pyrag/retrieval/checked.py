@@ -34,7 +34,15 @@ class Passages(list[Passage]):
 
 
 def checked(found: Iterable[object], topk: int) -> Passages:
-    """The first `topk` of them, as far as they are passages or objects with a text."""
+    """Return the first passages of a list, repaired, without those that cannot be used.
+
+    Args:
+        found: Passages, or mappings with a `text`.
+        topk: Maximum number of passages.
+
+    Returns:
+        Passages with distinct ids; `notes` describe every repair and omission.
+    """
     check = _Check()
     kept: list[Passage] = []
     for one in list(found)[: max(topk, 0)]:
@@ -46,7 +54,12 @@ def checked(found: Iterable[object], topk: int) -> Passages:
 
 
 def content_id(title: str, text: str) -> str:
-    """The id of a passage that has none."""
+    """Return the id of a passage that has none.
+
+    Args:
+        title: Title of the passage.
+        text: Its text.
+    """
     return hashlib.blake2b(f"{title}\0{text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
@@ -192,7 +205,7 @@ def _place(value: object) -> int | None:
 
 
 def shown(value: object) -> str:
-    """The beginning of an object in words, whatever the object is."""
+    """Return the beginning of any object in words."""
     try:
         shown = repr(value)
     except Exception:  # of any kind: it is a stranger's object

@@ -31,7 +31,7 @@ _CURE = "start it, or name another with --retriever or an index folder with --in
 
 
 class _Document(msgspec.Struct):
-    """Fields stay as they came until a passage is wanted: text takes up to four times its bytes."""
+    """A document whose fields stay encoded until a passage is needed: text takes up to four times its bytes."""
 
     id: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     title: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -88,6 +88,15 @@ class HttpRetriever:
         return self._service.url
 
     async def retrieve(self, query: str, topk: int) -> Passages:
+        """Ask the server for passages; a blank query is not sent.
+
+        Args:
+            query: Text to search for.
+            topk: Maximum number of passages.
+
+        Raises:
+            ServiceError: The server cannot be reached, refuses or sends no passages.
+        """
         if not query.strip() or topk < 1:
             return Passages()
         body = {"queries": [query.encode("utf-8", "replace").decode()], "topk": topk, "return_scores": True}
@@ -113,7 +122,7 @@ def _passages(content: bytes, topk: int, source: str) -> Passages:
 
 
 def _reply(content: bytes) -> _RetrieveReply:
-    """The lists of documents, also where a number is NaN or a character is half of one."""
+    """Return the lists of documents, even if a number is NaN or a character is incomplete."""
     if content.count(b",") > _MAX_COMMAS:  # each value costs some 80 bytes, whatever it is
         raise ValueError("it holds too many values")
     try:
@@ -131,7 +140,7 @@ def _reply(content: bytes) -> _RetrieveReply:
 
 
 def _fields(raw: msgspec.Raw, source: str) -> object:
-    """A document as a mapping of those of its fields that can be read; what is no document as it is."""
+    """Return the readable fields of a document as a mapping; a value that is no document is returned as it is."""
     try:
         hit = _documents.decode(raw)
         found = (
@@ -146,7 +155,7 @@ def _fields(raw: msgspec.Raw, source: str) -> object:
 
 
 def _value(raw: msgspec.Raw | msgspec.UnsetType, most: int) -> Any:
-    """The value of a field; None where that takes more than `most` bytes or cannot be read."""
+    """Return the value of a field; None if it takes more than `most` bytes or cannot be read."""
     if raw is msgspec.UNSET or len(memoryview(raw)) > most:
         return None
     try:
@@ -160,7 +169,7 @@ def _value(raw: msgspec.Raw | msgspec.UnsetType, most: int) -> Any:
 
 
 def _text(data: bytes) -> str:
-    """Bytes as text: halves of characters as they are, for `checked` to see, and anything worse replaced."""
+    """Decode bytes; incomplete characters stay for `checked` to see, anything worse is replaced."""
     try:
         return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:

@@ -46,6 +46,15 @@ class HybridRetriever:
         return self._name
 
     async def retrieve(self, query: str, topk: int) -> list[Passage]:
+        """Ask all parts at the same time and fuse their lists.
+
+        Args:
+            query: Text to search for.
+            topk: Maximum number of passages; each part is asked for at least `depth`.
+
+        Raises:
+            ServiceError: A part failed.
+        """
         if topk < 1:
             return []
         depth = max(self._depth, topk)
@@ -60,7 +69,7 @@ class HybridRetriever:
 
 
 async def _tried(part: WeightedRetriever, query: str, depth: int) -> list[Passage] | Exception:
-    """The failure itself, as a task group would wrap it."""
+    """Return the failure itself, which a task group would wrap."""
     try:
         return await part.retriever.retrieve(query, depth)
     except Exception as error:
@@ -74,7 +83,16 @@ def _raised(result: list[Passage] | Exception) -> list[Passage]:
 
 
 def fuse(lists: Mapping[str, Sequence[Passage]], weights: Mapping[str, float], k: int = K) -> list[Passage]:
-    """All passages of the lists, best first, each once: as the first list that has it knows it."""
+    """Fuse lists of passages by reciprocal rank.
+
+    Args:
+        lists: Passages of each part, best first.
+        weights: Weight of each part.
+        k: Constant added to ranks.
+
+    Returns:
+        All passages, best first, each once, with the content given by the first list that has it.
+    """
     scores: dict[str, float] = {}
     parts: dict[str, dict[str, float]] = {}
     passages: dict[str, Passage] = {}

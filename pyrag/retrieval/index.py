@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class IndexInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What `pyrag-index.json` says.
+    """Content of `pyrag-index.json`.
 
     `sources` are the paths given to the build, `left_out` counts files that were bad, `embedder` is a spec string.
     """
@@ -63,8 +63,12 @@ class IndexInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Built(msgspec.Struct, frozen=True, kw_only=True):
-    """What a build came to. `problems` are names and reasons of what was left out, at most 1000; `remarks` are names of
-    files that were read otherwise than usual, and how."""
+    """Outcome of a build.
+
+    Attributes:
+        problems: names and reasons of files that were left out, at most 1000.
+        remarks: names of files that were read otherwise than usual, and how.
+    """
 
     info: IndexInfo
     added: int = 0
@@ -92,16 +96,25 @@ def update_index(
     checkpoint: float = 30.0,
     on_wait: Callable[[], None] = _ignore,
 ) -> Built:
-    """Brings the index in the folder `out` in line with the files and folders; builds it where there is none.
+    """Bring an index in line with files and folders; build it if there is none.
 
-    An index of other settings or another version, or with a file that is gone or cut off, is built anew, as any is with
-    `rebuild`. `check_contents` compares the contents of files whose size and time did not change. With `follow_links`,
-    symbolic links that lead out of the folders given are followed. Every `checkpoint`
-    seconds what was done is kept for the next build, should this one be killed. `on_wait` is called before waiting for
-    another build of the same folder.
+    An index of other settings or another version, or with a missing or truncated file, is built anew.
 
-    Raises `DataError` where a named file cannot be read as it should or `out` is something else than an index,
-    `PyRAGError` where it cannot be written. The index is then what it was before.
+    Args:
+        paths: Files, folders and globs.
+        out: Folder of the index.
+        progress: Called after each batch of passages.
+        parts: Parts of the index; by default BM25 alone.
+        columns: Columns of tables, and the encoding of text files.
+        rebuild: True to read everything again.
+        check_contents: True to compare the contents of files whose size and time did not change.
+        follow_links: True to follow symbolic links that lead out of the named folders.
+        checkpoint: Seconds between two checkpoints, from which the next build resumes if this one is killed.
+        on_wait: Called before waiting for another build of the same folder.
+
+    Raises:
+        DataError: A named file is unreadable, or `out` is not an index.
+        PyRAGError: The index cannot be written. In both cases it is what it was before.
     """
     from pyrag.retrieval.indexing.build import Build, BuildOptions, publish
     from pyrag.retrieval.indexing.staging import staging_lock
@@ -132,15 +145,20 @@ def update_index(
 
 
 def open_index(path: str | Path) -> Bm25Index:
-    """Raises `DataError` where the folder is no index that this pyrag can read."""
+    """Open the BM25 part of an index. Raises `DataError` if the folder is no index that this pyrag can read."""
     return open_generation(path, lambda folder: open_bm25(folder / KIND))
 
 
 def open_generation(path: str | Path, opener: Callable[[Path], T]) -> T:
-    """What `opener` makes of the folder of the generation in use; tried again where that was replaced meanwhile.
+    """Open the generation in use; try again if it was replaced meanwhile.
 
-    Raises `DataError` where the folder is no index that this pyrag can read, or `opener` raises `ValueError`,
-    `OSError` or `DataError`.
+    Args:
+        path: Folder of the index.
+        opener: Called with the folder of the generation.
+
+    Raises:
+        DataError: The folder is no index that this pyrag can read, or `opener` raised `ValueError`, `OSError` or
+            `DataError`.
     """
     folder = Path(path)
     info = read_info(folder)
@@ -197,8 +215,7 @@ def read_info(path: str | Path) -> IndexInfo:
 
 
 def embedder_of(path: str | Path) -> str:
-    """The embedder of the index in a folder, empty for one without vectors, or no index; where its description cannot
-    be read, as the settings of its parts have it."""
+    """Return the embedder spec of an index: empty without vectors or an index, from its settings if damaged."""
     try:
         return read_info(path).embedder
     except DataError:
@@ -215,6 +232,12 @@ def _embedder_in(settings: Path) -> str:
 
 
 def vectors_folder(path: str | Path, info: IndexInfo) -> Path:
+    """Return the folder of the vectors of an index.
+
+    Args:
+        path: Folder of the index.
+        info: Its description.
+    """
     return Path(path) / info.generation / VECTORS
 
 
@@ -236,7 +259,7 @@ class _Versions(msgspec.Struct):
 
 
 def _info_before(target: Path) -> IndexInfo | None:
-    """None where there is no index that can be gone on from."""
+    """Return the description of the index, or None if there is none to continue from."""
     try:
         return read_info(target)
     except DataError:
@@ -261,7 +284,7 @@ def _check_target(target: Path, shown: Path) -> None:
 
 @contextmanager
 def _write_errors(out: Path) -> Iterator[None]:
-    """tantivy reports all failures as ValueError, a full disk among them."""
+    """Turn failures of writing into `PyRAGError`; tantivy reports all of them as ValueError, a full disk among them."""
     try:
         yield
     except (OSError, ValueError, sqlite3.Error) as error:
@@ -273,5 +296,5 @@ def _write_errors(out: Path) -> Iterator[None]:
 
 
 def _short(error: Exception | None) -> str:
-    """tantivy tells the whole content of a file that it cannot read."""
+    """Return the beginning of an error's text: tantivy quotes the whole content of a file that it cannot read."""
     return " ".join(str(error).split())[:200]

@@ -12,10 +12,9 @@ _WORD = re.compile(r"\w+")
 
 
 class InMemoryRetriever:
-    """Gives passages by the share of the query's words they hold, ties in the order given.
+    """Retriever that ranks passages by the share of the query's words they hold, ties in the given order.
 
-    With a mapping instead, it gives what is written there for exactly this query, and nothing for any other. `queries`
-    records what it was asked.
+    With a mapping, it returns the passages of exactly this query, and none for any other. `queries` records the calls.
     """
 
     def __init__(self, passages: Iterable[Passage] | Mapping[str, Sequence[Passage]], name: str = "memory") -> None:
@@ -29,6 +28,12 @@ class InMemoryRetriever:
         return self._name
 
     async def retrieve(self, query: str, topk: int) -> list[Passage]:
+        """Return the scripted passages, or those that share words with the query.
+
+        Args:
+            query: Text to search for.
+            topk: Maximum number of passages.
+        """
         self.queries.append((query, topk))
         if self._script is not None:
             return list(self._script.get(query, ()))[: max(topk, 0)]

@@ -19,11 +19,15 @@ QDRANT = "qdrant:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to retrieve. `timeout` is for one request to a server, in seconds.
+    """Options of retrieval.
 
-    `embedder` replaces the one that an index names (another engine for the same model); `dense_weight` is what the
-    dense half of a hybrid counts: 0 leaves BM25 alone, 1 the vectors; `rerank` is `reader`, the embedded one, or names
-    a cross-encoder. `limit` is the most that one reply of a server may hold, `transport` how servers are reached.
+    Attributes:
+        timeout: seconds for one request to a server.
+        embedder: replaces the one that an index names (another engine for the same model).
+        dense_weight: share of the dense half of a hybrid: 0 is BM25 alone, 1 the vectors alone.
+        rerank: `reader`, the embedded one, or a cross-encoder.
+        limit: maximum size of a server's reply.
+        transport: proxy and certificates of servers.
     """
 
     timeout: float = 10.0
@@ -37,7 +41,17 @@ class Options:
 def open_retriever(
     spec: str | Path | Retriever, *, timeout: float | None = None, options: Options | None = None
 ) -> Retriever:
-    """A URL becomes a client, `qdrant:COLLECTION@PLACE` a store, a folder its index, a retriever itself."""
+    """Return the retriever that a spec names.
+
+    Args:
+        spec: URL, `qdrant:COLLECTION@PLACE`, index folder, or a retriever, which is returned as it is.
+        timeout: Seconds for one request to a server; ignored if `options` are given.
+        options: All other options.
+
+    Raises:
+        ConfigError: The spec names no retriever.
+        DataError: The folder holds no readable index.
+    """
     options = options or Options(timeout=10.0 if timeout is None else timeout)
     retriever = _opened(spec, options)
     if options.rerank is None:
@@ -76,7 +90,7 @@ def _over_qdrant(spec: str, options: Options) -> Retriever:
 
 
 def _over_index(folder: Path, shown: str, options: Options) -> Retriever:
-    """The engine is the one that the folder names. A folder that is replaced meanwhile is opened again."""
+    """Open an index as the kind that it names; open it again if it is replaced meanwhile."""
     if not shown.strip():
         raise ConfigError("the name of the index is empty: give an index folder or the URL of a retriever")
     from pyrag.retrieval.index import read_info

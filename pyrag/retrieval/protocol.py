@@ -1,4 +1,4 @@
-"""What a retriever is: one asynchronous method from a query to passages, best first."""
+"""The retriever protocol: one asynchronous method from a query to passages, best first."""
 
 from __future__ import annotations
 
@@ -17,16 +17,47 @@ _MAX_SAID = 300  # characters of a stranger's message
 
 
 class Retriever(Protocol):
+    """Source of passages. Any object with these three methods will do; only `retrieve` is required of a user's own.
+
+    class Catalogue:
+        name = "catalogue"
+
+        async def retrieve(self, query: str, topk: int) -> list[Passage]:
+            rows = await self.database.search(query, limit=topk)
+            return [Passage(row.id, row.title, row.text, score=row.rank) for row in rows]
+
+        async def aclose(self) -> None:
+            await self.database.close()
+
+    PyRAG("embedded", retriever=Catalogue())
+    """
+
     @property
     def name(self) -> str:
-        """What traces and the command line show, such as `bm25:notes/.pyrag` or `http://host:8000`."""
+        """Name in traces and on the command line, such as `bm25:notes/.pyrag` or `http://host:8000`."""
         ...
 
     async def retrieve(self, query: str, topk: int) -> list[Passage]:
-        """At most `topk` passages, best first. Raises `pyrag.errors.ServiceError`."""
+        """Find passages for a query. Several calls may run at the same time, also in different event loops.
+
+        Args:
+            query: What to search for, in words: a question or keywords of a program, never query syntax. May be blank,
+                which should find nothing.
+            topk: Maximum number of passages, usually 3 to 20. Fewer may be returned; a list that is longer is cut.
+
+        Returns:
+            Passages, best first. `id` must be the same whenever the passage is found, since citations and memos rely on
+            it; `score` only has to fall along the list; `source`, `start` and `end` are optional.
+
+        Raises:
+            pyrag.errors.ServiceError: The source is out of reach; a `RetryableServiceError` is worth another try. Any
+                other exception ends the question as a failure of this retriever.
+        """
         ...
 
-    async def aclose(self) -> None: ...
+    async def aclose(self) -> None:
+        """Release connections and files; called once, after the last question."""
+        ...
 
 
 def _ignore(_: str) -> None:
@@ -34,17 +65,17 @@ def _ignore(_: str) -> None:
 
 
 async def passages_of(retriever: Retriever, query: str, topk: int, warn: Callable[[str], None] = _ignore) -> Passages:
-    """Asks a retriever and holds it to the protocol: a user's own one may raise and return anything.
+    """Ask a retriever and hold it to the protocol: a user's own one may raise and return anything.
 
     Args:
-        retriever: any object with `retrieve`, asynchronous or not.
-        query: what to search for.
-        topk: passages wanted; what comes beyond them is left out.
-        warn: called with each sentence on what was mended or left out.
+        retriever: Any object with `retrieve`, asynchronous or not.
+        query: Text to search for.
+        topk: Maximum number of passages; further ones are dropped.
+        warn: Called with each sentence on a repair or omission.
 
     Raises:
-        ServiceError: the retriever raised; what it raised is in the message.
-        MalformedReplyError: it returned something else than passages, or nothing of it can be used.
+        ServiceError: The retriever raised; the message quotes it.
+        MalformedReplyError: It returned something else than passages, or no usable one.
     """
     name = name_of(retriever)
     try:
@@ -89,11 +120,19 @@ class OwnRetriever:
         return name_of(self.inner)
 
     async def retrieve(self, query: str, topk: int) -> Passages:
-        """What the object finds, checked; its mistakes are `ServiceError`."""
+        """Return the checked passages of the object.
+
+        Args:
+            query: Text to search for.
+            topk: Maximum number of passages.
+
+        Raises:
+            ServiceError: The object failed.
+        """
         return await passages_of(self.inner, query, topk)
 
     async def aclose(self) -> None:
-        """Closes the object, if it can be closed; a failure is a warning."""
+        """Close the object, if it can be closed; a failure is a warning."""
         close = getattr(self.inner, "aclose", None) or getattr(self.inner, "close", None)
         try:
             closing = close() if callable(close) else None
@@ -104,7 +143,7 @@ class OwnRetriever:
 
 
 def name_of(retriever: object) -> str:
-    """The name of a retriever; that of its class, where it has none that can be shown."""
+    """Return the name of a retriever, or that of its class if it has none that can be shown."""
     try:
         name = retriever.name  # type: ignore[attr-defined]
     except Exception:
@@ -113,7 +152,7 @@ def name_of(retriever: object) -> str:
 
 
 def described(error: BaseException) -> str:
-    """An error of a stranger's code, whose text may fail too."""
+    """Return the words of an error of foreign code, whose text may fail too."""
     try:
         said = " ".join(str(error).split())
     except Exception:
@@ -122,7 +161,7 @@ def described(error: BaseException) -> str:
 
 
 async def _asked(retriever: Any, query: str, topk: int) -> object:
-    """What it returns, iterators read as far as they are needed."""
+    """Return the retriever's result; iterators are read as far as needed."""
     given = retriever.retrieve(query, topk)
     if inspect.isawaitable(given):
         given = await given

@@ -53,6 +53,15 @@ class RerankingRetriever:
         return f"{self._name}({name_of(self._inner)})"
 
     async def retrieve(self, query: str, topk: int) -> list[Passage]:
+        """Return the passages that the scorer ranks best among the first `depth` of the inner retriever.
+
+        Args:
+            query: Text to search for.
+            topk: Maximum number of passages.
+
+        Raises:
+            ServiceError: The retriever or the scorer failed.
+        """
         if topk < 1:
             return []
         passages = await passages_of(self._inner, query, max(self._depth, topk))
@@ -90,7 +99,15 @@ class RerankingRetriever:
 
 
 def reranked(retriever: Retriever, spec: str) -> RerankingRetriever:
-    """By what a spec names: `reader`, or a cross-encoder. Raises `ConfigError` for anything else."""
+    """Return a retriever with the reranker that a spec names.
+
+    Args:
+        retriever: Retriever that is asked first.
+        spec: `reader`, `onnx:DIR` or `st:NAME`.
+
+    Raises:
+        ConfigError: There is no such reranker.
+    """
     if spec.startswith((ONNX, SENTENCE_TRANSFORMERS)):
         return RerankingRetriever(retriever, cross_encoder(spec), name=f"{PART}:{spec}")
     if spec != READER:
@@ -137,7 +154,7 @@ def _sentence_transformers(model: str) -> Pairs:
 
 
 class OnnxPairs:
-    """An exported cross-encoder; each pair is run alone, as int8 scores would depend on their company."""
+    """An exported cross-encoder; each pair runs alone, since int8 scores would depend on their batch."""
 
     def __init__(self, folder: Path) -> None:
         self._session = open_session(folder, cores())

@@ -55,7 +55,7 @@ class RetrieveRequest(msgspec.Struct):
 
 
 class Current:
-    """The retriever over a folder's generation in use, or over something that does not change (`folder` is None)."""
+    """The retriever over the generation in use of a folder, or over something constant (`folder` is None)."""
 
     def __init__(self, opener: Open, folder: Path | None) -> None:
         self._open = opener
@@ -176,7 +176,7 @@ def application(current: Current) -> web.Application:
 
 
 def runner_of(current: Current) -> web.AppRunner:
-    """Nothing is searched on for a client that has gone, and what clients send wrong is told to them, not logged."""
+    """Return the runner of a server: it stops searching for clients that have gone, and logs none of their mistakes."""
     log = logging.getLogger(__name__)
     log.addFilter(_no_fault_of_a_client)
     return web.AppRunner(
@@ -195,9 +195,17 @@ async def serve(
     port: int,
     started: Callable[[str, str], None] = lambda _url, _name: None,
 ) -> None:
-    """Until SIGINT or SIGTERM; requests that have begun are answered. `started` gets the URL and the retriever's name.
+    """Serve a retriever until SIGINT or SIGTERM; requests that have begun are answered.
 
-    Raises `PyRAGError` where there is no index, a model that searching needs is missing, or the port is taken.
+    Args:
+        opener: Opens the retriever; called again for each new generation.
+        folder: Index folder to watch; None for a retriever that does not change.
+        host: Address to listen on.
+        port: Port; 0 for any free one.
+        started: Called with the URL and the retriever's name.
+
+    Raises:
+        PyRAGError: There is no index, a required model is missing, or the port is taken.
     """
     current = Current(opener, folder)
     runner = runner_of(current)

@@ -149,7 +149,7 @@ async def test_a_collection_needs_the_name_of_its_embedder(tmp_path: Path) -> No
 
 
 def test_importing_loads_nothing_heavy() -> None:
-    names = ["open", "dense", "hybrid", "rerank", *(f"embedders.{one}" for one in ("embedding", "families", "onnx"))]
+    names = ["open", "dense", "hybrid", "rerank", *(f"embedders.{one}" for one in ("embedding", "fingerprint", "onnx"))]
     code = f"import sys, {', '.join('pyrag.retrieval.' + name for name in names)}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"numpy", "faiss", "onnxruntime", "tokenizers", "torch", "qdrant_client", "aiohttp", "tantivy", "msgspec"}

@@ -29,7 +29,15 @@ class Address:
 
 
 def read_address(url: str, name: str) -> Address:
-    """The address of the service `name`. Raises `ConfigError` where a URL is none of HTTP."""
+    """Return the parts of a service's URL.
+
+    Args:
+        url: HTTP or HTTPS URL, may hold user, password and query.
+        name: Word for the service in messages.
+
+    Raises:
+        ConfigError: The URL is not an HTTP address.
+    """
     try:
         parts = urlsplit(url.strip())
         port = "" if parts.port is None else f":{parts.port}"
@@ -50,7 +58,15 @@ def read_address(url: str, name: str) -> Address:
 
 
 def checked_headers(headers: Mapping[str, str], name: str) -> Mapping[str, str]:
-    """Headers that can be sent. Raises `ConfigError` for others, without showing them."""
+    """Return headers that can be sent.
+
+    Args:
+        headers: Header values by name.
+        name: Word for the service in messages.
+
+    Raises:
+        ConfigError: A value has a line break or an odd character; it is not shown.
+    """
     for key, value in headers.items():
         if any(ord(char) < 32 or ord(char) > 126 for char in value):
             raise ConfigError(f"the {key} header for the {name} holds a line break or an odd character: check the key")
@@ -58,5 +74,5 @@ def checked_headers(headers: Mapping[str, str], name: str) -> Mapping[str, str]:
 
 
 def secrets_of_headers(headers: Mapping[str, str]) -> list[str]:
-    """The tokens in headers, without the word before them such as `Bearer`."""
+    """Return the tokens in headers, without a preceding word such as `Bearer`."""
     return [value.rpartition(" ")[2] for key, value in headers.items() if key != "Content-Type"]

@@ -33,7 +33,15 @@ _turns = PerLoop(asyncio.Lock)  # of large bodies
 
 
 async def read_body(response: aiohttp.ClientResponse, limit: BodyLimit) -> bytes:
-    """The whole body. Raises `FaultError` as soon as it is larger than the limit."""
+    """Read a whole body.
+
+    Args:
+        response: The reply.
+        limit: Maximum size after decompression.
+
+    Raises:
+        FaultError: The body is larger than the limit.
+    """
     length = response.content_length
     if length is not None and length > limit.bytes:
         raise too_large(limit)
@@ -47,7 +55,7 @@ async def read_body(response: aiohttp.ClientResponse, limit: BodyLimit) -> bytes
 
 
 async def read_start(response: aiohttp.ClientResponse) -> bytes:
-    """The first `MAX_REFUSAL` bytes of an error body."""
+    """Return the first `MAX_REFUSAL` bytes of an error body."""
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk
@@ -59,11 +67,15 @@ async def read_start(response: aiohttp.ClientResponse) -> bytes:
 async def chunks_of(
     response: aiohttp.ClientResponse, limit: BodyLimit, *, shared: int = _MAX_SHARED_STREAM
 ) -> AsyncGenerator[bytes, None]:
-    """The body as it arrives. Beyond `shared` bytes, bodies are read one after the other: the memory of many calls is
-    that of one.
+    """Yield the body as it arrives.
+
+    Args:
+        response: The reply.
+        limit: Maximum size after decompression.
+        shared: Bytes beyond which bodies are read one after the other: the memory of many calls is that of one.
 
     Raises:
-        FaultError: all of it is larger than the limit.
+        FaultError: The body is larger than the limit.
     """
     size = 0
     async with contextlib.AsyncExitStack() as stack:
@@ -77,11 +89,14 @@ async def chunks_of(
 
 
 async def events_of(chunks: AsyncIterator[bytes], on_line: Callable[[], None]) -> AsyncIterator[bytes]:
-    """The data of each server-sent event; `on_line` is called for each chunk that completed a line, be it a comment
-    by which a server says that it is still there.
+    """Yield the data of each server-sent event.
+
+    Args:
+        chunks: The body as it arrives.
+        on_line: Called for each chunk that completes a line, comments included, which servers send as a sign of life.
 
     Raises:
-        ValueError: an event or a line is larger than `MAX_EVENT`.
+        ValueError: An event or a line is larger than `MAX_EVENT`.
     """
     parts: list[bytes] = []  # of a line whose end has not come
     data: list[bytes] = []
@@ -107,7 +122,7 @@ async def events_of(chunks: AsyncIterator[bytes], on_line: Callable[[], None]) -
 
 
 def _events_in(lines: list[bytes], data: list[bytes]) -> list[bytes]:
-    """The events that these lines complete; `data` holds those of an event that has begun."""
+    """Return the events that these lines complete; `data` holds those of an incomplete one."""
     completed: list[bytes] = []
     for line in map(bytes.rstrip, lines):
         if line:
@@ -129,7 +144,7 @@ def too_large(limit: BodyLimit) -> FaultError:
 
 
 def check_values(content: bytes) -> None:
-    """Refuses JSON that is small for what it would become in memory. Raises `ValueError`."""
+    """Refuse JSON that takes far more memory than its size suggests. Raises `ValueError`."""
     if len(content) < _GUARDED_FROM:
         return
     if content.count(b"{") + content.count(b"[") + content.count(b'":') > _MAX_VALUES:

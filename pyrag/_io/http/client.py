@@ -79,13 +79,21 @@ _BUSY_RETRIES = 6  # of a call behind a gate, besides its other retries
 
 
 class Gate(Protocol):
-    """Who may start an attempt, and when. `pyrag.llm.limiter` has one that adapts to the server."""
+    """Control over the start of attempts. `pyrag.llm.limiter` has one that adapts to the server."""
 
     async def enter(self, *, again: bool = False) -> int:
-        """Waits for this caller's turn; `again` after a fault. Returns a ticket for `leave`."""
+        """Wait for this caller's turn; `again` after a fault. Return a ticket for `leave`."""
         ...
 
-    def leave(self, ticket: int, fault: Fault | None = None, retry_after: float | None = None) -> None: ...
+    def leave(self, ticket: int, fault: Fault | None = None, retry_after: float | None = None) -> None:
+        """End an attempt.
+
+        Args:
+            ticket: Result of `enter`.
+            fault: Kind of failure; None after success.
+            retry_after: Seconds that the server asked to wait.
+        """
+        ...
 
 
 class _Clock:
@@ -114,8 +122,10 @@ def _unchecked(content: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """`consume` reads the reply of a request that succeeded, where it may be a stream; `check` raises `ReportedError`
-    where one in a piece says that the server failed all the same."""
+    """One request; `consume` reads a successful reply that may be a stream, `check` raises `ReportedError` for a whole
+    reply
+    that reports a failure.
+    """
 
     method: str
     path: str
@@ -125,12 +135,12 @@ class _Request:
 
 
 class HttpService:
-    """One service at one base URL; see the module's docstring for what its calls promise.
+    """One service at one base URL; see the module's docstring for the guarantees of its calls.
 
-    `name` is the word for it in messages ("retriever"), `cure` what to do when it cannot be reached, `patience` what
-    gives it more time. A user and
-    password in the URL are sent as basic authentication and appear nowhere else: `redactor` strikes them out of what
-    the service says.
+    `name` is the word for it in messages ("retriever"), `cure` the advice if it cannot be reached, `patience` the
+    setting
+    that allows it more time. User and password in the URL are sent as basic authentication and appear nowhere else:
+    `redactor` removes them from all that the service says.
     """
 
     def __init__(
@@ -170,14 +180,30 @@ class HttpService:
         return self._address.base
 
     async def post_json(self, path: str, body: Any, decode: Callable[[bytes], T], check: Check = _unchecked) -> T:
-        """POST `body` as JSON to base URL + `path`; `decode` turns the reply's bytes into a value.
+        """POST JSON and decode the reply.
 
-        `check` raises `ReportedError` where a reply of status 200 says that the server failed.
+        Args:
+            path: Appended to the base URL.
+            body: Value to encode.
+            decode: Turns the reply's bytes into a value; raises `ValueError` for a malformed one.
+            check: Raises `ReportedError` if a reply of status 200 reports a failure.
+
+        Raises:
+            ServiceError: The call failed; see the module's docstring.
         """
         request = _Request("POST", path, msgspec.json.encode(body), check=check)
         return self._decoded(await self._request(request), path, decode)
 
     async def get_json(self, path: str, decode: Callable[[bytes], T]) -> T:
+        """GET and decode a reply.
+
+        Args:
+            path: Appended to the base URL.
+            decode: Turns the reply's bytes into a value; raises `ValueError` for a malformed one.
+
+        Raises:
+            ServiceError: The call failed; see the module's docstring.
+        """
         return self._decoded(await self._request(_Request("GET", path)), path, decode)
 
     async def post_events(
@@ -188,11 +214,19 @@ class HttpService:
         decode: Callable[[bytes], T],
         check: Check = _unchecked,
     ) -> T:
-        """POST `body`; `read` makes a value of the reply's events, anew in each attempt. A server that replies in one
-        piece all the same is decoded.
+        """POST JSON and read the reply as server-sent events; a reply in one piece is decoded.
 
-        `read` gets the data of each event. It raises `ReportedError` where the server says that it failed, and
-        `ConnectionError` where the events end too soon.
+        Args:
+            path: Appended to the base URL.
+            body: Value to encode.
+            read: Makes a value of the events' data, anew in each attempt; raises `ReportedError` if the server reports
+                a
+                failure, `ConnectionError` if the events end too soon.
+            decode: Turns a reply in one piece into a value.
+            check: Raises `ReportedError` if such a reply reports a failure.
+
+        Raises:
+            ServiceError: The call failed; see the module's docstring.
         """
         values: list[T] = []
 
@@ -323,7 +357,7 @@ class HttpService:
         return PermanentServiceError(message, service=service, status=fault.status, detail=fault.detail)
 
     def _shown_cause(self, error: BaseException | None) -> Exception | None:
-        """The part of the library's own error that a traceback may show, which names the whole URL."""
+        """Return a cause without the URL that the library's own error would show in a traceback."""
         if error is None:
             return None
         said = self.redactor.message(without_secrets(str(error)))

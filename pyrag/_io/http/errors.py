@@ -1,4 +1,4 @@
-"""Why an HTTP request failed, in words: what happened, what to do about it, and whether to try again.
+"""Failures of HTTP requests in words: what happened, what to do about it, and whether to try again.
 
 Plain functions from an exception or a reply; what is done about a fault is `pyrag._io.http.client`'s.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Fault = Literal["busy", "timeout", "unreachable", "other"]
 
-_AWAY: Fault = "unreachable"
+_UNREACHABLE: Fault = "unreachable"
 _NO_PROXY = "check the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY or the setting proxy), or name the host in NO_PROXY"
 _PROXY_CURES = {407: "write the proxy's user and password into its URL, http://USER:PASSWORD@HOST:PORT"}
 _QUOTED = 300  # characters of a server's own words that an error repeats
@@ -57,31 +57,44 @@ class TransportError(Exception):
 
 
 def is_transient(status: int, content: bytes) -> bool:
-    """Whether a request that got this reply may be answered when it is tried again."""
+    """Return True if the same request may succeed when it is tried again.
+
+    Args:
+        status: HTTP status of the reply.
+        content: Its body.
+    """
     if status == 501 or (status == 500 and _REFUSED.search(content)):
         return False
     return status >= 500 or (status in (408, 429) and not _QUOTA.search(content))
 
 
 def connection_fault(error: Exception, cure: str, proxy: str = "") -> FaultError:
-    """The meaning of a failed connection; `proxy` is the one that was asked, if any."""
+    """Return the fault for an exception of the HTTP library: the one mapping of foreign transport errors to ours.
+
+    Args:
+        error: The exception.
+        cure: Advice if the service cannot be reached.
+        proxy: Proxy that was asked, if any.
+    """
     import aiohttp
 
     if isinstance(error, aiohttp.ClientProxyConnectionError):
-        return FaultError(f"could not be reached, as the proxy {proxy} {_refusal(error)}", _NO_PROXY, True, kind=_AWAY)
+        return FaultError(
+            f"could not be reached, as the proxy {proxy} {_refusal(error)}", _NO_PROXY, True, kind=_UNREACHABLE
+        )
     if isinstance(error, aiohttp.ClientHttpProxyError):
         what = f"could not be reached, as the proxy {proxy} replied HTTP {error.status}"
-        return FaultError(what, _PROXY_CURES.get(error.status, _NO_PROXY), error.status >= 500, kind=_AWAY)
+        return FaultError(what, _PROXY_CURES.get(error.status, _NO_PROXY), error.status >= 500, kind=_UNREACHABLE)
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
         return _tls_fault(error)
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         what = "has a host name that cannot be resolved"
-        return FaultError(what, "check the URL and the network", True, kind=_AWAY)
+        return FaultError(what, "check the URL and the network", True, kind=_UNREACHABLE)
     if isinstance(error, aiohttp.ClientConnectorError):
-        return FaultError(_refusal(error), cure, True, kind=_AWAY)
+        return FaultError(_refusal(error), cure, True, kind=_UNREACHABLE)
     if isinstance(error, aiohttp.ClientConnectionError | aiohttp.ClientPayloadError | OSError):
         what = "closed the connection before the reply was complete"
-        return FaultError(what, "look into its log", True, kind=_AWAY)
+        return FaultError(what, "look into its log", True, kind=_UNREACHABLE)
     return FaultError(f"did not speak proper HTTP ({type(error).__name__})", "check that the URL and port are right")
 
 
@@ -104,6 +117,12 @@ def _tls_fault(error: Exception) -> FaultError:
 
 
 def status_cure(status: int, headers: Mapping[str, str]) -> str:
+    """Return the advice for an HTTP status.
+
+    Args:
+        status: HTTP status.
+        headers: Headers of the reply.
+    """
     if status in _PROXY_CURES:
         return _PROXY_CURES[status]
     if status in (401, 403):
@@ -120,7 +139,7 @@ def status_cure(status: int, headers: Mapping[str, str]) -> str:
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
-    """Seconds from `Retry-After`, which holds a number or an HTTP date."""
+    """Return the seconds in `Retry-After`, which holds a number or an HTTP date."""
     value = headers.get("Retry-After", "").strip()
     if not value:
         return None
@@ -137,9 +156,12 @@ def _seconds_until(date: str) -> float | None:
 
 
 def server_words(text: str, redacted: Callable[[str], str] = str) -> str:
-    """The message in an error body: `{"error": {"message"}}`, `{"error"}`, `{"detail"}`, `{"message"}`, or its text.
+    """Return the message in an error body: `{"error": {"message"}}`, `{"error"}`, `{"detail"}`, `{"message"}`, or its
+    text.
 
-    `redacted` takes secrets out of it, before it is cut.
+    Args:
+        text: The body.
+        redacted: Removes secrets; applied before the text is shortened.
     """
     import msgspec
 
@@ -153,6 +175,12 @@ def server_words(text: str, redacted: Callable[[str], str] = str) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
+    """Return a text on one line.
+
+    Args:
+        text: Any text.
+        limit: Maximum number of characters before an ellipsis.
+    """
     text = " ".join(text[: 4 * limit].split())
     return text if len(text) <= limit else text[:limit] + "…"
 

@@ -29,13 +29,13 @@ EMBEDDER_LIMIT = BodyLimit(32)  # 64 vectors of 16,384 numbers each; a list of n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transport:
-    """The way to a service.
+    """Route to a service.
 
     Attributes:
-        proxy: the URL of a proxy, `auto` for what the environment names (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`,
-            `NO_PROXY`; never for this machine's own addresses), or `none`.
-        ca_bundle: a file or folder of certificates to trust besides the system's; `SSL_CERT_FILE` and
-            `REQUESTS_CA_BUNDLE` where None.
+        proxy: the URL of a proxy, `auto` for the environment's (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`;
+            never for this machine's own addresses), or `none`.
+        ca_bundle: a file or folder of certificates to trust besides the system's; by default `SSL_CERT_FILE` and
+            `REQUESTS_CA_BUNDLE`.
     """
 
     proxy: str = AUTO

@@ -50,10 +50,14 @@ class ServiceRoute:
 
 
 def route_to(base: str, transport: Transport) -> ServiceRoute:
-    """The way to the service at an address.
+    """Return proxy and certificates for a service.
+
+    Args:
+        base: URL of the service.
+        transport: Settings; by default those of the environment.
 
     Raises:
-        ConfigError: the proxy is none that can be used, or the certificates cannot be read.
+        ConfigError: The proxy cannot be used, or the certificates cannot be read.
     """
     address = urlsplit(base)
     proxy = _proxy(address, transport)
@@ -157,7 +161,7 @@ def _tls(transport: Transport) -> ssl.SSLContext | bool:
 
 
 def _trust(context: ssl.SSLContext, path: Path, source: str) -> None:
-    """Adds the certificates of a file or folder."""
+    """Add the certificates of a file or folder."""
     try:
         context.load_verify_locations(capath=path) if path.is_dir() else context.load_verify_locations(cafile=path)
     except (OSError, ssl.SSLError) as error:

@@ -59,7 +59,16 @@ class _Block:
 
 
 def chunks(lines: Iterable[str], name: str, *, markdown: bool) -> Iterator[Chunk]:
-    """Passages of one document; `name` is its title unless it opens with a heading."""
+    """Cut one document into passages along its structure.
+
+    Args:
+        lines: The text, with line ends.
+        name: Title of passages before the first heading.
+        markdown: True if headings and code fences are recognised.
+
+    Returns:
+        Chunks in the order of the text.
+    """
     section = _Section([_Block(0, name)])
     fresh = True
     for block in _blocks(lines, markdown=markdown):
@@ -73,7 +82,7 @@ def chunks(lines: Iterable[str], name: str, *, markdown: bool) -> Iterator[Chunk
 
 
 class _Section:
-    """The paragraphs under one heading, given out as passages as soon as there are enough."""
+    """The paragraphs under one heading, yielded as passages as soon as there are enough."""
 
     def __init__(self, path: list[_Block], heading: _Block | None = None) -> None:
         self.path = path if heading is None else [*(above for above in path if above.level < heading.level), heading]
@@ -92,7 +101,7 @@ class _Section:
             yield from self._placed(done, self._source)
 
     def end(self, level: int) -> Iterator[Chunk]:
-        """What is left, before a heading of this level (0: the end); a heading over nothing is its own text."""
+        """Yield the rest before a heading of this level (0: the end); a heading without content becomes a text."""
         yield from self._placed(pack(self._body), self._source)
         last = self.path[-1]
         if self._alone and level <= last.level:
@@ -106,7 +115,7 @@ class _Section:
 
 
 class _Source:
-    """Where the words of a section stand: its texts hold them in order."""
+    """Positions of the words of a section, in order."""
 
     def __init__(self) -> None:
         self._words: deque[tuple[int, int]] = deque()
@@ -150,7 +159,7 @@ def units(text: str) -> int:
 
 
 def sentences(text: str) -> list[str]:
-    """The text cut after each sentence; the pieces joined are the text."""
+    """Cut a text after each sentence; the pieces joined are the text."""
     found = []
     start = 0
     for end in _SENTENCE_END.finditer(text):
@@ -180,7 +189,7 @@ def _cut(text: str) -> list[str]:
 
 
 def _short_enough(sentence: str) -> Iterator[str]:
-    """The sentence, cut between words into equal parts if it is over the limit by itself."""
+    """Yield the sentence, cut between words into equal parts if it alone is over the limit."""
     starts = [unit.start() for unit in _UNIT.finditer(sentence)]
     parts = -(-len(starts) // MAX_UNITS) or 1
     cuts = starts[:: -(-len(starts) // parts) or 1][1:]
@@ -189,7 +198,7 @@ def _short_enough(sentence: str) -> Iterator[str]:
 
 
 class _Paragraph:
-    """The lines of a paragraph so far. They become one, but for lists, tables and code."""
+    """The lines of a paragraph so far; they are joined into one, except in lists, tables and code."""
 
     def __init__(self) -> None:
         self._text: list[str] = []
@@ -241,7 +250,7 @@ def _blocks(lines: Iterable[str], *, markdown: bool) -> Iterator[_Block]:
 
 
 def _fence_after(fence: str, line: str) -> str:
-    """The code fence that is open after this line; "" for none."""
+    """Return the code fence that is open after this line; "" for none."""
     marker = _FENCE.match(line)
     if not marker:
         return fence
@@ -251,7 +260,7 @@ def _fence_after(fence: str, line: str) -> str:
 
 
 def _heading(line: str, paragraph: list[str]) -> tuple[int, str] | None:
-    """The heading that this line is (`# Title`) or makes of the one line before it (`===`)."""
+    """Return the heading of this line (`# Title`), or of the line before it that this one underlines (`===`)."""
     marked = _HEADING.match(line)
     if marked and (text := _plain(marked[2] or "")):
         return len(marked[1]), text

@@ -29,7 +29,7 @@ _NO_TEXT = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f\x81\x8d\x8f\x90\x9d]|[\xc3-
 
 
 def checked_encoding(name: str) -> str:
-    """The name of a text encoding as Python calls it, or `auto`. Raises `UsageError` for any other."""
+    """Return Python's name of a text encoding, or `auto`. Raises `UsageError` for any other."""
     if name.lower() == AUTO:
         return AUTO
     try:
@@ -40,7 +40,7 @@ def checked_encoding(name: str) -> str:
 
 
 class Recoded(io.RawIOBase):
-    """The bytes of `stream` as UTF-8. `encoding` is empty as long as they are UTF-8 already."""
+    """The bytes of `stream` as UTF-8; `encoding` stays empty while they are UTF-8 already."""
 
     def __init__(self, stream: IO[bytes], name: str, encoding: str) -> None:
         self.encoding = ""
@@ -76,7 +76,7 @@ class Recoded(io.RawIOBase):
         return self._decoded(chunk, final) if self._decoder else chunk
 
     def _begin(self, head: bytes) -> None:
-        """Decides for an encoding of two or four bytes a character, which shows at the beginning."""
+        """Choose an encoding of two or four bytes a character, which shows at the beginning."""
         marked = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "")
         if marked:
             self._choose(marked)
@@ -87,7 +87,7 @@ class Recoded(io.RawIOBase):
             self._choose(self._wanted)
 
     def _settle(self, chunk: bytes, final: bool) -> bytes:
-        """Decides at the first bytes above 127; gives the part of the chunk that is decided on."""
+        """Choose an encoding at the first bytes above 127; return the part of the chunk that is decided."""
         try:
             whole = codecs.utf_8_decode(chunk, "strict", final)[1]
         except UnicodeDecodeError:

@@ -25,7 +25,12 @@ OnBad = Callable[[str, DataError], None]
 
 
 def raise_it(name: str, error: DataError) -> None:
-    """The `on_bad` of those who want all or nothing."""
+    """Raise the error: the `on_bad` of callers that accept no bad file.
+
+    Args:
+        name: Name of the file.
+        error: What is wrong with it.
+    """
     raise error
 
 
@@ -60,7 +65,16 @@ class _Search:
 def find_documents(
     paths: Iterable[str | Path], on_bad: OnBad = raise_it, *, follow_links: bool = False
 ) -> Iterator[Document]:
-    """Each document once. Raises `DataError` for a named path that is nothing we read."""
+    """Find the documents behind files, folders, globs and archives, each once.
+
+    Args:
+        paths: What the user named.
+        on_bad: Called with name and error of anything unreadable in a folder.
+        follow_links: True to follow symbolic links that lead out of the named folders.
+
+    Raises:
+        DataError: A named path is missing, unreadable or of an unknown kind.
+    """
     seen: set[int] = set()
     named = list(map(Path, paths))
     inside = None if follow_links else tuple({os.path.realpath(_fixed(path)) for path in named})
@@ -74,6 +88,12 @@ def find_documents(
 
 
 def unreadable(name: str | Path, error: OSError) -> DataError:
+    """Return the error for a file that cannot be read.
+
+    Args:
+        name: Name of the file.
+        error: Cause given by the system.
+    """
     return DataError(f"{utf8(str(name))} cannot be read ({error.strerror or error}): check its permissions")
 
 
@@ -91,7 +111,7 @@ def _is_pattern(path: Path) -> bool:
 
 
 def _fixed(path: Path) -> Path:
-    """The path itself, or of a pattern the last folder before the first wildcard."""
+    """Return the path itself, or the last folder of a pattern before its first wildcard."""
     if not _is_pattern(path):
         return path
     return Path(*path.parts[: next(at for at, part in enumerate(path.parts) if glob.has_magic(part))])
@@ -123,7 +143,7 @@ def _single(path: Path) -> Iterator[Document]:
 
 
 def _matches(pattern: Path, search: _Search) -> Iterator[Document]:
-    """Keys count from the last folder before the first wildcard, as if that folder had been named."""
+    """Yield the documents of a pattern; keys count from the last folder before the first wildcard."""
     root = _fixed(pattern)
     if "**" in pattern.parts:
         yield from _matches_below(pattern, root, search)
@@ -141,7 +161,7 @@ def _matches(pattern: Path, search: _Search) -> Iterator[Document]:
 
 
 def _matches_below(pattern: Path, root: Path, search: _Search) -> Iterator[Document]:
-    """Files that a pattern with `**` means. `glob` would follow links in circles, for ever where there are two."""
+    """Yield the files of a pattern with `**`, which `glob` would follow through circles of links for ever."""
     wanted = pattern.parts[len(root.parts) :]
     empty = True
     for document in _walk(root, root, set(), search):
@@ -163,7 +183,7 @@ def _fits(parts: Sequence[str], wanted: Sequence[str]) -> bool:
 
 
 def _skipped(reached: set[int], wanted: Sequence[str]) -> set[int]:
-    """With the places behind each `**` that stands for nothing."""
+    """Add the places behind each `**` that matches nothing."""
     for place, part in enumerate(wanted):
         if part == "**" and place in reached:
             reached.add(place + 1)

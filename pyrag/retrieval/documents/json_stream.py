@@ -26,7 +26,7 @@ class NotJSON(ValueError):  # noqa: N818 (says what the file is)
 
 
 def elements(stream: IO[bytes]) -> Iterator[Element]:
-    """Raises `NotJSON`, `UnicodeDecodeError` and what the stream raises."""
+    """Yield the records of a file. Raises `NotJSON`, `UnicodeDecodeError` and the stream's own errors."""
     text = _Text(stream)
     first = text.peek()
     if first == "[":
@@ -82,7 +82,7 @@ def _entries(text: _Text) -> Iterator[Element]:
 
 
 class _Text:
-    """The decoded file behind a place, of which only what is needed is read."""
+    """The decoded file from a position on; only the needed part is read."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -98,7 +98,7 @@ class _Text:
         return self._before + self._place
 
     def peek(self) -> str:
-        """The next character that is no white space; empty at the end."""
+        """Return the next character that is no white space; empty at the end."""
         while True:
             space = _SPACE.match(self._buffer, self._place)
             assert space is not None

@@ -1,4 +1,4 @@
-"""What reading documents is about: a file or member of an archive, and a passage with its place. No behaviour."""
+"""Data of reading documents: a file or member of an archive, and a passage with its place."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What changes with the content, known without reading it; for a member of an archive its checksum is `mtime`."""
+    """Size and time of a file, known without reading it; for a member of an archive `mtime` is its checksum."""
 
     size: int
     mtime: int  # nanoseconds
@@ -61,7 +61,7 @@ class Document:
 
     @property
     def name(self) -> str:
-        """What messages and passages call it; text that can be stored, whatever bytes the file system holds."""
+        """Name in messages and passages; storable text, whatever bytes the file system holds."""
         return utf8(f"{self.path}!/{self.member}" if self.member else str(self.path))
 
     @property
@@ -75,7 +75,7 @@ class Document:
 
     @property
     def title(self) -> str:
-        """The title of running text that has none: the file's name in words."""
+        """Title of prose without one: the file's name in words."""
         name = (self.member or self.path.name).rpartition("/")[2].encode("utf-8", "replace").decode()
         return name.removesuffix(self.compression).rpartition(".")[0].replace("_", " ")
 
@@ -95,12 +95,18 @@ class Placed:
 
 
 def kind(name: str) -> str:
-    """The suffix that says how to read a file, without that of its compression."""
+    """Return the suffix that determines the reader of a file, without that of its compression."""
     suffix = Path(name).suffix.lower()
     return Path(name).with_suffix("").suffix.lower() if suffix in COMPRESSED else suffix
 
 
 def at(document: Document, line: int) -> str:
+    """Return a place for messages.
+
+    Args:
+        document: The document.
+        line: Line number from 1; 0 for the whole document.
+    """
     return f"{document.name} line {line}" if line else document.name
 
 
@@ -109,7 +115,12 @@ def utf8(name: str) -> str:
 
 
 def digest(title: str, text: str) -> str:
-    """What the ids of passages without an id of their own end with."""
+    """Return the hash at the end of the ids of passages without their own id.
+
+    Args:
+        title: Title of the passage.
+        text: Its text.
+    """
     return hashlib.blake2b(f"{title}\0{text}".encode(), digest_size=8).hexdigest()
 
 

@@ -87,7 +87,7 @@ def _lines(file: Opened) -> Iterator[str]:
 
 
 def _front_matter(lines: Iterator[str]) -> tuple[int, str, Iterator[str]]:
-    """Its length, the title it gives, and the lines after it; what never ends is none."""
+    """Return the length of the front matter, its title and the lines after it; one without an end counts as text."""
     first = next(lines, "")
     fence = first.rstrip()
     held = [first]
@@ -110,7 +110,7 @@ def _title(lines: Iterable[str]) -> str:
 
 
 def _page_lines(pages: Iterable[str], starts: list[int]) -> Iterator[str]:
-    """The lines of all pages; a sentence may go on over the break. Notes where pages start."""
+    """Yield the lines of all pages, so that sentences may cross page breaks; note where pages start."""
     length = 0
     for page in pages:
         starts.append(length)

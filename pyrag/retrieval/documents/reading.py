@@ -36,7 +36,15 @@ _READERS = {
 
 
 def read_opened(file: Opened, columns: Columns) -> Iterator[Placed]:
-    """All passages of one document, in order."""
+    """Return all passages of one document, in order.
+
+    Args:
+        file: The open document.
+        columns: Columns of tables.
+
+    Raises:
+        DataError: The document cannot be read; the message names the place.
+    """
     reader = _READERS.get(file.document.kind)
     return reader(file) if reader else records.table(file, columns)
 
@@ -88,6 +96,13 @@ def no_documents(paths: Iterable[str | Path]) -> DataError:
 
 
 def used_twice(key: str, first: str, second: str) -> DataError:
+    """Return the error for an id that two passages claim.
+
+    Args:
+        key: The id.
+        first: Place of the first passage.
+        second: Place of the second.
+    """
     return DataError(f"the id {key!r} is used twice, at {first} and at {second}: give each passage an id of its own")
 
 
@@ -102,7 +117,7 @@ def _read_all(paths: list[Path], columns: Columns, follow_links: bool) -> Iterat
 
 
 def _refuse_second(placed: Placed, again: Iterable[Placed]) -> None:
-    """Finds the first place of an id by reading again, as memory is for the good case. None: the hashes just met."""
+    """Raise the error for an id used twice; its first place is found by reading again, which saves memory otherwise."""
     first = next(earlier for earlier in again if earlier.passage.id == placed.passage.id)
     if first.place != placed.place:
         raise used_twice(placed.passage.id, first.place, placed.place)

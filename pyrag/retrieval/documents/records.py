@@ -82,6 +82,15 @@ def _converted(value: object, where: str) -> _Record:
 
 
 def table(file: Opened, columns: Columns) -> Iterator[Placed]:
+    """Yield the passages of a CSV or TSV file.
+
+    Args:
+        file: The open document.
+        columns: Columns that hold id, title and text; without a text column, rows may be taken whole.
+
+    Raises:
+        DataError: There is no text column, or a row is broken.
+    """
     document = file.document
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     rows = _Rows(file)
@@ -105,7 +114,7 @@ def _whole_rows(document: Document, rows: _Rows, header: list[str]) -> Iterator[
 
 
 class _Rows:
-    """The rows of a table: line number of the end, fields and characters of each."""
+    """The rows of a table: number of the last line, fields and characters of each."""
 
     def __init__(self, file: Opened) -> None:
         self._document = file.document
@@ -116,7 +125,7 @@ class _Rows:
         self._size = 0  # characters of the row so far
 
     def header(self, delimiters: str, columns: Columns) -> list[str]:
-        """The names of the columns, in lower case unless rows are taken whole; settles the delimiter."""
+        """Return the column names, in lower case unless rows are taken whole; determine the delimiter."""
         first = "".join(self._some(1)).strip()
         found = {mark: next(csv.reader([first], delimiter=mark), []) for mark in delimiters}
         for self._delimiter, header in found.items():
@@ -220,6 +229,14 @@ def _bad_line(place: str, line: bytes, error: Exception) -> DataError:
 
 
 def not_utf8(place: str, line: bytes, error: UnicodeDecodeError, cure: str = "") -> DataError:
+    """Return the error for a line that is not UTF-8.
+
+    Args:
+        place: File and line.
+        line: Bytes of the line.
+        error: The decoder's error.
+        cure: Advice to append.
+    """
     guess = ", it looks like UTF-16" if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else ""
     bad = f"byte 0x{error.object[error.start]:02x} at column {error.start + 1}"
     return DataError(f"{place}: not UTF-8 ({bad}{guess}): save the file as UTF-8{cure}")

@@ -39,7 +39,7 @@ _BROKEN = (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZi
 
 
 class Tap(io.RawIOBase):
-    """Counts and digests what is read of a file, so that a second reading is not needed for it."""
+    """Count and digest the bytes read of a file, which saves a second reading."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -56,7 +56,7 @@ class Tap(io.RawIOBase):
         return size
 
     def digest(self) -> str:
-        """Of the whole file: what its format had no use for is read now."""
+        """Return the digest of the whole file; the rest of it is read now."""
         while data := self._file.read(_BUFFER):
             self._hash.update(data)
         return self._hash.hexdigest()
@@ -107,14 +107,14 @@ class Opened:
 
     @property
     def encoding(self) -> str:
-        """The encoding of its text as far as it was read; empty for UTF-8."""
+        """Encoding of the text read so far; empty for UTF-8."""
         return self._recoded.encoding if self._recoded else ""
 
     def digest(self) -> str:
         return self._tap.digest()
 
     def whole(self) -> bytes:
-        """All bytes, for formats that cannot be read in pieces."""
+        """Return all bytes, for formats that cannot be read in pieces."""
         data = self.stream.read(MAX_WHOLE + 1)
         if len(data) > MAX_WHOLE:
             raise DataError(
@@ -126,9 +126,14 @@ class Opened:
 
 @contextmanager
 def opened(document: Document, encoding: str = "") -> Iterator[Opened]:
-    """The file as a stream, of UTF-8 where an `encoding` is given for what is not.
+    """Open a document as a stream of its unpacked bytes.
 
-    Raises `DataError` for everything that is wrong with the file, also what comes up while it is read.
+    Args:
+        document: File or member of an archive.
+        encoding: Encoding of text that is not UTF-8, which is then recoded; see `encodings`.
+
+    Raises:
+        DataError: The file is broken, unreadable or unpacks to too much, also while it is read.
     """
     try:
         with _file(document) as file:
@@ -153,7 +158,7 @@ def digest_of(document: Document) -> str:
 
 @contextmanager
 def _file(document: Document) -> Iterator[IO[bytes]]:
-    """The document as it is stored: for a member of an archive, as it is in there, limited already."""
+    """Open a document as it is stored; a member of an archive is limited already."""
     with document.path.open("rb", buffering=0) as file:
         if not document.member:
             yield file

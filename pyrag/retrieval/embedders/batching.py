@@ -37,7 +37,7 @@ class Batcher(Generic[Key, Row]):
         self._queues = PerLoop(make)
 
     def get(self, key: Key) -> asyncio.Future[Row]:
-        """Of the running loop."""
+        """Return the row of a key, as a future of the running loop."""
         loop = asyncio.get_running_loop()
         row = self._rows.pop(key, None) if self._rows else None
         if row is not None:

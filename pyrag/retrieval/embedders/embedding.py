@@ -81,7 +81,16 @@ class TextEmbedder:
 
 
 def open_embedder(spec: str, *, timeout: float = 30.0, transport: Transport = _DIRECT) -> TextEmbedder:
-    """Nothing is loaded or contacted yet. `timeout` is for one request to a server. Raises `ConfigError`."""
+    """Return the embedder that a spec names; nothing is loaded or contacted yet.
+
+    Args:
+        spec: `bundled`, `onnx:DIR`, `st:NAME` or `openai:MODEL@URL`.
+        timeout: Seconds for one request to a server.
+        transport: Proxy and certificates for a server.
+
+    Raises:
+        ConfigError: The spec names no embedder.
+    """
     kind, _, rest = spec.strip().partition(":")
     if spec.strip() == BUNDLED:
         from pyrag.retrieval.embedders import onnx

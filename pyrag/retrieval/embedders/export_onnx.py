@@ -24,7 +24,17 @@ from pyrag.retrieval.embedders.onnx import MAX_TOKENS, RECIPE
 
 
 def export(model: str, folder: Path, *, name: str = "", quantise: bool = True) -> Fingerprint:
-    """`name` is what indexes remember, by default that of the model."""
+    """Export an embedding model for `onnx:DIR`.
+
+    Args:
+        model: Name on the hub, or a folder.
+        folder: Folder to write.
+        name: Name that indexes remember; by default `model`.
+        quantise: False to keep float32 weights.
+
+    Returns:
+        The fingerprint that was written beside the model.
+    """
     from transformers import AutoModel
 
     network = AutoModel.from_pretrained(model, attn_implementation="eager").eval()
@@ -36,7 +46,13 @@ def export(model: str, folder: Path, *, name: str = "", quantise: bool = True) -
 
 
 def export_cross_encoder(model: str, folder: Path, *, quantise: bool = True) -> None:
-    """For `--rerank onnx:DIR`."""
+    """Export a cross-encoder for `--rerank onnx:DIR`.
+
+    Args:
+        model: Name on the hub, or a folder.
+        folder: Folder to write.
+        quantise: False to keep float32 weights.
+    """
     from transformers import AutoModelForSequenceClassification
 
     network = AutoModelForSequenceClassification.from_pretrained(model, attn_implementation="eager").eval()

@@ -59,7 +59,7 @@ class OnnxBackend:
 
 
 class OnnxModel:
-    """The loaded model, synchronous. Raises `DataError` where the folder holds none."""
+    """The loaded model, synchronous. Raises `DataError` if the folder holds none."""
 
     def __init__(self, folder: Path, threads: int) -> None:
         self._session = open_session(folder, threads)
@@ -102,7 +102,15 @@ class OnnxModel:
 
 
 def pool(states: Any, how: str) -> Any:
-    """[tokens, d] to [d]."""
+    """Pool token states into one vector.
+
+    Args:
+        states: Array [tokens, d].
+        how: `cls`, `last` or `mean`.
+
+    Returns:
+        Array [d].
+    """
     return states[0] if how == "cls" else states[-1] if how == "last" else states.mean(0)
 
 
@@ -113,11 +121,21 @@ def normalise(vectors: Matrix) -> Matrix:
 
 
 def clean(text: str) -> str:
-    """Lone surrogates cannot be handed to Rust."""
+    """Replace lone surrogates, which cannot be passed to Rust."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def open_session(folder: Path, threads: int) -> Any:
+    """Open the network of a folder.
+
+    Args:
+        folder: Folder with `model.onnx`.
+        threads: Threads of one run.
+
+    Raises:
+        DataError: The network is missing or cannot be loaded.
+        ConfigError: onnxruntime is not installed.
+    """
     path = next((folder / name for name in _NETWORKS if (folder / name).is_file()), None)
     if path is None:
         raise DataError(
@@ -133,7 +151,7 @@ def open_session(folder: Path, threads: int) -> Any:
 
 
 def open_tokenizer(folder: Path) -> Any:
-    """Raises `DataError` where the folder holds none, and `ConfigError` where it needs a package that is missing."""
+    """Open the tokenizer of a folder. Raises `DataError` without one, `ConfigError` if a package is missing."""
     path = folder / "tokenizer.json"
     if not path.is_file():
         raise DataError(f"{folder} holds no tokenizer.json: copy it from the model's folder")

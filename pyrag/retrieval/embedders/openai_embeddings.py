@@ -72,7 +72,7 @@ class OpenAIBackend:
         )
 
     async def fingerprint(self) -> Fingerprint:
-        """Asks the server for one vector, as nothing else tells its length."""
+        """Return the fingerprint; ask the server for one vector first, to learn its length."""
         if not self._dimension:
             await self._request(["dimension"])
         return fingerprint_of(self._model, self._dimension)
@@ -115,7 +115,7 @@ class OpenAIBackend:
 
 
 def _ordered(items: list[_Item], count: int) -> list[list[float]]:
-    """In the order asked for: `index` says which text a vector is of, where a server gives it."""
+    """Return the vectors in the order of the texts, by `index` if the server sends it."""
     if len(items) != count:
         raise ValueError(f"{len(items)} vectors for {count} texts")
     if all(item.index >= 0 for item in items):

@@ -65,6 +65,13 @@ class Bm25Part:
         return True
 
     def finish(self, folder: Path, *, anew: bool, keep: Callable[[], object]) -> None:
+        """Rewrite the part if deleted passages distort its scores.
+
+        Args:
+            folder: Folder of the part.
+            anew: True if the index was built from nothing.
+            keep: Unused: the rewrite takes seconds.
+        """
         ghosts, documents = _ghosts(folder)
         if (folder / _HAD_DELETIONS).exists() and (anew or documents <= SMALL or ghosts > MAX_GHOSTS * documents):
             _rewrite(folder)
@@ -120,7 +127,7 @@ class Bm25Writer:
 
 
 def open_bm25(folder: Path) -> Bm25Index:
-    """Opens it even where nothing may be written. Raises `ValueError` or `OSError` where the folder is damaged."""
+    """Open the part, also in a read-only folder. Raises `ValueError` or `OSError` if the folder is damaged."""
     import tantivy
 
     try:
@@ -142,7 +149,7 @@ def _may_lock(folder: Path) -> bool:
 
 @contextmanager
 def _linked(folder: Path) -> Iterator[Path]:
-    """A folder for the lock elsewhere, with links to the files. It may go once they are open."""
+    """Yield a folder for the lock elsewhere, with links to the files; it may be removed once they are open."""
     copy = Path(tempfile.mkdtemp(prefix="pyrag-index-", dir=_scratch()))
     try:
         for path in folder.iterdir():
@@ -166,7 +173,7 @@ def _scratch() -> str | None:
 
 
 def _ghosts(folder: Path) -> tuple[int, int]:
-    """Documents that are deleted but still counted, and all others."""
+    """Count the documents that are deleted but still in the statistics, and all others."""
     meta = msgspec.json.decode((folder / "meta.json").read_bytes(), type=_Meta)
     ghosts = sum(one.deletes.num_deleted_docs for one in meta.segments if one.deletes)
     return ghosts, sum(one.max_doc for one in meta.segments) - ghosts

@@ -27,7 +27,7 @@ SETTINGS = "settings.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildOptions:
-    """How to build. Seconds for `checkpoint`; `parts` must hold the bm25 part."""
+    """Options of a build; `parts` must hold the bm25 part, `checkpoint` is in seconds."""
 
     parts: tuple[Part, ...]
     columns: Columns = Columns()
@@ -37,7 +37,7 @@ class BuildOptions:
     checkpoint: float = 30.0
 
     def settings(self) -> bytes:
-        """What must be the same for an index to be updated."""
+        """Return the settings that must be equal for an index to be updated."""
         columns = [self.columns.id, self.columns.title, self.columns.text]
         columns += [self.columns.encoding] if self.columns.encoding else []
         parts = {part.kind: dict(part.settings) for part in self.parts}
@@ -46,7 +46,7 @@ class BuildOptions:
 
 @dataclass(slots=True)
 class BuildOutcome:
-    """What stands in the generation that was built. It need not be published if it is not `new`."""
+    """Content of the generation that was built; to be published if `new`."""
 
     changes: Changes
     passages: int
@@ -68,7 +68,15 @@ class Build:
         self._saved = time.monotonic()
 
     def run(self, paths: Sequence[Path], base: Path | None) -> BuildOutcome:
-        """Leaves a whole generation in the workplace, made from the base or the last checkpoint where that fits."""
+        """Leave a whole generation in the staging folder, made from the base or the last checkpoint if that fits.
+
+        Args:
+            paths: Files, folders and globs.
+            base: Folder of the generation in use; None without an index.
+
+        Raises:
+            DataError: A named file is unreadable.
+        """
         source = self._source(base)
         self._work.begin(source)
         live = self._work.live
@@ -91,7 +99,7 @@ class Build:
         return outcome
 
     def _drop_foreign(self, live: Path) -> bool:
-        """Parts that were added elsewhere and would not be kept up to date."""
+        """Delete parts that were added elsewhere and would not be kept up to date."""
         kinds = {part.kind for part in self._options.parts}
         foreign = [path for path in live.iterdir() if path.is_dir() and path.name not in kinds]
         for path in foreign:
@@ -115,7 +123,7 @@ class Build:
             return False
 
     def _is_whole(self, base: Path) -> bool:
-        """As far as can be told at once; what is not is built anew."""
+        """Return True if no file is missing or truncated."""
         return not any(cut_files(base))
 
     def _update(self, paths: Sequence[Path], live: Path) -> BuildOutcome:
@@ -160,7 +168,14 @@ class Build:
 
 
 def publish(work: StagingDir, target: Path, generation: str, info: Any) -> None:
-    """The switch, in one step: a rename of the index or of the file that names the generation."""
+    """Switch to a new generation in one step: rename the index, or replace the file that names the generation.
+
+    Args:
+        work: Staging folder with the generation in `live`.
+        target: Folder of the index.
+        generation: Name of the new generation.
+        info: Content of `pyrag-index.json`.
+    """
     if not target.is_dir():
         work.ready.mkdir()
         work.live.rename(work.ready / generation)
@@ -177,12 +192,19 @@ def publish(work: StagingDir, target: Path, generation: str, info: Any) -> None:
 
 
 def write_info(info: Any, path: Path, scratch: Path | None = None) -> None:
+    """Write the description of an index in one step.
+
+    Args:
+        info: Content of `pyrag-index.json`.
+        path: File to replace.
+        scratch: Path to write to first; see `AtomicFile`.
+    """
     with AtomicFile(path, scratch) as file:
         write_all(file, msgspec.json.format(msgspec.json.encode(info)) + b"\n")
 
 
 def _open_to_readers(folder: Path) -> None:
-    """Gives all files the permissions of new ones by the user's umask: tantivy makes some for its user alone."""
+    """Give all files the permissions of new ones by the user's umask: tantivy makes some for its user alone."""
     mode = stat.S_IMODE((folder / SETTINGS).stat().st_mode)
     for path in folder.rglob("*"):
         if path.is_file() and stat.S_IMODE(path.stat().st_mode) != mode:

@@ -26,7 +26,7 @@ def write_checksums(folder: Path) -> None:
 
 
 def read_checksums(folder: Path) -> dict[str, Sum]:
-    """Empty where there are none, or none that can be read."""
+    """Return the checksums of a generation; empty if they are missing or unreadable."""
     try:
         return msgspec.json.decode((folder / NAME).read_bytes(), type=dict[str, Sum])
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -34,8 +34,8 @@ def read_checksums(folder: Path) -> dict[str, Sum]:
 
 
 def cut_files(folder: Path) -> Iterator[str]:
-    """Names of the files that are missing or of another size than was written: what can be told at once. A library that
-    maps a file into memory may crash on one that was cut off."""
+    """Yield names of files that are missing or of another size than written; a truncated memory-mapped file may crash a
+    reader."""
     for name, (size, _, _) in read_checksums(folder).items():
         try:
             whole = (folder / name).stat().st_size == size
@@ -46,7 +46,7 @@ def cut_files(folder: Path) -> Iterator[str]:
 
 
 def wrong_files(folder: Path) -> Iterator[str]:
-    """What is wrong, a sentence a file."""
+    """Yield a sentence for each file that is missing, changed or foreign."""
     sums = read_checksums(folder)
     if not sums:
         yield f"{NAME} is missing or damaged"

@@ -97,6 +97,13 @@ class DensePart:
         return VectorFolder(folder).info.layout == self._layout
 
     def finish(self, folder: Path, *, anew: bool, keep: Callable[[], object]) -> None:
+        """Build the vector indexes that are due.
+
+        Args:
+            folder: Folder of the part.
+            anew: Unused.
+            keep: Called after each step, from which a later build resumes.
+        """
         vectors = VectorFolder(folder)
         if not self.is_as_wanted(folder):
             vectors.reshape(self._layout)
@@ -114,7 +121,7 @@ class DensePart:
 
 
 class DenseWriter:
-    """Embeds as passages come, some batches ahead where workers do it; their order is that of the passages."""
+    """Writer that embeds passages as they come, some batches ahead if workers do it, and keeps their order."""
 
     def __init__(self, workers: Workers, folder: VectorFolder) -> None:
         self._workers = workers

@@ -1,4 +1,4 @@
-"""What an index is made of: parts that each find passages in their own way, in a folder of their own.
+"""Parts of an index: each finds passages in its own way, in a folder of its own.
 
     DIR/gen-.../bm25/         one folder a part, named by its `kind`
     DIR/gen-.../records.db    which file has which passages
@@ -20,22 +20,22 @@ Settings = Mapping[str, str | int | float | bool | None]
 
 
 class PartWriter(Protocol):
-    """A part that is being written; used by one thread. Raises `OSError` or `ValueError` where it cannot write."""
+    """Writer of a part, used by one thread. Raises `OSError` or `ValueError` if it cannot write."""
 
     def add(self, passages: Sequence[Passage]) -> None:
-        """Passages that are not in the part, or were deleted before."""
+        """Add passages that are not in the part, or were deleted before."""
         ...
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Of passages that were added before, committed or not. Ids that are not there are passed over."""
+        """Delete passages that were added before, committed or not; unknown ids are ignored."""
         ...
 
     def commit(self) -> None:
-        """Brings all to the disk, and leaves nothing that works on in the background. Writing may go on after it."""
+        """Write everything to the disk and end all background work. Writing may go on afterwards."""
         ...
 
     def close(self) -> None:
-        """Lets go of the folder. What was not committed may be lost."""
+        """Release the folder; what was not committed may be lost."""
         ...
 
 
@@ -45,30 +45,32 @@ class Part(Protocol):
 
     @property
     def settings(self) -> Settings:
-        """What must be the same for an index to be updated and not built anew; kept in `pyrag-index.json`."""
+        """Settings that must be equal for an index to be updated instead of built anew; kept in `pyrag-index.json`."""
         ...
 
     @property
     def keeps_places(self) -> bool:
-        """Whether it stores source, start and end: it is then told of passages that have moved, as delete and add."""
+        """True if it stores source, start and end; it is then told of passages that moved, as delete and add."""
         ...
 
     def writer(self, folder: Path) -> PartWriter:
-        """Of the folder, which may be empty."""
+        """Return a writer of the folder, which may be empty."""
         ...
 
     def is_as_wanted(self, folder: Path) -> bool:
-        """Whether a folder that did not change may stay as it is, or has to be finished again."""
+        """Return True if an unchanged folder may stay as it is, without `finish`."""
         ...
 
     def finish(self, folder: Path, *, anew: bool, keep: Callable[[], object]) -> None:
-        """Called once the writer is closed, before the generation is published: to compact, if that is due.
+        """Complete the part after its writer is closed, before the generation is published: to compact, if that is due.
 
-        `anew` says that the part was built from nothing, whatever it took. `keep` makes a checkpoint, for what takes
-        long; the folder must be whole then.
+        Args:
+            folder: Folder of the part.
+            anew: True if the part was built from nothing.
+            keep: Makes a checkpoint during long work; the folder must be whole then.
         """
         ...
 
     def ids(self, folder: Path) -> Iterator[str]:
-        """All ids that can be found, in any order."""
+        """Return all ids that can be found, in any order."""
         ...

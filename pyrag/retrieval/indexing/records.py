@@ -1,5 +1,5 @@
 # ruff: noqa: S608 (names of columns and question marks are all that is put into a statement)
-"""Which file has which passages: the memory of an index, by which an update knows what to read again.
+"""Records of the passages of each file, by which an update knows what to read again.
 
 One SQLite database a generation. It belongs to one writer, in a folder that nobody else uses, and is thrown away with
 that folder after any failure: so it is written without a journal, and `save` is what makes it last.
@@ -57,9 +57,12 @@ _FILE = "file, name, key, size, mtime, digest, version, done, taken, problem"
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """`version` counts how often it was read; `taken` is how much of a reading that is not `done` was indexed.
+    """A file of the index.
 
-    An `mtime` of 0 says that the stamp is not to be trusted, and the digest decides.
+    Attributes:
+        mtime: 0 if the stamp cannot be trusted; the digest then decides.
+        version: number of times it was read.
+        taken: passages indexed of a reading that is not `done`.
     """
 
     file: int
@@ -105,7 +108,7 @@ class Records:
         self.changed = False  # in a way that is worth keeping
 
     def save(self) -> None:
-        """All is in the file, and on the disk."""
+        """Write everything to the disk."""
         self._db.execute("COMMIT")
         sync(self._path)
         self._db.execute("BEGIN")
@@ -126,7 +129,12 @@ class Records:
         return map(_file, self._db.execute(f"SELECT {_FILE} FROM files ORDER BY name"))
 
     def begin_reading(self, document: Document, mtime: int) -> File:
-        """A new version of the file: all that it had is out of date until it is found again."""
+        """Record a new version of a file: its passages are outdated until they are found again.
+
+        Args:
+            document: The file.
+            mtime: Its time; 0 if the stamp cannot be trusted.
+        """
         self.changed = True
         stamp = (document.key, document.stamp.size, mtime)
         self._db.execute(
@@ -143,34 +151,60 @@ class Records:
         return file
 
     def invalidate(self, number: int) -> None:
-        """Has the file read again, now or by the next update."""
+        """Have a file read again, now or by the next update."""
         self._db.execute(
             "UPDATE files SET done = 0, taken = 0, mtime = 0, digest = '', version = version + 1 WHERE file = ?",
             (number,),
         )
 
     def took(self, number: int, taken: int) -> None:
+        """Note how much of a reading was indexed.
+
+        Args:
+            number: Number of the file.
+            taken: Passages so far.
+        """
         self._db.execute("UPDATE files SET taken = ? WHERE file = ?", (taken, number))
 
     def done_reading(self, number: int, digest: str, mtime: int, problem: str = "") -> None:
+        """Note that a file was read to its end.
+
+        Args:
+            number: Number of the file.
+            digest: Digest of its content.
+            mtime: Its time; 0 if the stamp cannot be trusted.
+            problem: Reason for leaving it out, if any.
+        """
         self._db.execute(
             "UPDATE files SET done = 1, digest = ?, mtime = ?, problem = ? WHERE file = ?",
             (digest, mtime, problem, number),
         )
 
     def trust(self, number: int, mtime: int) -> None:
-        """The content is what it was, whatever the times say."""
+        """Note that the content did not change, whatever the times say.
+
+        Args:
+            number: Number of the file.
+            mtime: Time to remember.
+        """
         self.changed = self.changed or mtime != 0
         self._db.execute("UPDATE files SET mtime = ? WHERE file = ?", (mtime, number))
 
     def leave_out(self, number: int, digest: str, mtime: int, problem: str) -> None:
-        """The file has nothing; what it had is out of date."""
+        """Note that a file is left out; its passages are outdated.
+
+        Args:
+            number: Number of the file.
+            digest: Digest of its content; empty to try again next time.
+            mtime: Its time; 0 if the stamp cannot be trusted.
+            problem: The reason.
+        """
         self.done_reading(number, digest, mtime, problem)
         self._db.execute("UPDATE files SET version = version + 1 WHERE file = ?", (number,))
         self._db.execute("DELETE FROM also WHERE file = ?", (number,))
 
     def unsorted(self) -> list[File]:
-        """Some of them; an empty list once all are sorted."""
+        """Return some unsorted files; an empty list once all are sorted."""
         rows = self._db.execute(
             f"SELECT {_FILE} FROM files WHERE file IN (SELECT file FROM unsorted LIMIT ?)", (_PAGE,)
         )
@@ -202,18 +236,23 @@ class Records:
         self._db.executemany("INSERT OR IGNORE INTO also (id, file) VALUES (?, ?)", holders)
 
     def holders(self, key: str) -> list[int]:
-        """The other files that have the passage."""
+        """Return the other files that have a passage."""
         return [row[0] for row in self._db.execute("SELECT file FROM also WHERE id = ?", (key,))]
 
     def outdated(self, number: int, version: int) -> list[str]:
-        """Some ids of the file that are of another version; an empty list once `remove` has dealt with all."""
+        """Return some ids of a file that are of another version; an empty list once `remove` has taken all.
+
+        Args:
+            number: Number of the file.
+            version: Its current version.
+        """
         rows = self._db.execute(
             "SELECT id FROM passages WHERE file = ? AND version <> ? LIMIT ?", (number, version, _PAGE)
         )
         return [row[0] for row in rows]
 
     def remove(self, ids: Sequence[str]) -> set[int]:
-        """Gives the other files that hold one of them, and have to be read again for it."""
+        """Delete passages; return the other files that hold one of them and must be read again."""
         heirs: set[int] = set()
         for start in range(0, len(ids), 500):
             some = ids[start : start + 500]
@@ -229,7 +268,7 @@ class Records:
     # What was met on the way, and sums
 
     def set_problems(self, problems: Sequence[tuple[str, str]]) -> None:
-        """Of what could not be looked into: folders and archives."""
+        """Replace the problems of folders and archives that could not be opened."""
         before = set(self._db.execute("SELECT name, problem FROM problems"))
         if before != set(problems):
             self.changed = True
@@ -237,7 +276,7 @@ class Records:
             self._db.executemany("INSERT OR IGNORE INTO problems VALUES (?, ?)", problems)
 
     def problems(self, most: int = -1) -> list[tuple[str, str]]:
-        """Name and reason of all that was left out."""
+        """Return name and reason of everything that was left out."""
         both = "SELECT name, problem FROM files WHERE problem <> '' UNION SELECT name, problem FROM problems"
         return self._db.execute(f"{both} ORDER BY name LIMIT ?", (most,)).fetchall()
 
@@ -247,13 +286,13 @@ class Records:
         return number
 
     def count(self, table: str) -> int:
-        """Rows of `files` (those without a problem) or `passages`."""
+        """Return the number of `files` (those without a problem) or `passages`."""
         where = " WHERE problem = ''" if table == "files" else ""
         number: int = self._db.execute(f"SELECT count(*) FROM {table}{where}").fetchone()[0]
         return number
 
     def faults(self) -> list[str]:
-        """What is wrong with the records themselves."""
+        """Return sentences on damage of the records themselves."""
         found = [
             f"records.db is damaged: {row[0]}" for row in self._db.execute("PRAGMA quick_check(3)") if row[0] != "ok"
         ]
@@ -283,17 +322,22 @@ class Records:
         return _document(row) if row else None
 
     def retire_gone(self) -> None:
-        """What the files that were not seen have is out of date, and any other file may take it over."""
+        """Mark the passages of files that were not seen as outdated, so that other files may take them over."""
         self._db.execute(f"UPDATE files SET version = version + 1, done = 0, taken = 0 WHERE {_GONE}")
         self._db.execute(f"DELETE FROM also WHERE file IN (SELECT file FROM files WHERE {_GONE})")
 
     def gone(self) -> list[int]:
-        """Some files that are recorded and were not seen; an empty list once all are forgotten."""
+        """Return some files that are recorded and were not seen; an empty list once all are forgotten."""
         rows = self._db.execute(f"SELECT file FROM files WHERE {_GONE} LIMIT ?", (_PAGE,))
         return [row[0] for row in rows]
 
     def seen(self, which: str, after: str = "") -> list[Document]:
-        """Some documents, by name; `which` is one of `CHANGED`, `UNFINISHED` and `ALL`."""
+        """Return some documents of the walk, by name.
+
+        Args:
+            which: `CHANGED`, `UNFINISHED` or `ALL`.
+            after: Name after which to go on.
+        """
         limits = "ORDER BY walk.name LIMIT ?"
         rows = self._db.execute(
             f"SELECT {_DOCUMENT} FROM {_BESIDE} WHERE walk.name > ? AND {which} {limits}", (after, _PAGE)
@@ -301,13 +345,13 @@ class Records:
         return [_document(row) for row in rows]
 
     def bytes(self, which: str) -> int:
-        """The sizes of the documents that `seen` gives, together."""
+        """Return the total size of the documents that `seen` returns."""
         total: int = self._db.execute(f"SELECT coalesce(sum(walk.size), 0) FROM {_BESIDE} WHERE {which}").fetchone()[0]
         return total
 
 
 def hash64(*values: object) -> int:
-    """For SQLite, whose numbers are signed."""
+    """Return a signed 64-bit hash, as SQLite stores numbers."""
     data = "\0".join(map(str, values)).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little", signed=True)
 

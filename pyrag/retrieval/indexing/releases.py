@@ -42,12 +42,33 @@ def release_of(name: str) -> Release:
 
 
 def fetch_corpus(release: Release, folder: Path, source: str = HUB, say: Callable[[str], object] = print) -> Path:
+    """Download the corpus of a release.
+
+    Args:
+        release: The release.
+        folder: Folder to write.
+        source: Hub, or a folder that mirrors it.
+        say: Called with a sentence before each download.
+
+    Returns:
+        Path of the corpus.
+    """
     say(f"fetching {release.corpus.file}")
     return fetch(release.corpus, source, folder)
 
 
 def fetch_vectors(release: Release, folder: Path, source: str = HUB, say: Callable[[str], object] = print) -> Path:
-    """The parts put together in one file; a part is deleted once it is in. What is there is gone on from."""
+    """Download the parts of the vectors into one file; an interrupted download is resumed.
+
+    Args:
+        release: The release.
+        folder: Folder to write; each part is deleted from it once it is appended.
+        source: Hub, or a folder that mirrors it.
+        say: Called with a sentence before each download.
+
+    Returns:
+        Path of the vectors.
+    """
     whole = folder / VECTORS
     if whole.exists():
         return whole
@@ -63,7 +84,7 @@ def fetch_vectors(release: Release, folder: Path, source: str = HUB, say: Callab
 
 
 def _counts(partial: Path) -> tuple[int, int]:
-    """How many parts, and bytes, are in it for certain; what follows them was being written when a process died."""
+    """Return the number of parts, and of bytes, that are complete; bytes beyond them were cut off by a kill."""
     parts, _, size = partial.suffix[1:].partition("-")
     return int(parts), int(size)
 

@@ -1,4 +1,4 @@
-"""Where an index is built: a folder beside it or in it, with a lock, the checkpoints, and what is being written.
+"""Staging of a build: a folder beside the index or in it, with a lock, the checkpoints, and what is being written.
 
     lock          held by the builder; ends with its process, however that ends
     live/         what is being written; lost with its builder
@@ -28,18 +28,18 @@ _TRIES, _PAUSE = 50, 0.02  # seconds
 
 
 class StagingDir:
-    """Of the builder that holds the lock; see `staging_lock`."""
+    """Folder of the builder that holds the lock; see `staging_lock`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.live, self.ready = folder / _LIVE, folder / _READY
 
     def checkpoints(self) -> list[Path]:
-        """The newest first. One that is being made or removed has another name."""
+        """Return the checkpoints, newest first; one that is being made or removed has another name."""
         return sorted(self.folder.glob(f"{_DONE}[0-9]*"), key=lambda path: -int(path.name.removeprefix(_DONE)))
 
     def begin(self, source: Path | None) -> None:
-        """`live` becomes a copy of the source, or an empty folder."""
+        """Make `live` a copy of the source, or an empty folder."""
         for stale in (self.live, self.ready, *self.folder.glob("tmp-*")):
             _remove(stale)
         if source is None:
@@ -48,7 +48,7 @@ class StagingDir:
             fork(source, self.live)
 
     def checkpoint(self) -> None:
-        """Keeps `live` as it is now, in place of the checkpoints before. All of it must be on the disk."""
+        """Keep `live` as it is now, in place of earlier checkpoints. All of it must be on the disk."""
         before = self.checkpoints()
         number = int(before[0].name.removeprefix(_DONE)) + 1 if before else 1
         making = self.folder / "tmp-new"
@@ -60,7 +60,7 @@ class StagingDir:
         self._drop(self.checkpoints())
 
     def clear(self, *, keep_checkpoints: bool) -> None:
-        """Nothing is left, or what the next build can go on from."""
+        """Remove everything, or all but the checkpoints that the next build can resume from."""
         if keep_checkpoints and self.checkpoints():
             _remove(self.live)
             _remove(self.ready)
@@ -76,7 +76,15 @@ class StagingDir:
 
 @contextmanager
 def staging_lock(target: Path, on_wait: Callable[[], None]) -> Iterator[StagingDir]:
-    """Waits for another builder of the same index, after a call of `on_wait`. Cleans up at the end."""
+    """Lock the staging folder of an index and clean it up at the end.
+
+    Args:
+        target: Folder of the index.
+        on_wait: Called before waiting for another builder of the same index.
+
+    Returns:
+        A context manager with the staging folder.
+    """
     while True:
         folder = _place(target)
         folder.mkdir(parents=True, exist_ok=True)
@@ -101,7 +109,12 @@ def staging_lock(target: Path, on_wait: Callable[[], None]) -> Iterator[StagingD
 
 
 def fork(source: Path, target: Path) -> None:
-    """A folder of the same files: the records copied, as they are changed in place, all others linked."""
+    """Make a folder of the same files: records copied, as they change in place, all others linked.
+
+    Args:
+        source: Folder to copy.
+        target: Folder to make.
+    """
     target.mkdir()
     for entry in os.scandir(source):
         if entry.is_dir():
@@ -124,7 +137,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _is(path: Path, descriptor: int) -> bool:
-    """Whether the lock that we hold is the one that others will look for."""
+    """Return True if the lock that we hold is the one that others will find."""
     try:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:
@@ -132,7 +145,7 @@ def _is(path: Path, descriptor: int) -> bool:
 
 
 def _remove(folder: Path) -> None:
-    """The lock last: while it is there, no other builder comes between."""
+    """Remove a folder, its lock last: while it exists, no other builder starts."""
     with contextlib.suppress(FileNotFoundError):
         for entry in list(os.scandir(folder)):
             if entry.name != "lock":
@@ -143,7 +156,7 @@ def _remove(folder: Path) -> None:
 
 
 def _remove_tree(folder: Path) -> None:
-    """A failed build must not lose its error to a thread of tantivy's that still writes a file here."""
+    """Remove a folder although a thread of tantivy may still write into it: a failed build must keep its error."""
     for _ in range(_TRIES):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():

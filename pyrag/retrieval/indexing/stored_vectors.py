@@ -22,9 +22,15 @@ if TYPE_CHECKING:
 
 
 def stored_part(path: Path, model: str, layout: Layout | None = None) -> DensePart:
-    """A part of the vectors in the file; queries will be embedded by sentence-transformers with the same model.
+    """Return a dense part of vectors in a file; queries are embedded by sentence-transformers with the same model.
 
-    Raises `DataError` where the file is no flat FAISS index.
+    Args:
+        path: Flat FAISS index; row N belongs to the passage N.
+        model: Model that made the vectors.
+        layout: Layout of the index to build.
+
+    Raises:
+        DataError: The file is no flat FAISS index.
     """
     vectors = StoredVectors(path)
     return DensePart(TextEmbedder(_Declared(model, vectors.dimension), f"st:{model}"), layout, vectors)
@@ -68,7 +74,7 @@ class StoredVectors(BuildHere):
 
 
 class _Declared:
-    """The `Backend` of a model that is not asked: it has embedded all that there is."""
+    """`Backend` of a model that is not loaded: all vectors exist already."""
 
     def __init__(self, model: str, dimension: int) -> None:
         assert family_of(model) is not None, "a released corpus names a model of the table"

@@ -43,7 +43,7 @@ class IndexProgress:
 
 @dataclass(slots=True)
 class Changes:
-    """How many passages a run added, changed (their place included) and removed, and how many files it read."""
+    """Numbers of passages added, changed (their place included) and removed, and of files read."""
 
     added: int = 0
     changed: int = 0
@@ -56,7 +56,7 @@ class Changes:
 
 @dataclass(slots=True)
 class _PassageBatch:
-    """What one batch of passages comes to."""
+    """Changes of one batch of passages."""
 
     new: list[Passage] = field(default_factory=list)
     other: list[Passage] = field(default_factory=list)  # another text under the id
@@ -70,7 +70,7 @@ class ClaimedTwiceError(DataError):
 
 
 class IndexUpdate:
-    """`tick` is called between batches, when all that was taken so far is in the writers and records."""
+    """One run; `tick` is called between batches, when everything so far is in the writers and records."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class IndexUpdate:
         self.remarks: list[tuple[str, str]] = []  # names and remarks of files that were read otherwise than usual
 
     def run(self, paths: Sequence[Path]) -> None:
-        """Raises `DataError` for what is wrong with the files, and what the parts raise."""
+        """Read the files and update parts and records. Raises `DataError` for bad files, and what the parts raise."""
         self._walk(paths)
         which = ALL if self._check_contents else CHANGED
         self._total = self._records.bytes(which)
@@ -152,7 +152,7 @@ class IndexUpdate:
             self._read(document, self._records.begin_reading(document, _mtime(document)))
 
     def _is_unchanged(self, document: Document, file: File) -> bool:
-        """By its content: the times do not say, or are not to be relied on."""
+        """Compare by content: the times do not say, or are not reliable."""
         mtime = _mtime(document)
         try:
             same = bool(file.digest) and file.key == document.key and file.digest == digest_of(document)
@@ -163,7 +163,7 @@ class IndexUpdate:
         return same
 
     def _read(self, document: Document, file: File) -> None:
-        """From where an earlier run stopped; see `File.taken`."""
+        """Read a file from where an earlier run stopped; see `File.taken`."""
         taken = file.taken
         batches = self._batches(document, taken)
         while True:
@@ -183,7 +183,7 @@ class IndexUpdate:
         self._records.done_reading(file.file, self._digest, _mtime_after(document, file))
 
     def _batches(self, document: Document, skip: int) -> Iterator[list[Placed]]:
-        """A generator of its own, so that failures to write are not taken for failures to read."""
+        """Yield batches of passages; apart from indexing, so that write errors are not taken for read errors."""
         with opened(document, self._columns.encoding) as self._source:
             batch: list[Placed] = []
             size = 0
@@ -199,13 +199,13 @@ class IndexUpdate:
             self._remark(self._source)
 
     def _remark(self, file: Opened) -> None:
-        """Keeps what is said of a file, up to a number of files that somebody may read."""
+        """Keep remarks on a file, up to a maximum in all."""
         said = [*file.remarks, *([f"read as {file.encoding}"] if file.encoding else [])]
         if len(self.remarks) < _MAX_REMARKS:
             self.remarks += [(file.document.name, remark) for remark in said]
 
     def _leave_out(self, document: Document, file: File, error: DataError) -> None:
-        """Problems that lie in the content come back only with another content; all others are tried again."""
+        """Leave a file out; a problem of its content stays until the content changes, any other is tried again."""
         try:
             digest = digest_of(document)
         except DataError:
@@ -226,7 +226,7 @@ class IndexUpdate:
     def _sort(
         self, document: Document, file: File, placed: Placed, known: dict[str, Known], batch: _PassageBatch
     ) -> None:
-        """What one passage comes to, by what is known of its id."""
+        """Decide what to do with one passage, by what is known of its id."""
         passage = placed.passage
         old = known.get(passage.id)
         if old is not None and self._is_current(old, file):
@@ -252,7 +252,7 @@ class IndexUpdate:
             batch.moved.append(passage)
 
     def _ask_holders(self, key: str, file: File) -> None:
-        """A passage is taken over from a file that may not have it any more: another one may come before us."""
+        """Have earlier holders of a passage read again: one of them may be its owner, before this file."""
         for holder in self._records.holders(key):
             if self._records.file_by_number(holder).name < file.name:
                 self._records.invalidate(holder)
@@ -262,7 +262,8 @@ class IndexUpdate:
         return known.version == owner.version
 
     def _claimed(self, placed: Placed, known: Known) -> ClaimedTwiceError:
-        """Finds the first place of an id by reading again: only the good case is kept in memory."""
+        """Return the error for an id claimed twice; its first place is found by reading again, to save memory in the
+        good case."""
         name = self._records.file_by_number(known.file).name
         first = name
         document = self._records.document(name)
@@ -291,14 +292,14 @@ class IndexUpdate:
                 self._records.forget(number)
 
     def _remove_outdated(self) -> None:
-        """Only now, when all files were read: what one of them lost may have moved to another."""
+        """Remove outdated passages after all files were read: a lost passage may have moved to another file."""
         while files := self._records.unsorted():
             for file in files:
                 self._drop(file.file, file.version)
                 self._records.sorted(file.file)
 
     def _drop(self, number: int, version: int = -1) -> None:
-        """What the file does not have, or not any more; a file that has it too is read again for it."""
+        """Delete the passages that a file no longer has; another file that has them is read again."""
         while ids := self._records.outdated(number, version):
             for writer, _ in self._writers:
                 writer.delete(ids)
@@ -313,13 +314,13 @@ class IndexUpdate:
 
 
 def _mtime(document: Document) -> int:
-    """Of the document, or 0 where it is too young to be relied on."""
+    """Return a document's time, or 0 if it is too recent to be reliable."""
     mtime = document.stamp.mtime
     return mtime if document.member or time.time_ns() - mtime > RACY else 0
 
 
 def _mtime_after(document: Document, file: File) -> int:
-    """As it was when reading began, and 0 also where the file has changed since."""
+    """Return a document's time when reading began, or 0 if it has changed since."""
     if document.member:
         return file.mtime
     try:

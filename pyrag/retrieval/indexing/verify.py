@@ -1,4 +1,4 @@
-"""Is an index whole? Checksums of its files, and that each part finds exactly the passages that its records name.
+"""Verification of an index: checksums of its files, and that each part finds exactly the recorded passages.
 
 Ids are compared by their number and the sum of their hashes, which needs no memory; only where these differ are they
 looked at one by one, to name some.
@@ -33,7 +33,8 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify_index(path: str | Path) -> VerifyReport:
-    """Raises `DataError` where the folder is no index. A generation that is replaced meanwhile is left for the next."""
+    """Check an index. Raises `DataError` if the folder is none. A generation that is replaced meanwhile is checked
+    again."""
     while True:
         info = read_info(path)
         generation = Path(path) / info.generation

@@ -62,7 +62,7 @@ class QdrantStore:
         return self._spec
 
     def create(self, fingerprint: Fingerprint) -> None:
-        """Makes the collection, or checks that the one that is there was embedded alike."""
+        """Make the collection, or check that the existing one has the same fingerprint."""
         with self._errors("created"):
             about = self._about()
             if about is None:
@@ -79,13 +79,24 @@ class QdrantStore:
         self._refuse(about, fingerprint)
 
     def add(self, passages: Sequence[Passage], vectors: Matrix) -> None:
-        """Passages whose id is there are replaced."""
+        """Write passages; those whose id exists are replaced.
+
+        Args:
+            passages: Passages to write.
+            vectors: float32 [passages, d].
+        """
         with self._errors("written"):
             for start in range(0, len(passages), _BATCH):
                 some = zip(passages[start : start + _BATCH], vectors[start : start + _BATCH].tolist(), strict=True)
                 self._engine.upsert([_point(one, vector) for one, vector in some])
 
     async def add_passages(self, passages: Sequence[Passage], embedder: Embedder) -> None:
+        """Embed passages and write them.
+
+        Args:
+            passages: Passages to write.
+            embedder: Embedder of the store's vectors.
+        """
         vectors = await embedder.embed_passages([passage_text(one.title, one.text) for one in passages])
         await in_thread(self.add, passages, vectors)
 
@@ -94,19 +105,31 @@ class QdrantStore:
             self._engine.delete([_key(one) for one in ids])
 
     def search(self, vector: Matrix | None, topk: int, query: str = "", dense_weight: float = 0.5) -> list[Passage]:
-        """By the vector, by the words of the query, or by both where both are given and have a weight."""
+        """Search by a vector, by the words of a query, or by both if both are given and have a weight.
+
+        Args:
+            vector: float32 [d], or None.
+            topk: Maximum number of passages.
+            query: Text whose terms are searched for.
+            dense_weight: Weight of the vector, from 0 to 1.
+        """
         (found,) = self.search_all([DenseQuery(query, topk, vector)], dense_weight)
         return found
 
     def search_all(self, asked: Sequence[DenseQuery], dense_weight: float = 0.5) -> list[list[Passage]]:
-        """In one request."""
+        """Search for several queries in one request.
+
+        Args:
+            asked: The queries with their vectors.
+            dense_weight: Weight of the vectors, from 0 to 1.
+        """
         queries = [_query(one, dense_weight) for one in asked]
         with self._errors("searched"):
             found = self._engine.search(queries)
         return [_passages(*one) for one in zip(asked, queries, found, strict=True)]
 
     def optimise(self) -> None:
-        """Builds the graph now, where it is not the server that decides when."""
+        """Build the graph now; a server does so by itself."""
         self._engine.optimise()
 
     def __len__(self) -> int:
@@ -145,6 +168,16 @@ class QdrantRetriever:
         return self._store.name
 
     async def retrieve(self, query: str, topk: int) -> list[Passage]:
+        """Return the best passages of the store.
+
+        Args:
+            query: Text to search for; a blank one finds nothing.
+            topk: Maximum number of passages.
+
+        Raises:
+            ConfigError: The embedder is not the one of the store.
+            ServiceError: Qdrant cannot be searched.
+        """
         if not query.strip() or topk < 1:
             return []
         (vector,) = await self._embedder.embed_queries([query])

@@ -1,6 +1,6 @@
-"""How a Qdrant is reached: a server or the client's stand-in for one, or the server's engine in this process.
+"""Connections to Qdrant: a server or the client's stand-in for one, or the server's engine in this process.
 
-`qdrant` says what is stored and asked; here it is put into the words of either library.
+`qdrant` decides what is stored and asked; this module translates it for either library.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Found = list[tuple[Payload, float]]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Without vectors, it is found by its key alone."""
+    """A passage with its vectors; without them, it is found by its key alone."""
 
     key: str
     payload: Payload
@@ -35,7 +35,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is near a vector, shares terms with a query, or both: None leaves a half out."""
+    """One search: near a vector, by the terms of a query, or both; None leaves a half out."""
 
     dense: list[float] | None
     sparse: Sparse | None
@@ -45,9 +45,17 @@ class Query:
 
 
 class Engine(Protocol):
-    """What is asked of a Qdrant, however it is reached. Synchronous."""
+    """Operations on a Qdrant, however it is reached. Synchronous."""
 
-    def create(self, dimension: int, *, normalised: bool) -> None: ...
+    def create(self, dimension: int, *, normalised: bool) -> None:
+        """Create the collection if it is missing.
+
+        Args:
+            dimension: Length of dense vectors.
+            normalised: True if their length is 1.
+        """
+        ...
+
     def upsert(self, points: Sequence[Point]) -> None: ...
     def delete(self, keys: Sequence[str]) -> None: ...
     def search(self, queries: Sequence[Query]) -> list[Found]: ...
@@ -74,6 +82,12 @@ class RemoteEngine:
         )
 
     def create(self, dimension: int, *, normalised: bool) -> None:
+        """Create the collection if it is missing.
+
+        Args:
+            dimension: Length of dense vectors.
+            normalised: True if their length is 1.
+        """
         from qdrant_client import models
 
         distance = models.Distance.COSINE if normalised else models.Distance.DOT
@@ -124,7 +138,7 @@ class RemoteEngine:
         return int(self._client.count(self._name, exact=True).count)
 
     def optimise(self) -> None:
-        """The server does it by itself."""
+        """Nothing to do: the server optimises by itself."""
 
     def close(self) -> None:
         self._client.close()
@@ -133,7 +147,7 @@ class RemoteEngine:
 class EmbeddedEngine:
     """The server's engine in this process, over a folder of its own. Vectors are kept as float16, as in our folders.
 
-    It optimises nothing by itself: points are searched one by one until it is told to.
+    It optimises only on request: until then, points are searched one by one.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -147,6 +161,12 @@ class EmbeddedEngine:
         self._new = 0
 
     def create(self, dimension: int, *, normalised: bool) -> None:
+        """Create the shard if it is missing.
+
+        Args:
+            dimension: Length of dense vectors.
+            normalised: True if their length is 1.
+        """
         if self._shard is not None:
             return
         edge = self._edge
@@ -207,7 +227,7 @@ class EmbeddedEngine:
 
 
 def _vectors(library: Any, one: Point | Query) -> dict[str, Any]:
-    """By name, in the words of either library."""
+    """Return the vectors by name, as objects of either library."""
     made: dict[str, Any] = {} if one.dense is None else {_DENSE: one.dense}
     if one.sparse is not None:
         made[_SPARSE] = library.SparseVector(indices=list(one.sparse), values=list(one.sparse.values()))

@@ -22,6 +22,12 @@ Sparse = dict[int, float]
 
 
 def passage_terms(title: str, text: str) -> Sparse:
+    """Return the sparse vector of a passage.
+
+    Args:
+        title: Title of the passage.
+        text: Its text.
+    """
     terms = _analysis().stemming.analyze(plain(f"{title}\n{text}"))
     scale = K1 * (1 - B + B * len(terms) / USUAL)
     return _summed((term, count * (K1 + 1) / (count + scale)) for term, count in Counter(terms).items())

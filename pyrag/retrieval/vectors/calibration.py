@@ -1,4 +1,4 @@
-"""How hard an index is to be searched, so that questions find what an exact search would find.
+"""Search parameters of an index, chosen so that questions find what an exact search would find.
 
 The questions of tomorrow are not in the index, and differ from passages; both make them harder, a graph's above all.
 So the trial's queries are vectors held out of the index until it is over, each moved by 0.6 of its length along the
@@ -41,7 +41,7 @@ _STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """`held` are rows that the index must not have; `truth` the rows of the rest nearest to each of `queries`."""
+    """A sample; `held` are rows that the index must lack, `truth` the nearest other rows of each of `queries`."""
 
     held: Any
     queries: Matrix
@@ -58,7 +58,12 @@ class Tuned:
 
 
 def trial_of(vectors: Any, metric: Metric) -> Trial:
-    """Of at least two vectors; the same for the same input."""
+    """Return a trial of at least two vectors; the same for the same input.
+
+    Args:
+        vectors: Array [rows, d], may be memory-mapped.
+        metric: `ip` or `l2`.
+    """
     import numpy as np
 
     random = np.random.default_rng(0)
@@ -70,7 +75,7 @@ def trial_of(vectors: Any, metric: Metric) -> Trial:
 
 
 def _moved(vectors: Matrix, ways: Matrix) -> Matrix:
-    """Along `ways`, and as long as before."""
+    """Move vectors along `ways` and restore their length."""
     import numpy as np
 
     least = np.finfo(np.float32).tiny
@@ -80,7 +85,12 @@ def _moved(vectors: Matrix, ways: Matrix) -> Matrix:
 
 
 def blocks(vectors: Any, without: Any) -> Iterator[tuple[Any, Matrix]]:
-    """Rows and their vectors as float32, some at a time, except the rows `without` (rising)."""
+    """Yield rows and their vectors as float32, block by block.
+
+    Args:
+        vectors: Array [rows, d].
+        without: Rows to omit, ascending.
+    """
     import numpy as np
 
     for start in range(0, len(vectors), _BLOCK):
@@ -89,7 +99,7 @@ def blocks(vectors: Any, without: Any) -> Iterator[tuple[Any, Matrix]]:
 
 
 def _exact(queries: Matrix, vectors: Any, metric: Metric, held: Any) -> list[list[int]]:
-    """Over blocks, so that no second copy of the corpus is made."""
+    """Search exactly, block by block, without a second copy of the corpus."""
     import faiss
 
     kind = faiss.METRIC_INNER_PRODUCT if metric == "ip" else faiss.METRIC_L2
@@ -103,7 +113,13 @@ def _exact(queries: Matrix, vectors: Any, metric: Metric, held: Any) -> list[lis
 
 
 def tune(index: Any, trial: Trial, target: float) -> Tuned:
-    """Sets what it finds on the index, which is without the rows held out; the best there is, where that is too low."""
+    """Set the cheapest search parameters that reach the target, or else the best ones.
+
+    Args:
+        index: FAISS index without the rows held out.
+        trial: Queries and their true neighbours.
+        target: Recall to reach.
+    """
     best = Tuned("", -1.0, enough=False)
     for search in settings(index):
         set_search(index, search)
@@ -117,7 +133,7 @@ def tune(index: Any, trial: Trial, target: float) -> Tuned:
 
 
 def _recall(index: Any, trial: Trial) -> tuple[float, float]:
-    """The mean, and what it is at least, given how few queries there are."""
+    """Return the mean recall and its lower bound, given the number of queries."""
     import numpy as np
 
     _, rows = index.search(trial.queries, DEPTH)
@@ -129,7 +145,7 @@ def _recall(index: Any, trial: Trial) -> tuple[float, float]:
 
 
 def settings(index: Any) -> Iterator[str]:
-    """Search parameters in rising order of cost; one empty string where an index has none."""
+    """Yield search parameters in ascending order of cost; one empty string if an index has none."""
     steps = [(name, values) for name, values in _STEPS if _takes(index, name)]
     if not steps:
         yield ""
@@ -152,6 +168,12 @@ def _takes(index: Any, name: str) -> bool:
 
 
 def set_search(index: Any, search: str) -> None:
+    """Set search parameters of an index.
+
+    Args:
+        index: FAISS index.
+        search: Parameters as FAISS writes them; empty for none.
+    """
     import faiss
 
     if search:

@@ -39,7 +39,7 @@ Hit = tuple[str, float]
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
-    """`live` names the file of rows that are left, empty where all are. `recall` was measured, see `vector_types`."""
+    """One segment; `live` names the file of remaining rows, empty if all are. `recall` was measured, see `types`."""
 
     name: str
     rows: int
@@ -51,7 +51,7 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True):
-    """How vectors are kept: a FAISS factory string or `auto`, the recall that is aimed at, in how many shards."""
+    """Storage of vectors: a FAISS factory string or `auto`, the recall to reach, and the number of shards."""
 
     type: str = AUTO
     target: float = RECALL
@@ -59,7 +59,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VectorInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What `vectors.json` says: `Layout` explains `type`, `target` and `shards`.
+    """Content of `vectors.json`; `Layout` explains `type`, `target` and `shards`.
 
     The shards in `unbuilt` are yet to be made out of the segments that were added one by one.
     """
@@ -79,7 +79,7 @@ class VectorInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def recall(self) -> float:
-        """Of the worst segment."""
+        """Recall of the worst segment."""
         return min((one.recall for one in self.segments), default=1.0)
 
     @property
@@ -89,7 +89,7 @@ class VectorInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class OpenedSegment:
-    """`index` is FAISS's, `live` an array of a truth value a row, or None where none was deleted."""
+    """An open segment; `live` is an array with a truth value a row, or None without deletions."""
 
     segment: Segment
     index: Any
@@ -114,7 +114,7 @@ class VectorIndex:
             yield from (name for row, name in enumerate(one.ids) if live is None or live[row])
 
     def check(self, fingerprint: Fingerprint) -> None:
-        """Raises `ConfigError` where the vectors of an embedder cannot be compared with these."""
+        """Raise `ConfigError` unless the vectors of an embedder can be compared with these."""
         difference = self.info.fingerprint.difference(fingerprint)
         if difference:
             raise ConfigError(
@@ -123,7 +123,12 @@ class VectorIndex:
             )
 
     def search(self, queries: Matrix, topk: int) -> list[list[Hit]]:
-        """For each row of `queries` (float32) at most `topk` ids with their scores, best first."""
+        """Return ids with scores for each query, best first.
+
+        Args:
+            queries: float32 [queries, d].
+            topk: Maximum number of hits a query.
+        """
         _one_thread()
         if topk < 1:
             return [[] for _ in queries]
@@ -133,7 +138,8 @@ class VectorIndex:
         return [_merged([part[row] for part in parts], topk) for row in range(len(queries))]
 
     def _hits(self, opened: OpenedSegment, queries: Matrix, topk: int) -> list[list[Hit]]:
-        """Deleted rows are sifted out afterwards, which every type of index allows; more is asked for if need be."""
+        """Search one segment; deleted rows are removed afterwards, which every index type allows, and more are asked
+        for if needed."""
         rows = opened.segment.rows
         limit = min(topk, rows)
         if opened.live is not None:
@@ -150,7 +156,7 @@ class VectorIndex:
 
 
 def _named(opened: OpenedSegment, rows: list[int], scores: list[float], topk: int) -> list[Hit]:
-    """Rows of -1, which stand at the end, say that FAISS has found no more."""
+    """Replace rows by ids; rows of -1 at the end mean that FAISS has found no more."""
     live = opened.live
     if live is not None or rows[-1] < 0:
         pairs = zip(rows, scores, strict=True)
@@ -176,7 +182,7 @@ def _one_thread() -> None:
 
 
 def open_vectors(folder: str | Path) -> VectorIndex:
-    """Raises `DataError` where the folder holds no vectors that this pyrag can read."""
+    """Open a folder of vectors. Raises `DataError` if it holds none that this pyrag can read."""
     folder = Path(folder)
     info = read_vector_info(folder)
     while True:
@@ -191,7 +197,16 @@ def open_vectors(folder: str | Path) -> VectorIndex:
 
 
 def open_segment(folder: Path, segment: Segment, info: VectorInfo) -> OpenedSegment:
-    """Raises `OSError`, `RuntimeError`, `ValueError` or `MemoryError` where its files are damaged."""
+    """Open one segment.
+
+    Args:
+        folder: Folder of the vectors.
+        segment: The segment.
+        info: Content of `vectors.json`.
+
+    Raises:
+        OSError, RuntimeError, ValueError, MemoryError: Its files are damaged.
+    """
     import faiss
 
     index = faiss.read_index(str(folder / f"{segment.name}.faiss"), faiss.IO_FLAG_MMAP_IFC)

@@ -46,7 +46,12 @@ class Gathering:
         return len(self.ids)
 
     def append(self, ids: Sequence[str], vectors: NDArray[Any]) -> None:
-        """Vectors first: an id on disk has its vector there."""
+        """Write vectors, then ids: an id on disk has its vector there.
+
+        Args:
+            ids: Ids of the rows.
+            vectors: Array [ids, d], stored as float16.
+        """
         import numpy as np
 
         self._vectors.write(np.ascontiguousarray(vectors, np.float16).tobytes())
@@ -56,7 +61,7 @@ class Gathering:
         self.ids.extend(ids)
 
     def finish(self, prefix: Path) -> None:
-        """Turns into the files of a segment."""
+        """Turn the gathered files into those of a segment."""
         self.close()
         write_ids(self.ids, prefix)
         sync(self.path)
@@ -73,7 +78,7 @@ class Gathering:
         self._list.close()
 
     def _recovered(self) -> list[str]:
-        """The ids whose vectors are complete, after cutting off what is not."""
+        """Return the ids whose vectors are complete, and cut off the rest."""
         if not (self._list_path.exists() and self.path.exists()):
             self.path.write_bytes(b"")
             self._list_path.write_bytes(b"")
@@ -87,7 +92,7 @@ class Gathering:
 
 
 class RowIds:
-    """Ids of a segment's rows, memory-mapped. Raises `OSError` and `ValueError` where its files are damaged."""
+    """Ids of a segment's rows, memory-mapped. Raises `OSError` and `ValueError` if its files are damaged."""
 
     def __init__(self, prefix: Path) -> None:
         self._bytes = _bytes(_with(prefix, ".ids"))
@@ -112,13 +117,18 @@ class RowIds:
         return [data[starts[row] : starts[row + 1]].decode("utf-8", "surrogatepass") for row in rows]
 
     def of_shard(self, shard: int, shards: int) -> Any:
-        """The rows whose ids belong to the shard, rising: all shards are about as large."""
+        """Return the rows of a shard, ascending; all shards are about equally large.
+
+        Args:
+            shard: Number of the shard.
+            shards: How many there are.
+        """
         import numpy as np
 
         return np.sort(self._rows[self._keys % np.uint64(shards) == shard])
 
     def rows(self, ids: Iterable[str]) -> Iterator[int]:
-        """The rows of those ids that are here; more than one where an id was written twice."""
+        """Yield the rows of those ids that exist; several if an id was written twice."""
         for one in ids:
             key = _key(one)
             at = int(self._keys.searchsorted(key))
@@ -130,6 +140,12 @@ class RowIds:
 
 
 def write_ids(ids: Sequence[str], prefix: Path) -> None:
+    """Write the id files of a segment.
+
+    Args:
+        ids: Ids by row.
+        prefix: Path without suffix.
+    """
     import numpy as np
 
     encoded = [one.encode("utf-8", "surrogatepass") for one in ids]
@@ -146,7 +162,12 @@ def write_ids(ids: Sequence[str], prefix: Path) -> None:
 
 
 def mapped(path: Path, dtype: str) -> Any:
-    """The whole file as one array. `np.load` is not safe in threads with Python 3.11: it parses a header as Python."""
+    """Map a whole file as one array; `np.load` is not thread-safe with Python 3.11, as it parses headers as Python.
+
+    Args:
+        path: File of raw numbers.
+        dtype: Type of one number.
+    """
     import numpy as np
 
     return np.memmap(path, dtype, "r").view(np.ndarray) if path.stat().st_size else np.zeros(0, dtype)
@@ -159,6 +180,13 @@ def _bytes(path: Path) -> mmap.mmap | bytes:
 
 
 def map_vectors(path: Path, count: int, dimension: int) -> Any:
+    """Map the vectors of a segment.
+
+    Args:
+        path: File of float16 rows.
+        count: Number of rows.
+        dimension: Length of a row.
+    """
     import numpy as np
 
     shape = (count, dimension)
@@ -166,7 +194,12 @@ def map_vectors(path: Path, count: int, dimension: int) -> Any:
 
 
 def taken(vectors: Any, rows: Any) -> Matrix:
-    """Copies of some rows as float32. Pages of a mapped file are given back: they count as memory of the process."""
+    """Copy rows as float32; pages of a mapped file are released, since they count as memory of the process.
+
+    Args:
+        vectors: Array [rows, d].
+        rows: Row numbers.
+    """
     import numpy as np
 
     copies = np.ascontiguousarray(vectors[rows], np.float32)
@@ -176,6 +209,12 @@ def taken(vectors: Any, rows: Any) -> Matrix:
 
 
 def save(path: Path, array: Any) -> None:
+    """Write an array to the disk.
+
+    Args:
+        path: File to write.
+        array: Array of raw numbers.
+    """
     array.tofile(path)
     sync(path)
 

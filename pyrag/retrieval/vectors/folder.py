@@ -58,7 +58,7 @@ class SegmentJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Builder(Protocol):
-    """Who builds segments; `width` of them at a time."""
+    """Builder of segments, `width` of them at a time."""
 
     @property
     def width(self) -> int: ...
@@ -67,7 +67,7 @@ class Builder(Protocol):
 
 
 class BuildHere:
-    """In this process, one after the other on all cores."""
+    """Builder in this process, one segment after the other on all cores."""
 
     width = 1
 
@@ -76,7 +76,7 @@ class BuildHere:
 
 
 def build_segment(job: SegmentJob) -> Segment:
-    """Writes the index next to where the segment's other files will be. Raises `ConfigError`, `OSError`."""
+    """Build the index of a segment beside its other files. Raises `ConfigError`, `OSError`."""
     vectors = map_vectors(Path(job.vectors), job.rows, job.dimension)
     built = build(vectors, job.metric, job.type, job.target)
     out = Path(job.out)
@@ -106,7 +106,19 @@ class VectorFolder:
         shards: int = 1,
         metric: Metric = "ip",
     ) -> VectorFolder:
-        """Makes the folder where it is missing; a folder of vectors that is there is kept if it is of the same kind."""
+        """Make a folder of vectors; an existing one is kept if it is of the same embedder.
+
+        Args:
+            folder: Folder to make.
+            fingerprint: Fingerprint of the embedder.
+            type: FAISS factory string or `auto`.
+            target: Recall to reach.
+            shards: Number of shards.
+            metric: `ip` or `l2`.
+
+        Raises:
+            ConfigError: The folder has another embedder, or FAISS does not know the type.
+        """
         folder = Path(folder)
         check_type(type, fingerprint.dimension, metric)
         folder.mkdir(parents=True, exist_ok=True)
@@ -126,7 +138,7 @@ class VectorFolder:
 
     @contextmanager
     def writer(self) -> Iterator[VectorWriter]:
-        """The only writer of the folder while it is open. What it does not commit is kept for the next one."""
+        """Open the only writer of the folder; rows that it does not commit are kept for the next one."""
         with locked(self.folder):
             gathering = Gathering(self.folder / _PENDING, self.info.fingerprint.dimension)
             try:
@@ -135,7 +147,7 @@ class VectorFolder:
                 gathering.close()
 
     def delete(self, ids: Collection[str]) -> int:
-        """How many rows went; ids that are not there are passed over."""
+        """Return the number of rows deleted; unknown ids are ignored."""
         with locked(self.folder):
             before = self.info
             after = self._without(before, ids)
@@ -144,24 +156,27 @@ class VectorFolder:
 
     @property
     def needs_compaction(self) -> bool:
-        """Many small segments cost time in each query, deleted rows cost room; and shards may be left to build."""
+        """True for many small segments (slow queries), many deleted rows (space), or shards yet to be built."""
         info = self.info
         rows, deleted = (sum(getattr(one, name) for one in info.segments) for name in ("rows", "deleted"))
         many = len(info.segments) >= MAX_SEGMENTS + info.shards
         return bool(info.unbuilt) or many or deleted > MAX_DELETED * max(rows, 1)
 
     def reshape(self, layout: Layout) -> None:
-        """Says what the next compaction is to build, which is due now. Raises `ConfigError`."""
+        """Set the layout of the next compaction, which is then due. Raises `ConfigError`."""
         check_type(layout.type, self.info.fingerprint.dimension, self.info.metric)
         changed = {**msgspec.structs.asdict(layout), "unbuilt": tuple(range(layout.shards))}
         with locked(self.folder):
             self._replace(msgspec.structs.replace(self.info, **changed))
 
     def compact(self, builder: Builder | None = None, keep: Callable[[], object] = _nothing) -> None:
-        """Builds the shards anew out of all that is not deleted, from the vectors as they were added.
+        """Rebuild the shards from all rows that are not deleted.
 
-        A passage's shard follows from its id, its place in the shard from when it was added. `keep` is called after
-        each step of `builder.width` shards: a later call goes on from there.
+        A passage's shard follows from its id, its place in the shard from when it was added.
+
+        Args:
+            builder: Builder of segments; by default this process.
+            keep: Called after each step of `builder.width` shards, from which a later call resumes.
         """
         builder = builder or BuildHere()
         with locked(self.folder):
@@ -191,7 +206,7 @@ class VectorFolder:
         self._replace(msgspec.structs.replace(info, segments=segments, unbuilt=todo))
 
     def _segments(self, gatherings: Sequence[Gathering], builder: Builder, info: VectorInfo) -> list[Segment]:
-        """Builds the indexes of what was gathered, and turns it into segments of this folder."""
+        """Build the indexes of gathered vectors and turn them into segments of this folder."""
         made = f"{time.time_ns():x}"
         paths = [self.folder / (f"seg-{made}" + (f"-{at}" if at else "")) for at in range(len(gatherings))]
         jobs = [
@@ -211,7 +226,7 @@ class VectorFolder:
         return msgspec.structs.replace(info, segments=tuple(one for one in segments if one.deleted < one.rows))
 
     def _thinned(self, segment: Segment, ids: Collection[str], keep_last: bool = False) -> Segment:
-        """The segment without some ids; with `keep_last`, the last row of each id stays."""
+        """Return the segment without some ids; with `keep_last`, the last row of each id stays."""
         names = RowIds(self.folder / segment.name)
         rows = [row for one in ids for row in (sorted(names.rows([one]))[:-1] if keep_last else names.rows([one]))]
         return self._without_rows(segment, rows)
@@ -230,7 +245,7 @@ class VectorFolder:
         return msgspec.structs.replace(segment, live=name, deleted=deleted)
 
     def _replace(self, info: VectorInfo) -> None:
-        """The switch; files that nothing names any more go. Open readers have them mapped."""
+        """Publish a new state and remove files that it does not name; open readers have them mapped."""
         _write_info(self.folder, info)
         kept = {name for one in info.segments for name in (*_files(one), one.live)}
         for path in (*self.folder.glob("seg-*"), *self.folder.glob("compacting-*")):
@@ -239,7 +254,7 @@ class VectorFolder:
 
 
 class VectorWriter:
-    """Gathers vectors for one new segment; see `VectorFolder.writer`."""
+    """Writer of one new segment; see `VectorFolder.writer`."""
 
     def __init__(self, folder: VectorFolder, gathering: Gathering) -> None:
         self._folder = folder
@@ -247,11 +262,19 @@ class VectorWriter:
 
     @property
     def pending(self) -> Sequence[str]:
-        """Ids that are on disk already, those of a killed process first: they need not be embedded again."""
+        """Ids that are on disk already, those of a killed process first: they need no new embedding."""
         return self._gathering.ids
 
     def add(self, ids: Sequence[str], vectors: Matrix) -> None:
-        """Raises `ConfigError` for vectors of another shape, or that no question would find."""
+        """Write vectors to the disk, to be searchable after `commit`.
+
+        Args:
+            ids: Ids of the rows.
+            vectors: float32 [ids, d].
+
+        Raises:
+            ConfigError: The shape is wrong, or a vector has no finite float16 form.
+        """
         import numpy as np
 
         dimension = self._gathering.dimension
@@ -268,7 +291,7 @@ class VectorWriter:
         self._gathering.append(ids, stored)
 
     def commit(self, delete: Collection[str] = ()) -> VectorInfo:
-        """Makes what was added searchable and `delete` unfindable, both in one step. Ends the writer's use."""
+        """Publish the added rows and delete others, in one step. Ends the writer's use."""
         ids = self._gathering.ids
         gone = set(delete)
         info = self._folder._without(self._folder.info, gone | set(ids))

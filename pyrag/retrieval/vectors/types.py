@@ -1,4 +1,4 @@
-"""Which FAISS index for how many vectors.
+"""Choice of a FAISS index by the number of vectors.
 
 Types are FAISS factory strings. `auto` takes the first of a list, by size, that reaches the recall asked for on a
 sample of the corpus itself; how hard it has to be searched for that, `calibration` finds out, and it is written down
@@ -41,7 +41,12 @@ class TunedIndex:
 
 
 def candidates(count: int, target: float) -> list[str]:
-    """Types worth trying for so many vectors, cheapest search first, an exact one last."""
+    """Return index types worth trying, cheapest search first, an exact one last.
+
+    Args:
+        count: Number of vectors.
+        target: Recall to reach.
+    """
     if count <= FLAT or target >= 1:
         return [EXACT]
     if count <= SCALAR:
@@ -54,9 +59,18 @@ def candidates(count: int, target: float) -> list[str]:
 
 
 def build(vectors: Any, metric: Metric, wanted: str = AUTO, target: float = RECALL) -> TunedIndex:
-    """`vectors` may be memory-mapped and of another float type: blocks of it are copied. Raises `ConfigError`.
+    """Build an index in memory.
 
-    Fewer vectors than the type can be trained on, as an update may add, get one that fits their number.
+    Fewer vectors than the type needs for training, as an update may add, get a type that fits their number.
+
+    Args:
+        vectors: Array [rows, d], may be memory-mapped and of another float type.
+        metric: `ip` or `l2`.
+        wanted: FAISS factory string or `auto`.
+        target: Recall to reach.
+
+    Raises:
+        ConfigError: FAISS cannot build the type.
     """
     fitting = wanted == AUTO or len(vectors) < _fewest(wanted)
     types = candidates(len(vectors), target) if fitting else [wanted]
@@ -71,14 +85,15 @@ def build(vectors: Any, metric: Metric, wanted: str = AUTO, target: float = RECA
 
 
 def _fewest(factory: str) -> int:
-    """Vectors to train on: one for each list, and for each code of a product quantiser (8 bits, if none are named)."""
+    """Return the vectors needed for training: one for each list, and for each code of a product quantiser (8 bits by
+    default)."""
     lists = [int(one) for one in re.findall(r"IVF(\d+)", factory)]
     bits = [int(one or 8) for one in re.findall(r"PQ\d+(?:x(\d+))?", factory)]
     return max([*lists, *(1 << min(one, _MAX_BITS) for one in bits)], default=0)
 
 
 def _tuned(factory: str, vectors: Any, metric: Metric, trial: Trial, target: float) -> tuple[TunedIndex, bool]:
-    """What the trial held out is added when it is over: out of order, so the index keeps the numbers of rows."""
+    """Build and tune one type; held-out rows are added last, so the index stores row numbers."""
     import faiss
 
     held = taken(vectors, trial.held)
@@ -110,7 +125,13 @@ def _trained(factory: str, vectors: Any, metric: Metric) -> Any:
 
 
 def check_type(wanted: str, dimension: int, metric: Metric) -> None:
-    """Before hours are spent on vectors for it. Raises `ConfigError`."""
+    """Raise `ConfigError` for an unknown type, before hours are spent on its vectors.
+
+    Args:
+        wanted: FAISS factory string or `auto`.
+        dimension: Length of vectors.
+        metric: `ip` or `l2`.
+    """
     if wanted != AUTO:
         _empty(wanted, dimension, metric)
 
@@ -130,7 +151,7 @@ def _empty(factory: str, dimension: int, metric: Metric) -> Any:
 
 
 def _reserve(index: Any, count: int) -> None:
-    """Room for all the codes: a vector that doubles as it grows holds them twice at times."""
+    """Reserve room for all codes: a growing vector holds them twice at times."""
     import faiss
 
     core = faiss.downcast_index(index)
@@ -141,7 +162,7 @@ def _reserve(index: Any, count: int) -> None:
 
 
 def _reason(error: RuntimeError) -> str:
-    """Without the place in FAISS's source."""
+    """Return FAISS's message without the place in its source."""
     return re.split(r"Error: |\.(?:cpp|h):\d+: ", str(error))[-1].partition("\n")[0]
 
 
@@ -153,7 +174,12 @@ def _lists(index: Any) -> int:
 
 
 def sample(vectors: Any, count: int) -> Matrix:
-    """Evenly drawn rows, the same for the same input."""
+    """Return evenly drawn rows, the same for the same input.
+
+    Args:
+        vectors: Array [rows, d].
+        count: Maximum number of rows.
+    """
     import numpy as np
 
     if len(vectors) <= count:
