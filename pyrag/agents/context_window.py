@@ -34,7 +34,12 @@ _WORD_END = re.compile(r"\s+\S*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What is left of passages; `positions` says where each of them stood. `note` says what an agent was not shown."""
+    """Passages that fit into a window.
+
+    Attributes:
+        positions: the former position of each passage.
+        note: a sentence about what an agent was not shown; empty if it was shown everything.
+    """
 
     passages: tuple[Passage, ...]
     positions: tuple[int, ...]
@@ -47,21 +52,29 @@ class Fitted:
         return not self.cut and len(self.passages) == self.given
 
     def noted(self, agent: str, why: str) -> Fitted:
+        """Return these passages with a note, if some of them were cut or left out.
+
+        Args:
+            agent: Name of the agent in the note.
+            why: The reason, as a clause.
+        """
         cut = f", {self.cut} of them cut short," if self.cut else ""
         said = f"the {agent} agent read {len(self.passages)} of {self.given} passages{cut} because {why}"
         return self if self.whole else replace(self, note=said)
 
     def places(self, among: Sequence[int]) -> tuple[int, ...]:
-        """Where those stood that a reply names by their positions among what is left."""
+        """Return the former positions of passages that a reply names by their positions here."""
         return tuple(self.positions[one] for one in among)
 
 
 def fit_passages(passages: Sequence[Passage], tokens: int, count: CountTokens = about_tokens) -> Fitted:
-    """Passages that take at most `tokens`, in their order: long ones are cut to twice the median length, then the
-    lowest-ranked are left out, and the last one that is left is cut to what fits.
+    """Cut long passages to twice the median length, leave out the lowest-ranked, and cut the last one to what fits.
 
-    Passages of several searches stand one after the other, each best first: a score that rises begins another search,
-    and ranks are taken within each.
+    Args:
+        passages: Those of several searches one after the other, each best first; a score that rises begins another
+            search, and ranks are taken within each.
+        tokens: Most that the passages may take together.
+        count: Counts the tokens of a text.
     """
     lengths = [_length(passage, count) for passage in passages]
     everything = tuple(range(len(passages)))
@@ -105,9 +118,16 @@ def _cut(passage: Passage, tokens: int, count: CountTokens) -> Passage:
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """Trims what one agent is shown. `window` is its model's in tokens, if known; else `model` is asked for it where a
-    prompt is unusually long. `prompt` gives the agent's prompt without passages and query, `reply_tokens` is what a
-    reply may take."""
+    """Fits the passages of one agent's prompts into its model's window.
+
+    Attributes:
+        agent: name of the agent in notes.
+        model: asked for its window if `window` is None and a prompt is unusually long.
+        window: tokens of prompt and reply.
+        prompt: returns the agent's prompt without passages and query.
+        reply_tokens: most that a reply may take.
+        count: counts the tokens of a text.
+    """
 
     agent: str = "Answer"
     model: Any = None
@@ -119,7 +139,16 @@ class Fitting:
     async def ask(
         self, query: str, passages: Sequence[Passage], ask: Callable[[Sequence[Passage]], Awaitable[T]]
     ) -> tuple[T, Fitted]:
-        """The agent's reply, and the passages that it was shown beside a query and whatever else is in `query`."""
+        """Ask an agent, and ask again with half of the passages if the server finds the prompt too long.
+
+        Args:
+            query: All texts of the prompt besides the passages.
+            passages: What the agent should be shown.
+            ask: Asks the agent with the passages that fit.
+
+        Returns:
+            Its reply and the passages that it was shown.
+        """
         fitted = await self._fitted(query, passages)
         try:
             return await ask(fitted.passages), fitted
@@ -154,11 +183,12 @@ class FittingAnswerer:
     question: str = ""  # shown beside every query
 
     def about(self, question: str) -> FittingAnswerer:
-        """This answerer, told which question its queries belong to, as far as it can be told."""
+        """Return this answerer for the queries of one question, if it takes the question into account."""
         tell = getattr(self.inner, "about", None)
         return self if tell is None else replace(self, inner=tell(question), question=question)
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        """Return the answer; its citations are positions in `passages`. Args: those of `Answerer.answer`."""
         if not passages:
             return await self.inner.answer(query, passages)
         asked = f"{query}\n{self.question}" if self.question else query
@@ -179,6 +209,8 @@ class FittingRewriter:
     fitting: Fitting = Fitting()
 
     async def rewrite(self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str) -> Rewritten:
+        """Return another query. Args: those of `Rewriter.rewrite`."""
+
         async def ask(shown: Sequence[Passage]) -> Rewritten:
             return await self.inner.rewrite(query, tried, shown, missing)
 

@@ -52,12 +52,12 @@ class Conversation:
 
     @property
     def usage(self) -> Usage:
-        """What the replies cost."""
+        """Costs of the replies."""
         return reduce(add, map(usage_of, self._replies)) if self._replies else Usage()
 
     @property
     def note(self) -> str:
-        """What the replies say about their server."""
+        """Warnings of the replies about their server."""
         return "; ".join(reply.note for reply in self._replies if reply.note)
 
     def noted(self, said: str) -> str:
@@ -74,9 +74,15 @@ class Conversation:
         return tuple(reply.text for reply in self._replies)
 
     async def asked(self, parse: Callable[[str], T], again: Callable[[str, str], str], retries: int) -> T:
-        """What the first reply in form says. `again` writes what the model is told, from a bad reply and its fault.
+        """Return the value of the first reply in form.
 
-        Raises `BadOutputError` with the last one's fault.
+        Args:
+            parse: Reads a reply; raises `BadOutputError` with its fault.
+            again: Writes the next message to the model, from a bad reply and its fault.
+            retries: Most further replies.
+
+        Raises:
+            BadOutputError: No reply was in form; the message is the last one's fault.
         """
         reply = await self.ask()
         for retries_left in reversed(range(retries + 1)):
@@ -107,9 +113,14 @@ class Conversation:
         return f"a reply of {self._model.name} was not taken: {self._cut()} (see the request option max_tokens)"
 
     def read(self, parse: Callable[[str], T], essence: Callable[[T], object] = lambda one: one) -> T:
-        """A value read from the last reply, of which `essence` must not hang on what a cut off reply lacks.
+        """Return a value read from the last reply.
 
-        Raises `BadOutputError` where it does, where it is no value, and where it copies the prompt's example.
+        Args:
+            parse: Reads a reply; raises `BadOutputError` with its fault.
+            essence: The part of the value that must not depend on the missing end of a reply that was cut off.
+
+        Raises:
+            BadOutputError: The reply has a fault, lacks its end, or copies the prompt's example.
         """
         last = self._replies[-1]
         return self.own(read_whole(last, last.text, parse, essence))
@@ -124,7 +135,7 @@ class Conversation:
         return await self._complete(self._opening)
 
     async def retry(self, user: str) -> str:
-        """Shows the model its last reply and `user`. Earlier bad replies are left out: they only mislead."""
+        """Ask again with the last reply and `user`; earlier bad replies are left out, since they mislead."""
         last, before = self._replies[-1], self._sampling
         if last.finish_reason == "length":
             more = min(2 * before.max_tokens, max(ROOMS[-1], before.max_tokens))
@@ -137,7 +148,7 @@ class Conversation:
             return await self._complete((*self._opening, Message("assistant", _LEFT_OUT), Message("user", user)))
 
     def blame(self, problem: str) -> str:
-        """What was wrong with the last reply; that it was cut off explains the rest."""
+        """Return the fault of the last reply, and that it was cut off if it was."""
         return f"{problem}; {self._cut()}" if self._replies[-1].cut_off else problem
 
     def _cut(self) -> str:
@@ -157,7 +168,7 @@ class Conversation:
 
 
 def usage_of(reply: Reply) -> Usage:
-    """What a reply cost. One from the cache was paid for before."""
+    """Return the costs of a reply; one from the cache was paid for before."""
     if reply.cached:
         return Usage(cached_calls=1, cached_tokens=reply.prompt_tokens + reply.completion_tokens)
     return Usage(model_calls=1, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)

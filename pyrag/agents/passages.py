@@ -1,4 +1,4 @@
-"""How passages, sub-queries and facts are written into a prompt.
+"""Passages, sub-queries and facts as they are written into a prompt.
 
 Retrieved text is hostile: it may hold the marks that fence it, headings that pretend to be another document, or the
 control tokens of chat templates, which servers read as such inside a message too and which could end it. The fence is
@@ -35,8 +35,12 @@ def numbered(sub_queries: Sequence[str]) -> str:
 
 
 def given(facts: str, question: str) -> str:
-    """A query for the Answer agent's aggregation mode: answers so far, each behind its question, and what to make of
-    them. The embedded reader takes it apart again."""
+    """Return a query for the Answer agent's aggregation mode, which the embedded reader takes apart again.
+
+    Args:
+        facts: Earlier answers, each behind its question.
+        question: What the answer is to be concluded for.
+    """
     return f"Given: {facts}. Answer the question: {question}"
 
 

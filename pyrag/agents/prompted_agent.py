@@ -1,4 +1,4 @@
-"""What agents of the folder `methods` share: a prompt with a schema, a parser, and a bounded number of further tries.
+"""Base of the agents of methods: a prompt with a schema, a parser, and a bounded number of further tries.
 
 Left out: what a reply means (`parsing_*`), and what an agent that stays out of form comes to.
 """
@@ -35,15 +35,32 @@ class PromptedAgent:
         system: str = "",
         optional: Collection[str] = (),
     ) -> Conversation:
-        """`system` names the template whose system message is to be used, where it is another one's; `optional` are
-        values that the template may leave out."""
+        """Begin a conversation.
+
+        Args:
+            template: Name of the prompt template.
+            values: Texts for its placeholders.
+            schema: JSON schema of the replies.
+            system: Name of the template whose system message is used instead of its own.
+            optional: Names among `values` that the template may leave out.
+        """
         own, user = self.prompts.render_method(template, values, optional)
         said = self.prompts.notice(f"{system}.system") if system else own
         request = "\n".join(values.values())
         return Conversation(self.model, replace(self.sampling, schema=schema), said, user, request=request)
 
     async def asked(self, talk: Conversation, parse: Callable[[str], T], retry: str, retries: int) -> T:
-        """What the first reply in form says. Raises `BadOutputError` with the last one's fault."""
+        """Return the value of the first reply in form.
+
+        Args:
+            talk: The conversation.
+            parse: Reads a reply; raises `BadOutputError` with its fault.
+            retry: Name of the template that tells the model the fault.
+            retries: Most further replies.
+
+        Raises:
+            BadOutputError: No reply was in form; the message is the last one's fault.
+        """
         return await talk.asked(
             parse, lambda _, problem: self.prompts.render_method(retry, {"reason": problem})[1], retries
         )

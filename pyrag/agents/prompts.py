@@ -93,7 +93,12 @@ class Prompts:
         self._read: dict[str, str] = {}
 
     def render(self, template: str, **values: str) -> str:
-        """The template with its placeholders filled; values that it does not mention are left out."""
+        """Return a template with its placeholders filled.
+
+        Args:
+            template: Name of the template, such as "plan.user".
+            values: Texts for placeholders; those that it does not mention are ignored.
+        """
         return _filled(self._texts[template], values)
 
     def render_method(
@@ -121,7 +126,12 @@ class Prompts:
         return self._guided(_filled(system, values), template), _filled(user, values)
 
     def retry(self, template: str, reason: str) -> str:
-        """The message after a text out of form: by the method's own template, else that of the Answer agent."""
+        """Return the message after a text out of form.
+
+        Args:
+            template: The method's template; without a retry template of its own, the Answer agent's is used.
+            reason: The fault.
+        """
         own = self._method_text(f"{template}.retry.user", optional=True)
         return _filled(own, {"reason": reason}) if own else self.render("answer.retry", reason=reason)
 
@@ -130,7 +140,13 @@ class Prompts:
         return self._guided(self._method_text(template), template.removesuffix(".system"))
 
     def taught(self, template: str, rules: Sequence[str], principles: Sequence[str]) -> Prompts:
-        """These prompts where the agent of a template has learned something else."""
+        """Return these prompts with other guidance for one agent.
+
+        Args:
+            template: The agent's template.
+            rules: Its operational rules.
+            principles: Its behavioural principles.
+        """
         other = copy.copy(self)
         learned = zip(GUIDANCE, (rules, principles), strict=True)
         other._read = {
@@ -140,7 +156,7 @@ class Prompts:
         return other
 
     def guidance(self, template: str) -> str:
-        """What an agent has learned, under its headings; empty where that is nothing yet."""
+        """Return what an agent has learned, under headings; empty if that is nothing yet."""
         learned = {kind: self._method_text(f"{template}.{kind}", optional=True) for kind in GUIDANCE}
         return "\n\n".join(
             _filled(self._method_text(f"guidance.{kind}"), {"lines": lines}) for kind, lines in learned.items() if lines

@@ -17,7 +17,13 @@ def braced(text: str) -> str:
 
 
 def interpolated(text: str, slot: re.Pattern[str], name: Callable[[re.Match[str]], str]) -> str:
-    """Text inside an f-string in double quotes, with the names of variables in place of its slots."""
+    """Return text for the inside of an f-string in double quotes, with variables in place of its slots.
+
+    Args:
+        text: Any text.
+        slot: Pattern of a slot.
+        name: Returns the variable of a slot.
+    """
     parts, at = [], 0
     for match in slot.finditer(text):
         parts += [braced(text[at : match.start()]), "{", name(match), "}"]

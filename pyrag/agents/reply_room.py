@@ -38,7 +38,12 @@ _needed: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 
 def roomy(model: object, sampling: Sampling) -> Sampling:
-    """The sampling with the room that this model's thinking was seen to need."""
+    """Return a sampling with the room that this model's thinking was seen to need.
+
+    Args:
+        model: The client whose need is remembered.
+        sampling: What an agent asks for.
+    """
     try:
         needed = _needed.get(model, 0)
     except TypeError:  # neither hashable nor weakly referenced: a caller's own
@@ -78,7 +83,13 @@ async def asked_with_room(
 async def with_twice_the_room(
     sampling: Sampling, ask: Callable[[Sampling], Awaitable[Reply]], replies: list[Reply]
 ) -> None:
-    """Ask once more where the last of `replies` was cut off inside its answer."""
+    """Ask once more if the last reply was cut off inside its answer.
+
+    Args:
+        sampling: The sampling of the last reply.
+        ask: Makes the request.
+        replies: Gets the further reply.
+    """
     if replies[-1].finish_reason == "length" and _is_open(replies[-1].text):
         with contextlib.suppress(ContextLengthError):
             replies.append(await ask(replace(sampling, max_tokens=2 * sampling.max_tokens)))
@@ -168,7 +179,12 @@ def read_whole(
 
 
 def written_answer(written: Written, read: Callable[[str], Answer | None]) -> Answer | None:
-    """The answer in free text; unknown where it would be another one if a text that was cut off went on."""
+    """Return the answer in free text, or unknown if the missing end of the text could change it.
+
+    Args:
+        written: The text.
+        read: Reads the answer of a text; None if it has none.
+    """
     answer = read(written.text)
     if answer is None or not written.cut_off:
         return answer

@@ -35,6 +35,7 @@ class LLMWriter:
         prefix: str = "",
         fault: FindFault | None = None,
     ) -> Written:
+        """Return a text written after a template. Args: those of `Writer.write`."""
         system, user = self.prompts.render_method(template, values)
         if fault is not None and system and not prefix:
             talk = Conversation(self.model, replace(self.sampling, stop=stop), system, user)

@@ -70,7 +70,7 @@ async def test_what_is_shortened_may_keep_all_its_lines() -> None:
     assert await one.shorten("reflect", Guidance(rules), 40) == Guidance(rules)
 
 
-async def test_what_does_not_fit_its_window_is_no_failure_of_the_service() -> None:
+async def test_a_full_window_is_no_service_failure() -> None:
     def refuses(_: object) -> str:
         raise ContextLengthError("9000 tokens are too many")
 

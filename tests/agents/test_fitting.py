@@ -96,7 +96,7 @@ async def test_a_known_window_is_kept_to_without_asking_twice() -> None:
     assert "would not fit" in reading.note
 
 
-async def test_a_model_is_asked_for_its_window_only_for_long_prompts() -> None:
+async def test_only_long_prompts_ask_for_the_window() -> None:
     class Model:
         asked = 0
 

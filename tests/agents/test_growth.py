@@ -241,7 +241,7 @@ def test_a_runaway_reply_is_cut_to_its_end() -> None:
     assert split_thinking(f"{thought}</think><answer>a</answer>", "<answer>")[1] == "<answer>a</answer>"
 
 
-def test_drafting_a_long_reply_reads_it_a_bounded_number_of_times() -> None:
+def test_drafting_reads_a_long_reply_a_bounded_number_of_times() -> None:
     reader, reads = DraftReader(lambda _: None), 0
     read = reader._read
 

@@ -56,7 +56,7 @@ class TestDecomposer:
         assert "not decomposed" in found.note
         assert "no JSON list" in found.note
 
-    async def test_a_cut_off_reply_is_called_so_and_gets_more_room(self) -> None:
+    async def test_a_cut_off_reply_gets_more_room(self) -> None:
         asked: list[Sampling] = []
 
         class Model(ScriptedChat):

@@ -208,7 +208,7 @@ def test_runaway_replies_are_read_in_time(char: str) -> None:
     assert time.process_time() - started < 2
 
 
-def test_a_long_list_that_is_no_citation_in_the_end_is_read_at_once() -> None:
+def test_a_long_list_without_citations_is_read_quickly() -> None:
     answer = "(" + "Doc 1, " * 200 + "Rome"
     assert strip_citations(answer) == answer  # two ways to read each of them would be 2^200
     assert find_citations(answer, 3) == (0,)

@@ -114,7 +114,7 @@ def test_a_judged_sentence_goes_back_and_is_made_short(answer: str, salvaged: st
     assert found.text == salvaged
 
 
-def test_a_judgement_out_of_form_is_read_where_its_answer_is_marked() -> None:
+def test_a_marked_answer_is_read_from_a_bad_judgement() -> None:
     found = salvage_judged("Doc [1] says so.\n<answer>Marrow Bay</answer>", 1, QUERY)
     assert found is not None
     assert (found.text, found.citations) == ("Marrow Bay", (0,))

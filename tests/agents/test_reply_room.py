@@ -199,7 +199,7 @@ def test_a_value_that_hangs_on_the_missing_rest_is_refused() -> None:
         read_whole(cut, cut.text, lambda text: text.split()[-1])
 
 
-def test_a_model_that_cannot_be_remembered_is_asked_all_the_same() -> None:
+def test_a_model_without_weak_references_is_asked() -> None:
     from pyrag.agents.reply_room import roomy
 
     assert roomy(["unhashable"], Sampling()) == Sampling()

@@ -64,7 +64,7 @@ async def test_a_failure_is_not_kept(store: ReplyStore) -> None:
     assert store.info().replies == 1
 
 
-async def test_the_first_model_on_offer_is_named_before_it_is_looked_up(server, store: ReplyStore) -> None:
+async def test_the_first_offered_model_is_resolved_before_the_lookup(server, store: ReplyStore) -> None:
     for offered in ("tiny", "other"):
         server.say((200, {"data": [{"id": offered}]}))
         chat = CachedChat(OpenAIChat("", server.url), store)

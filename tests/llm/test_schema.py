@@ -164,7 +164,7 @@ async def test_a_server_that_refuses_the_field_is_asked_without(server, chat) ->
     assert ["structured_outputs" in body for body in server.bodies] == [True, False, False]
 
 
-async def test_a_refusal_that_does_not_name_the_field_is_not_tried_again(server, chat) -> None:
+async def test_a_refusal_without_the_field_is_not_retried(server, chat) -> None:
     server.say((400, {"error": {"message": "bad temperature"}}))
     with pytest.raises(PermanentServiceError, match="bad temperature"):
         await chat.complete(ASKED, TAGGED)

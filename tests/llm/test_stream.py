@@ -177,7 +177,7 @@ async def test_cancelling_reaches_the_server(server, chat) -> None:
     await asyncio.wait_for(gone.wait(), 120)
 
 
-async def test_a_streamed_reply_is_kept_and_comes_back_in_one_piece(server, chat, tmp_path) -> None:
+async def test_a_stored_reply_is_streamed_in_one_piece(server, chat, tmp_path) -> None:
     server.script = [sending(WHOLE)]
     cached = CachedChat(chat, ReplyStore(tmp_path / "replies.sqlite"))
     assert (await streamed(cached))[1] == ["Grü", "ße\n"]

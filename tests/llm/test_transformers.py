@@ -195,7 +195,7 @@ async def test_folders_that_hold_no_model(tmp_path: Path, contents: dict[str, st
     assert str(tmp_path) in str(failed.value)
 
 
-async def test_a_name_of_a_hub_that_is_away_is_looked_up_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unreachable_hub_leaves_the_local_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     def waited(seconds: float) -> None:
         raise AssertionError("the hub's client tries again")
 

@@ -1,8 +1,8 @@
-"""What a model's reply means, part three: an answer, whether it is one, and what it cites.
+"""The answer in a model's reply, its form and its citations.
 
 `parse_answer` is strict and says what a model did wrong; `salvage_answer` makes the best of a reply after which nobody
-is asked again; `read_answer` is both, for callers that ask once. Where the answer stands is found by `parsing_extract`,
-unknown is decided by `is_unknown`, by the whole of the answer and never by a word in it: "Unknown Pleasures" is one.
+is asked again; `read_answer` is both, for callers that ask once. Where the answer stands is found by
+`answer_places`; `is_unknown` looks at the whole answer and never at a single word: "Unknown Pleasures" is an answer.
 """
 
 from __future__ import annotations
@@ -111,7 +111,15 @@ def parse_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer
 
 
 def checked_span(answer: str, query: str) -> None:
-    """Raises `BadOutputError` where an answer is not of the form that the query asks for."""
+    """Check that an answer has the form that the query asks for.
+
+    Args:
+        answer: The answer.
+        query: What was asked.
+
+    Raises:
+        BadOutputError: It has not; the message is for the model.
+    """
     if is_form(answer):
         raise BadOutputError(_FORM)
     if repeats_question(query, answer):
@@ -125,7 +133,7 @@ def checked_span(answer: str, query: str) -> None:
 def cleaned(answer: str, documents: int = 0, query: str = "") -> str:
     """An answer from a field of its own, without labels, emphasis, citations and explanations around it.
 
-    The arguments are those of `parse_answer`.
+    Args: those of `parse_answer`.
     """
     return _made(answer, "", "", documents, query).text
 
@@ -133,7 +141,7 @@ def cleaned(answer: str, documents: int = 0, query: str = "") -> str:
 def salvage_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer | None:
     """The best reading of a reply when asking again did not help, shortened; None if it is no answer.
 
-    The arguments are those of `parse_answer`.
+    Args: those of `parse_answer`.
     """
     thinking, rest = split_thinking(text, _PAYLOAD)
     found = UNKNOWN if _refuses(rest) else extracted(rest, query)
@@ -149,7 +157,7 @@ def salvage_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnsw
 def read_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer:
     """The answer of a reply after which nobody is asked again; unknown where there is none.
 
-    The arguments are those of `parse_answer`.
+    Args: those of `parse_answer`.
     """
     try:
         return parse_answer(text, documents, query)

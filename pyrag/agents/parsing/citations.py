@@ -70,7 +70,12 @@ class _Cited:
 
 
 def find_citations(text: str, documents: int) -> tuple[int, ...]:
-    """Positions (from 0) of the documents that a text cites, in order, without those that do not exist."""
+    """Return the positions (from 0) of the documents that a text cites, in order.
+
+    Args:
+        text: Any text.
+        documents: How many documents there are; higher numbers are ignored.
+    """
     for numbers in (_worded_numbers(text), _bare_numbers(text)):
         found = tuple(dict.fromkeys(one - 1 for one in numbers if 1 <= one <= documents))
         if found:

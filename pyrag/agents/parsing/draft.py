@@ -55,7 +55,7 @@ class DraftReader:
             self._on_draft(self._done)
 
     def _takes(self, line: str) -> bool:
-        """Whether there is work in the statements that this line shows to be finished."""
+        """Return True if a statement that this line shows to be finished calls a primitive."""
         self._open.append(line)
         statements = _statements("".join(self._open)) if len(self._open) <= _LONGEST else []
         if statements and hasattr(statements[-1], "body"):

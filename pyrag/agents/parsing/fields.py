@@ -67,7 +67,15 @@ _RATIO = re.compile(r"(\d{1,3}(?:[.,]\d{1,6})?)\s?(?:(%)|(?:/|out of|von)\s?(\d{
 
 
 def object_with(text: str, key: str) -> dict[str, Any]:
-    """The likeliest object of a reply that has this key, its fields under their proper names."""
+    """Return the likeliest object of a reply that has a key, its fields under their proper names.
+
+    Args:
+        text: The reply.
+        key: The proper name of a field.
+
+    Raises:
+        BadOutputError: No object has it.
+    """
     for value in _objects(text):
         named = _named(value)
         if key in named and not (key == "decision" and isinstance(named[key], dict)):
@@ -133,7 +141,15 @@ def decision_of(said: Any) -> bool:
 
 
 def line_of(value: dict[str, Any], key: str) -> str:
-    """A text on one line; empty where it is missing."""
+    """Return a text field on one line; empty if it is missing.
+
+    Args:
+        value: The object.
+        key: The proper name of the field.
+
+    Raises:
+        BadOutputError: It holds neither a text nor a number.
+    """
     text = value.get(key)
     if text is None:
         return ""
@@ -145,7 +161,12 @@ def line_of(value: dict[str, Any], key: str) -> str:
 
 
 def loose_line_of(value: dict[str, Any], key: str) -> str:
-    """A text on one line, whatever the model made of it: lists with commas, yes or no, nothing for null."""
+    """Return a field of any type as text on one line: lists with commas, yes or no, nothing for null.
+
+    Args:
+        value: The object.
+        key: The proper name of the field.
+    """
     return worded(" ".join(text_of(value.get(key)).split()))
 
 
@@ -163,7 +184,12 @@ def texts_of(said: Any) -> list[str]:
 
 
 def positions_of(said: Any, documents: int) -> tuple[int, ...]:
-    """Positions of the documents that the reply lists; those that do not exist are left out."""
+    """Return the positions (from 0) of the documents that a field lists.
+
+    Args:
+        said: The field in any form that `numbers_of` reads.
+        documents: How many documents there are; higher numbers are ignored.
+    """
     exact = [one for one in numbers_of(said) if 1 <= one <= documents]
     return tuple(dict.fromkeys(one - 1 for one in exact))
 

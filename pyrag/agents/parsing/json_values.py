@@ -1,7 +1,7 @@
 """Thinking set apart from a model's reply, and the JSON in it.
 
-Pure functions from text; lists of sub-queries are read in `parsing_queries`, programs in `parsing_code`, answers in
-`parsing_answer`, plans of goals in `parsing_goals`. What cannot be read raises `BadOutputError` with a sentence for the
+Pure functions from text; lists of sub-queries are read in `sub_queries`, programs in `programs`, answers in
+`answers`, plans of goals in `pyrag.methods.opera`. What cannot be read raises `BadOutputError` with a sentence for the
 model. Replies are texts of strangers: every parser takes time in proportion to their length, and reads `MAX_REPLY`
 characters at most.
 """
@@ -41,11 +41,14 @@ def clipped(text: str) -> str:
 
 
 def split_thinking(text: str, payload: str) -> tuple[str, str]:
-    """A reply as (thinking, rest), for every common family of tags, closed or not.
+    """Split a reply into its thinking and the rest, for every common family of tags, closed or not.
 
-    A closing tag that nobody opened ends thinking that the chat template had opened. Where all of the reply would be
-    thinking, its last part from the pattern `payload` on is the rest: the model forgot to close. A reply that is too
-    long is clipped first; each character is looked at a bounded number of times, whatever the marks.
+    A closing tag that nobody opened ends thinking that the chat template had opened. A reply that is too long is
+    clipped first. Takes linear time.
+
+    Args:
+        text: The reply.
+        payload: Pattern of the rest's beginning, for a model that forgot to close its thinking.
     """
     text = _CONTROL.sub("", clipped(text))
     payloads = [found.start() for found in re.finditer(payload, text)]
@@ -86,7 +89,12 @@ def _resumed(thinking: str, rest: str, payload: str) -> tuple[str, str]:
 
 
 def parse_json(text: str, opening: str) -> list[Any]:
-    """Outermost JSON values of a reply that begin with `opening` ("[" or "{"), the likeliest first."""
+    """Return the outermost JSON values of a reply, the likeliest first.
+
+    Args:
+        text: The reply.
+        opening: The bracket that they begin with, "[" or "{".
+    """
     rest = split_thinking(text, re.escape(opening) + r"\s*[\"'“{]")[1]
     return [value for place in places_of(rest) for value in reversed(list(values_in(place, opening)))]
 

@@ -86,7 +86,7 @@ def _value_at(text: str, start: int, left: int) -> tuple[Any, int, int]:
         cost = error.pos - start + 1 + error.pos // _LINES  # making the error counts the lines before it
     except (RecursionError, ValueError):  # also for a number of thousands of digits
         cost = sys.getrecursionlimit()
-    reader = _Reader(text, start, left)
+    reader = _LooseReader(text, start, left)
     try:
         return reader.value(), reader.at, cost + reader.at - start
     except _TooDeepError:
@@ -95,7 +95,7 @@ def _value_at(text: str, start: int, left: int) -> tuple[Any, int, int]:
         return None, start + 1, cost + reader.furthest - start
 
 
-class _Reader:
+class _LooseReader:
     """A place in a text from which values are read. `furthest` is the end of what was looked at."""
 
     def __init__(self, text: str, start: int, work: int) -> None:

@@ -1,4 +1,4 @@
-"""What a model's reply means, part two: the program in it, and why it does not compile.
+"""The program in a model's reply, and its syntax errors.
 
 Text only: whether a program is *allowed* is the sandbox's to say, whether it is *sensible* the plan checks'.
 """
@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import bisect
 import functools
+import html
 import re
 import textwrap
 import warnings
+from collections.abc import Iterator
+from typing import Any
 
-from pyrag.agents.parsing.json_values import MAX_REPLY, clipped, split_thinking
-from pyrag.agents.parsing.wrapped_programs import candidates
+from pyrag.agents.parsing.json_values import MAX_REPLY, clipped, places_of, split_thinking
+from pyrag.agents.parsing.loose_json import values_in
 from pyrag.errors import BadOutputError
 
 MAX_SOURCE = 64 * 1024  # bytes, as in the sandbox's own limit
@@ -35,6 +38,11 @@ _CODE_LINE = re.compile(
 _WRAPPED = ("{", "[", "'''", '"""', "python\n", "Python\n")  # so no program begins, and all of it may compile
 _DOUBLE = "“”„‟"
 _SINGLE = "‘’‚‛"
+_CODE_KEYS = ("program", "code", "python", "source", "script", "plan", "answer", "content", "solution")
+_TAG = re.compile(r"</?[\w|]{1,30}>|<\|\w{1,30}\|>|\[/?[A-Z]{2,20}\]")
+_AROUND_CODE = re.compile(r"(?:```|~~~|\'\'\'|\"\"\")(?:[Pp]y(?:thon)?3?)?[ \t]*|[Pp]ython:?")
+_PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
+_MAX_OBJECTS = 10
 
 
 def parse_program(text: str) -> str:
@@ -51,12 +59,59 @@ def parse_program(text: str) -> str:
 
 def unwrapped(rest: str) -> str:
     """A program that compiles within a wrapping that is no fence (tags, JSON, prompts …); empty where there is none."""
-    found = (repaired_quotes(one) for one in candidates(rest) if len(one) <= MAX_SOURCE and _looks_like_code(one))
+    found = (repaired_quotes(one) for one in _candidates(rest) if len(one) <= MAX_SOURCE and _looks_like_code(one))
     return next((one for one in found if syntax_error(one) is None), "")
 
 
+def _candidates(rest: str) -> Iterator[str]:
+    """Yield texts of a reply without its thinking that may be its program, the likeliest first."""
+    plain = rest.replace("\ufeff", "").replace("\u00a0", " ").replace("\r\n", "\n")
+    yield from _in_json(plain)
+    for text in dict.fromkeys((plain, html.unescape(plain))):
+        lines = _code_lines(text)
+        yield "\n".join(lines)
+        yield "\n".join(_without_prompts(lines))
+
+
+def _in_json(text: str) -> Iterator[str]:
+    """The texts that objects hold under a name for code."""
+    if "{" not in text:
+        return
+    for place in places_of(text):
+        objects = [value for value in values_in(place, "{") if isinstance(value, dict)]
+        for value in reversed(objects[-_MAX_OBJECTS:]):
+            yield from _under_keys(value)
+
+
+def _under_keys(value: dict[str, Any]) -> Iterator[str]:
+    for key in _CODE_KEYS:
+        said = value.get(key)
+        if isinstance(said, list) and said and all(isinstance(line, str) for line in said):
+            said = "\n".join(said)
+        if isinstance(said, str):
+            yield "\n".join(_code_lines(said[:MAX_SOURCE]))
+    for inner in value.values():
+        if isinstance(inner, dict):
+            yield from _under_keys({key: said for key, said in inner.items() if not isinstance(said, dict)})
+
+
+def _code_lines(text: str) -> list[str]:
+    """Lines without the tags, fences and names of the language that stand around a program."""
+    lines = _TAG.sub("", text).strip().strip("`").split("\n")
+    return [
+        _AROUND_CODE.sub("", line.lstrip(), count=1).lstrip() if _AROUND_CODE.match(line.lstrip()) else line
+        for line in lines
+    ]
+
+
+def _without_prompts(lines: list[str]) -> list[str]:
+    """The lines that were typed at the prompts of an interpreter, where there are any."""
+    typed = [line.lstrip() for line in lines if _PROMPT.match(line.lstrip())]
+    return [_PROMPT.sub("", line, count=1) for line in typed]
+
+
 def parse_draft(text: str) -> str:
-    """How the program of an unfinished reply begins, as far as that is seen from whole lines; empty where it is not.
+    """Return the beginning of an unfinished reply's program, as far as whole lines show it; else an empty text.
 
     Thinking that is not closed yet is no program, and prose without a fence is waited for.
     """
@@ -108,7 +163,7 @@ def _is_prose(block: str) -> bool:
 
 
 def syntax_error(source: str) -> str | None:
-    """What the parser says against a program, with line and caret as Python shows it; None if it compiles."""
+    """Return the syntax error of a program, with line and caret as Python shows it; None if it compiles."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -169,7 +224,7 @@ def _line_end(source: str, start: int) -> int:
 
 
 def _literal_end(source: str, start: int) -> int:
-    """Where an ordinary literal ends, or its line if it is never closed."""
+    """Return the end of an ordinary literal, or of its line if it is never closed."""
     quote = source[start] * 3 if source.startswith(source[start] * 3, start) else source[start]
     position = start + len(quote)
     while position < len(source):

@@ -84,13 +84,23 @@ def is_evasive(query: str, answer: str) -> bool:
 
 
 def repeats_question(query: str, answer: str) -> bool:
-    """True if an answer is what was asked, word for word."""
+    """Return True if an answer is what was asked, word for word.
+
+    Args:
+        query: What was asked; only the text behind "Answer the question:" counts.
+        answer: The answer.
+    """
     asked = _asked(query).casefold().split()
     return len(asked) >= _MIN_WORDS - 1 and asked[-1].endswith(("?", "？")) and answer.casefold().split() == asked
 
 
 def verdict_of(query: str, answer: str) -> str:
-    """The yes or no that an answer to such a question begins with, its explanation left out; else an empty text."""
+    """Return the yes or no that an explained answer to a yes-no question begins with; else an empty text.
+
+    Args:
+        query: What was asked; only the text behind "Answer the question:" counts.
+        answer: The answer.
+    """
     asked = _asked(query)
     if len(answer.split()) < _MIN_WORDS or not _YES_NO_QUESTION.match(asked) or _EITHER.search(asked[:300]):
         return ""
@@ -99,7 +109,12 @@ def verdict_of(query: str, answer: str) -> str:
 
 
 def without_preposition(query: str, answer: str) -> str:
-    """An answer without the preposition, or the verb with one, of the question ("In which town was she born?")."""
+    """Return an answer without the preposition, or verb and preposition, that the question holds.
+
+    Args:
+        query: What was asked; only the text behind "Answer the question:" counts.
+        answer: The answer.
+    """
     asked, words = _asked(query), answer.split()
     if len(words) > 2 and words[1] in _PREPOSITIONS and words[0].casefold() in _content(asked.split()):
         return " ".join(words[2:]) if not words[2][0].islower() else answer
@@ -109,7 +124,12 @@ def without_preposition(query: str, answer: str) -> str:
 
 
 def is_wordy(query: str, answer: str) -> bool:
-    """True if an answer is a sentence where a name, a date, a number or a few words were asked for."""
+    """Return True if an answer is a sentence but a name, a date, a number or a few words were asked for.
+
+    Args:
+        query: What was asked; only the text behind "Answer the question:" counts.
+        answer: The answer.
+    """
     asked = _asked(query)
     words = answer.split()
     if _SAYS_IT.match(answer) and _WH_QUESTION.match(asked) and not _OPEN_QUESTION.search(asked[:500]):
@@ -132,7 +152,12 @@ def is_wordy(query: str, answer: str) -> bool:
 
 
 def shortened(query: str, answer: str) -> str:
-    """A sentence without its introduction and the words that repeat the question; as it is where that is not safe."""
+    """Return a sentence without its introduction and the words of the question, unchanged if that is not safe.
+
+    Args:
+        query: What was asked; only the text behind "Answer the question:" counts.
+        answer: The answer.
+    """
     if not is_wordy(query, answer) or _DENIED.search(answer):
         return answer
     while lead := _LEAD.match(answer):

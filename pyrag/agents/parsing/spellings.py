@@ -12,7 +12,12 @@ _CURLY = str.maketrans("“”„‟«»＂", '"""""""')
 
 
 def first_read(text: str, read: Callable[[str], T | None]) -> T | None:
-    """The first spelling of a reply that can be read, the reply itself in most cases; None where none can."""
+    """Return the value of the first spelling of a reply that can be read, in most cases the reply itself; else None.
+
+    Args:
+        text: The reply.
+        read: Reads a spelling; returns None if it cannot.
+    """
     return next((found for one in _spellings(text) if (found := read(one)) is not None), None)
 
 

@@ -256,16 +256,21 @@ MIN_REPLY_TOKENS = 64  # a reply that must be shorter is not worth asking for
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits that a refusal speaks of, in tokens: `reply` a longer reply must not have, `window` of prompt and reply,
-    `prompt` as the server counts it. None stands for a figure that it does not give."""
+class TokenLimits:
+    """Limits that a refusal speaks of, in tokens; None for a figure that it does not give.
+
+    Attributes:
+        reply: most of a reply.
+        window: most of prompt and reply.
+        prompt: the prompt as the server counts it.
+    """
 
     reply: int | None = None
     window: int | None = None
     prompt: int | None = None
 
 
-def read_limits(refusal: Refusal, asked: int) -> Limits | None:
+def read_limits(refusal: Refusal, asked: int) -> TokenLimits | None:
     """Return the limits that a refusal speaks of, or None if it has another reason.
 
     Args:
@@ -274,20 +279,20 @@ def read_limits(refusal: Refusal, asked: int) -> Limits | None:
     """
     words = re.sub(r"(?<=\d)[,_ ](?=\d{3}\b)", "", refusal.words)
     if each := _EACH_REQUEST.search(words):
-        return Limits(window=int(each[1]), prompt=max(int(each[2]) - asked, 1))
+        return TokenLimits(window=int(each[1]), prompt=max(int(each[2]) - asked, 1))
     if not (_NAMES_LIMIT.search(words) or _names(words, asked)) or not _TOO_LARGE.search(words):
-        return Limits() if _OR_COMPLETION.search(words) else None
+        return TokenLimits() if _OR_COMPLETION.search(words) else None
     window = _first(_SUM, words) or _first(_WINDOW, words)
     if _IS_CONTEXT.search(words) and window:
         prompt = None if _ROUGH_FIGURES.search(words) else _first(_PROMPT, words) or _total(words, window, asked)
-        return Limits(window=window, prompt=prompt)
+        return TokenLimits(window=window, prompt=prompt)
     if _OR_COMPLETION.search(words):
-        return Limits()
+        return TokenLimits()
     smaller = [one for one in map(int, re.findall(_INTEGER, words)) if MIN_REPLY_TOKENS <= one < asked]
     if not smaller:
         return None
     exclusive = "exclusive" in words or (re.search(r"(?:less|lower|smaller) than(?! or)", words) is not None)
-    return Limits(reply=max(smaller) - exclusive)
+    return TokenLimits(reply=max(smaller) - exclusive)
 
 
 def _first(pattern: re.Pattern[str], words: str) -> int | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from pyrag.llm.clients.refusals import MIN_REPLY_TOKENS, Limits, Refusal, RoleRule, read_limits
+from pyrag.llm.clients.refusals import MIN_REPLY_TOKENS, Refusal, RoleRule, TokenLimits, read_limits
 from pyrag.llm.context import about_tokens
 
 Body = Mapping[str, Any]
@@ -115,7 +115,7 @@ class RequestRules:
         reply = limits.reply or asked // 4  # without figures, one guess or two
         return [replace(self, max_reply=reply)] if reply >= MIN_REPLY_TOKENS else []
 
-    def _within(self, limits: Limits, asked: int, sent: Body) -> list[RequestRules]:
+    def _within(self, limits: TokenLimits, asked: int, sent: Body) -> list[RequestRules]:
         window, guess = limits.window or 0, self._prompt_tokens(sent)
         if limits.prompt and limits.prompt > window - MIN_REPLY_TOKENS:
             return []

@@ -22,7 +22,7 @@ from pyrag.errors import ConfigError, DataError
 from pyrag.llm.clients.adapters import Adapter
 from pyrag.llm.clients.local import LocalChat, OnText, encode_chat, missing_package
 from pyrag.llm.clients.local_spec import LocalSpec, known_window, parse_local_spec
-from pyrag.llm.clients.transformers_rows import Ending, Row, RowSampler
+from pyrag.llm.clients.transformers_rows import BatchRow, Ending, RowSampler
 from pyrag.llm.protocol import Message, Reply, Sampling
 
 ENGINE = "transformers"
@@ -80,7 +80,7 @@ class TransformersRunner:
         for adapter in adapters:
             self._load(adapter)
         self.window = _window(spec, self._tokenizer)
-        self._waiting: queue.SimpleQueue[Row | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[BatchRow | None] = queue.SimpleQueue()
         self._ended = False
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
@@ -93,7 +93,7 @@ class TransformersRunner:
         self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, say: OnText | None
     ) -> Reply:
         """Generate a reply. Args: those of `Runner.generate`."""
-        row = Row(prompt, sampling, adapter, say)
+        row = BatchRow(prompt, sampling, adapter, say)
         self._waiting.put(row)
         return await asyncio.wrap_future(row.future)
 
@@ -104,13 +104,13 @@ class TransformersRunner:
 
     def _work(self) -> None:
         """Runs in the thread: batches of rows for one adapter, in the order in which their first ones came."""
-        waiting: deque[Row] = deque()
+        waiting: deque[BatchRow] = deque()
         while self._gather(waiting) or waiting:
             batch = _next_batch(waiting, self._batch)
             if batch:
                 self._answer(batch)
 
-    def _gather(self, waiting: deque[Row]) -> bool:
+    def _gather(self, waiting: deque[BatchRow]) -> bool:
         """Adds what has come, and waits for the first one; False once nothing more will come."""
         seconds = None if not waiting else 0.0
         while not self._ended:
@@ -125,7 +125,7 @@ class TransformersRunner:
             seconds = 0.0 if len(waiting) >= self._batch else _GATHER_SECONDS
         return False
 
-    def _answer(self, rows: list[Row]) -> None:
+    def _answer(self, rows: list[BatchRow]) -> None:
         try:
             self._generate(rows)
         except Exception as error:
@@ -142,7 +142,7 @@ class TransformersRunner:
             if row.future.set_running_or_notify_cancel():
                 row.future.set_result(row.reply())
 
-    def _generate(self, rows: list[Row]) -> None:
+    def _generate(self, rows: list[BatchRow]) -> None:
         import torch
         from transformers import LogitsProcessorList, StoppingCriteriaList
 
@@ -184,7 +184,7 @@ class TransformersRunner:
         self._loaded[adapter] = name
 
 
-def _next_batch(waiting: deque[Row], most: int) -> list[Row]:
+def _next_batch(waiting: deque[BatchRow], most: int) -> list[BatchRow]:
     """Takes the first row and those that can be generated with it; drops rows whose callers are gone."""
     rows = [row for row in waiting if not row.future.cancelled()]
     batch = [row for row in rows if row.adapter == rows[0].adapter][:most]

@@ -19,7 +19,7 @@ _HALF_A_CHARACTER = "\ufffd"  # a decoder's sign for bytes whose rest is still t
 
 
 @dataclass(eq=False, slots=True)
-class Row:
+class BatchRow:
     """One prompt and what has been written after it; `said` characters of it went to the caller."""
 
     prompt: list[int]
@@ -47,7 +47,7 @@ class Row:
 class RowSampler:
     """A logits processor of transformers: after it, the largest logit is the row's next token."""
 
-    def __init__(self, rows: Sequence[Row], defaults: Any, device: Any) -> None:
+    def __init__(self, rows: Sequence[BatchRow], defaults: Any, device: Any) -> None:
         import torch
 
         self._rows = rows
@@ -73,7 +73,7 @@ class RowSampler:
 class Ending:
     """A stopping criterion of transformers: which rows are done. It also keeps each row's text and tells it."""
 
-    def __init__(self, rows: Sequence[Row], tokenizer: Any, end_tokens: Sequence[int]) -> None:
+    def __init__(self, rows: Sequence[BatchRow], tokenizer: Any, end_tokens: Sequence[int]) -> None:
         self._rows = rows
         self._tokenizer = tokenizer
         self._ends = frozenset(end_tokens)
@@ -86,7 +86,7 @@ class Ending:
                 self._add(row, token)
         return torch.tensor([bool(row.finish) for row in self._rows], device=input_ids.device)
 
-    def _add(self, row: Row, token: int) -> None:
+    def _add(self, row: BatchRow, token: int) -> None:
         row.tokens.append(token)
         if token in self._ends:
             row.finish = "stop"
@@ -97,7 +97,7 @@ class Ending:
         if row.finish or row.say or row.sampling.stop:
             self._read(row)
 
-    def _read(self, row: Row) -> None:
+    def _read(self, row: BatchRow) -> None:
         row.text = str(self._tokenizer.decode(row.tokens, skip_special_tokens=True))
         found = [place for stop in row.sampling.stop if (place := row.text.find(stop)) >= 0]
         if found:
@@ -105,7 +105,7 @@ class Ending:
         if row.say:
             self._tell(row)
 
-    def _tell(self, row: Row) -> None:
+    def _tell(self, row: BatchRow) -> None:
         # What may be the beginning of a stop string, or half a character, is told once it is known not to be.
         text = row.text
         if not row.finish:
