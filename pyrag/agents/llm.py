@@ -76,6 +76,7 @@ class LLMPlanner:
         return replace(self, on_draft=on_draft)
 
     async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
+        """Return a program that compiles. Args: those of `Planner.plan`."""
         if sub_queries is None:
             return await self._joint_plan(question)
         listed = numbered(sub_queries)
@@ -83,6 +84,7 @@ class LLMPlanner:
         return await self._program(self._talk("plan.system", user, f"{question}\n{listed}"), question)
 
     async def repair(self, question: str, sub_queries: Sequence[str], source: str, error: str) -> Plan:
+        """Return a corrected program that compiles. Args: those of `Planner.repair`."""
         template = "plan.runtime_repair" if _TRACEBACK in error else "plan.check_repair"
         user = self.prompts.render(
             template, question=question, sub_queries=numbered(sub_queries), source=source, error=error
@@ -160,6 +162,7 @@ class LLMAnswerer:
     sampling: Sampling = Sampling()
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        """Return an answer; unknown without passages. Args: those of `Answerer.answer`."""
         if passages is not None and not passages:
             return Reading(UNKNOWN, known=False, rationale="no passages were given")  # not worth a call
         talk = self._talk(query, passages)

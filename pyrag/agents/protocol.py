@@ -86,38 +86,60 @@ class Decomposer(Protocol):
 
 class Planner(Protocol):
     async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
-        """A program for the question; `sub_queries=None` asks for sub-queries and program in one go (joint)."""
+        """Return a program.
+
+        Args:
+            question: The user's question.
+            sub_queries: Those of the Decompose agent; None asks for sub-queries and program in one call (joint).
+        """
         ...
 
     async def repair(self, question: str, sub_queries: Sequence[str], source: str, error: str) -> Plan:
-        """A corrected program. `error` is a traceback, a refusal of the sandbox or a failed plan check."""
+        """Return a corrected program.
+
+        Args:
+            question: The user's question.
+            sub_queries: Those of the question.
+            source: The program that failed.
+            error: A traceback, a refusal of the sandbox or a failed plan check.
+        """
         ...
 
 
 class DraftingPlanner(Planner, Protocol):
-    """A planner that takes its time and can show a program while it writes it. Not every planner can: look for the
-    method."""
+    """A planner that can show a program while it writes it."""
 
     def drafting(self, on_draft: Callable[[str], None]) -> Planner:
-        """A planner that does the same, and calls `on_draft` with how each program begins as soon as further statements
-        of it are finished."""
+        """Return this planner, calling `on_draft` with the beginning of each program whenever more of its statements
+        are finished."""
         ...
 
 
 class Answerer(Protocol):
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        """Evidence mode; with `passages=None` aggregation mode, where `query` holds the facts."""
+        """Return an answer, which may be unknown.
+
+        Args:
+            query: What is asked.
+            passages: The evidence; None for aggregation mode, where `query` holds the facts.
+        """
         ...
 
 
 class Rewriter(Protocol):
     async def rewrite(self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str) -> Rewritten:
-        """Another search query for what `query` asks. `tried` were searched for and brought `passages`, in which
-        `missing` was not found."""
+        """Return another search query.
+
+        Args:
+            query: What is asked.
+            tried: The queries searched for so far.
+            passages: Those that were found.
+            missing: The information that they lack.
+        """
         ...
 
 
-# What is wrong with a text, empty where nothing is.
+# Returns the fault of a text, or an empty text.
 FindFault = Callable[[str], str]
 
 
@@ -136,8 +158,8 @@ class Writer(Protocol):
             template: Name of the template.
             values: Texts for its placeholders.
             stop: Strings that end the text and are left out.
-            prefix: Text that the model is taken to have written already, and goes on from.
-            fault: What is wrong with a text, empty where nothing is. One with a fault is asked for once more.
+            prefix: Beginning of the text, which the model continues.
+            fault: Returns the fault of a text, or an empty text. A text with a fault is asked for once more.
         """
         ...
 
@@ -182,5 +204,10 @@ class Agents:
         return found
 
     def with_team(self, build: Callable[[RoleEngines], T | None], team: T) -> Agents:
-        """Return these agents with a method's own in place of those that `build` would make."""
+        """Return these agents with a team given for a method.
+
+        Args:
+            build: The function that would build the method's team.
+            team: The team to use instead.
+        """
         return replace(self, teams={**self.teams, build: team})

@@ -21,7 +21,12 @@ NUMBERS: Schema = {"type": "array", "items": {"type": "integer"}}
 
 
 def closed(title: str, properties: Schema) -> Schema:
-    """An object with exactly these properties."""
+    """Return the schema of an object with exactly these properties.
+
+    Args:
+        title: Name of the schema in requests.
+        properties: Schemas of the fields, in their order.
+    """
     return {
         "title": title,
         "type": "object",
