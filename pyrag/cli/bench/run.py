@@ -12,7 +12,7 @@ from typing import Any
 
 from pyrag._io.files import write_json
 from pyrag.cli.bench.ask import LocalAsk, PooledAsk
-from pyrag.cli.bench.view import Progress, print_summary
+from pyrag.cli.bench.view import BenchProgress, print_summary
 from pyrag.cli.bench.workers import process_pool, ray_pool
 from pyrag.cli.views.words import counted
 from pyrag.errors import UsageError
@@ -137,7 +137,7 @@ async def _answer_all(
     todo = [(one, _open_jobs(one.questions, methods, writer)) for one in sets]
     if request.resume_steps:
         _discard_others(writer.folder, [job for _, jobs in todo for job in jobs])
-    with Progress(writer.rows.values(), sum(len(jobs) for _, jobs in todo)) as progress:
+    with BenchProgress(writer.rows.values(), sum(len(jobs) for _, jobs in todo)) as progress:
         for one, jobs in todo:
             if jobs:
                 settings = replace(request.settings, **one.source.overrides)  # type: ignore[arg-type]  # both are str | None
@@ -163,7 +163,7 @@ async def _answer_set(
     settings: Settings,
     request: BenchRequest,
     writer: RunWriter,
-    progress: Progress,
+    progress: BenchProgress,
 ) -> None:
     journals = writer.folder if request.resume_steps else None
     if journals:

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Self
 
 from pyrag.cli.output import print_json
+from pyrag.cli.views.bar import ProgressBar
 from pyrag.cli.views.words import counted
 from pyrag.errors import UsageError
 from pyrag.evaluation.agent_behaviour import agent_stats, agents_table, ladder_table, outcomes_of
@@ -20,38 +20,20 @@ from pyrag.evaluation.runs.folder import Run, read_run
 from pyrag.evaluation.scoring import ResultRow
 
 
-class Progress:
-    """A bar on stderr, on a terminal only: how far, EM so far, calls a question, time left."""
+class BenchProgress(ProgressBar):
+    """The progress of a run: questions, EM so far, calls per question, time left."""
 
     def __init__(self, done: Iterable[ResultRow], todo: int) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as Bar
-
-        from pyrag.cli.views.live import SafeConsole
-
-        console = SafeConsole(stderr=True)
         rows = [row for row in done if not row.is_transient]
         self._count, self._em, self._calls = len(rows), sum(row.em for row in rows), sum(row.calls for row in rows)
-        self._bar = Bar(
-            TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
-            TextColumn("{task.fields[scores]}"), TimeRemainingColumn(),
-            console=console, disable=not console.is_terminal, transient=True,
-        )  # fmt: skip
-        self._task = self._bar.add_task("", total=self._count + todo, completed=self._count, scores="")
+        super().__init__(self._count + todo, self._count)
 
     def add(self, row: ResultRow) -> None:
         self._count += 1
         self._em += row.em
         self._calls += row.calls
         scores = f"EM {100 * self._em / self._count:.1f} · {self._calls / self._count:.1f} calls/question"
-        self._bar.update(self._task, advance=1, description=f"{row.set} · {row.method}", scores=scores)
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._bar.stop()
+        self.show(self._count, f"{row.set} · {row.method}", scores)
 
 
 def print_summary(summary: BenchSummary, folder: Path, *, as_json: bool) -> None:

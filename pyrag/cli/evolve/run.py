@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Self
 
 from pyrag.cli.output import print_json
+from pyrag.cli.views.bar import ProgressBar
 from pyrag.cli.views.words import counted
 from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.prompt_versions import PromptVersions
@@ -41,37 +41,14 @@ def learn(
         as_json: Print the summary as one JSON line.
     """
     questions = split(train, validation, limit=limit, seed=seed)
-    with Progress(len(questions.train) * config.epochs) as progress:
-        summary = evolve(out, questions, settings, config, limits, progress.add)
+    with ProgressBar(len(questions.train) * config.epochs, 0, "learning", "measuring the start") as bar:
+
+        def show(record: StepRecord) -> None:
+            score, calls = f"validation F1 {100 * record.score:.1f}", counted(record.calls, "call")
+            bar.show(record.step, "learning", f"{score} · prompts {record.version} · {calls}")
+
+        summary = evolve(out, questions, settings, config, limits, show)
     _print(summary, out, config, as_json=as_json)
-
-
-class Progress:
-    """A bar on stderr, on a terminal only: steps, validation F1, updates, calls."""
-
-    def __init__(self, steps: int) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as Bar
-
-        from pyrag.cli.views.live import SafeConsole
-
-        console = SafeConsole(stderr=True)
-        self._bar = Bar(
-            TextColumn("learning"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[state]}"),
-            TimeRemainingColumn(), console=console, disable=not console.is_terminal, transient=True,
-        )  # fmt: skip
-        self._task = self._bar.add_task("", total=steps, state="measuring the start")
-
-    def add(self, record: StepRecord) -> None:
-        state = f"validation F1 {100 * record.score:.1f} · prompts {record.version} · {counted(record.calls, 'call')}"
-        self._bar.update(self._task, completed=record.step, state=state)
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._bar.stop()
 
 
 def _print(summary: LearningSummary, out: Path, config: EvolveConfig, *, as_json: bool) -> None:

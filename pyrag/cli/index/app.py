@@ -133,8 +133,7 @@ def fetch(
     json: Json = False,
 ) -> None:
     """Download a released corpus and index it. An interrupted download is continued."""
-    from pyrag.cli.index.fetch import fetch
-    from pyrag.cli.index.run import Vectors
+    from pyrag.cli.index.run import Vectors, fetch
 
     kept = Vectors(type=vector_type, target=recall, shards=shards) if vectors else None
     fetch(name, out, files or Path(name), source=source, vectors=kept, as_json=json)

@@ -1,0 +1,46 @@
+"""A progress bar on stderr, on a terminal only."""
+
+from __future__ import annotations
+
+from typing import Self
+
+
+class ProgressBar:
+    """A bar with a label, the state in a few words, and the time left.
+
+    Args:
+        total: Units of work.
+        done: Units that were done before.
+        label: What is going on.
+        state: Words behind the bar.
+    """
+
+    def __init__(self, total: int, done: int = 0, label: str = "", state: str = "") -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        from pyrag.cli.views.live import SafeConsole
+
+        console = SafeConsole(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+            TextColumn("{task.fields[state]}"), TimeRemainingColumn(),
+            console=console, disable=not console.is_terminal, transient=True,
+        )  # fmt: skip
+        self._task = self._bar.add_task(label, total=total, completed=done, state=state)
+
+    def show(self, done: int, label: str, state: str) -> None:
+        """Show the progress.
+
+        Args:
+            done: Units of work done.
+            label: As in the constructor.
+            state: As in the constructor.
+        """
+        self._bar.update(self._task, completed=done, description=label, state=state)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._bar.stop()
