@@ -33,6 +33,7 @@ LAYERS = [
     {"evaluation"},
     {"runtime", "api"},
     {"evolve"},
+    {"server"},
     {"cli"},
     {"__main__"},
 ]
@@ -61,6 +62,8 @@ HEAVY = {
     "torch",
     "msgspec",
     "openai",
+    "fastapi",
+    "uvicorn",
 }
 
 

@@ -97,6 +97,47 @@ def ask(
     run(question, options.chosen(locals()), form, trace_file=trace, record_file=record)
 
 
+@app.command()
+def serve(
+    index: Annotated[
+        list[str] | None,
+        typer.Option(help="Index to serve, as NAME=FOLDER or NAME=URL. Repeatable.", show_default="the bundled corpus"),
+    ] = None,
+    llm: options.Llm = None,
+    plan_llm: options.PlanLlm = None,
+    method: options.Method = None,
+    topk: options.TopK = None,
+    deadline: options.Deadline = None,
+    max_calls: options.MaxCalls = None,
+    max_cost: options.MaxCost = None,
+    sandbox: options.SandboxMode = None,
+    concurrency: options.Concurrency = None,
+    cache: options.Cache = None,
+    host: Annotated[str, typer.Option(help="Address to listen on; other than loopback needs a key.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)] = 8010,
+    api_key_file: Annotated[Path | None, typer.Option(help="File of API keys, one a line: KEY [INDEX,…].")] = None,
+    allow_anonymous: Annotated[bool, typer.Option("--allow-anonymous", help="Serve other hosts without keys.")] = False,
+    max_waiting: Annotated[int, typer.Option(help="Questions that may wait; further ones get 429.", min=0)] = 64,
+    traces: Annotated[Path | None, typer.Option(help="SQLite file of traces.", show_default="in memory")] = None,
+    max_traces: Annotated[int, typer.Option(help="Traces to keep.", min=1)] = 1000,
+    config: options.Config = None,
+) -> None:
+    """Serve questions, passages and traces over HTTP."""
+    from pyrag.cli.serve import run
+
+    run(
+        options.chosen(locals(), index=None),
+        index or (),
+        api_key_file,
+        host=host,
+        port=port,
+        allow_anonymous=allow_anonymous,
+        max_waiting=max_waiting,
+        traces=traces,
+        max_traces=max_traces,
+    )
+
+
 @app.command("serve-retriever")
 def serve_retriever(
     spec: Annotated[str, typer.Argument(help="Index folder, or qdrant:COLLECTION@URL.")],

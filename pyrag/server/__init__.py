@@ -1,0 +1,1 @@
+"""The HTTP service of `pyrag serve`: questions, passages and traces over one FastAPI application."""

@@ -1,0 +1,113 @@
+"""What every request passes before it is read: host, origin, API key, and the size and arrival of its body."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import msgspec
+
+from pyrag.server.config import Access, is_loopback
+from pyrag.server.errors import ApiError
+from pyrag.server.service import QuestionService
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+ACCESS = "pyrag.access"  # key of a scope's entry with the caller's `Access`
+_OPEN = ("/healthz", "/readyz")
+
+
+class Guard:
+    """ASGI middleware around the application."""
+
+    def __init__(self, app: App, service: QuestionService) -> None:
+        self._app, self._service, self._config = app, service, service.config
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                route = getattr(scope.get("route"), "path", "other")
+                self._service.metrics.requests[route, message["status"]] += 1
+                message["headers"] = [*message.get("headers", ()), (b"x-content-type-options", b"nosniff")]
+            await send(message)
+
+        try:
+            headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+            self._check_origin(headers)
+            scope[ACCESS] = self._access(scope["path"], headers)
+            body = await self._body(receive, headers)
+        except ApiError as error:
+            await _refuse(error, counted)
+            return
+        await self._app(scope, _replayed(body, receive), counted)
+
+    def _check_origin(self, headers: dict[str, str]) -> None:
+        """Refuse pages of other sites: by their origin, and by the host where names of others lead to loopback."""
+        host = headers.get("host", "")
+        origin = headers.get("origin")
+        if origin is not None and origin.partition("://")[2] != host:
+            raise ApiError(403, "other_origin", "requests of pages from other sites are refused")
+        name = host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
+        if self._config.local_only and not is_loopback(name.strip("[]")):
+            raise ApiError(403, "other_host", "this server answers to localhost alone: ask it by that name")
+
+    def _access(self, path: str, headers: dict[str, str]) -> Access:
+        if not self._config.keys or path in _OPEN:
+            return Access()
+        scheme, _, key = headers.get("authorization", "").partition(" ")
+        given = key.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+        access = self._config.keys.access(given)
+        if access is None:
+            raise ApiError(401, "invalid_api_key", "the API key is missing or unknown: send Authorization: Bearer KEY")
+        return access
+
+    async def _body(self, receive: Receive, headers: dict[str, str]) -> bytes:
+        most, length = self._config.max_body, headers.get("content-length", "0")
+        too_large = ApiError(413, "body_too_large", f"the request is larger than {most:,} bytes: send less at once")
+        if length.isdecimal() and int(length) > most:
+            raise too_large
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._config.body_timeout):
+                more = True
+                while more:
+                    message = await receive()
+                    body += message.get("body", b"")
+                    more = message.get("more_body", False)
+                    if len(body) > most:
+                        raise too_large
+        except TimeoutError:
+            raise ApiError(408, "body_too_slow", "the request did not arrive in time: send it whole") from None
+        return bytes(body)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives the body at once, and afterwards what the connection says."""
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+async def _refuse(error: ApiError, send: Send) -> None:
+    body = msgspec.json.encode(error.body)
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if error.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

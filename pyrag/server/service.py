@@ -1,0 +1,265 @@
+"""Questions as the service takes them: admitted or refused, bounded in time and money, answered, kept and counted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyrag.episode.ledger import Recording
+from pyrag.episode.recovery import calls_for, ladder_of
+from pyrag.errors import PyRAGError
+from pyrag.methods.registry import recovery_of
+from pyrag.retrieval.protocol import Retriever
+from pyrag.retrieval.server import AT_ONCE, Current
+from pyrag.runtime.engines import Engines, open_engines
+from pyrag.runtime.run import MAX_QUESTION_BYTES, answer_question
+from pyrag.server.config import DEFAULT_INDEX, Access, ServerConfig
+from pyrag.server.errors import ApiError
+from pyrag.server.metrics import Metrics
+from pyrag.server.trace_store import TraceStore
+from pyrag.server.wire import event_object, public_trace
+from pyrag.settings import Settings
+from pyrag.trace.events import Event, of_question
+from pyrag.trace.model import Passage, Trace
+
+RETRY_AFTER = 2  # seconds
+_LOWERED = ("deadline", "max_calls", "max_tokens", "max_cost", "topk")
+
+
+class FollowingRetriever:
+    """A retriever over an index folder that opens each new generation; searches that have begun keep the old one."""
+
+    def __init__(self, current: Current) -> None:
+        self.current = current
+
+    @property
+    def name(self) -> str:
+        return self.current.retriever.name
+
+    async def retrieve(self, query: str, topk: int) -> list[Passage]:
+        async with self.current.use() as retriever:
+            found: list[Passage] = await retriever.retrieve(query, topk)
+        return found
+
+    async def aclose(self) -> None:
+        await self.current.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class ServedIndex:
+    """An index with the engines that answer over it."""
+
+    name: str
+    engines: Engines
+    settings: Settings
+    retriever: Retriever
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A finished question: its trace, and the id under which it is kept."""
+
+    id: str
+    index: str
+    trace: Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A question on its way. `events` holds its events as objects, and None after the last one."""
+
+    id: str
+    task: asyncio.Task[Answered]
+    events: asyncio.Queue[dict[str, Any] | None]
+
+
+class QuestionService:
+    """Answers questions over named indexes with one set of engines. Belongs to one event loop.
+
+    Args:
+        settings: of all questions; their limits are upper bounds of what a request may ask for.
+        config: indexes, limits and keys.
+
+    Raises:
+        ConfigError: a setting is wrong.
+        DataError: an index cannot be opened.
+        StorageError: the file of traces cannot be opened.
+    """
+
+    def __init__(self, settings: Settings, config: ServerConfig) -> None:
+        self.config, self.metrics = config, Metrics()
+        self.store = TraceStore(config.traces, config.max_traces)
+        self._slots = asyncio.Semaphore(config.max_running)
+        self.search_slots = asyncio.Semaphore(AT_ONCE)
+        self._pending = self._running = 0
+        self._opened: list[Engines] = []
+        self.indexes: dict[str, ServedIndex] = {}
+        named: dict[str, str | None] = {**config.indexes} or {DEFAULT_INDEX: None}
+        for name, place in named.items():
+            self.indexes[name] = self._open(name, _over(settings, place))
+        self.ready = False
+
+    def _open(self, name: str, settings: Settings) -> ServedIndex:
+        opened = open_engines(settings)
+        self._opened.append(opened)
+        retriever = opened.retriever
+        if settings.index is not None:
+            follow = Current(lambda: open_engines(settings).retriever, Path(settings.index).expanduser())
+            retriever = opened.retriever = FollowingRetriever(follow)
+        first = self._opened[0]
+        shared = replace(opened, agents=first.agents, sandbox=first.sandbox)
+        return ServedIndex(name, shared, settings, retriever)
+
+    @property
+    def gauges(self) -> dict[str, float]:
+        """Questions that are being answered and that wait."""
+        return {"pyrag_questions_running": self._running, "pyrag_questions_waiting": self._pending - self._running}
+
+    def index(self, name: str | None, access: Access) -> ServedIndex:
+        """Return an index.
+
+        Args:
+            name: None stands for the only one, or the one named `default`, or the first that the caller may use.
+            access: what the caller may use.
+
+        Raises:
+            ApiError: the index is unknown, or not the caller's.
+        """
+        allowed = [one for one in self.indexes if access.allows(one)]
+        if name is None:
+            name = DEFAULT_INDEX if DEFAULT_INDEX in allowed or not allowed else allowed[0]
+        if name not in allowed:
+            raise ApiError(404, "unknown_index", f"there is no index {name!r}: choose from {', '.join(allowed)}")
+        return self.indexes[name]
+
+    def admit(self, count: int) -> None:
+        """Refuse questions for which there is no place in the queue.
+
+        Raises:
+            ApiError: 429, with the seconds after which to try again; 400 where the queue is shorter than `count`.
+        """
+        places = self.config.max_running + self.config.max_waiting
+        if count > places:
+            raise ApiError(400, "too_many_questions", f"{count} questions at once: send at most {places}")
+        if self._pending + count > places:
+            message = f"{self._pending} questions wait already: ask again in a moment"
+            raise ApiError(429, "queue_full", message, retry_after=RETRY_AFTER)
+
+    def accept(self, question: str, index: ServedIndex, limits: dict[str, Any], method: str | None = None) -> Accepted:
+        """Begin to answer a question.
+
+        Args:
+            question: in English for the embedded engine.
+            index: where to search.
+            limits: settings by name (`deadline`, `max_calls`, `max_tokens`, `max_cost`, `topk`); a value above the
+                server's own is lowered to it.
+            method: name of a method; None stands for the server's own.
+
+        Raises:
+            ApiError: the queue is full, or the question is empty or too long.
+            ConfigError: a limit makes no sense, or the method is unknown.
+        """
+        self.admit(1)
+        _check_question(question)
+        settings = _limited(replace(index.settings, method=method) if method else index.settings, limits)
+        events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        key = uuid.uuid4().hex
+        self._pending += 1
+        task = asyncio.create_task(self._answer(key, question, index, settings, events))
+        task.add_done_callback(partial(self._finished, events))
+        return Accepted(key, task, events)
+
+    def _finished(self, events: asyncio.Queue[dict[str, Any] | None], _: asyncio.Task[Answered]) -> None:
+        self._pending -= 1
+        events.put_nowait(None)
+
+    async def _answer(
+        self, key: str, question: str, index: ServedIndex, settings: Settings, events: asyncio.Queue[Any]
+    ) -> Answered:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+
+        def observe(event: Event) -> None:
+            events.put_nowait(event_object(event, loop.time() - began))
+
+        try:
+            async with asyncio.timeout(settings.deadline):
+                await self._slots.acquire()
+        except TimeoutError:
+            message = "the deadline passed while the question waited for a place: ask again later"
+            raise ApiError(503, "busy", message, retry_after=RETRY_AFTER) from None
+        self._running += 1
+        try:
+            if settings.deadline is not None:
+                settings = replace(settings, deadline=max(0.001, settings.deadline - (loop.time() - began)))
+            recording = Recording.load(index.engines.recording) if index.engines.recording else None
+            observer = of_question(observe, question)
+            trace = await answer_question(question, index.engines, settings, observer=observer, recording=recording)
+        finally:
+            self._running -= 1
+            self._slots.release()
+        shown = public_trace(trace, index.name)
+        self.metrics.answered(index.name, shown)
+        await asyncio.to_thread(self.store.add, key, index.name, shown)
+        return Answered(key, index.name, shown)
+
+    async def start(self) -> None:
+        """Load models and search every index once, so that the first question finds them ready.
+
+        Raises:
+            PyRAGError: an index or a model that searching needs cannot be used.
+        """
+        for index in self.indexes.values():
+            await index.engines.start()
+            await index.retriever.retrieve("who wrote this", 1)
+        self.ready = True
+
+    async def aclose(self) -> None:
+        """Close engines and the store; a failure of one part does not keep the others open."""
+        self.ready = False
+        for engines in self._opened:
+            with contextlib.suppress(PyRAGError, OSError):
+                await engines.aclose()
+        self.store.close()
+
+
+def _over(settings: Settings, place: str | None) -> Settings:
+    if place is None:
+        return settings
+    remote = place.startswith(("http://", "https://", "qdrant:"))
+    return replace(settings, index=None if remote else place, retriever=place if remote else None)
+
+
+def _check_question(question: str) -> None:
+    if not question.strip():
+        raise ApiError(400, "empty_question", "the question is empty: ask something")
+    try:
+        size = len(question.encode())
+    except UnicodeEncodeError:
+        raise ApiError(400, "not_text", "the question holds characters that are no text: send UTF-8") from None
+    if size > MAX_QUESTION_BYTES:
+        message = f"the question has {size:,} bytes: at most {MAX_QUESTION_BYTES:,} are possible"
+        raise ApiError(400, "question_too_long", message)
+
+
+def _limited(settings: Settings, limits: dict[str, Any]) -> Settings:
+    """Return settings with a request's limits, as far as they are lower than the server's."""
+    given = {name: value for name, value in limits.items() if value is not None}
+    assert given.keys() <= set(_LOWERED)
+    return replace(settings, **{name: _lower(_bound(settings, name), value) for name, value in given.items()})
+
+
+def _lower(bound: Any, value: Any) -> Any:
+    return value if bound is None else min(bound, value)
+
+
+def _bound(settings: Settings, name: str) -> Any:
+    if name == "max_calls" and settings.max_calls is None:
+        recovery = recovery_of(settings.method) if settings.recovery == "auto" else settings.recovery
+        return calls_for(ladder_of(recovery, settings.boost_topk))
+    return max(settings.topk, settings.boost_topk) if name == "topk" else getattr(settings, name)
