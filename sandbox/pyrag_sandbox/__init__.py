@@ -3,8 +3,17 @@
     async with Sandbox() as sandbox:
         outcome = await sandbox.run("final_answer = shout('hello')", {"shout": shout})
 
-Two walls, each enough alone: a policy on the program's text (RestrictedPython) and a locked process. SECURITY.md says
-what is promised. Nothing heavy is imported until it is used.
+Two walls, each enough alone: a policy on the program's text (RestrictedPython) and a locked process.
+
+Covered: no files, environment variables, network, processes or threads for the program; limits on wall time, CPU,
+memory, output and calls; a crash of the interpreter ends that program only; nothing survives a program; every frame
+from the worker is validated.
+
+Not covered: side channels and timing; the text that a program puts into a primitive's arguments, so treat retrieval
+and model endpoints as reachable by the program; the truth of its answer; vulnerabilities of kernel and CPU; memory
+limits on macOS. SECURITY.md has the full list with the test for each promise.
+
+Heavy modules are imported on first use.
 """
 
 from __future__ import annotations

@@ -9,7 +9,16 @@ from pyrag_sandbox.contract import Call, PrimitiveError
 
 
 def bind(call: Call, parameters: Sequence[str], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by name, as for `def name(first, second=default)`. Raises what the program would see from Python."""
+    """Return a call's values by parameter name, as Python binds `def name(first, second=default)`.
+
+    Args:
+        call: the call, with positional and keyword arguments.
+        parameters: names in the order of the signature.
+        defaults: values of the parameters that may be left out.
+
+    Raises:
+        PrimitiveError: a "TypeError" for the program, in Python's words.
+    """
     name = call.name
     if len(call.args) > len(parameters):
         raise PrimitiveError(f"{name}() takes {len(parameters)} arguments but {len(call.args)} were given", "TypeError")

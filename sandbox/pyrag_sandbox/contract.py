@@ -99,7 +99,7 @@ Primitive = Callable[[Call], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one program may use. The defaults were measured; see SECURITY.md."""
+    """Limits of one program. The defaults were measured; see SECURITY.md."""
 
     own_seconds: float = 5.0  # wall time while no primitive is being served
     deadline: float | None = None  # seconds from the start, primitives included
@@ -116,7 +116,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ProgramError:
-    """What a planner needs to repair its program. Holds no path of the host."""
+    """The facts a planner needs to repair its program. Holds no path of the host."""
 
     type: str  # "NameError"
     message: str
@@ -136,7 +136,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended. The same program with the same primitive results gives the same outcome (usage aside).
+    """The end of a run. The same program with the same primitive results gives the same outcome (usage aside).
 
     `value` is what the program left in the result variable. `variables` are the program's other top-level names with
     a value that can cross the border. `provenance` maps each name, the result variable included, to the ids (in

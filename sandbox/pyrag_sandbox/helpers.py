@@ -133,7 +133,12 @@ def parse_year(text: Datable) -> int:
 
 
 def years_between(a: Datable, b: Datable) -> int:
-    """Whole years from one date to the other, in either order: an age, a duration."""
+    """Return the whole years between two dates, in either order: an age, a duration.
+
+    Args:
+        a: a date, or an answer that holds one.
+        b: likewise.
+    """
     first, last = sorted((parse_date(a), parse_date(b)))
     return last.year - first.year - ((last.month, last.day) < (first.month, first.day))
 
@@ -174,7 +179,15 @@ def _last_day(value: Datable) -> date:
 
 
 def overlap(a: str | tuple[Datable, Datable], b: str | tuple[Datable, Datable]) -> str:
-    """The years two periods share, such as "1921–1938"; one year stands alone. Raises ValueError if they never meet."""
+    """Return the years two periods share, such as "1921–1938"; one year stands alone.
+
+    Args:
+        a: a period as text, or its two dates.
+        b: likewise.
+
+    Raises:
+        ValueError: the periods never meet.
+    """
     (start_a, end_a), (start_b, end_b) = parse_period(a), parse_period(b)
     start, end = max(start_a, start_b), min(end_a, end_b)
     if start > end:
@@ -310,17 +323,26 @@ def countries(text: str) -> set[str]:
 
 
 def same_entity(a: str, b: str) -> bool:
-    """Whether two texts name the same thing, as far as spelling can tell.
+    """Return whether two texts name the same thing, as far as spelling can tell.
 
     Case, accents, articles, punctuation and remarks in brackets do not matter; "U.S.", "American" and "United
     States" are one country; part of a name ("Elvis") and part of a place ("Paris" in "Paris, France") are enough.
     Texts of several countries match if they share one. An empty text matches nothing.
+
+    Args:
+        a: a name, or an answer that holds one.
+        b: likewise.
     """
     return same_name(_found(a), _found(b))
 
 
 def same_name(a: str, b: str) -> bool:
-    """`same_entity` for texts that are no answers."""
+    """Compare two texts like `same_entity`, without looking for the answer in them.
+
+    Args:
+        a: a name.
+        b: likewise.
+    """
     if not (a.strip() and b.strip()):
         return False
     words_a, words_b = _tokens(a), _tokens(b)
@@ -390,7 +412,12 @@ def split_list(text: str) -> list[str]:
 
 
 def common(a: str, b: str) -> list[str]:
-    """What two lists ("A, B and C") share, in the spelling and order of the first; empty if nothing."""
+    """Return the items two lists ("A, B and C") share, in the spelling and order of the first; empty if none.
+
+    Args:
+        a: an enumeration as text.
+        b: likewise.
+    """
     others = split_list(_found(b))
     return [item for item in split_list(_found(a)) if any(same_name(item, other) for other in others)]
 

@@ -1,4 +1,4 @@
-"""What crosses between host and worker: frames (4-byte length, JSON) and the values inside them.
+"""The wire between host and worker: frames (4-byte length, JSON) and the values inside them.
 
 Used by both sides. The host treats every frame as hostile: size capped before it is read, no NaN, nothing unpickled,
 unknown shapes refused. Values are exact built-in types; what JSON cannot say travels in an object with one key:
@@ -43,7 +43,7 @@ class FloodError(WireError):
 
 
 class Opaque(Protocol):
-    """Who knows the objects that cross by handle."""
+    """Table of the objects that cross by handle."""
 
     def pack(self, value: Any) -> int | dict[str, Any] | None: ...
     def unpack(self, handle: int) -> Any: ...
@@ -52,7 +52,15 @@ class Opaque(Protocol):
 
 
 def pack_frame(message: dict[str, Any], cap: int) -> bytes:
-    """Raises WireError for a message over `cap` bytes, and for half a character in it."""
+    """Return a message as one frame: 4 bytes of length, then JSON.
+
+    Args:
+        message: JSON-able data.
+        cap: maximum size of the JSON in bytes.
+
+    Raises:
+        WireError: the message is over `cap`, or holds a lone surrogate.
+    """
     try:
         body = _write(message)
     except UnicodeEncodeError:
@@ -195,7 +203,16 @@ _ENCODERS: dict[type, Callable[[_Encoder, Any, int], Any]] = {
 
 
 def encode(value: Any, opaque: Opaque, budget: int) -> Any:
-    """`value` as JSON-able data. TypeError or ValueError (also UnicodeEncodeError) says why it cannot cross."""
+    """Return `value` as JSON-able data.
+
+    Args:
+        value: plain data, or an object known to `opaque`.
+        opaque: table of the objects that cross by handle.
+        budget: maximum size in bytes.
+
+    Raises:
+        TypeError, ValueError: the value cannot cross; the message says why.
+    """
     return _Encoder(opaque, budget).encode(value)
 
 
@@ -206,7 +223,15 @@ def encode_counted(value: Any, opaque: Opaque, budget: int) -> tuple[Any, int]:
 
 
 def decode(data: Any, opaque: Opaque) -> Any:
-    """The value in `data`. WireError for anything `encode` would not have written."""
+    """Return the value in `data`.
+
+    Args:
+        data: what `encode` returned, from the other side of the wire.
+        opaque: table of the objects that cross by handle.
+
+    Raises:
+        WireError: `encode` cannot have written it.
+    """
     try:
         return _decode(data, opaque, 0)
     except (KeyError, TypeError, ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Which global names may share a mutable object: classes of names, for the whole program at once.
+"""Global names that may share a mutable object, as classes of names for the whole program at once.
 
 Flow-insensitive on purpose: two names that ever share are in one class for good. What a primitive returns shares
 nothing with anything (replies are fresh); strings and numbers share nothing either.

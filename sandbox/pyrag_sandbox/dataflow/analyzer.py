@@ -1,4 +1,4 @@
-"""What a piece of a program may do: the names it reads and binds, what it may mutate, whether it is pure.
+"""Analysis of what a piece of a program may do: the names it reads and binds, what it may mutate, whether it is pure.
 
 The analysis is static, conservative and by name. It trusts that values are plain (strings, numbers, lists, dicts,
 sets, tuples, `Text`, `Record`): a program that defines a class with a body gives up all concurrency. Calls of anything
@@ -179,7 +179,7 @@ class Analyzer:
                 todo.extend(sorted(again))
 
     def _users(self) -> dict[str, set[str]]:
-        """Which functions mention a function."""
+        """Map each function to the functions that mention it."""
         users: dict[str, set[str]] = {name: set() for name in self.functions}
         for name, function in self.functions.items():
             for node in walk(function):
@@ -188,7 +188,7 @@ class Analyzer:
         return users
 
     def summarize(self, function: FunctionNode) -> Effects:
-        """What a call of the function may do, apart from evaluating its arguments."""
+        """Return the effects of a call of the function, apart from evaluating its arguments."""
         body = body_of(function)
         scope, fresh = self.scope_of(function)
         found = Effects()
@@ -215,7 +215,7 @@ class Analyzer:
 
 
 def _has_scopes_that_bind(nodes: Kinds) -> bool:
-    """Whether functions, classes or lambdas have names of their own, parameters apart."""
+    """Return whether functions, classes or lambdas have names of their own, parameters apart."""
     scopes = SCOPES & nodes.keys()
     if scopes == {ast.Lambda}:
         return not nodes.keys().isdisjoint(COMPREHENSIONS | {ast.NamedExpr})

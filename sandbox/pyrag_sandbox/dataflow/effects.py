@@ -41,7 +41,7 @@ _CALLED = frozenset({"key", "func", "repl", "default_factory", "object_hook"})  
 
 @dataclass(slots=True)
 class Effects:
-    """What running a node may do. `reads`, `binds` and `mutates` are global names."""
+    """Effects of running a node. `reads`, `binds` and `mutates` are global names."""
 
     reads: set[str] = field(default_factory=set)
     binds: set[str] = field(default_factory=set)

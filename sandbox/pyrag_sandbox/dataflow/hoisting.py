@@ -228,7 +228,7 @@ class Hoister:
 
 
 def _head_is_quiet(a: Analyzer, node: Comprehension, scope: frozenset[str]) -> bool:
-    """What the gather runs ahead of the elements (all but the last conditions) neither calls nor prints."""
+    """Return whether the gather's head (all but the last conditions) neither calls nor prints."""
     *outer, _ = node.generators
     ahead = [*(g.iter for g in node.generators[1:]), *(c for g in outer for c in g.ifs)]
     found = [a.effects_within(part, scope) for part in ahead]
@@ -236,6 +236,13 @@ def _head_is_quiet(a: Analyzer, node: Comprehension, scope: frozenset[str]) -> b
 
 
 def gatherable(a: Analyzer, node: Comprehension, scope: frozenset[str]) -> bool:
+    """Return whether a comprehension's elements may be evaluated side by side.
+
+    Args:
+        a: effects of the program's nodes.
+        node: the comprehension.
+        scope: names local to the functions around it.
+    """
     names = [n for g in node.generators for n in target_names(g.target)]
     plain = all(
         isinstance(n, (ast.Name, ast.Tuple, ast.List))
@@ -255,7 +262,13 @@ def gatherable(a: Analyzer, node: Comprehension, scope: frozenset[str]) -> bool:
 
 
 def consumes_generator(a: Analyzer, node: ast.Call, scope: frozenset[str]) -> bool:
-    """`sum(answer(q) for q in qs)` and the like: every element is sure to be asked for."""
+    """Return whether a call takes every element of its generator, as `sum(answer(q) for q in qs)` does.
+
+    Args:
+        a: effects of the program's nodes.
+        node: the call.
+        scope: names local to the functions around it.
+    """
     if not node.args or not isinstance(node.args[0], ast.GeneratorExp):
         return False
     joins = (

@@ -63,7 +63,13 @@ class Step:
 
 
 def plan(tree: ast.Module, primitives: frozenset[str], pure_functions: frozenset[str] = frozenset()) -> Plan:
-    """Cut a parsed program. The tree is used up."""
+    """Cut a parsed program into a plan.
+
+    Args:
+        tree: the module; it is changed and must not be used afterwards.
+        primitives: names of functions that wait for the host.
+        pure_functions: other names of the namespace that neither mutate nor keep their arguments.
+    """
     names = _Names()
     planner = _Planner(Analyzer(tree, primitives, pure_functions), names)
     for statement in tree.body:

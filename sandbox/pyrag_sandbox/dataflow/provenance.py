@@ -1,4 +1,4 @@
-"""Which calls a name's value depends on.
+"""The calls that a name's value depends on.
 
 A name carries the calls whose results are in its value as they are; `closure` adds what those depend on in turn. It is
 never too little. It is exact for a call's own result, copies, items at a constant index of lists made of known parts,
@@ -26,7 +26,7 @@ class Provenance:
         self.depends: list[tuple[int, ...]] = []  # of each call
 
     def settle(self, task: Task, before: frozenset[int]) -> None:
-        unit, space = task.unit, task.space
+        unit, scope = task.unit, task.scope
         flow = before | task.origins_of(unit.header) if unit.compound else before
         flow = flow | task.own | task.context
         if unit.unsure:
@@ -36,43 +36,43 @@ class Provenance:
         if unit.shape.kind and unit.shape.targets:
             self._bind(task, flow)
             if len(unit.binds) > len(unit.shape.targets):  # by functions that the value calls
-                self.taint(space, unit.binds.difference(unit.shape.targets), flow)
+                self.taint(scope, unit.binds.difference(unit.shape.targets), flow)
         elif unit.compound or unit.unsure or not isinstance(unit.tree.body[0], _BINDS_FOR_CERTAIN):
-            self.taint(space, unit.binds, flow)
+            self.taint(scope, unit.binds, flow)
         else:
             for name in unit.binds:
-                space.elements.pop(name, None)
-                space.origins[name] = flow
-        self._stain_mutated(task, flow)
+                scope.elements.pop(name, None)
+                scope.origins[name] = flow
+        self._taint_mutated(task, flow)
 
-    def taint(self, space: Scope, names: Iterable[str], origins: frozenset[int]) -> None:
+    def taint(self, scope: Scope, names: Iterable[str], origins: frozenset[int]) -> None:
         for name in names:
-            space.elements.pop(name, None)
-            space.origins[name] = space.origins.get(name, NONE) | origins
+            scope.elements.pop(name, None)
+            scope.origins[name] = scope.origins.get(name, NONE) | origins
 
-    def _stain_mutated(self, task: Task, flow: frozenset[int]) -> None:
+    def _taint_mutated(self, task: Task, flow: frozenset[int]) -> None:
         if not task.unit.mutates:
             return
         names = {m for n in task.unit.mutates for m in self.plan.aliases.get(n, (n,))}
-        space: Scope | None = task.space
-        while space is not None:
-            here = names - space.shared
-            held, ahead = space.names, space.ahead
-            self.taint(space, [n for n in here if n in held and not ahead[n] and not self._is_atom(held[n])], flow)
-            names, space = names - here, space.base
+        scope: Scope | None = task.scope
+        while scope is not None:
+            here = names - scope.shared
+            held, ahead = scope.names, scope.ahead
+            self.taint(scope, [n for n in here if n in held and not ahead[n] and not self._is_atom(held[n])], flow)
+            names, scope = names - here, scope.base
 
     def _bind(self, task: Task, flow: frozenset[int]) -> None:
         """A simple assignment whose value's parts are known one by one."""
-        shape, space = task.unit.shape, task.space
+        shape, scope = task.unit.shape, task.scope
         whole, parts = self._value_origins(task, flow)
         spread = shape.kind in ("unpack", "spread")
         for index, name in enumerate(shape.targets):
             known = spread and parts is not None and len(parts) == len(shape.targets)
-            space.origins[name] = (parts[index] if known and parts is not None else whole) | task.context
+            scope.origins[name] = (parts[index] if known and parts is not None else whole) | task.context
             if parts is not None and not spread:
-                space.elements[name] = [part | task.context for part in parts]
+                scope.elements[name] = [part | task.context for part in parts]
             else:
-                space.elements.pop(name, None)
+                scope.elements.pop(name, None)
 
     def _value_origins(self, task: Task, flow: frozenset[int]) -> tuple[frozenset[int], list[frozenset[int]] | None]:
         shape = task.unit.shape
@@ -82,7 +82,7 @@ class Provenance:
             return flow, task.gathered
         if shape.kind in ("list", "spread"):
             return flow, [task.origins_of(part) | task.own for part in shape.parts]
-        listed = task.space.home(shape.source, ahead=task.ahead).elements.get(shape.source)
+        listed = task.scope.home(shape.source, ahead=task.ahead).elements.get(shape.source)
         if shape.kind == "item":
             known = listed is not None and -len(listed) <= shape.index < len(listed)
             return (listed[shape.index] if known and listed is not None else flow), None

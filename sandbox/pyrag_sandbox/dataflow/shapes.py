@@ -1,4 +1,4 @@
-"""What is known about where the value of a simple assignment comes from: its `Shape`, for provenance."""
+"""The `Shape` of a simple assignment: the known origin of its value, for provenance."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ from pyrag_sandbox.dataflow.units import Shape
 
 
 def shape_of(a: Analyzer, statement: ast.stmt) -> Shape:
+    """Return the known origin of a simple assignment's value; an empty `Shape` for anything else.
+
+    Args:
+        a: effects of the program's nodes.
+        statement: any statement.
+    """
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return Shape()
     target, value = statement.targets[0], statement.value

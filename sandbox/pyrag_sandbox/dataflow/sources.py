@@ -1,4 +1,4 @@
-"""Whether taking items from an iterable does nothing else: then they may be taken ahead of their turn."""
+"""Recognise iterables that run no code of the program: their items may be taken early."""
 
 from __future__ import annotations
 

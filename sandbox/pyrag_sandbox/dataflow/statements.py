@@ -74,7 +74,7 @@ def is_compound(statement: ast.stmt) -> bool:
 
 
 def jumps(statement: ast.AST, *, in_loop: bool = False) -> bool:
-    """Whether a `break`, `continue` or `return` leaves the statement."""
+    """Return whether a `break`, `continue` or `return` leaves the statement."""
     if isinstance(statement, (ast.Break, ast.Continue)):
         return not in_loop
     if isinstance(statement, ast.Return):
@@ -88,5 +88,12 @@ def jumps(statement: ast.AST, *, in_loop: bool = False) -> bool:
 
 
 def invoke(function: str, arguments: list[ast.expr], at: ast.stmt) -> ast.stmt:
+    """Return the statement that calls a helper.
+
+    Args:
+        function: the helper's name.
+        arguments: expressions.
+        at: the statement to take the position of.
+    """
     call = ast.Call(ast.Name(function, ast.Load()), arguments, [])
     return located(ast.Expr(call), at)

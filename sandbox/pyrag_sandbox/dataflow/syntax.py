@@ -107,7 +107,7 @@ def harmless_class(node: ast.ClassDef) -> bool:
 
 
 def names_bound(nodes: Kinds) -> list[str]:
-    """What `bound_names` finds in all these nodes."""
+    """Return the names that any of these nodes binds."""
     found = [node.id for node in nodes.get(ast.Name, ()) if node.ctx.__class__ is not ast.Load]
     for kind in _BINDING & nodes.keys():
         found += [name for node in nodes[kind] for name in bound_names(node)]

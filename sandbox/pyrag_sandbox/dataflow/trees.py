@@ -104,7 +104,12 @@ def clone(node: _Node) -> _Node:
 
 
 def located(node: _Node, at: ast.AST) -> _Node:
-    """`node`, at the place of `at` with all in it that has no place of its own."""
+    """Return `node` with a position for each of its nodes that has none.
+
+    Args:
+        node: the tree; it is changed.
+        at: the node to take the position of.
+    """
     for part in walk(node):
         if "lineno" in part._attributes and not hasattr(part, "lineno"):
             ast.copy_location(part, at)
@@ -112,7 +117,12 @@ def located(node: _Node, at: ast.AST) -> _Node:
 
 
 def replace_children(node: ast.AST, visit: Callable[[Any], Any]) -> None:
-    """Put what `visit` makes of each child in its place: a node, several statements in a list, or None for nothing."""
+    """Replace each child by the result of `visit`.
+
+    Args:
+        node: the parent; it is changed.
+        visit: returns a node, a list of statements, or None to drop the child.
+    """
     for name in CHILD_FIELDS[node.__class__]:
         value = getattr(node, name, None)
         if value.__class__ is list:

@@ -15,7 +15,7 @@ ShapeKind = Literal["", "call", "copy", "item", "unpack", "list", "spread", "gat
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What is known about where a simple assignment's value comes from, for provenance."""
+    """The known origin of a simple assignment's value, for provenance."""
 
     kind: ShapeKind = ""
     targets: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ ROOT = Unit(
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """How the iterations of a `%each` block relate. The sets are names."""
+    """Relation between the iterations of a `%each` block. The sets are names."""
 
     item: str  # the name that holds the iteration's item
     local: frozenset[str]  # bound by every iteration for itself

@@ -47,7 +47,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What became of one program."""
+    """The result of one program."""
 
     id: str
     verdict: Verdict
@@ -161,7 +161,14 @@ def _canaries() -> Iterator[list[str]]:
 async def judge(
     samples: Iterable[Sample], *, mode: Mode = "both", limits: Limits = LIMITS, sandbox: Sandbox | None = None
 ) -> AsyncIterator[Judgement]:
-    """Run each sample by itself and yield its judgement."""
+    """Run each sample by itself and yield its judgement.
+
+    Args:
+        samples: the suite.
+        mode: "both" walls, or one of them alone; without the kernel wall, samples that must be killed are skipped.
+        limits: bounds of each program.
+        sandbox: one to use instead of an own one.
+    """
     own = sandbox or Sandbox(require="policy" if mode == "policy" else "kernel", kernel=mode != "policy")
     try:
         await own.run("", {})  # the first program waits until the processes have started: none of these
@@ -217,6 +224,12 @@ def _contained(
 
 
 def summarise(judgements: Iterable[Judgement], mode: Mode) -> Summary:
+    """Count containment, label agreement and benign programs.
+
+    Args:
+        judgements: the rows of one run of the suite.
+        mode: the walls that were up.
+    """
     rows = list(judgements)
     benign = [row for row in rows if row.expect == "allowed"]
     labelled = [row for row in rows if row.agrees is not None]

@@ -45,7 +45,7 @@ class Worker:
 
 
 def _search_path() -> list[str]:
-    """Where the zygote, which runs without `site`, finds what it needs."""
+    """Return the import path of the zygote, which runs without `site`."""
     found = []
     for name in _NEEDED:
         spec = importlib.util.find_spec(name)
@@ -81,7 +81,7 @@ def _start() -> tuple[subprocess.Popen[bytes], socket.socket]:
 
 @dataclass(slots=True)
 class _Resources:
-    """What has to be given back when a zygote is closed or forgotten."""
+    """Resources to release when a zygote is closed or collected."""
 
     process: subprocess.Popen[bytes]
     control: socket.socket

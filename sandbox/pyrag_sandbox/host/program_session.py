@@ -91,7 +91,7 @@ class Handles:
 
 
 class Peer(Protocol):
-    """Whoever runs the program."""
+    """The process that runs the program."""
 
     def send(self, message: dict[str, Any]) -> None: ...
     def kill(self) -> None: ...
@@ -173,7 +173,7 @@ class Conversation:
             self.on_bad_frame()
 
     def on_bad_frame(self) -> None:
-        """What no worker of ours sends: the program got at the wire."""
+        """Handle a frame that no worker sends: the program reached the wire."""
         self.kill("crash")
 
     def _on_call(self, message: dict[str, Any]) -> None:

@@ -61,7 +61,25 @@ class Sandbox:
         concurrent: bool = True,
         policy: bool = True,
     ) -> Outcome:
-        """Run `source` to its end. Program mistakes and limits are in the outcome; see `contract` for what raises."""
+        """Run a program to its end, in a worker of its own.
+
+            outcome = await sandbox.run("final_answer = shout('hello')", {"shout": shout}, limits=Limits(calls=10))
+
+        Args:
+            source: Python text, at most `limits.source_bytes` (64 KiB), `limits.nodes` and `limits.depth`.
+            primitives: asynchronous functions by the name the program calls them by; no name begins with "_".
+            limits: bounds of this run; None takes the sandbox's. Defaults: 5 s of own time, 5 s CPU, 256 MB, 100 calls.
+            result: global name from which `Outcome.value` is read, at most `limits.value_bytes` (1 MiB).
+            concurrent: run independent calls side by side; the outcome is that of a sequential run either way.
+            policy: check the text and guard the bytecode; False leaves only the kernel wall and needs that wall.
+
+        Returns:
+            The outcome. A refused program, an uncaught exception or an exceeded limit is a status, not an exception.
+
+        Raises:
+            ValueError: a primitive's name or `result` cannot be a name in a program.
+            SandboxError: a required wall is missing, or the worker cannot be started.
+        """
         limits = limits or self._limits
         for name in (*primitives, result):
             if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
@@ -91,7 +109,7 @@ class Sandbox:
         return outcome
 
     def _kernel_wall(self, policy: bool) -> bool:
-        """Whether workers lock themselves with the kernel's help. Never runs without any wall."""
+        """Return whether workers lock themselves with the kernel's help; never run without any wall."""
         if self._kernel is None:
             missing = kernel.missing_layer()
             if missing and self._require == "kernel":

@@ -1,4 +1,4 @@
-"""What remains of the policy while a program runs: its namespace, and the guards its bytecode calls.
+"""The policy's part at run time: the program's namespace, and the guards its bytecode calls.
 
 A guard that refuses calls `host.refuse`, which ends the program there and then (the worker reports and exits), so no
 `except` of the program can swallow it.
@@ -34,7 +34,7 @@ WRITABLE = frozenset({list, dict, defaultdict, Counter, OrderedDict, deque, Chai
 
 
 class Host(Protocol):
-    """What guards need of whoever runs the program."""
+    """The interface that guards need of the runner of a program."""
 
     def refuse(self, message: str, line: int | None = None) -> NoReturn: ...
     def caught(self, error: BaseException) -> None: ...

@@ -1,4 +1,4 @@
-"""What a program may name: builtins, modules, attributes. Tables and the facades built from them; no checking here.
+"""The names offered to a program: builtins, modules, attributes. Tables and facades; no checking here.
 
 The lists are explicit. What Python adds in its next release is not offered until somebody puts it here.
 """

@@ -80,7 +80,7 @@ def node_problem(node: ast.AST) -> str:
 
 
 def identifier_problem(name: str) -> str | None:
-    """Why a name cannot be used at all, whatever for."""
+    """Return the reason a name may not be used at all; empty if it may."""
     if name.startswith("_") and name != "_":
         plain = name.strip("_") or "value"
         return f"names that start with an underscore are not available: write {plain!r} instead of {name!r}"
@@ -101,7 +101,14 @@ def builtin_problem(name: str) -> str:
 
 
 def check_program(tree: ast.Module, *, primitives: frozenset[str] | set[str], max_nodes: int, max_depth: int) -> None:
-    """Raise `Refused` for the first line that breaks a rule. Drops annotations and folds `__name__` on the way."""
+    """Raise `Refused` for the first line that breaks a rule. Drop annotations and fold `__name__` on the way.
+
+    Args:
+        tree: the parsed program; it is changed.
+        primitives: names that the program may call but not rebind.
+        max_nodes: maximum number of syntax nodes.
+        max_depth: maximum nesting of syntax nodes.
+    """
     nodes = _measured(tree, max_nodes, max_depth)
     _Check(nodes, primitives).run()
 
@@ -129,7 +136,7 @@ def _measured(tree: ast.Module, max_nodes: int, max_depth: int) -> list[Any]:
 
 
 def _line(nodes: list[Any]) -> int | None:
-    """Where the first of these nodes is that is anywhere."""
+    """Return the line of the first of these nodes that has one."""
     return next((node.lineno for node in nodes if hasattr(node, "lineno")), None)
 
 

@@ -34,7 +34,7 @@ _HELPER_NAMES = frozenset(HELPERS)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What the host asks for. Crosses the wire as a plain object."""
+    """A job from the host. It crosses the wire as a plain object."""
 
     source: str
     primitives: tuple[str, ...]
@@ -177,7 +177,13 @@ _TAKES_MORE = frozenset({UnicodeDecodeError, UnicodeEncodeError, UnicodeTranslat
 
 
 def run_job(job: Job, session: Session, guards: Guards) -> dict[str, Any]:
-    """Run the program and return its last message. `session.finish` may cut this short. `guards` are new ones."""
+    """Run the program and return its last message; `session.finish` may cut this short.
+
+    Args:
+        job: source, primitives and limits.
+        session: the connection to the host.
+        guards: new ones, not used by another program.
+    """
     try:
         plan = _planned(job)
     except Refused as refused:
@@ -239,7 +245,7 @@ def _executed(job: Job, session: Session, plan: Plan, guards: Guards) -> dict[st
         concurrent=job.concurrent and job.policy,
         atoms=(TextValue, AbsentValue, RecordValue),
         filename=FILENAME,
-        most_calls=job.limits.calls,
+        max_calls=job.limits.calls,
     )
     return _reported(job, session, execution, {name: namespace[name] for name in namespace if name not in own})
 

@@ -70,7 +70,7 @@ MEMORY_LIMIT = sys.platform == "linux"  # elsewhere the host watches
 
 
 class Wall(NamedTuple):
-    """What a worker locks itself with: its limits, and whether with the kernel's filter."""
+    """A worker's lock: its limits, and whether to use the kernel's filter."""
 
     memory_mb: float  # beside what the worker begins with
     cpu_seconds: float
@@ -218,7 +218,15 @@ def die_with_parent(parent: int) -> None:
 
 
 def lock(wall: Wall, base_memory: int) -> None:
-    """Give everything up for good. Without `wall.kernel` the limits only are kept (the documented opt-out)."""
+    """Lock this process for good.
+
+    Args:
+        wall: limits; without `wall.kernel` only these are set (the documented opt-out).
+        base_memory: bytes of address space in use before the program, added to the limit.
+
+    Raises:
+        LockError: the kernel refuses a layer.
+    """
     _set_limits(base_memory + int(wall.memory_mb * 2**20), wall.cpu_seconds)
     if sys.platform == "linux":
         _prctl(_PR_SET_DUMPABLE, 0)
@@ -237,7 +245,7 @@ def _seatbelt() -> None:
 
 
 def capabilities() -> dict[str, bool]:
-    """Which layers this machine has. `seccomp` (on macOS `seatbelt`) is the one that matters."""
+    """Return the layers that this machine has. `seccomp` (on macOS `seatbelt`) is the one that matters."""
     linux = sys.platform == "linux"
     return {
         "process": os.name == "posix",
@@ -250,7 +258,7 @@ def capabilities() -> dict[str, bool]:
 
 
 def seccomp_available() -> bool:
-    """Whether the kernel knows seccomp filters: a null filter is refused with EFAULT, unlike with ENOSYS or EINVAL."""
+    """Return whether the kernel knows seccomp filters: a null filter is refused with EFAULT if it does."""
     if _prctl(_PR_GET_SECCOMP) < 0:
         return False
     _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, 0)

@@ -31,9 +31,23 @@ def run(
     concurrent: bool = True,
     atoms: tuple[type, ...] = (),
     filename: str = "<program>",
-    most_calls: int = sys.maxsize,
+    max_calls: int = sys.maxsize,
 ) -> Execution:
-    scheduler = LoopScheduler(plan, compile_unit, transport, emit, concurrent, atoms, filename, most_calls)
+    """Run a plan; see `scheduler` for what is observable.
+
+    Args:
+        plan: the program's units.
+        compile_unit: compiles one unit's module to code named `filename`.
+        namespace: the program's globals, changed in place.
+        primitives: names of functions that wait for the host.
+        transport: sends calls and receives replies.
+        emit: takes output, in program order.
+        concurrent: False runs the same units one at a time.
+        atoms: further types that are immutable through and through.
+        filename: file name of the program's code, for tracebacks.
+        max_calls: number of calls that may count.
+    """
+    scheduler = LoopScheduler(plan, compile_unit, transport, emit, concurrent, atoms, filename, max_calls)
     return scheduler.run(namespace, primitives)
 
 
@@ -67,42 +81,42 @@ class LoopScheduler(Scheduler):
         block = self.plan.blocks[number]
         loop = block.loop
         assert loop is not None
-        ordered = entangled(self.is_atom, owner.space.names, loop)
+        ordered = entangled(self.is_atom, owner.scope.names, loop)
         origins = owner.origins_of(owner.unit.header) | owner.own
         quiet = is_quiet(iterable)
         began = Scope({})
-        began.began(owner.space, ahead=owner.ahead)
+        began.began(owner.scope, ahead=owner.ahead)
 
         def start(item: Any) -> Task:
-            space = Scope(dict(owner.space.names), owner.space, loop.shared, base_ahead=owner.ahead)
-            space.began(began, ahead=True)
+            scope = Scope(dict(owner.scope.names), owner.scope, loop.shared, base_ahead=owner.ahead)
+            scope.began(began, ahead=True)
             for name in loop.local:
-                space.forget(name)
-            space.names[loop.item] = item
-            space.origins[loop.item] = origins if quiet else origins | owner.own
-            task = Task(owner, owner.unit, space, context=owner.context | origins, ahead=not ordered)
+                scope.forget(name)
+            scope.names[loop.item] = item
+            scope.origins[loop.item] = origins if quiet else origins | owner.own
+            task = Task(owner, owner.unit, scope, context=owner.context | origins, ahead=not ordered)
             self.spawn(task, lambda: self.block(task, block))
             return task
 
         window = self.window if quiet and not ordered else 1
         for task in self.in_order(owner, iter(iterable), start, window, lambda task: self._refresh(task, loop)):
-            self._copy_back(owner.space, task.space, loop)
+            self._copy_back(owner.scope, task.scope, loop)
             self.join(owner, task)
 
     def _refresh(self, task: Task, loop: Loop) -> None:
         """The iteration's turn has come: it goes on from where the one before it ended."""
-        if task.space.base is not None:
+        if task.scope.base is not None:
             for name in loop.carried:
-                task.space.take(name, task.space.base)
+                task.scope.take(name, task.scope.base)
 
-    def _copy_back(self, base: Scope, space: Scope, loop: Loop) -> None:
+    def _copy_back(self, base: Scope, scope: Scope, loop: Loop) -> None:
         for name in loop.carried:
-            base.take(name, space)
+            base.take(name, scope)
         for name in loop.local:
-            if name in space.names and not name.startswith("%"):
-                base.take(name, space)
-            elif name in base.names and name in space.origins:  # not bound, which calls have decided
-                self.books.taint(base, [name], space.origins[name])
+            if name in scope.names and not name.startswith("%"):
+                base.take(name, scope)
+            elif name in base.names and name in scope.origins:  # not bound, which calls have decided
+                self.books.taint(base, [name], scope.origins[name])
 
     def in_order(
         self,
@@ -160,7 +174,7 @@ class _Gather:
 
         def start(item: Any) -> Task:
             before = inherited if self.quiet else inherited | owner.own
-            task = Task(owner, owner.unit, owner.space, context=owner.context, inherited=before, ahead=owner.ahead)
+            task = Task(owner, owner.unit, owner.scope, context=owner.context, inherited=before, ahead=owner.ahead)
             self.scheduler.spawn(task, lambda: self._make(task, item))
             return task
 

@@ -41,7 +41,7 @@ from greenlet import GreenletExit, getcurrent  # type: ignore[import-untyped] # 
 
 from pyrag_sandbox.dataflow.provenance import Provenance
 from pyrag_sandbox.dataflow.units import ROOT, Block, Plan, Unit
-from pyrag_sandbox.worker.tasks import Atoms, Green, Scope, Task, Text, calls_so_far
+from pyrag_sandbox.worker.tasks import Atoms, Green, Printed, Scope, Task, calls_so_far
 from pyrag_sandbox.worker.transport import Execution, Transport
 
 WINDOW = 64  # elements or iterations that one comprehension or loop has under way
@@ -58,7 +58,7 @@ class Scheduler:
         concurrent: bool,
         atoms: tuple[type, ...],
         filename: str,
-        most_calls: int,
+        max_calls: int,
     ) -> None:
         self.plan = plan
         self.compile_unit = compile_unit
@@ -70,7 +70,7 @@ class Scheduler:
         self.is_atom = Atoms(atoms)
         self.books = Provenance(plan, self.is_atom)
         self.filename = filename
-        self.most_calls = most_calls
+        self.max_calls = max_calls
         self.ready: deque[tuple[Green, Any]] = deque()
         self.waiting: dict[int, Green] = {}
         self.suspended: set[Green] = set()
@@ -90,7 +90,7 @@ class Scheduler:
         finally:
             for name in [n for n in namespace if n.startswith("%")]:
                 del namespace[name]
-        provenance = {n: self.books.closure(ids) for n, ids in root.space.origins.items() if n in namespace}
+        provenance = {n: self.books.closure(ids) for n, ids in root.scope.origins.items() if n in namespace}
         return Execution(self.terminal or root.error, provenance, calls_so_far(root), tuple(self.suspended))
 
     def _equip(self, namespace: dict[str, Any], primitives: Iterable[str]) -> None:
@@ -99,7 +99,7 @@ class Scheduler:
         namespace.update(zip(HELPERS, self.helpers(), strict=False))
 
     def helpers(self) -> tuple[Any, ...]:
-        """What the names in `HELPERS` stand for."""
+        """Return the functions that the names in `HELPERS` stand for."""
         return self._run_block, self.write, self._force
 
     def _step(self) -> None:
@@ -169,7 +169,7 @@ class Scheduler:
     @staticmethod
     def _settle_down(task: Task) -> None:
         if task.undo is not None:
-            task.space.ahead.subtract(task.unit.binds)
+            task.scope.ahead.subtract(task.unit.binds)
             task.undo = None
 
     def _enliven(self, task: Task) -> None:
@@ -197,7 +197,7 @@ class Scheduler:
             self.suspended.discard(green)
         if task.undo is not None:
             for name in task.unit.binds:
-                task.space.take(name, task.undo)
+                task.scope.take(name, task.undo)
             self._settle_down(task)
 
     # -- calls and output
@@ -213,7 +213,7 @@ class Scheduler:
         task = self.here()
         if task.killed:
             raise GreenletExit
-        if len(self.books.depends) >= self.most_calls:
+        if len(self.books.depends) >= self.max_calls:
             self._at_limit(task)
         call_id = len(self.books.depends)
         origins = tuple(sorted(task.origins_of(task.unit.reads) | task.inherited | task.own))
@@ -234,7 +234,7 @@ class Scheduler:
         while not task.live:
             self.park(task)
         calls = calls_so_far(task)
-        if len(calls) >= self.most_calls:
+        if len(calls) >= self.max_calls:
             self.transport.exhausted(calls)
 
     def _line(self) -> int:
@@ -247,7 +247,7 @@ class Scheduler:
 
     def write(self, text: str) -> None:
         task = self.here()
-        task.log.append(Text(text))
+        task.log.append(Printed(text))
         if task.live:
             self._flush(task)
 
@@ -257,7 +257,7 @@ class Scheduler:
         while task.flushed < len(task.log):
             entry = task.log[task.flushed]
             task.flushed += 1
-            if isinstance(entry, Text) and not entry.emitted:
+            if isinstance(entry, Printed) and not entry.emitted:
                 entry.emitted = True
                 self.emit(entry.text)
 
@@ -266,7 +266,7 @@ class Scheduler:
     def _run_block(self, number: int) -> None:
         owner = self.here()
         origins = owner.origins_of(owner.unit.header) | owner.own
-        self.books.taint(owner.space, owner.unit.own_binds, origins)
+        self.books.taint(owner.scope, owner.unit.own_binds, origins)
         before, owner.context = owner.context, owner.context | origins
         try:
             self.block(owner, self.plan.blocks[number])
@@ -312,15 +312,15 @@ class Scheduler:
             if not _succeeded(tasks[earlier]):
                 return False
         for earlier, names in unit.unless_atoms:
-            if not _succeeded(tasks[earlier]) and not all(self.is_atom(owner.space.names.get(n)) for n in names):
+            if not _succeeded(tasks[earlier]) and not all(self.is_atom(owner.scope.names.get(n)) for n in names):
                 return False
         return True
 
     def _start(self, owner: Task, unit: Unit, *, turn: bool) -> Task:
-        task = Task(owner, unit, owner.space, context=owner.context, ahead=owner.ahead and unit.early, turn=turn)
+        task = Task(owner, unit, owner.scope, context=owner.context, ahead=owner.ahead and unit.early, turn=turn)
         if not turn:
-            task.undo = owner.space.part(unit.binds)
-            owner.space.ahead.update(unit.binds)
+            task.undo = owner.scope.part(unit.binds)
+            owner.scope.ahead.update(unit.binds)
         if unit.calls:
             self.spawn(task, lambda: self._execute(task))
         else:
@@ -346,13 +346,13 @@ class Scheduler:
         owner.children.remove(task)
         if task.unit.held and task.unit is not owner.unit:  # elements of a held comprehension go by its unit
             (name,) = task.unit.binds
-            task.value = owner.space.names.get(name)
-            owner.space.names[name] = task
-            owner.space.origins.pop(name, None)  # whoever asks for it gets them
+            task.value = owner.scope.names.get(name)
+            owner.scope.names[name] = task
+            owner.scope.origins.pop(name, None)  # whoever asks for it gets them
             return
         owner.log += task.log
         owner.flushed += task.flushed if owner.flushed == len(owner.log) - len(task.log) else 0
-        if len(self.books.depends) > self.most_calls and owner.live:
+        if len(self.books.depends) > self.max_calls and owner.live:
             self._check_limit(owner)
         if task.error is not None:
             raise task.error
@@ -360,11 +360,11 @@ class Scheduler:
     def _check_limit(self, task: Task) -> None:
         """Calls made ahead have come to count."""
         calls = calls_so_far(task)
-        if len(calls) > self.most_calls:
-            self.transport.exhausted(calls[: self.most_calls])
+        if len(calls) > self.max_calls:
+            self.transport.exhausted(calls[: self.max_calls])
 
     def _force(self, held: Task) -> Any:
-        """What a held unit came to: its value or its error, and its calls, as if it ran here."""
+        """Return a held unit's value or raise its error, and count its calls as made here."""
         task = self.here()
         task.log += held.log
         task.own |= held.own
@@ -378,7 +378,7 @@ class Scheduler:
             code = self.code.get(id(task.unit))
             if code is None:
                 code = self.code[id(task.unit)] = self.compile_unit(task.unit.tree)
-            exec(code, task.space.names)  # noqa: S102 - running the program is what this is for
+            exec(code, task.scope.names)  # noqa: S102 - running the program is what this is for
         finally:
             self.books.settle(task, before)
 

@@ -1,4 +1,4 @@
-"""What runs: tasks, and the namespaces they run in. Plain records; the scheduler moves them along."""
+"""Tasks, and the namespaces they run in. Plain records; the scheduler moves them along."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ABSENT = object()
 class Scope:
     """A namespace with the provenance of its names: ids of the calls whose results are in the value.
 
-    An iteration has a space of its own, on top of its loop's. What iterations mutate in turn is `shared`:
+    An iteration has a scope of its own, on top of its loop's. What iterations mutate in turn is `shared`:
     what runs ahead in an iteration cannot see it change and goes by the provenance of when the loop began; the rest
     goes by the base's.
     """
@@ -44,21 +44,21 @@ class Scope:
         self.base_ahead = base_ahead  # whether the loop itself runs ahead
         self.ahead: Counter[str] = Counter()  # names bound by what runs ahead of its turn
 
-    def began(self, space: Scope, *, ahead: bool) -> None:
-        """Take over the provenance another space shows now."""
-        self.origins = dict(space.origins)
-        self.elements = dict(space.elements)
-        for name in space.shared:
-            home = space.home(name, ahead=ahead)
+    def began(self, scope: Scope, *, ahead: bool) -> None:
+        """Take over the provenance another scope shows now."""
+        self.origins = dict(scope.origins)
+        self.elements = dict(scope.elements)
+        for name in scope.shared:
+            home = scope.home(name, ahead=ahead)
             self.origins[name] = home.origins.get(name, NONE)
             self.elements.pop(name, None)
 
     def home(self, name: str, *, ahead: bool) -> Scope:
-        """Where the provenance of a name is booked."""
-        space = self
-        while space.base is not None and name in space.shared and not ahead:
-            space, ahead = space.base, space.base_ahead
-        return space
+        """Return the scope in which the provenance of a name is recorded."""
+        scope = self
+        while scope.base is not None and name in scope.shared and not ahead:
+            scope, ahead = scope.base, scope.base_ahead
+        return scope
 
     def _tables(self) -> tuple[dict[str, Any], ...]:
         return self.names, self.origins, self.elements
@@ -68,7 +68,7 @@ class Scope:
             table.pop(name, None)
 
     def take(self, name: str, other: Scope) -> None:
-        """Make a name what it is in another space."""
+        """Make a name what it is in another scope."""
         for mine, theirs in zip(self._tables(), other._tables(), strict=True):
             value = theirs.get(name, _ABSENT)
             if value is _ABSENT:
@@ -90,7 +90,7 @@ class Scope:
 
 
 @dataclass(slots=True)
-class Text:
+class Printed:
     text: str
     emitted: bool = False
 
@@ -101,7 +101,7 @@ class Task:
 
     parent: Task | None
     unit: Unit
-    space: Scope
+    scope: Scope
     context: frozenset[int] = NONE  # what decided that this runs
     inherited: frozenset[int] = NONE  # calls made before, by what started it
     ahead: bool = True  # runs, or may run, before its turn
@@ -115,14 +115,14 @@ class Task:
     waits_for: int | None = None
     last_call: int = -1
     own: set[int] = field(default_factory=set)
-    log: list[int | Text] = field(default_factory=list)
+    log: list[int | Printed] = field(default_factory=list)
     flushed: int = 0
     children: list[Task] = field(default_factory=list)
     gathered: list[frozenset[int]] | None = None
     undo: Scope | None = None
 
     def origins_of(self, names: Iterable[str]) -> frozenset[int]:
-        return self.space.of(names, ahead=self.ahead)
+        return self.scope.of(names, ahead=self.ahead)
 
     @property
     def live(self) -> bool:
@@ -146,7 +146,7 @@ def calls_so_far(task: Task) -> tuple[int, ...]:
     return tuple(entry for entry in _live_log(task) if isinstance(entry, int))
 
 
-def _live_log(task: Task) -> list[int | Text]:
+def _live_log(task: Task) -> list[int | Printed]:
     log = list(task.log)
     for child in task.children:
         if child.turn:
@@ -167,7 +167,7 @@ class Atoms:
 
 
 def entangled(is_atom: Atoms, names: dict[str, Any], loop: Loop) -> bool:
-    """Whether what iterations read ahead may reach an object that other iterations mutate."""
+    """Return whether objects that iterations read early may reach an object that other iterations mutate."""
     targets = {id(names[n]) for n in loop.mutated if n in names}
     todo = [names[n] for n in loop.read if n in names]
     seen: set[int] = set()

@@ -16,7 +16,12 @@ INLINED = ("<listcomp>", "<setcomp>", "<dictcomp>") if sys.version_info >= (3, 1
 
 
 def program_frames(traceback: TracebackType | None, filename: str = "<program>") -> list[tuple[int, str]]:
-    """(line, name) of the program's frames, outermost first, as a sequential run would show them."""
+    """Return (line, name) of the program's frames, outermost first, as a sequential run would show them.
+
+    Args:
+        traceback: of an exception that left the scheduler.
+        filename: file name of the program's code.
+    """
     frames = _Frames()
     while traceback is not None:
         code = traceback.tb_frame.f_code

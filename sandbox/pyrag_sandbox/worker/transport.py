@@ -1,4 +1,4 @@
-"""What the scheduler needs of whoever runs a program, and what it tells afterwards."""
+"""The scheduler's transport to the host, and its result."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Transport(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """How a run ended. `exception` has its traceback. `provenance` covers the names the program bound."""
+    """The end of a run. `exception` has its traceback. `provenance` covers the names the program bound."""
 
     exception: BaseException | None
     provenance: dict[str, tuple[int, ...]]

@@ -1,4 +1,4 @@
-"""What the zygote does before it forks anything: a worker's work, over a real connection, for nobody.
+"""Warm-up of the zygote before it forks: a worker's whole task over a real connection, with the result discarded.
 
 What is forked then has its caches warm, and the code of all that it does is specialised.
 """
@@ -15,7 +15,7 @@ from pyrag_sandbox.wire import pack_frame
 from pyrag_sandbox.worker.execution import Finished, Job, run_job
 from pyrag_sandbox.worker.worker import PipeSession, Reader, job_frame, take_job, write_all
 
-_ENOUGH_BYTES = 64 * 1024
+_MAX_BYTES = 64 * 1024
 _PROGRAM = """
 import re, math, json
 docs = ask("warm", n=2)
@@ -39,7 +39,7 @@ final_answer = f"{best(table)} {re.sub('a', 'b', json.dumps(parts))}"
 """
 
 
-class _Rehearsal(PipeSession):
+class _WarmupSession(PipeSession):
     """A session whose host is this very process, and answers everything with the same text."""
 
     def __init__(self, job: Job, fd: int, reader: Reader, host: int) -> None:
@@ -55,10 +55,10 @@ class _Rehearsal(PipeSession):
     def receive_frame(self) -> dict[str, Any]:
         self.flush()
         with contextlib.suppress(BlockingIOError):
-            os.read(self._host, _ENOUGH_BYTES)
+            os.read(self._host, _MAX_BYTES)
         number = self._waiting.pop(0)
         text = {"$T": [number, "warm", {"known": True}]}
-        write_all(self._host, pack_frame({"op": "value", "id": number, "value": text}, _ENOUGH_BYTES))
+        write_all(self._host, pack_frame({"op": "value", "id": number, "value": text}, _MAX_BYTES))
         return super().receive_frame()
 
     def finish(self, message: dict[str, Any]) -> NoReturn:
@@ -74,8 +74,8 @@ def warm_up(times: int) -> None:
             write_all(theirs.fileno(), job_frame(_PROGRAM, ["ask"]))
             reader = Reader(ours.fileno())
             job = take_job(reader)
-            session = _Rehearsal(job, ours.fileno(), reader, theirs.fileno())
+            session = _WarmupSession(job, ours.fileno(), reader, theirs.fileno())
             message = run_job(job, session, Guards())
             if message["status"] != "ok":
-                raise RuntimeError(f"the rehearsal failed: {message['error']}")
+                raise RuntimeError(f"the warm-up failed: {message['error']}")
             session.send_last(message)

@@ -117,7 +117,15 @@ def serve(
     base_memory: int,
     guards: Guards,
 ) -> NoReturn:
-    """Run the one job that arrives on `fd`, behind the `kernel.Wall`, which is put up while nobody waits for it."""
+    """Run the one job that arrives on `fd` and leave the process.
+
+    Args:
+        fd: the worker's only descriptor.
+        parent: process id of the zygote; the worker dies with it.
+        wall: fields of a `kernel.Wall`; it is put up before the job arrives.
+        base_memory: bytes of address space in use before the program.
+        guards: the namespace's guards, made before the fork.
+    """
     try:
         kernel.die_with_parent(parent)
         refusal = _lock(kernel.Wall(*wall), base_memory)
@@ -136,7 +144,7 @@ def serve(
 
 
 def _lock(wall: kernel.Wall, base_memory: int) -> str:
-    """Why the lock could not be put on, for when there is somebody to tell; nothing when it was."""
+    """Put the lock on; return the reason if that failed, to be reported later, else an empty string."""
     try:
         kernel.lock(wall, base_memory)
     except (OSError, ValueError, OverflowError) as error:

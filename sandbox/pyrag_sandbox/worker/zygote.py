@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from pyrag_sandbox.policy.guards import Guards
 
-_REHEARSALS = 12  # what specialises the code of the interpreter's hot paths: from the ninth call on
+_WARMUP_RUNS = 12  # what specialises the code of the interpreter's hot paths: from the ninth call on
 _GC_THRESHOLD = (20_000, 20, 20)  # most programs end before the collector would run
 REQUEST = struct.Struct("<4sIdd?")
 REPORT = struct.Struct("<4sIid")
@@ -67,7 +67,7 @@ def _warm_up() -> Guards:
     from pyrag_sandbox.policy.guards import Guards
     from pyrag_sandbox.worker.warmup import warm_up
 
-    warm_up(times=_REHEARSALS)
+    warm_up(times=_WARMUP_RUNS)
     return Guards()
 
 
