@@ -1,7 +1,7 @@
 """The embedded engine: agents that need no server and no download.
 
 A rule-based semantic parser writes the programs; a small trained network that comes with the package picks the short
-answers, beside patterns of known relations (`lexical=True`: the patterns and word overlap alone). It is the default,
+answers, beside patterns of known relations (`lexical=True`: the patterns alone). It is the default,
 deterministic on one machine, good for trying pyrag out and for small corpora; a language model reads better.
 """
 

@@ -73,13 +73,6 @@ PEOPLES = frozenset(ADJECTIVES) | {
     "Tamil", "Tatar", "Telugu", "Venetian", "Bavarian", "Bohemian", "Breton", "Cornish", "Moravian", "Saxon",
     "Afro-American", "African-American", "Native American", "Anglo-Irish",
 }  # fmt: skip
-_REALM = words("Empire Kingdom Republic Union Commonwealth Sultanate Caliphate Emirate Federation Confederation")
-
-
-def is_country(text: str) -> bool:
-    """Whether a text is a country, an adjective of one, or named as a realm."""
-    return text in COUNTRIES or text in PEOPLES or text.rpartition(" ")[2] in _REALM
-
 
 STATES = names_of("""
     Alabama; Alaska; Arizona; Arkansas; California; Colorado; Connecticut; Delaware; Florida; Georgia; Hawaii;

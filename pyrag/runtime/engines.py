@@ -29,7 +29,7 @@ EMBEDDED = "embedded"
 LEXICAL = "embedded:lexical"
 _ABOUT = {
     EMBEDDED: "rules and a small trained reader, no language model",
-    LEXICAL: "rules and word overlap, no language model",
+    LEXICAL: "rules and patterns of known relations, no language model",
 }
 REPLAY = "replay:"
 LOCAL_ENGINES = ("vllm", "transformers")

@@ -1,4 +1,4 @@
-"""The embedded answerer: picks a short answer from passages by patterns and word overlap, or says unknown.
+"""The embedded answerer: picks a short answer from passages by patterns of known relations, or says unknown.
 
 Deterministic, no model and no download; holds nothing between questions. It reads one fact at a time: joining facts is
 the program's job. A neural reader can take its place behind the same protocol.
@@ -11,30 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyrag.agents.protocol import Reading
-from pyrag.embedded.lexicon import ADJECTIVES, names_of
+from pyrag.embedded.lexicon import ADJECTIVES
 from pyrag.embedded.question_analysis import QuestionAnalysis, analyse, split_aggregation
 from pyrag.embedded.reader.choice import Statement, Verdict, about_option, choose, decide, facts_of, from_facts
 from pyrag.embedded.reader.inverse import by_inverse, in_passing
 from pyrag.embedded.reader.people import in_full
-from pyrag.embedded.reader.score import Guess, guess, names_seen
 from pyrag.embedded.reader.view import View, view, views
-from pyrag.embedded.reader.weights import SURENESS, WEIGHTS
-from pyrag.embedded.words import content_stem, fold
+from pyrag.embedded.words import STOPWORDS, content_stem, fold
 from pyrag.trace.model import UNKNOWN, Passage
 
 # Chosen for the exact match of whole programs on training questions, repairs and further passages included: a false
 # unknown costs a repair and mostly the answer, so about one in four answers just above a threshold need be right.
 PATTERN_THRESHOLD = 0.25  # a pattern's reliability times how surely the page is the right one
-GUESS_THRESHOLD = 0.1  # certainty of the general scorer
-RELATED_THRESHOLD = 0.2  # … where a relation was asked for but none of its patterns found anything
-MENTIONED_THRESHOLD = 0.3  # … and the page only mentions the subject
-OWN_THRESHOLD = 0.35  # … and it is one of the facts below but no date, on the subject's own page
-NEVER = 2.0
-# Without a pattern these are guessed from no other page: it is full of dates, places and kin of others.
-PATTERN_ONLY = names_of("""
-    date of birth; date of death; place of birth; place of death; place of burial; date of burial; cause of death;
-    nationality; country of origin; occupation; spouse; father; mother; parents; child; sibling; director; composer
-""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +42,7 @@ class EmbeddedAnswerer:
 def read(query: str, passages: Sequence[Passage] | None, eagerness: float = 1.0) -> Reading:
     """The synchronous heart of `EmbeddedAnswerer`; without passages, the answer is in the query's own facts."""
     if passages is None:
-        return _aggregate(query, eagerness)
+        return _aggregate(query)
     want = analyse(query)
     return read_views(want, views(want, passages), passages, eagerness)
 
@@ -69,30 +57,13 @@ def read_views(
         return _choice(want, [about_option(option, passages) for option in want.options], pages)
     if want.kind == "yesno":
         return _verdict(decide(want, _named_things(want, pages))) or _unknown("no passage is about what is asked")
-    return by_pattern(want, pages, eagerness) or by_guess(want, pages, eagerness)
-
-
-def by_guess(want: QuestionAnalysis, pages: Sequence[View], eagerness: float = 1.0) -> Reading:
-    """What the general scorer finds where no pattern is sure, or unknown."""
-    best = guess(want, pages, WEIGHTS, SURENESS)
-    least = _least_certainty(want, best)
-    if best is None or best.confidence * eagerness < least:
-        return _unknown("no sentence of the passages supports an answer well enough", best.confidence if best else 0.0)
-    return _from_guess(want, best)
+    return by_pattern(want, pages, eagerness) or _unknown("no pattern of a known relation finds an answer")
 
 
 def by_pattern(want: QuestionAnalysis, pages: Sequence[View], eagerness: float = 1.0) -> Reading | None:
     """What a pattern of the question's relation finds, if it is sure enough to stand without another opinion."""
     found = _by_relation(want, pages)
     return found if found and (found.confidence or 0.0) * eagerness >= PATTERN_THRESHOLD else None
-
-
-def _least_certainty(want: QuestionAnalysis, best: Guess | None) -> float:
-    if best is None or not (want.relation and want.subject):
-        return GUESS_THRESHOLD
-    if want.relation in PATTERN_ONLY:
-        return OWN_THRESHOLD if best.candidate.page.about >= 0.85 and want.kind != "date" else NEVER
-    return RELATED_THRESHOLD if best.candidate.page.about >= 0.4 else MENTIONED_THRESHOLD
 
 
 def _by_relation(want: QuestionAnalysis, pages: Sequence[View]) -> Reading | None:
@@ -128,15 +99,6 @@ def _by_relation(want: QuestionAnalysis, pages: Sequence[View]) -> Reading | Non
 def _as_asked(want: QuestionAnalysis, text: str) -> str:
     """The country itself where the question says "which country" and the page has only an adjective of it."""
     return ADJECTIVES.get(text, text) if want.head in ("country", "nation") else text
-
-
-def _from_guess(want: QuestionAnalysis, best: Guess) -> Reading:
-    text = re.sub(r"\s+", " ", best.candidate.text).strip(" ,;:")
-    page = best.candidate.page
-    year = re.search(r"\b\d{3,4}\b", text) if want.year_only else None
-    text = year.group() if year else _as_asked(want, text)
-    rationale = f"the sentence “{best.candidate.sentence.text[:120]}” of [{page.position + 1}] fits the question best"
-    return Reading(text, True, (page.position,), rationale, round(best.confidence, 4))
 
 
 def _unknown(why: str, confidence: float = 0.0) -> Reading:
@@ -196,12 +158,12 @@ def _named_things(want: QuestionAnalysis, pages: list[View]) -> list[Statement]:
         if not any(fold(each.name) != fold(o.name) and fold(each.name) in fold(o.name) for o in found.values())
     ]
     if not kept:
-        close = max(pages, key=lambda page: (names_seen(want, page), -page.position))
-        return [Statement(close.base, close, 0.5)] if names_seen(want, close) == 1.0 else []
+        close = max(pages, key=lambda page: (_names_seen(want, page), -page.position))
+        return [Statement(close.base, close, 0.5)] if _names_seen(want, close) == 1.0 else []
     return sorted(kept, key=lambda each: question.find(fold(each.name)))
 
 
-def _aggregate(query: str, eagerness: float) -> Reading:
+def _aggregate(query: str) -> Reading:
     """Answers from the facts of "Given: … Answer the question: …"."""
     facts, question = split_aggregation(query)
     want = analyse(question)
@@ -215,7 +177,7 @@ def _aggregate(query: str, eagerness: float) -> Reading:
         names = _capitalised(want.question, facts)
         things = [each for each in from_facts(names, facts) if each]
         return _uncited(_verdict(decide(want, things)) or _unknown("the facts do not decide the question"))
-    return _fact_span(want, facts, eagerness)
+    return _from_fact(want, facts)
 
 
 def _uncited(reading: Reading) -> Reading:
@@ -231,14 +193,26 @@ def _capitalised(question: str, facts: str) -> list[str]:
     return [name for name in names if name and name.lower() in lowered]
 
 
-def _fact_span(want: QuestionAnalysis, facts: str, eagerness: float) -> Reading:
+def _from_fact(want: QuestionAnalysis, facts: str) -> Reading:
     page = view(0, Passage("facts", want.subject, facts), want)
     if len(facts.split()) <= 6 and not re.search(r"\b(?:is|was|are|were|has|had)\b|:", facts):
         return Reading(facts.strip(" ."), True, (), "the only fact given", 0.5)
     found = _by_relation(want, [page]) if want.relation else None
-    if found:
-        return _uncited(found)
-    best = guess(want, [page], WEIGHTS, SURENESS)
-    if best is None or best.confidence * eagerness < GUESS_THRESHOLD / 2:
-        return _unknown("the facts do not answer the question")
-    return _uncited(_from_guess(want, best))
+    return _uncited(found) if found else _unknown("the facts do not answer the question")
+
+
+def _names_seen(want: QuestionAnalysis, page: View) -> float:
+    """Share of the capitalised words and numbers of the question that the page has; 1 where there are none."""
+    wanted = {
+        word
+        for token in want.question.split()[1:]
+        if token[:1].isupper() or token[:1].isdigit() or token[:1] in '"“'
+        for word in fold(token).split()
+        if word not in STOPWORDS
+    }
+    if not wanted:
+        return 1.0
+    there = {part for each in page.sentences for word in each.lowers for part in fold(word).split()} | set(
+        fold(page.title).split()
+    )
+    return sum(word in there or word.removesuffix("s") in there for word in wanted) / len(wanted)

@@ -1,14 +1,10 @@
-"""Candidate answers in a sentence: dates, numbers, places, nationalities, quoted titles, names, plain phrases.
-
-Finds and classifies spans; whether one answers a question is decided elsewhere. Spans are positions of tokens.
-"""
+"""Dates, numbers, places, nationalities and names in a sentence, as spans of token positions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 from pyrag.embedded.lexicon import (
     CONTINENTS,
@@ -50,7 +46,6 @@ NUMBER = re.compile(
 _NUMBER_WORD = re.compile(
     rf"\b(?:{'|'.join(sorted(NUMBER_WORDS))})(?:[\s-](?:{'|'.join(sorted(NUMBER_WORDS))}))*\b" + _UNITS, re.I
 )
-QUOTED = re.compile(r"[\"“]([^\"”]{2,80})[\"”]")
 _PLACES = frozenset(COUNTRIES) | STATES | CONTINENTS
 
 
@@ -188,55 +183,3 @@ def names(sentence: Sentence) -> list[Span]:
             found.append(Span(first, stop, kind_of_name(sentence, first, stop)))
         position = max(stop, position + 1)
     return found
-
-
-def quoted(sentence: Sentence) -> list[Span]:
-    return list(_by_regex(sentence, QUOTED, "quoted", 1)) if '"' in sentence.text or "“" in sentence.text else []
-
-
-def phrases(sentence: Sentence) -> list[Span]:
-    """Runs of words between stop words and punctuation, and the same joined by "of", "and" or "the"."""
-    runs: list[Span] = []
-    start = None
-    for index, word_stem in enumerate((*sentence.stems, "")):
-        if word_stem and start is None:
-            start = index
-        elif not word_stem and start is not None:
-            runs.append(Span(start, index, "phrase"))
-            start = None
-    joined = [
-        Span(left.first, right.stop, "phrase")
-        for left, right in pairwise(runs)
-        if right.first - left.stop <= 2 and all(w in _JOINS for w in sentence.lowers[left.stop : right.first])
-    ]
-    return runs + joined + [part for run in runs for part in _parts(run)]
-
-
-def _parts(run: Span) -> list[Span]:
-    """Ends of a longer run: "human migration" also offers "migration"."""
-    length = run.stop - run.first
-    ends = [Span(run.stop - 1, run.stop, "phrase")] if length > 1 else []
-    if length > 2:
-        ends += [Span(run.stop - 2, run.stop, "phrase"), Span(run.first, run.stop - 1, "phrase")]
-    return ends
-
-
-_CLAUSE_OPENERS = words("""
-    because to by due since so that when while using through
-""")
-
-
-def clauses(sentence: Sentence) -> list[Span]:
-    """From a word that opens a reason or a manner to the next stop: "because it was cheap"."""
-    found = []
-    for index, lower in enumerate(sentence.lowers[:-1]):
-        if lower in _CLAUSE_OPENERS:
-            first = index + 1 + (sentence.lowers[index + 1] in ("of", "to"))
-            stop = next(
-                (at for at in range(first, len(sentence.words)) if sentence.words[at] in ",.;:()"), len(sentence.words)
-            )
-            found.append(Span(first, stop, "clause"))
-    return found
-
-
-_JOINS = frozenset(("of", "and", "the", "to", "for", "in", "a", "or", "'s", "-"))

@@ -22,7 +22,7 @@ from pyrag.embedded.question_analysis import QuestionAnalysis, analyse
 from pyrag.embedded.reader.neural.decode import Span, trim
 from pyrag.embedded.reader.neural.network import MODEL_FOLDER, Calibration, load
 from pyrag.embedded.reader.neural.objections import objection
-from pyrag.embedded.reader.reader import by_guess, by_pattern, read_views
+from pyrag.embedded.reader.reader import by_pattern, read_views
 from pyrag.embedded.reader.reader import read as read_lexically
 from pyrag.embedded.reader.view import View, views
 from pyrag.embedded.words import fold
@@ -64,14 +64,14 @@ class NeuralAnswerer:
         if sure is not None and not _objected(want, pages, sure):
             return sure
         model = self.model
-        found = candidates(model, want, passages, pages, by_guess(want, pages))
+        found = candidates(model, want, passages, pages)
         return answer(supported(found, want, pages), model.calibration, passages, self.eagerness)
 
     def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
         """How likely each passage answers the question, in [0, 1]; for gates and rerankers."""
         model, want = self.model, analyse(query)
         pages = views(want, passages)
-        found = candidates(model, want, passages, pages, by_pattern(want, pages) or by_guess(want, pages))
+        found = candidates(model, want, passages, pages, by_pattern(want, pages))
         best = [0.0] * len(passages)
         for each in found:
             likely = _probability(each.score(model.calibration), model.calibration)
@@ -127,19 +127,23 @@ def ordered(found: Sequence[Candidate], calibration: Calibration) -> list[Candid
 
 
 def candidates(
-    model: Reader, want: QuestionAnalysis, passages: Sequence[Passage], pages: Sequence[View], said: Reading
+    model: Reader,
+    want: QuestionAnalysis,
+    passages: Sequence[Passage],
+    pages: Sequence[View],
+    said: Reading | None = None,
 ) -> list[Candidate]:
-    """What the network marks in each passage, and what the lexical reader `said` where the network missed it."""
+    """Return what the network marks in each passage, and what a pattern `said` where the network missed it."""
     spans = model.spans(want.question, [(passage.title, passage.text) for passage in passages])
     about = [page.about for page in pages]
-    sure = (said.confidence or 0.0) if said.known else 0.0
+    sure = (said.confidence or 0.0) if said is not None and said.known else 0.0
     found = []
     for span in spans:
         text = trim(passages[span.passage].text, span.start, span.end, want)
         if text:
-            same = sure > 0 and fold(text) == fold(said.text)
+            same = said is not None and sure > 0 and fold(text) == fold(said.text)
             found.append(Candidate(span, text, about[span.passage], sure if same else 0.0))
-    if sure > 0 and not any(each.agrees for each in found):
+    if said is not None and sure > 0 and not any(each.agrees for each in found):
         found += _missed(said, spans, passages, about, sure)
     return found
 
