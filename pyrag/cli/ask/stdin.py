@@ -20,12 +20,12 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class QuestionLine:
     number: int  # from 1, as editors count
     text: str
 
 
-async def question_lines(stream: IO[str]) -> AsyncIterator[Line]:
+async def question_lines(stream: IO[str]) -> AsyncIterator[QuestionLine]:
     """Yield the lines that are not blank."""
     lines = _Lines()
     async for chunk in _chunks(stream):
@@ -44,7 +44,7 @@ class _Lines:
         self._rest = ""
         self._count = 0
 
-    def feed(self, data: bytes, *, final: bool = False) -> Iterator[Line]:
+    def feed(self, data: bytes, *, final: bool = False) -> Iterator[QuestionLine]:
         *whole, rest = self._decoded(data, final).split("\n")
         whole[:1] = [self._rest + one for one in whole[:1]]
         self._rest = (rest if whole else self._rest + rest)[: _MAX_LINE + 1]
@@ -53,7 +53,7 @@ class _Lines:
         for one in whole:
             self._count += 1
             if text := one.strip():
-                yield Line(self._count, text)
+                yield QuestionLine(self._count, text)
 
     def _decoded(self, data: bytes, final: bool) -> str:
         if self._decoder is None:
@@ -64,7 +64,7 @@ class _Lines:
             encoding = "utf-16" if data.startswith(_UTF16) else "utf-8-sig"
             errors = "replace" if encoding == "utf-16" else "surrogateescape"
             decoder = codecs.getincrementaldecoder(encoding)(errors)
-            # Line ends of all systems become one.
+            # QuestionLine ends of all systems become one.
             self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
         return self._decoder.decode(data, final)
 
