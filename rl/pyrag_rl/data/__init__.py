@@ -3,7 +3,6 @@
     sets      questions of data sets in the common layout, with what a retriever finds for them
     traces    questions that a run of pyrag bench answered, with what each agent did
     replies   what an agent would have replied, in its own form
-    labels    which answers and documents count as right
     held_out  that no question is both learnt from and measured on
     build     from a request to files
 

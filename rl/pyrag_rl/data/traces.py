@@ -3,18 +3,23 @@
 What a trained predecessor leaves behind is what the next agent meets: MAPGRPO's stages read the runs of the stage
 before (OPERA, equation 6). A row's `reply`, where there is one, is what the agent came to in a question that came out
 right. Left out: which rows end up in which file (`build`).
+
+Data sets label whole questions, rarely their sub-questions: a step is labelled only where the question's labels settle
+it, and is left out otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyrag.evaluation.metrics import exact_match
 from pyrag.evaluation.runs.folder import read_run
 from pyrag.evaluation.scoring import ResultRow
 from pyrag.methods.opera.protocol import planned_goals
-from pyrag.trace.model import UNPLANNED, Attempt, Passage, Step, Trace
+from pyrag.trace.model import UNPLANNED, Answer, Attempt, Passage, Step, Trace
 from pyrag_rl.data.examples import (
     PromptlessRow,
     ask_analysis,
@@ -25,7 +30,6 @@ from pyrag_rl.data.examples import (
     ask_rewrite,
     documents_of,
 )
-from pyrag_rl.data.labels import accepted, label
 from pyrag_rl.data.replies import (
     answer_reply,
     goals_reply,
@@ -35,6 +39,44 @@ from pyrag_rl.data.replies import (
     sub_queries_reply,
 )
 from pyrag_rl.data.rows import TrainRow
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """`answers` are the spellings that count; those of the question where the documents do not suffice."""
+
+    sufficient: bool
+    answers: tuple[str, ...]
+
+
+def label(row: ResultRow, attempt: Attempt) -> Label | None:
+    """Label an attempt, where the labels of its question settle it.
+
+    Args:
+        row: the scored question, with its gold passages.
+        attempt: one reading of documents in its trace.
+
+    Returns:
+        Sufficient for a right question answered from a gold passage; insufficient where no gold passage is among the
+        documents and no right answer was read; None otherwise.
+    """
+    answer, golds = attempt.answer, {hop.gold for hop in row.support}
+    if answer is None or not golds:
+        return None
+    hit = not golds.isdisjoint(attempt.passages)
+    if answer.known and row.em == 1.0:
+        return Label(True, accepted(row, answer)) if hit else None
+    return None if hit else Label(False, row.gold)
+
+
+def accepted(row: ResultRow, answer: Answer) -> tuple[str, ...]:
+    """Return the accepted spellings of a right step's answer.
+
+    Args:
+        row: the scored question; its spellings count where the answer is the question's.
+        answer: the answer of the step.
+    """
+    return row.gold if exact_match(answer.text, row.gold) else (answer.text,)
 
 
 def read_examples(run: Path, task: str, methods: Sequence[str] = ()) -> Iterator[PromptlessRow]:
