@@ -229,10 +229,20 @@ def make_llm_agents(
     context_tokens: int | None = None,
     count_tokens: CountTokens = about_tokens,
 ) -> Agents:
-    """All agents, and a writer for free text. A role without a model of its own uses `answer_model`, whose window is
-    `context_tokens` where that is known.
+    """Return all agents over chat models.
 
-    Raises `ConfigError` where the prompts folder does not hold what it must.
+    Args:
+        answer_model: The model of every role without one of its own.
+        plan_model: The Plan agent's.
+        decompose_model: The Decompose agent's.
+        prompts: Prompts to use in place of a folder's.
+        prompts_dir: A folder of prompts; the package's if None.
+        sampling: Parameters of all replies.
+        context_tokens: The window of `answer_model`, if known.
+        count_tokens: Counts the tokens of a text.
+
+    Raises:
+        ConfigError: The prompts folder lacks a file or a placeholder.
     """
     prompts = prompts or load_prompts(prompts_dir)
     engine = PromptedEngine(answer_model, prompts, sampling or Sampling(), context_tokens, count_tokens)

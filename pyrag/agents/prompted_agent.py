@@ -68,7 +68,7 @@ class PromptedAgent:
 
 @dataclass(frozen=True, slots=True)
 class PromptedEngine:
-    """What agents over a chat model are made of; `context_tokens` is the model's window where that is known."""
+    """Parts of agents over a chat model; `context_tokens` is the model's window, if known."""
 
     model: ChatModel
     prompts: Prompts
@@ -77,7 +77,12 @@ class PromptedEngine:
     count_tokens: CountTokens = about_tokens
 
     def fitting(self, agent: str, prompt: Callable[[], str]) -> Fitting:
-        """Return what fits passages to the window, for an agent of that name with that prompt around them."""
+        """Return a `Fitting` for the passages of an agent.
+
+        Args:
+            agent: Its name in messages.
+            prompt: Returns its prompt without passages and query.
+        """
         return Fitting(agent, self.model, self.context_tokens, prompt, self.sampling.max_tokens, self.count_tokens)
 
     def fitting_of(self, agent: str, system: str, user: str) -> Fitting:

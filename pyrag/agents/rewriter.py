@@ -38,6 +38,7 @@ class LLMRewriter(PromptedAgent):
     retry: str = "rewrite.retry"
 
     async def rewrite(self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str) -> Rewritten:
+        """Return another query. Args: those of `Rewriter.rewrite`."""
         fence, documents = fenced_passages(passages)
         values = {
             "query": query,
