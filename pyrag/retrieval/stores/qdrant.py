@@ -29,7 +29,7 @@ from pyrag.retrieval.dense import PART, DenseQuery
 from pyrag.retrieval.embedders.batching import Batcher
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.embedders.protocol import passage_text
-from pyrag.retrieval.stores.qdrant_engines import EmbeddedEngine, Engine, Found, Payload, Point, Query, RemoteEngine
+from pyrag.retrieval.stores.qdrant_engines import Engine, Found, LocalEngine, Payload, Point, Query, RemoteEngine
 from pyrag.retrieval.stores.sparse import passage_terms, query_terms
 from pyrag.trace.model import Passage
 
@@ -55,7 +55,7 @@ class QdrantStore:
         if place == ":memory:" or place.startswith(("http://", "https://")):
             self._engine = RemoteEngine(collection, place, timeout)
         else:
-            self._engine = EmbeddedEngine(Path(place).expanduser() / collection)
+            self._engine = LocalEngine(Path(place).expanduser() / collection)
 
     @property
     def name(self) -> str:

@@ -144,7 +144,7 @@ class RemoteEngine:
         self._client.close()
 
 
-class EmbeddedEngine:
+class LocalEngine:
     """The server's engine in this process, over a folder of its own. Vectors are kept as float16, as in our folders.
 
     It optimises only on request: until then, points are searched one by one.
