@@ -56,7 +56,9 @@ def load(path: Path) -> list[Question]:
 
 
 def in_half(question: Question, half: str) -> bool:
-    """Whether a question is in the half that rules are fitted on ("fit") or in the one that judges them ("held")."""
+    """Return whether a question is in the half that rules are fitted on ("fit") or in the one that judges them
+    ("held").
+    """
     even = int(hashlib.sha256(question["id"].encode()).hexdigest(), 16) % 2 == 0
     return half == "all" or even == (half == "fit")
 
@@ -103,7 +105,7 @@ def parsed_right(question: Question, meaning: Meaning) -> bool:
 
 
 def branches(meaning: Meaning) -> int:
-    """How many steps need no other step's answer."""
+    """Count the steps that need no other step's answer."""
 
     def first(node: Node) -> set[Step]:
         below = [first(arg) for arg in node.args if isinstance(arg, Step)] if isinstance(node, Step) else []
@@ -132,7 +134,7 @@ def triple_oracle(question: Question) -> Callable[..., str]:
 
 
 def _likeness(asked: str, subject: str, question: Question) -> float:
-    """How much a subject looks like the one asked for; questions spell pages in ways of their own."""
+    """Rate how much a subject looks like the one asked for; questions spell pages in ways of their own."""
     left, right = set(plain(asked).split()), set(plain(subject).split())
     shared = len(left & right) / (len(left | right) or 1)
     followed = plain(asked) in {plain(value) for _, _, value in question["evidences"]}
@@ -175,7 +177,7 @@ def right(question: Question, found: str) -> bool:
 
 
 class Recall:
-    """Which gold passages the searches of a program find, beside one search with the whole question."""
+    """The gold passages that the searches of a program find, beside one search with the whole question."""
 
     def __init__(self, corpus: Path) -> None:
         self.index = index_of(Passage(row["id"], row["title"], row["text"]) for row in load(corpus))

@@ -17,7 +17,7 @@ from pyrag.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedEngine:
-    """What a method makes agents without a language model of; the answerer also says how likely passages are."""
+    """The parts from which a method makes agents without a language model; the answerer also rates passages."""
 
     answerer: Any
 

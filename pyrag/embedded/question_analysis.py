@@ -24,7 +24,7 @@ _LONGEST = 2_000  # characters of a question; what patterns take may grow with t
 
 @dataclass(frozen=True, slots=True)
 class QuestionAnalysis:
-    """What a question asks. `relation` is "" and `subject` "" where no known wording fits."""
+    """The analysis of one question. `relation` is "" and `subject` "" where no known wording fits."""
 
     question: str
     relation: str

@@ -104,7 +104,7 @@ def tidy(text: str) -> str:
 
 
 def _ends_sentence(text: str, start: int, stop: int) -> bool:
-    """Whether the full stop at `stop` ends the sentence begun at `start`."""
+    """Return whether the full stop at `stop` ends the sentence begun at `start`."""
     if text[stop] != ".":
         return True
     word = text[max(start, stop - _MAX_WORD) : stop].rsplit(maxsplit=1)[-1:] or [""]

@@ -130,7 +130,7 @@ class WordPiece:
         return tuple(ids), tuple(places)
 
     def _chunks(self, text: str) -> Iterator[tuple[int, str]]:
-        """What stands between spaces, with its place. A special token's text is a chunk of its own."""
+        """Return the text between spaces, with its place. A special token's text is a chunk of its own."""
         special = [one for one in self.specials if one in text]
         if not special:
             yield from ((match.start(), match[0]) for match in _CHUNK.finditer(text))

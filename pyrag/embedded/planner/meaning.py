@@ -77,7 +77,7 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What two values have in common; periods share their overlap."""
+    """The common part of two values; periods share their overlap."""
 
     values: tuple[Node, Node]
     by: Literal["entity", "period"] = "entity"
@@ -85,7 +85,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How many years lie between two dates."""
+    """The number of years between two dates."""
 
     values: tuple[Node, Node]
 

@@ -32,7 +32,7 @@ _MORE = (2, 4, 8)  # how much larger top-k gets where one step must be tried aga
 
 
 def parse(question: str) -> Meaning:
-    """What a question means, as far as the rules can tell."""
+    """Return the meaning of a question, as far as the rules can tell."""
     text = _tidy(question)
     if len(text) > _MAX_CHARACTERS or "{" in text or "}" in text:
         return Whole()
@@ -92,7 +92,7 @@ _PLAINER = (
 
 @lru_cache(maxsize=512)
 def read_question(question: str) -> Meaning:
-    """What `parse` says, remembered."""
+    """Return the cached result of `parse`."""
     return parse(question)
 
 

@@ -220,7 +220,7 @@ _READ = {"date": "parse_date", "number": "parse_number", "day": "parse_date", "y
 
 
 def computed(meaning: Meaning, values: Sequence[str], options: Sequence[str] = ()) -> str:
-    """What is done with the values (and between the options), as an expression; empty where nothing is computed."""
+    """Return the expression over the values (and the options); empty where nothing is computed."""
     match meaning:
         case Choice(key="span", least=least):
             spans = [f"years_between({values[i]}, {values[i + 1]})" for i in (0, 2)]

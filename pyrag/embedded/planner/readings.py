@@ -50,7 +50,7 @@ def _reread(node: Node, path: tuple[str, ...], other: tuple[str, ...]) -> Node:
 
 
 def _below(node: Node, path: tuple[str, ...]) -> Node | None:
-    """What a path of relations starts from, if the node is its end."""
+    """Return the start of the path of relations that ends in the node."""
     for name in reversed(path):
         if not isinstance(node, Step) or node.relation is None or node.relation.name != name:
             return None

@@ -82,7 +82,7 @@ def _asked_by(relation: Relation, noun: str) -> str:
 
 
 def _role(of: Node) -> str:
-    """What tells a person from namesakes: directors are found among directors."""
+    """Return the word that tells a person from namesakes: directors are found among directors."""
     return _ROLES.get(of.relation.name, "") if isinstance(of, Step) and of.relation else ""
 
 

@@ -49,7 +49,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What is said of one of the things compared."""
+    """The text about one of the things compared."""
 
     name: str
     page: View
@@ -82,7 +82,7 @@ def from_facts(names: Sequence[str], facts: str) -> list[Statement | None]:
 
 
 def choose(want: QuestionAnalysis, options: Sequence[Statement | None]) -> Verdict | None:
-    """Which of two options the question asks for, by date or number; None where that cannot be computed."""
+    """Choose the option that the question asks for, by date or number; None where that cannot be computed."""
     first, second = options
     direction = _direction(want.question)
     if first is None or second is None or not direction:
@@ -102,7 +102,7 @@ def _positions(*statements: Statement) -> tuple[int, ...]:
 
 
 def _direction(question: str) -> str:
-    """Whether the smaller or the larger value is asked for: "min", "max", or "" where nothing is compared."""
+    """Return whether the smaller or the larger value is asked for: "min", "max", or "" where nothing is compared."""
     text = question.lower()
     if re.search(r"\b(?:lived? longer|longer life)\b", text):
         return "max"
@@ -193,7 +193,7 @@ _PROPERTIES = (
 
 
 def _shared(want: QuestionAnalysis, things: Sequence[Statement]) -> Verdict | None:
-    """Whether the things agree: in the property asked ("the same country"), or each in what is said of both."""
+    """Return whether the things agree: in the property asked ("the same country"), or each in what is said of both."""
     text = want.question.lower()
     if re.search(r"\bsame\b|\bshare\b", text):
         named = re.search(r"\bsame (province|state|county|district|region|municipality|city|town)\b", text)
@@ -214,7 +214,7 @@ def _shared(want: QuestionAnalysis, things: Sequence[Statement]) -> Verdict | No
 
 
 def _same_area(noun: str, things: Sequence[Statement]) -> Verdict | None:
-    """Whether two pages name the same province (state, county …)."""
+    """Return whether two pages name the same province (state, county …)."""
     pattern = re.compile(
         rf"({NAME}) [{noun[0].upper()}{noun[0]}]{noun[1:]}\b|\b[{noun[0].upper()}{noun[0]}]{noun[1:]} of ({NAME})"
     )

@@ -81,7 +81,9 @@ def _countries(text: str) -> list[str]:
 
 
 def country(page: View, want: QuestionAnalysis) -> Iterator[Found]:
-    """Where a place lies, or what it belongs to: the last country of the opening, else an adjective of one."""
+    """Return the country in which a place lies or to which it belongs: the last country of the opening, else an
+    adjective of one.
+    """
     for sentence in page.sentences:
         strength = 1.0 - 0.08 * min(sentence.index, 6)
         wanted = {"state": STATES, "continent": CONTINENTS}.get(want.kind)
@@ -230,7 +232,7 @@ _NO_GENRE = words("""
 
 
 def genre(page: View, want: QuestionAnalysis) -> Iterator[Found]:
-    """What stands between the nationality and the noun of a work or band: "an American punk rock band"."""
+    """Return the words between the nationality and the noun of a work or band: "an American punk rock band"."""
     if page.lead is None:
         return
     match = GENRE.search(page.lead.text)

@@ -54,7 +54,7 @@ def by_inverse(relation: str, page: View, subject: str) -> Iterator[Found]:
 
 
 def in_passing(relation: str, page: View, subject: str) -> Iterator[Found]:
-    """What another page says beside the subject's name: "the Norwegian playwright X"."""
+    """Find what another page says beside the subject's name: "the Norwegian playwright X"."""
     if relation != "nationality" or not subject[:1].isupper() or fold(page.base) == fold(subject):
         return
     pattern = re.compile(rf"([A-Z][\w-]+(?: [A-Z]\w+)?) (?:[a-z][\w-]+,? (?:and )?){{1,4}}{re.escape(subject)}\b")

@@ -41,7 +41,7 @@ def brackets(sentence: Sentence) -> Iterator[tuple[int, str]]:
 
 
 def _life_parts(page: View) -> tuple[str, str]:
-    """What the brackets behind a person's name say of birth and of death."""
+    """Return what the brackets behind a person's name say of birth and of death."""
     found = [(start, inside) for sentence in page.sentences[:2] for start, inside in brackets(sentence)]
     ranges = [each for each in found if len(ALL_DATES.findall(each[1])) > 1 and SPLIT.search(each[1])]
     for start, inside in (*ranges[:1], *found):
@@ -91,7 +91,7 @@ def pick_place(place: str, kind: str) -> str:
 
 
 def _own(sentence: Sentence, position: int, page: View) -> float:
-    """How surely the words at `position` speak of the page's subject rather than of a relative."""
+    """Rate how surely the words at `position` speak of the page's subject rather than of a relative."""
     before = sentence.text[:position].strip()
     words = re.findall(r"\w+", before)
     if (

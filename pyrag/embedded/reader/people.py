@@ -131,7 +131,9 @@ def _token_at(sentence: Sentence, position: int) -> int:
 
 
 def _skip_to_name(sentence: Sentence, index: int, limit: int = 8) -> int:
-    """Where a name begins, past articles, nationalities and roles: "by the French filmmaker Jean Rollin"."""
+    """Return the place where a name begins, past articles, nationalities and roles: "by the French filmmaker Jean
+    Rollin".
+    """
     for offset in range(limit):
         at = index + offset
         if at >= len(sentence.words):

@@ -44,7 +44,7 @@ def period(page: View, want: QuestionAnalysis) -> Iterator[Found]:
 
 
 def _fit(sentence: Sentence, match: re.Match[str], asked: set[str]) -> float:
-    """How surely a period is that of the office or activity asked for: by the words of its clause."""
+    """Rate how surely a period is that of the office or activity asked for: by the words of its clause."""
     clause = re.split(r"[.;]", sentence.text[: match.start()])[-1][-90:]
     doing = _DOING.findall(f"{clause} {sentence.text[match.end() : match.end() + 25]}")
     if not doing or (sentence.index == 0 and _LIFE.match(sentence.text[: match.start()]) and "reign" not in clause):

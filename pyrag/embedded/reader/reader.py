@@ -35,7 +35,7 @@ class EmbeddedAnswerer:
         return read(query, passages, self.eagerness)
 
     def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
-        """How surely each passage is about what the question asks about, in [0, 1]."""
+        """Rate how surely each passage is about what the question asks about, in [0, 1]."""
         return [page.about for page in views(analyse(query), passages)]
 
 
@@ -61,7 +61,7 @@ def read_views(
 
 
 def by_pattern(want: QuestionAnalysis, pages: Sequence[View], eagerness: float = 1.0) -> Reading | None:
-    """What a pattern of the question's relation finds, if it is sure enough to stand without another opinion."""
+    """Return what a pattern of the question's relation finds, if it is sure enough to stand without another opinion."""
     found = _by_relation(want, pages)
     return found if found and (found.confidence or 0.0) * eagerness >= PATTERN_THRESHOLD else None
 
@@ -128,7 +128,7 @@ def _choice(want: QuestionAnalysis, options: list[Statement | None], pages: list
 
 
 def _support(want: QuestionAnalysis, option: str, pages: list[View]) -> tuple[float, int]:
-    """How much of the question is said in sentences that name the option, or on its own page."""
+    """Return the share of the question's words that is said in sentences that name the option, or on its own page."""
     names = {stem for each in want.options for stem in _stems(each)}
     asked = _stems(want.question) - names
     best = (0.0, 0)

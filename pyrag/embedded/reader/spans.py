@@ -97,7 +97,7 @@ def numbers(sentence: Sentence, taken: list[Span]) -> list[Span]:
 
 
 def name_run(sentence: Sentence, first: int, *, joiners: frozenset[str] = PARTICLES - {"and"}) -> int:
-    """Where the name that starts at token `first` ends (exclusive); `first` itself where there is none."""
+    """Return the end (exclusive) of the name that starts at token `first`; `first` itself where there is none."""
     words, lowers = sentence.words, sentence.lowers
     if first >= len(words) or not is_name_word(words[first]):
         return first

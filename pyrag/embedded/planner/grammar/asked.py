@@ -97,7 +97,9 @@ def is_person(kind: str) -> bool:
 
 
 def is_role(kind: str) -> bool:
-    """Whether a noun names who does something: by the tables, or made of a verb ("founder") or a trade ("pianist")."""
+    """Return whether a noun names who does something: by the tables, or made of a verb ("founder") or a trade
+    ("pianist").
+    """
     known, noun = _known(kind), kind.rpartition(" ")[2].lower()
     if known in COMPOSED or (known in BY_NOUN and BY_NOUN[known].answer_type == "person"):
         return True
@@ -115,12 +117,12 @@ def _known(kind: str) -> str:
 
 
 def is_kind(kind: str) -> bool:
-    """Whether a noun names a kind of thing that has a name of its own: a place, a group, a work."""
+    """Return whether a noun names a kind of thing that has a name of its own: a place, a group, a work."""
     return kind.rpartition(" ")[2] in _KINDS
 
 
 def tells_relation(kind: str) -> bool:
-    """Whether a noun names one thing of another, by the tables of relations, or a place."""
+    """Return whether a noun names one thing of another, by the tables of relations, or a place."""
     known, last = _known(kind), kind.rpartition(" ")[2]
     if known in COMPOSED or last in ("state", "county", "town", "village", "province"):
         return True
@@ -128,7 +130,9 @@ def tells_relation(kind: str) -> bool:
 
 
 def _singles_out(kind: str, prep: str) -> bool:
-    """Whether "the KIND of Alpha" is one thing to look up: "the largest city", "the host city", "the second album"."""
+    """Return whether "the KIND of Alpha" is one thing to look up: "the largest city", "the host city", "the second
+    album".
+    """
     head = kind.split()
     ranked = any(map(is_ranking, head[:-1]))
     if len(head) > 1 and is_kind(kind) and (ranked or prep in ("of", "for", "behind")):
@@ -145,7 +149,7 @@ def is_ranking(word: str) -> bool:
 
 
 def _is_reduced(clause: list[str], at: int) -> bool:
-    """Whether a participle describes the subject, as a verb is still to come."""
+    """Return whether a participle describes the subject, as a verb is still to come."""
     later = [plain(word) for word in clause[at + 2 :]]
     return plain("".join(clause[at + 1 : at + 2])) in PREPOSITIONS and any(
         is_past(one) or is_present(one) for one in later
@@ -171,7 +175,7 @@ def _inverted(lead: str, clause: list[str]) -> str:
 
 
 def has_pronoun(clause: list[str]) -> bool:
-    """Whether a clause begins with a preposition and its pronoun: "in which"."""
+    """Return whether a clause begins with a preposition and its pronoun: "in which"."""
     return len(clause) > 1 and plain(clause[0]) in PREPOSITIONS and plain(clause[1]) in ("which", "whom")
 
 

@@ -56,12 +56,12 @@ def plain(word: str) -> str:
 
 
 def is_noun(word: str) -> bool:
-    """Whether a word in small letters can be part of a noun phrase, as far as its spelling tells."""
+    """Return whether a word in small letters can be part of a noun phrase, as far as its spelling tells."""
     return word[:1].islower() and word.rstrip(",;:") not in _NO_NOUNS and not _is_adverb(word)
 
 
 def takes_complement(pair: list[str]) -> bool:
-    """Whether an adjective begins a modifier: "west of", "adjacent to", "famous for", "larger than"."""
+    """Return whether an adjective begins a modifier: "west of", "adjacent to", "famous for", "larger than"."""
     if len(pair) == 2 and pair[1] == "than":
         return pair[0].endswith("er") or pair[0] == "other"
     return len(pair) == 2 and pair[0] in _WITH_COMPLEMENT and pair[1] in ("of", "to", "for")
@@ -114,7 +114,7 @@ class Bounds:
         return at if self._complete() else None
 
     def opens(self, at: int) -> bool:
-        """Whether a modifier begins right behind the head; a clause without a pronoun is open from then on."""
+        """Return whether a modifier begins right behind the head; a clause without a pronoun is open from then on."""
         word, self._head = self._word(at), at
         described = at + _is_adverb(word)  # "directly west of Alpha"
         if word in RELATIVE | PREPOSITIONS or takes_complement(self.tokens[described : described + 2]):
@@ -131,13 +131,13 @@ class Bounds:
         return False
 
     def _is_modifier(self, at: int) -> bool:
-        """Whether a participle behind the head describes it, and is not the verb that is waited for."""
+        """Return whether a participle behind the head describes it, and is not the verb that is waited for."""
         if self.waiting == "finite":  # "the team | owned by Alpha | plays"
             return self._word(at + 1) in PREPOSITIONS and self._finites(at + 2) > 0
         return self.waiting != "participle" or not self._is_own_participle(at)
 
     def _is_stranded(self, at: int) -> bool:
-        """Whether a last preposition is the question's: "Where is | the man who wrote Alpha | from"."""
+        """Return whether a last preposition is the question's: "Where is | the man who wrote Alpha | from"."""
         if not self._complete() or self._word(len(self.tokens) - 1) not in PREPOSITIONS:
             return False
         rest = [plain(word) for word in self.tokens[at:]]
@@ -146,7 +146,7 @@ class Bounds:
         return at - 1 != self._verb and (rest == ["part", "of"] or (len(rest) == 3 and rest[::2] == ["the", "of"]))
 
     def _has_verb_next(self, at: int) -> bool:
-        """Whether the noun phrase at a place is the subject of a clause: "the city | Alpha lost"."""
+        """Return whether the noun phrase at a place is the subject of a clause: "the city | Alpha lost"."""
         if not self._name(at):
             return True
         at = self._after_subject(at)
@@ -165,7 +165,7 @@ class Bounds:
         return at + (self._word(at) in ADVERBS)
 
     def _is_inside_name(self, at: int) -> bool:
-        """Whether a small word joins two parts of a name: "Love | in the | Ruins"."""
+        """Return whether a small word joins two parts of a name: "Love | in the | Ruins"."""
         small = [self._word(later) in SMALL for later in (at, at + 1)]
         return small[0] and (self._name(at + 1) or (small[1] and self._name(at + 2)))
 
@@ -174,7 +174,7 @@ class Bounds:
         return not self._name(at) and (word in AUXILIARY or is_past(word) or is_present(word))
 
     def _finites(self, at: int) -> int:
-        """How many finite verbs follow, "was rescued" being one."""
+        """Count the finite verbs that follow, "was rescued" being one."""
         later = range(at, len(self.tokens))
         return sum(self._is_finite(place) and self._word(place - 1) not in AUXILIARY for place in later)
 
@@ -204,7 +204,7 @@ class Bounds:
         return self._is_own(at) or (self._paired and word == "and" and self._word(at + 1) in DETERMINERS)
 
     def _is_own(self, at: int) -> bool:
-        """Whether a word is the verb that the question waits for."""
+        """Return whether a word is the verb that the question waits for."""
         if self.waiting == "base":
             return self._is_own_base(at)
         if self.waiting == "finite":
@@ -212,7 +212,9 @@ class Bounds:
         return self.waiting == "participle" and self._is_own_participle(at)
 
     def _is_own_base(self, at: int) -> bool:
-        """Whether a word is the base form that "did" waits for: the first that can be nothing else, or the last."""
+        """Return whether a word is the base form that "did" waits for: the first that can be nothing else, or the
+        last.
+        """
         if self._likely_base(at) == 2:
             return True
         return self._likely_base(at) == 1 and not any(map(self._likely_base, range(at + 1, len(self.tokens))))
@@ -228,17 +230,17 @@ class Bounds:
         return 2 if begins else int(after != "of")
 
     def _is_own_participle(self, at: int) -> bool:
-        """Whether a word is the participle that "was" waits for: the last one that nothing else explains."""
+        """Return whether a word is the participle that "was" waits for: the last one that nothing else explains."""
         if not is_participle(self._word(at)) or self._explained(at) or self._strands(at + 1):
             return False
         return not self._has_later_participle(at + 1)
 
     def _strands(self, at: int) -> bool:
-        """Whether a preposition ends a clause: "the show Alpha starred | in | is about"."""
+        """Return whether a preposition ends a clause: "the show Alpha starred | in | is about"."""
         return self._word(at) in PREPOSITIONS and (self._word(at + 1) in PREPOSITIONS or self._is_finite(at + 1))
 
     def _has_later_participle(self, at: int) -> bool:
-        """Whether an unexplained participle follows; every relative pronoun in between has a verb of its own."""
+        """Return whether an unexplained participle follows; every relative pronoun in between has a verb of its own."""
         owed = 0
         for later in range(at, len(self.tokens)):
             word = self._word(later)
@@ -249,7 +251,9 @@ class Bounds:
         return False
 
     def _explained(self, at: int) -> bool:
-        """Whether a participle belongs to an auxiliary, a relative pronoun, a subject before it, or a noun after it."""
+        """Return whether a participle belongs to an auxiliary, a relative pronoun, a subject before it, or a noun
+        after it.
+        """
         before, after = self._word(at - 1), self._word(at + 1)
         if _is_adverb(before):
             before = self._word(at - 2)
@@ -288,7 +292,7 @@ class Bounds:
         return word in RELATIVE or word in _OPENERS
 
     def _conjoins(self, at: int) -> bool:
-        """Whether a name begins a second clause: "where Alpha died and | Beta was born"."""
+        """Return whether a name begins a second clause: "where Alpha died and | Beta was born"."""
         verb = self._after_subject(at) if self._name(at) else len(self.tokens)
         later = self.waiting != "finite" or self._finites(verb + 1) > 0
         return later and self._is_finite(verb) and not self._is_own(verb)
@@ -329,7 +333,7 @@ class Bounds:
             self._verb = at
 
     def _comma_ends(self, at: int) -> bool:
-        """Whether the comma before `at` ends the description: "…, how many", but not "Paris, France"."""
+        """Return whether the comma before `at` ends the description: "…, how many", but not "Paris, France"."""
         if not self.tokens[at - 1].endswith((",", ";", ":")) or not self._complete():
             return False
         return not self._name(at) and self._word(at) not in RELATIVE | _JOINING

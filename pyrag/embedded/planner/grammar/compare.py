@@ -17,7 +17,7 @@ from pyrag.embedded.planner.wording import WORK_KINDS, relation_step
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What a comparing word compares, and which end of it is meant."""
+    """The property that a comparing word compares, and the end that is meant."""
 
     pattern: re.Pattern[str]
     relation: str
@@ -134,7 +134,7 @@ def with_kind(node: Node, kind: str) -> Node:
 
 
 def _scale_of(pair: Pair) -> Scale | None:
-    """What the question compares. Only people are born: what else is older was made before."""
+    """Return the property that the question compares. Only people are born: what else is older was made before."""
     scale = next((scale for scale in _SCALES if scale.pattern.search(pair.stem)), None)
     if scale is None:
         if pair.kind in _LONG and re.search(r"\blong(?:er|est)\b", pair.stem):

@@ -55,7 +55,9 @@ def _some_of(tokens: list[str], at: int) -> bool:
 
 
 def _is_in_head(tokens: list[str], at: int, start: int) -> bool:
-    """Whether a word belongs to the noun that is described: an adjective, a name in front of it, the noun itself."""
+    """Return whether a word belongs to the noun that is described: an adjective, a name in front of it, the noun
+    itself.
+    """
     word = tokens[at]
     if at > start and takes_complement(tokens[at : at + 2]):
         return False  # "the state | west of Alpha"
@@ -75,7 +77,7 @@ _LIKE_PREPOSITIONS = words("following regarding concerning including according")
 
 
 def _is_of_kind(tokens: list[str], at: int) -> bool:
-    """Whether a noun goes on as in "the body | of water near Alpha", "the state | of birth of Beta"."""
+    """Return whether a noun goes on as in "the body | of water near Alpha", "the state | of birth of Beta"."""
     noun, of, kind, after = ([*tokens[at - 1 : at + 3], "", "", ""])[:4]
     singular = is_noun(noun) and not _is_plural(noun) and noun not in NO_HEADS
     if not singular or of != "of" or not is_noun(kind):
@@ -87,7 +89,7 @@ def _is_of_kind(tokens: list[str], at: int) -> bool:
 
 
 def _is_verbal(tokens: list[str], at: int) -> bool:
-    """Whether a participle goes on with a clause ("recorded by"), and is no adjective ("the best known book")."""
+    """Return whether a participle opens a clause ("recorded by"), and is no adjective ("the best known book")."""
     word, after = plain(tokens[at]), tokens[at + 1] if at + 1 < len(tokens) else ""
     if word.endswith("ing"):
         if plain(after) in PREPOSITIONS:

@@ -82,13 +82,13 @@ def _longest_at(words: list[str], at: int, strict: bool) -> tuple[Step, int] | N
 
 
 def _has_name(node: Step, phrase: str) -> bool:
-    """Whether what is described can be looked up: its words hold a name, or it is of a kind that has names."""
+    """Return whether what is described can be looked up: its words hold a name, or it is of a kind that has names."""
     kind = node.variable.rpartition("_")[2]
     return bool(re.search(r"[A-Z\d\"]", phrase)) or is_kind(kind) or is_person(kind)
 
 
 def _bounded(words: list[str], at: int, end: int, strict: bool) -> bool:
-    """Whether a description may end there."""
+    """Return whether a description may end there."""
     before = words[at - 1].lower() if at else ""
     if end == len(words):  # not where the question's own verb is still to come
         return at > 0 and before not in _DO and not (before in _AUXILIARY and not strict)
@@ -97,7 +97,7 @@ def _bounded(words: list[str], at: int, end: int, strict: bool) -> bool:
 
 
 def _describes(phrase: str, before: list[str], after: list[str]) -> bool:
-    """Whether words may be a description at all."""
+    """Return whether words may be a description at all."""
     if phrase.count('"') % 2:
         return False
     if phrase.startswith(("a ", "an ")) and not re.search(r" [^a-z\s]", phrase):
@@ -107,7 +107,7 @@ def _describes(phrase: str, before: list[str], after: list[str]) -> bool:
 
 
 def _closed(phrase: str, words: list[str], at: int, end: int, strict: bool) -> bool:
-    """Whether the end is certain: the question's, a clause's before the question's own verb or between commas."""
+    """Return whether the end is certain: the question's, or a clause's before the question's own verb or a comma."""
     before = words[at - 1].lower() if at else ""
     if end == len(words):
         return not strict or _ends_in_noun(words, before)
@@ -121,7 +121,9 @@ _CLAUSE = re.compile(r"(?:the|that|an?) (?:[\w.'-]+ ){1,5}?(?:(?:who|that|which)
 
 
 def _ends_in_noun(words: list[str], before: str) -> bool:
-    """Whether a question's last word belongs to the name before it: "by the truce that ended the Iran-Iraq war"."""
+    """Return whether a question's last word belongs to the name before it: "by the truce that ended the Iran-Iraq
+    war".
+    """
     return (
         before not in _AUXILIARY
         and len(words) > 1
@@ -133,7 +135,7 @@ def _ends_in_noun(words: list[str], before: str) -> bool:
 
 
 def _lacks_verb(before: list[str]) -> bool:
-    """Whether a question that begins so still waits for its participle: "When were most problems of"."""
+    """Return whether a question that begins so still waits for its participle: "When were most problems of"."""
     start = " ".join(before)
     waiting = None if _COPULA.fullmatch(start) else _WAITING.search(start)
     return waiting is not None and (not waiting["subject"] or not _COPULA.match(start))
@@ -146,7 +148,7 @@ _WAITING = re.compile(
 
 
 def _has_object(words: list[str], end: int) -> bool:
-    """Whether the last word is a preposition that belongs to what follows: "is located in | the city"."""
+    """Return whether the last word is a preposition that belongs to what follows: "is located in | the city"."""
     return words[end - 1] in ("in", "on", "at", "to", "by", "for") and (
         words[end] in ("the", "a", "an") or not words[end][:1].islower()
     )
@@ -157,7 +159,9 @@ def _inside_name(words: list[str], end: int) -> bool:
 
 
 def _goes_on(words: list[str], at: int, end: int) -> bool:
-    """Whether a name seems to go on after a word in small letters: "the Hong Kong | duo Twins", "Apple | founder"."""
+    """Return whether a name seems to go on after a word in small letters: "the Hong Kong | duo Twins", "Apple |
+    founder".
+    """
     last, word = words[end - 1], words[end]
     if not (word.isalpha() and word.islower()) or word in _JOINING:
         return False
@@ -181,7 +185,7 @@ _JOINING = words(
 
 
 def _may_end(word: str, after: str) -> bool:
-    """Whether a description may end with this word, where another follows."""
+    """Return whether a description may end with this word, where another follows."""
     return (
         word.endswith(",")
         or after in _FINITE

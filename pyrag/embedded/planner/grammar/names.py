@@ -46,7 +46,7 @@ _VERB_LAST = re.compile(
 
 
 def is_name(text: str) -> bool:
-    """Whether all of a text looks like one name: it begins and ends with a capital, a number or a quotation."""
+    """Return whether all of a text looks like one name: it begins and ends with a capital, a number or a quotation."""
     text = re.sub(r"^[Tt]he (?=\S)", "", text.strip())
     text = _QUOTED.sub("X", re.sub(r"\s*\([^()]*\)$", "", text))
     words = text.replace(",", " ").split()

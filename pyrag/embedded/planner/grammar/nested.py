@@ -110,7 +110,7 @@ def _same_as(tokens: list[str], at: int, before: list[str], depth: int) -> _Foun
 
 
 def _predicate(before: list[str]) -> str:
-    """What a question tells of its subject, as far as it goes: "was born in"."""
+    """Return the question's predicate, as far as it goes: "was born in"."""
     told = next((at for at, word in enumerate(before) if at and _is_told(plain(word))), None)
     if told is None or before[told] in _DO:
         return ""
@@ -154,7 +154,7 @@ _SAID_OF = words("called known named considered nicknamed titled married associa
 
 
 def _waiting(before: list[str], rest: list[str], depth: int) -> Waiting:
-    """What verb a question, or deeper down a clause, that begins so still waits for."""
+    """Return the verb that a question (or a clause inside it) with this beginning still lacks."""
     plains = [plain(word) for word in before]
     if depth:
         return "finite" if _lacks_verb(before) else "nothing"
@@ -177,7 +177,7 @@ def _waiting(before: list[str], rest: list[str], depth: int) -> Waiting:
 
 
 def _is_said(rest: list[str]) -> bool:
-    """Whether a question ends in what something is called or known as, and not in what a noun is named after."""
+    """Return whether a question ends in what something is called or known as, and not in what a noun is named after."""
     for at, word in enumerate(rest):
         later = [plain(one) for one in rest[at + 1 : at + 3]]
         told = len(later) > 1 and later[0] in ("after", "for", "as", "to", "with") and later[1] not in PREPOSITIONS
@@ -197,7 +197,7 @@ def _strands_participle(rest: list[str]) -> bool:
 
 
 def _lacks_verb(before: list[str]) -> bool:
-    """Whether a description's clause has its verb still to come: "the land that Alpha and |", "the land |"."""
+    """Return whether a description's clause has its verb still to come: "the land that Alpha and |", "the land |"."""
     plains = [plain(word) for word in before]
     opened = max((at for at, word in enumerate(plains) if word in RELATIVE), default=0)
     bare = not opened and len(before) > 1 and not (plains[1] in DETERMINERS or starts_name(before[1]))
@@ -248,7 +248,7 @@ def _owning(tokens: list[str], found: _Found) -> _Found:
 
 
 def _is_asked(tokens: list[str], at: int, end: int) -> bool:
-    """Whether it is what the question asks for: "Who was | the Alpha drummer | in 1990"."""
+    """Return whether it is what the question asks for: "Who was | the Alpha drummer | in 1990"."""
     after = plain("".join(tokens[end : end + 1]))
     compound = tokens[at] == "the" and not any(map(owns, tokens[at:end]))
     return compound and at == 2 and plain(tokens[1]) in _BE and (not after or after in PREPOSITIONS | RELATIVE)
@@ -276,7 +276,9 @@ def _described(tokens: list[str], at: int, waiting: Waiting, depth: int) -> _Fou
 
 
 def _owner_end(tokens: list[str], at: int, head: int, bounds: Bounds) -> int | None:
-    """Where a whole description owns something: "What was | the land that invaded Alpha|'s currency"."""
+    """Return the end of a whole description that owns something: "What was | the land that invaded Alpha|'s
+    currency".
+    """
     before = [plain(word) for word in tokens[:at]]
     if not before or not (before[-1] == "of" or (before[-1] in AUXILIARY and len(before) == 2)):
         return None
@@ -290,7 +292,7 @@ def _owner_end(tokens: list[str], at: int, head: int, bounds: Bounds) -> int | N
 
 
 def _of(tokens: list[str], at: int) -> bool:
-    """Whether a name stands behind "of": "one of Alpha's cities" is about Alpha's."""
+    """Return whether a name stands behind "of": "one of Alpha's cities" is about Alpha's."""
     while at and starts_name(tokens[at]):
         at -= 1
     return plain(tokens[at]) == "of"

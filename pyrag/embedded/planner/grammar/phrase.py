@@ -103,7 +103,7 @@ _DEEPEST = 6
 
 @lru_cache(maxsize=4096)  # one question asks for the same phrases over and over
 def parse_phrase(text: str, *, strict: bool = False, depth: int = 0) -> Node | None:
-    """What a noun phrase stands for."""
+    """Return the node that a noun phrase stands for."""
     text = text.strip().rstrip(",;").strip()
     if not text or depth > _DEEPEST:
         return None
@@ -127,12 +127,12 @@ def compose(noun: str, of: Node, reading: int = 0) -> Node:
 
 
 def is_reduced(text: str) -> bool:
-    """Whether a phrase may also be read as subject and verb: "the stone found in Alpha"."""
+    """Return whether a phrase may also be read as subject and verb: "the stone found in Alpha"."""
     return bool(_PARTICIPLE.fullmatch(text) or _GERUND.fullmatch(text))
 
 
 def fits(relation: Relation | None, node: Node) -> bool:
-    """Whether a relation can be asked of what a node gives: nobody directs a wife."""
+    """Return whether a relation can be asked of what a node gives: nobody directs a wife."""
     if relation is None or not isinstance(node, Step) or relation.domain == "any":
         return True
     if node.relation is None:
@@ -196,7 +196,9 @@ def _located(kind: str, of: Node) -> Step:
 
 
 def possession(noun: str, of: Node) -> Step | None:
-    """What a thing owns: "(the band that made Alpha)'s founder". None where it is nothing with a name of its own."""
+    """Return the node for what a thing owns: "(the band that made Alpha)'s founder". None where it is nothing with a
+    name of its own.
+    """
     if noun not in BY_NOUN and noun not in COMPOSED:
         if re.fullmatch(_PLACES, noun):
             return _located(noun, of)
@@ -338,7 +340,7 @@ def _object_clause(text: str, depth: int) -> Node | None:
 
 
 def _later_verbs(clause: str) -> int:
-    """How many forms of "be" follow the clause's first word, clauses beside it ("and who …") left out."""
+    """Count the forms of "be" that follow the clause's first word, clauses beside it ("and who …") left out."""
     return len(_LATER_VERB.findall(_BESIDE.sub("", clause)))
 
 

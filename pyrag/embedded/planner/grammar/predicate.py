@@ -62,7 +62,7 @@ def inverted(lead: str, clause: str) -> str:
 
 
 def nested(clause: str) -> bool:
-    """Whether a clause holds another one, other than one beside it ("and who …")."""
+    """Return whether a clause holds another one, other than one beside it ("and who …")."""
     clause = re.sub(r"\b(?:and|or|but) (?:who|whose|which|that|where)\b", "and", clause)
     return bool(re.search(r"\b(?:who|whom|whose|which|that|where|when|how|what|why|did|does|do)\b", clause))
 
@@ -74,7 +74,9 @@ _JOINS = re.compile(
 
 
 def one_clause(text: str) -> bool:
-    """Whether nothing after the first name looks like the verb of another clause: "in Alpha | married Beta" does."""
+    """Return whether nothing after the first name looks like the verb of another clause: "in Alpha | married Beta"
+    does.
+    """
     words = text.split(" ")
     return all(
         not word[:1].islower()

@@ -146,7 +146,7 @@ def _by_description(text: str, *, strict: bool) -> Step | None:
 
 
 def _by_nesting(text: str) -> Step | None:
-    """What no table reads, by grammar alone."""
+    """Parse by grammar alone a question that no table reads."""
     return _around(*unnest(text))
 
 

@@ -36,7 +36,7 @@ _EDGE = re.compile(rf"^(?:{_JOINING} ?|[ ,])+|(?: (?:in|by|on|the|an?|and))+$")
 
 
 def parse_evidence(question: str) -> Meaning | None:
-    """What is known about each report that a question names and each thing told of one, if there are two or more."""
+    """Return each report that a question names with each thing told of it, if there are two or more."""
     named = _reports(question)
     cuts = [_between(question, first, second) for first, second in pairwise(named)]
     ends = pairwise([0, *cuts, len(question)])
@@ -64,7 +64,7 @@ def _gathered(pieces: list[str]) -> Meaning | None:
 
 
 def _reports(question: str) -> list[re.Match[str]]:
-    """Where reports are named; "the article on Alpha published by Beta" is one."""
+    """Return the places where reports are named; "the article on Alpha published by Beta" is one."""
     found: list[re.Match[str]] = []
     for match in _NAMED.finditer(question):
         if found and found[-1]["bare"] and not _LINK.search(question, found[-1].end(), match.start() + 1):
@@ -74,7 +74,9 @@ def _reports(question: str) -> list[re.Match[str]]:
 
 
 def _between(question: str, first: re.Match[str], second: re.Match[str]) -> int:
-    """Where what the second report tells begins: behind the first's words if the second stands behind its own."""
+    """Return the place where the second report's statement begins: behind the first's words if the second stands
+    behind its own.
+    """
     links = list(_LINK.finditer(question, first.end(), second.start() + 1))
     if not links:
         return second.start()

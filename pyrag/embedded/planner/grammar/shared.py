@@ -157,7 +157,7 @@ _PLACE = re.compile(r"\b(?:village|river|lake|mountain|town|cit(?:y|ie)|airport|
 
 
 def _country_of(nodes: tuple[Node, Node], words: str, kind: str, made: bool) -> str:
-    """Which kind of country is meant: a person's, a work's or a place's."""
+    """Return the kind of country that is meant: a person's, a work's or a place's."""
     if made or any(isinstance(node, Step) for node in nodes):
         return "country of citizenship"
     if re.search(r"\b(?:located|situated|in)\b", words) or _PLACE.search(f"{kind} {words}"):
@@ -231,7 +231,7 @@ _DID_BOTH = re.compile(
 
 
 def parse_shared(question: str) -> Meaning | None:
-    """What two things have in common, or when they overlap."""
+    """Parse a question for what two things have in common, or when they overlap."""
     text = question.rstrip("?. ")
     return _shared_period(text) or _shared_noun(text) or _shared_object(text)
 

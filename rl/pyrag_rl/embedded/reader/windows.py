@@ -28,7 +28,9 @@ class Example:
 
 
 def occurrence(text: str, answer: str, question: str) -> tuple[int, int] | None:
-    """Where `answer` stands in `text`: whole words first, then where the surroundings share most with the question."""
+    """Find the place where `answer` stands in `text`: whole words first, then where the surroundings share most with
+    the question.
+    """
     found = [match.start() for match in re.finditer(re.escape(answer), text)]
     if not found:
         found = [match.start() for match in re.finditer(re.escape(answer), text, re.IGNORECASE)]

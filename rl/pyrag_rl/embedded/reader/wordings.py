@@ -143,5 +143,5 @@ def _roughen(question: str, rng: random.Random) -> str:
 
 
 def silent(relation: str, text: str) -> bool:
-    """Whether the text surely says nothing of the relation."""
+    """Return whether the text surely says nothing of the relation."""
     return relation in CUES and not re.search(CUES[relation], text, re.IGNORECASE)

@@ -85,7 +85,7 @@ def _margins(scores: Tensor, window: Window) -> Tensor:
 
 
 def answer_of(case: Case, action: int) -> Answer:
-    """What the engine would say for this action, its edges put right as at run time."""
+    """Return the engine's answer for this action, its edges put right as at run time."""
     for window in case.windows:
         size = len(window.offsets) * ANSWER_TOKENS
         if action < size:

@@ -62,7 +62,7 @@ def run(config: TrainConfig, console: Console = print) -> RunFolder:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one step did."""
+    """The record of one training step."""
 
     reward: float
     greedy: float  # the most likely actions' reward
