@@ -92,7 +92,7 @@ def plain(times: int) -> list[float]:
 def cold(times: int) -> list[float]:
     """A fresh interpreter for one program, with the policy's imports."""
     functions = "{'retrieve': lambda q, topk: [], 'answer': lambda q, docs: '1 m'}"
-    source = f"from pyrag_sandbox import execution\nexec({PROGRAM!r}, {functions})"
+    source = f"from pyrag_sandbox.worker import execution\nexec({PROGRAM!r}, {functions})"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)}
     found = []
     for _ in range(times):
