@@ -236,7 +236,7 @@ class ProgramRun:
     episode: Episode
     index: int
     first: int  # number of steps before this round
-    bare: bool = False
+    without_recovery: bool = False
     _open: dict[int, OpenStep] = field(default_factory=dict)
     _steps: dict[int, Step] = field(default_factory=dict)
     retrieved: dict[int, tuple[str, int, list[Passage]]] = field(default_factory=dict)
@@ -257,7 +257,7 @@ class ProgramRun:
 
     async def answer(self, call: Call) -> Text:
         """`answer(query, docs)` from passages; `answer(query)` aggregates the facts in the query."""
-        return await self.answered(call, "answer", recover=not self.bare)
+        return await self.answered(call, "answer", recover=not self.without_recovery)
 
     async def answered(self, call: Call, role: str, *, agent: Answerer | None = None, recover: bool = False) -> Text:
         """Return what an agent that answers says, as a step: from passages, or from the facts in its query.
@@ -348,7 +348,7 @@ class ProgramRun:
 
     def refuse_unknown(self, call: Call, query: str) -> None:
         """An unknown answer must not leak into a later query as if it were a name (paper, failure F2)."""
-        if self.bare or self.episode.unknown_policy == "allow" or not _UNKNOWN_WORD.search(query):
+        if self.without_recovery or self.episode.unknown_policy == "allow" or not _UNKNOWN_WORD.search(query):
             return
         for source in call.depends_on:
             if (known := self._answers.get(source)) is not None and not known.known:

@@ -207,7 +207,7 @@ class Ledger:
         return reply
 
     def has_room_for(self, cost: Usage) -> bool:
-        """Whether the budget bears this beside what was spent and what is under way."""
+        """Return whether the budget bears this beside what was spent and what is under way."""
         try:
             self._check(cost)
         except BudgetExceededError:
@@ -215,7 +215,7 @@ class Ledger:
         return True
 
     def _has_room(self, cost: Usage) -> bool:
-        """Whether waiting for the requests under way could not help, because there is room or nothing under way."""
+        """Return whether there is room, or nothing under way whose end could make room."""
         calls = self._calls_under_way
         return not calls or self.usage.model_calls + calls + cost.model_calls <= self.budget.calls
 
@@ -233,7 +233,7 @@ class Ledger:
         self._check_cost()
 
     def _check_cost(self) -> None:
-        """What a request will cost shows afterwards: the last one may go beyond the budget, no other begins."""
+        """Refuse a request once the budget is spent. A cost shows only afterwards: the last may go beyond."""
         spent, limit = self.budget.price(self.usage), self.budget.cost
         if limit is not None and spent is not None and spent >= limit:
             raise BudgetExceededError(
@@ -272,7 +272,7 @@ def cost_of(role: str) -> Usage:
 
 
 def spent_on(reply: Any, cost: Usage) -> Usage:
-    """What a request cost. An agent that needed several model calls (retries) says so."""
+    """Return the cost of a request. An agent that needed several model calls (retries) says so."""
     spent: Usage | None = getattr(reply, "usage", None)
     if spent is None:
         return cost

@@ -85,7 +85,7 @@ class _Statement:
 
 
 class _Facts:
-    """What the checks need to know of a program, gathered in one walk."""
+    """Facts on a program that the checks need, gathered in one walk."""
 
     def __init__(self, tree: ast.Module, primitives: set[str]) -> None:
         self.tree = tree

@@ -1,4 +1,4 @@
-"""What a program passes to a primitive: bound and checked as Python would, with errors that its author understands."""
+"""Arguments of a primitive: bound and checked as Python would, with errors that its author understands."""
 
 from __future__ import annotations
 

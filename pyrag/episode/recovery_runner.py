@@ -19,7 +19,7 @@ from pyrag.trace.model import UNKNOWN, Answer, Attempt, Passage
 
 
 class RecoveryContext(Protocol):
-    """What of an episode a climb needs."""
+    """The part of an episode that a recovery needs."""
 
     @property
     def observer(self) -> Observer: ...
@@ -120,7 +120,7 @@ def attempt(
     topk: int | None = None,
     rewritten: Rewritten | None = None,
 ) -> Attempt:
-    """What the answerer said of these passages, and how the query was `rewritten` before, if it was."""
+    """Return the attempt that a reading makes, with how the query was `rewritten` before, if it was."""
     cited = tuple(passages[i].id for i in reading.citations if 0 <= i < len(passages))
     return Attempt(
         policy,
@@ -137,7 +137,7 @@ def attempt(
 
 
 def plain(query: str) -> str:
-    """What makes two queries the same: their words, whatever their case and order."""
+    """Return the words of a query, equal for queries that differ in case and order alone."""
     return " ".join(sorted("".join(char if char.isalnum() else " " for char in query.casefold()).split()))
 
 

@@ -22,8 +22,8 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class PrefetchStats:
-    """How often programs searched for sub-queries word for word, as was foreseen. For planners that have words of their
-    own, nothing is foreseen any more after a few questions."""
+    """Counts of sub-queries that programs searched for word for word, as foreseen, and of the others. For planners
+    that have words of their own, nothing is foreseen any more after a few questions."""
 
     hits: int = 0
     misses: int = 0
@@ -66,14 +66,14 @@ class SpeculativeCalls(Ledger):
         return await asyncio.shield(guess.task), False
 
     def claim(self, key: bytes, run: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
-        """How to get the reply to a request that counts from now on: the guess of it, if there is one."""
+        """Return a function that gives the reply to a request that counts from now on: its guess, if there is one."""
         guess = self._guesses.pop(key, None)
         if guess is None or _failed(guess.task):
             return run
         return partial(_result, guess.task)
 
     async def unused(self) -> Usage:
-        """What the guesses cost that nobody asked for; those under way end."""
+        """Cancel the guesses that nobody asked for, and return their cost."""
         unused = list(self._guesses.values())
         if not unused:
             return Usage()
@@ -92,7 +92,7 @@ class SpeculativeCalls(Ledger):
         return _Guess(task, cost)
 
     def _forget_failure(self, key: bytes, task: asyncio.Future[Any]) -> None:
-        """What failed before anybody asked for it has not happened."""
+        """Ignore the error of a guess that nobody asked for."""
         if _failed(task):
             self._guesses.pop(key, None)
 
@@ -106,7 +106,7 @@ async def _result(task: asyncio.Future[T]) -> T:
 
 
 def _spent(guess: _Guess) -> Usage:
-    """What a guess costs, as far as that is known."""
+    """Return the cost of a guess, as far as it is known."""
     task = guess.task
     return guess.cost if not task.done() or _failed(task) else spent_on(task.result(), guess.cost)
 

@@ -1,4 +1,4 @@
-"""What methods share: running a program to a result, and what a result is."""
+"""Running a program to a result, for all methods."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a program gave no result: `message` is what its planner is told, `unknown` whether evidence was lacking,
-    `cause` as in `pyrag.errors.ProgramFailedError`."""
+    """The reason for a program without result: `message` is what its planner is told, `unknown` whether evidence was
+    lacking, `cause` as in `pyrag.errors.ProgramFailedError`."""
 
     message: str
     summary: str

@@ -71,7 +71,7 @@ def variants_of(name: str) -> tuple[str, ...]:
 
 
 def recovery_of(name: str) -> Recovery:
-    """What a method tries at an unknown step where the settings leave that to it."""
+    """Return the recovery that a method tries at an unknown step, where the settings leave that to it."""
     return cast(Recovery, getattr(_module(name.partition(":")[0]), "RECOVERY", "boost"))
 
 

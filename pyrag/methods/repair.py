@@ -1,4 +1,4 @@
-"""What methods that write programs share: run one, show its author what was wrong, run the next.
+"""The loop of methods that write programs: run one, show its author what was wrong, run the next.
 
 Left out: who the author is, and what is checked before the first run.
 """
@@ -44,7 +44,7 @@ async def run_repaired(episode: Episode, program: Program | None, revise: Revise
             break
         rerouted = rerouted or ended.unknown
         rounds += 1
-        program = await revised(episode, program, ended.message, "repair", revise)
+        program = await request_revision(episode, program, ended.message, "repair", revise)
     assert isinstance(ended, Failure)
     if ended.unknown:
         episode.warn(f"no way around an unknown answer: {ended.summary}")
@@ -61,7 +61,7 @@ async def revise_after_checks(
     if not found:
         return program
     episode.programs.append(program)
-    better = await revised(episode, program, "\n".join(map(str, found)), "check", revise)
+    better = await request_revision(episode, program, "\n".join(map(str, found)), "check", revise)
     if better is None:
         episode.programs.pop()
         better = program
@@ -90,7 +90,9 @@ def _problems(source: str, sub_queries: tuple[str, ...], primitives: tuple[str, 
     return tuple(check_plan(source, sub_queries, primitives, (*HELPERS, *ERRORS)))
 
 
-async def revised(episode: Episode, program: Program, error: str, origin: str, revise: Revise) -> Program | None:
+async def request_revision(
+    episode: Episode, program: Program, error: str, origin: str, revise: Revise
+) -> Program | None:
     """A new program, or None where the author insists on the old one or has none to offer."""
     episode.observer(Rejected(error))
     episode.programs[-1] = replace(episode.programs[-1], error=error)
@@ -101,10 +103,10 @@ async def revised(episode: Episode, program: Program, error: str, origin: str, r
         return None
     if draft.program.source.strip() == program.source.strip():
         return None
-    return accepted(episode, draft)
+    return announce(episode, draft)
 
 
-def accepted(episode: Episode, draft: Draft) -> Program:
+def announce(episode: Episode, draft: Draft) -> Program:
     """The program of a draft that will run, made known."""
     episode.observer(Planned(draft.program, draft.note))
     if draft.note:

@@ -40,7 +40,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What an agent said: its whole text, the answer in it (if it is to hold one), and the call."""
+    """An agent's reply: its whole text, the answer in it (if it is to hold one), and the call."""
 
     text: str
     call: int
@@ -63,7 +63,9 @@ class StepRecorder:
 
     def __init__(self, episode: Episode) -> None:
         self.episode = episode
-        self._round = ProgramRun(episode, max(len(episode.programs) - 1, 0), first=len(episode.steps), bare=True)
+        self._round = ProgramRun(
+            episode, max(len(episode.programs) - 1, 0), first=len(episode.steps), without_recovery=True
+        )
         self._numbers = itertools.count()
         self._sources: dict[int, frozenset[int]] = {}  # every call that a call depends on, itself included
 

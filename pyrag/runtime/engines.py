@@ -36,7 +36,7 @@ LOCAL_ENGINES = ("vllm", "transformers")
 
 
 def about_embedded(spec: str) -> str:
-    """What kind of embedded engine a spec names, in words; empty if it names another engine."""
+    """Return the kind of embedded engine that a spec names, in words; empty if it names another engine."""
     if spec in _ABOUT:
         return _ABOUT[spec]
     return "rules and a reader of one's own, no language model" if spec.startswith(f"{EMBEDDED}:") else ""

@@ -146,7 +146,7 @@ def _as_trace_error(failure: PyRAGError | SandboxError) -> TraceError:
 
 
 def _waiting_for(episode: Episode) -> str:
-    """What was still under way when the deadline passed, so that the user knows whom to blame."""
+    """Return what was still under way when the deadline passed, so that the user knows whom to blame."""
     open_steps = [step for step in episode.steps if not step.seconds and not step.error]
     if open_steps:
         step = open_steps[-1]
@@ -158,7 +158,7 @@ def _waiting_for(episode: Episode) -> str:
 
 
 def _partial(episode: Episode) -> Result:
-    """What is known so far when a budget ends a question: the last step that was answered, marked as not known."""
+    """Return the last step that was answered when a budget ends a question, marked as not known."""
     for step in reversed(episode.steps):
         if step.answer and step.answer.known:
             episode.warn(f"partial answer: that of step {step.id + 1}, {step.query!r}")
@@ -212,7 +212,7 @@ def _used_passages(episode: Episode) -> dict[str, Passage]:
 
 
 def exchanges_of(trace: Trace) -> tuple[Exchange, ...]:
-    """What a replay of the trace needs. Raises `UsageError` where it was not kept."""
+    """Return what a replay of the trace needs. Raises `UsageError` where it was not kept."""
     if not trace.exchanges:
         raise UsageError("this trace holds no recording: save it with pyrag ask --trace FILE")
     return trace.exchanges

@@ -47,8 +47,8 @@ async def _route(episode: Episode) -> Route:
     if not episode.can_write:
         await pyrag.decompose(episode)
         return Route.MULTI if len(episode.sub_queries) > 1 else Route.SINGLE
-    with StepRecorder(episode) as driver:
-        said = await driver.write("adaptive", {"question": episode.question}, query=episode.question)
+    with StepRecorder(episode) as recorder:
+        said = await recorder.write("adaptive", {"question": episode.question}, query=episode.question)
     return parse_route(said.text)
 
 

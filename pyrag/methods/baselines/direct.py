@@ -12,7 +12,7 @@ WRITES = True
 
 async def answer(episode: Episode, settings: Settings) -> Result:
     question = episode.question
-    with StepRecorder(episode) as driver:
+    with StepRecorder(episode) as recorder:
         read = Reader(query=question)
-        said = await driver.write("direct", {"question": question}, query=question, read=read, fault=read.fault)
-        return driver.result(said)
+        said = await recorder.write("direct", {"question": question}, query=question, read=read, fault=read.fault)
+        return recorder.result(said)

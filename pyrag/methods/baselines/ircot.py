@@ -34,28 +34,28 @@ WRITES = True
 
 async def answer(episode: Episode, settings: Settings) -> Result:
     question = episode.question
-    with StepRecorder(episode) as driver:
-        found = await driver.retrieve(question, settings.topk)
+    with StepRecorder(episode) as recorder:
+        found = await recorder.retrieve(question, settings.topk)
         paragraphs = list(found.passages)
         values: list[Value] = [found]
         thoughts: list[str] = []
         for _ in range(settings.rounds or ROUNDS):
-            said = await _reason(driver, paragraphs, thoughts, values)
+            said = await _reason(recorder, paragraphs, thoughts, values)
             thought = first_sentence(said.text)
             values.append(said)
             if not thought or thought in thoughts or _DONE.search(thought):
                 break
             thoughts.append(thought)
-            found = await driver.retrieve(thought, settings.topk, uses=[said])
+            found = await recorder.retrieve(thought, settings.topk, uses=[said])
             values.append(found)
             paragraphs = merge(paragraphs, found.passages)[:MAX_PARAGRAPHS]
-        return driver.result(await driver.answer(question, paragraphs, uses=values))
+        return recorder.result(await recorder.answer(question, paragraphs, uses=values))
 
 
-async def _reason(driver: StepRecorder, paragraphs: list[Passage], thoughts: list[str], uses: list[Value]) -> Said:
+async def _reason(recorder: StepRecorder, paragraphs: list[Passage], thoughts: list[str], uses: list[Value]) -> Said:
     fence, documents = fenced_passages(paragraphs)
-    question = driver.episode.question
-    return await driver.write(
+    question = recorder.episode.question
+    return await recorder.write(
         "ircot",
         {"question": question, "documents": documents, "fence": fence, "thoughts": " ".join(thoughts) or "(none yet)"},
         query=thoughts[-1] if thoughts else question,

@@ -20,16 +20,16 @@ ROUNDS = 2  # the paper's choice: further rounds gain little
 
 async def answer(episode: Episode, settings: Settings) -> Result:
     question = episode.question
-    with StepRecorder(episode) as driver:
-        said = await _generate(driver, question, settings.topk)
+    with StepRecorder(episode) as recorder:
+        said = await _generate(recorder, question, settings.topk)
         for _ in range((settings.rounds or ROUNDS) - 1):
             if not said.text:
                 break
-            said = await _generate(driver, f"{question} {said.text}", settings.topk, said)
-        return driver.result(said)
+            said = await _generate(recorder, f"{question} {said.text}", settings.topk, said)
+        return recorder.result(said)
 
 
-async def _generate(driver: StepRecorder, query: str, topk: int, *uses: Said) -> Said:
-    found = await driver.retrieve(query, topk, uses=uses)
-    said = await driver.answer(driver.episode.question, found.passages, uses=[found])
+async def _generate(recorder: StepRecorder, query: str, topk: int, *uses: Said) -> Said:
+    found = await recorder.retrieve(query, topk, uses=uses)
+    said = await recorder.answer(recorder.episode.question, found.passages, uses=[found])
     return said if said.known else replace(said, text=said.text.removesuffix(UNKNOWN).strip())

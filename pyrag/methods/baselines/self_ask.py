@@ -42,24 +42,24 @@ WRITES = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
-    with StepRecorder(episode) as driver:
+    with StepRecorder(episode) as recorder:
         asked: list[tuple[str, Said]] = []
         for _ in range(settings.rounds or ROUNDS):
-            thought = await _think(driver, asked)
+            thought = await _think(recorder, asked)
             if thought.answer is not None:
-                return driver.result(thought)
+                return recorder.result(thought)
             query = follow_up(thought.text)
             if not query or query in [one for one, _ in asked]:
-                return await _conclude(driver, asked, thought)
-            found = await driver.retrieve(query, settings.topk, uses=[thought])
-            asked.append((query, await driver.answer(query, found.passages, uses=[thought, found])))
-        return await _conclude(driver, asked)
+                return await _conclude(recorder, asked, thought)
+            found = await recorder.retrieve(query, settings.topk, uses=[thought])
+            asked.append((query, await recorder.answer(query, found.passages, uses=[thought, found])))
+        return await _conclude(recorder, asked)
 
 
-async def _think(driver: StepRecorder, asked: list[tuple[str, Said]]) -> Said:
-    question = driver.episode.question
+async def _think(recorder: StepRecorder, asked: list[tuple[str, Said]]) -> Said:
+    question = recorder.episode.question
     transcript = "".join(f"Follow up: {query}\n{_INTERMEDIATE} {_text(said)}\n" for query, said in asked)
-    return await driver.write(
+    return await recorder.write(
         "self_ask",
         {"question": question, "transcript": transcript.rstrip() or "(none yet)"},
         query=asked[-1][0] if asked else question,
@@ -76,11 +76,11 @@ def _fault(text: str) -> str:
     return "it is neither a follow-up question nor the final answer"
 
 
-async def _conclude(driver: StepRecorder, asked: list[tuple[str, Said]], *uses: Said) -> Result:
-    """Where the model does not come to an end, the Answer agent composes what has been found."""
+async def _conclude(recorder: StepRecorder, asked: list[tuple[str, Said]], *uses: Said) -> Result:
+    """Have the Answer agent compose what was found, where the model comes to no end."""
     facts = ". ".join(f"{query} {_text(said)}" for query, said in asked) or "nothing"
-    query = given(facts, driver.episode.question)
-    return driver.result(await driver.answer(query, None, uses=[*uses, *(said for _, said in asked)]))
+    query = given(facts, recorder.episode.question)
+    return recorder.result(await recorder.answer(query, None, uses=[*uses, *(said for _, said in asked)]))
 
 
 def _text(said: Said) -> str:
@@ -103,7 +103,7 @@ def follow_up(text: str) -> str:
 
 
 def final_answer(text: str, question: str = "") -> Answer | None:
-    """What stands behind "So the final answer is", unless a follow-up question comes before it."""
+    """Return the text behind "So the final answer is", unless a follow-up question comes before it."""
     text = spoken(text)
     final, asked = _FINAL.search(text), _FOLLOW_UP.search(text)
     if asked is not None and (final is None or asked.start() < final.start()):

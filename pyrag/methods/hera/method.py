@@ -22,7 +22,7 @@ from pyrag.methods.hera.topology_checks import check_topology
 from pyrag.methods.hera.topology_program import compile_topology
 from pyrag.methods.hera.view import view
 from pyrag.methods.program_result import Result
-from pyrag.methods.repair import Draft, accepted, revise_after_checks, run_repaired
+from pyrag.methods.repair import Draft, announce, revise_after_checks, run_repaired
 from pyrag.settings import Settings
 from pyrag.trace.events import Decomposed
 from pyrag.trace.model import Program
@@ -56,7 +56,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
 
     given = STATE.read(episode)
     made = Orchestration(given) if given else await _orchestrated(episode, team)
-    program = await revise_after_checks(episode, accepted(episode, _draft(episode, made, "plan")), revise, check)
+    program = await revise_after_checks(episode, announce(episode, _draft(episode, made, "plan")), revise, check)
     return await run_repaired(episode, program, revise, settings.repairs)
 
 
@@ -69,7 +69,7 @@ async def _orchestrated(episode: Episode, team: HeraTeam) -> Orchestration:
 
 
 async def _lessons(episode: Episode, team: HeraTeam) -> Sequence[Lesson]:
-    """What the library holds on questions like this one."""
+    """Return the library's entries on questions like this one."""
     question, library = episode.question, episode.shared
     if not isinstance(library, Library):
         return ()

@@ -25,7 +25,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """Whether passages suffice to answer a query; `missing` says what they lack."""
+    """A verdict on whether passages suffice to answer a query; `missing` says what they lack."""
 
     sufficient: bool
     missing: str = ""
@@ -37,7 +37,7 @@ class Validation:
 
 @dataclass(frozen=True, slots=True)
 class Reflection:
-    """Whether an answer stands; `critique` says what is wrong with it."""
+    """A verdict on an answer; `critique` says what is wrong with it."""
 
     accepted: bool
     critique: str = ""
@@ -48,7 +48,7 @@ class Reflection:
 
 @dataclass(frozen=True, slots=True)
 class Characterised:
-    """What kind of question it is, and what finding out cost."""
+    """The kind of a question, and the cost of finding it out."""
 
     profile: Characterisation
     usage: Usage = Usage()
@@ -86,7 +86,7 @@ class Reflector(Protocol):
 
 
 class Lesson(Protocol):
-    """What an orchestrator needs of an entry of the experience library."""
+    """The part that an orchestrator needs of an entry of the experience library."""
 
     @property
     def id(self) -> int: ...

@@ -78,7 +78,7 @@ class LLMOrchestrator(PromptedAgent):
 
 
 def _told(error: str) -> str:
-    """What an orchestrator is told: of a traceback, the error; it does not know the program."""
+    """Return the error as an orchestrator is told it: of a traceback, the error; it does not know the program."""
     return error.strip().splitlines()[-1] if "Traceback (most recent call last)" in error else error.strip()
 
 

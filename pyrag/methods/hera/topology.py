@@ -1,4 +1,4 @@
-"""What an orchestrator decides about one question: which agents work on it, on what, and who waits for whom (HERA).
+"""An orchestrator's decision about one question: which agents work on it, on what, and who waits for whom (HERA).
 
 Plain data. `pyrag.methods.hera.topology_replies` reads and checks a topology, `pyrag.methods.hera.topology_program`
 compiles it to a program, and a trace keeps the one that ran last, so that its graph can be measured afterwards.
@@ -43,7 +43,7 @@ PRIMITIVE_OF: Mapping[Agent, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Characterisation:
-    """What kind of question it is (paper, appendix D.1). `asks` names what its answer is: "country", "date", "yes/no";
+    """The kind of a question (paper, appendix D.1). `asks` names what its answer is: "country", "date", "yes/no";
     empty where the question does not say."""
 
     type: QuestionType = "single"
@@ -84,7 +84,7 @@ class Topology:
 
     @property
     def edges(self) -> tuple[tuple[Node, Node], ...]:
-        """Who hands over to whom."""
+        """Return the pairs of a node and one that it hands over to."""
         return tuple((self.node(source), node) for node in self.nodes for source in node.depends_on)
 
 

@@ -1,4 +1,4 @@
-"""What flows where in a topology: which passages, answers and texts reach a node, and which verdicts it waits for.
+"""The flow through a topology: which passages, answers and texts reach a node, and which verdicts it waits for.
 
 Read by the checks of a topology and by its compiler, so that both mean the same. Nothing here looks at texts.
 """
@@ -43,7 +43,7 @@ class Graph:
 
     @_remembered
     def passages(self, node: Node) -> list[Node]:
-        """Where the passages that a node reads come from: not from beyond an answer, unless it reviews that."""
+        """Return the sources of the passages that a node reads: not from beyond an answer, unless it reviews that."""
         return _once(self._passages(node))
 
     def _passages(self, node: Node) -> Iterator[Node]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyrag.agents.parsing.json_values import parse_json
 from pyrag.agents.parsing.spellings import first_read
-from pyrag.methods.hera.agent_names import agent_named
+from pyrag.methods.hera.team_replies import agent_named
 from pyrag.methods.hera.topology import AGENTS
 
 _LIST_KEYS = (

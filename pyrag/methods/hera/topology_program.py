@@ -77,7 +77,7 @@ class _Compiler:
         return f"{PRIMITIVE_OF[node.agent]}({', '.join(arguments)})"
 
     def _hints(self, node: Node, docs: str, at: str) -> list[str]:
-        """What a rewriter knows beside the query: what was found so far, what is missing, what must not get lost."""
+        """Return a rewriter's hints beside the query: what was found, what is missing, what must not get lost."""
         missing = [self._ref(one, at) for one in self._graph.guards(node)][:1]
         topic = self._graph.topic(node)
         asked = (topic.input if topic else "") or self._question
@@ -122,7 +122,7 @@ class _Compiler:
         return f"{node.id}{at}" if at and self._graph.each(node) else node.id
 
     def _topic(self, node: Node, at: str) -> str:
-        """What a node works on, as an expression."""
+        """Return the input of a node as an expression."""
         topic = self._graph.topic(node)
         if topic is not None and topic is not node and topic.agent == "query_decomposer":
             return f"{topic.id}{at}"

@@ -1,10 +1,10 @@
-"""What an orchestrator's reply means: a topology of agents, and what is wrong with it.
+"""Parser of an orchestrator's reply: a topology of agents, and what is wrong with it.
 
     {"type": "bridge", "difficulty": "medium", "asks": "date", "rationale": "…", "agents": [
      {"id": "docs", "agent": "retriever", "input": "Who directed Alpha?", "depends_on": []},
      {"id": "director", "agent": "answer_generator", "input": "Who directed Alpha?", "depends_on": ["docs"]}, …]}
 
-A reply is read leniently (`parsing_nodes`, `agent_names`, `node_references`, `topology_mending`): dependencies are
+A reply is read leniently (`parsing_nodes`, `team_replies`, `node_references`, `topology_mending`): dependencies are
 derived from references, and a field that cannot be read is left out with a warning. What runs keeps all rules: every
 agent is known, every dependency exists, there is no cycle, every output is used, and one agent comes last, which gives
 the answer. Whether it asks for the right thing is a matter of `pyrag.methods.hera.topology_checks`.
@@ -20,7 +20,6 @@ from typing import Any
 
 from pyrag.agents.parsing.spellings import line
 from pyrag.errors import BadOutputError, nearest
-from pyrag.methods.hera.agent_names import agent_named, text_of
 from pyrag.methods.hera.node_references import (
     REFERENCE,
     Ids,
@@ -31,7 +30,7 @@ from pyrag.methods.hera.node_references import (
     start_of,
     with_braces,
 )
-from pyrag.methods.hera.team_replies import profile_of
+from pyrag.methods.hera.team_replies import agent_named, profile_of, text_of
 from pyrag.methods.hera.topology import AGENTS, Agent, Node, Topology
 from pyrag.methods.hera.topology_graph import ANSWERS, PASSAGES, VERDICTS, Graph
 from pyrag.methods.hera.topology_nodes import AGENT_KEYS, RawNode, first, listed_nodes, plain
@@ -312,7 +311,7 @@ def _idle_input(node: Node, graph: Graph) -> Iterator[str]:
 
 
 def _lacking(node: Node, graph: Graph) -> Iterator[str]:
-    """What an agent cannot do without."""
+    """Return the inputs that an agent lacks."""
     match node.agent:
         case "evidence_selector" | "context_validator":
             if not graph.passages(node):

@@ -40,7 +40,7 @@ def compile_goals(question: str, goals: Sequence[Goal]) -> str:
 
 
 def variable(goal: Goal) -> str:
-    """What the program calls a goal's answer: `city_2`."""
+    """Return the variable of a goal's answer: `city_2`."""
     name = "_".join(re.findall(r"[a-z]+", goal.type.casefold()))[:30].strip("_")
     return f"{'answer' if name in ('', 'docs') else name}_{goal.step}"
 

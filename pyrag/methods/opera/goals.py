@@ -1,4 +1,4 @@
-"""What a model's reply means, part four: a plan of sub-goals, and what is wrong with it.
+"""Parser of the Plan agent's reply: a plan of sub-goals, and what is wrong with it.
 
     [{"step": 1, "goal": "Which company acquired WhatsApp?", "type": "company", "needs": []},
      {"step": 2, "goal": "Where is [company from step 1] headquartered?", "type": "city", "needs": [1]}]
@@ -276,7 +276,7 @@ def placeholders(text: str) -> set[int]:
 
 
 def malformed(text: str) -> list[str]:
-    """What looks like a placeholder in a text and is none."""
+    """Return the parts of a text that look like placeholders and are none."""
     return _NEARLY.findall(PLACEHOLDER.sub("", text))
 
 

@@ -1,7 +1,6 @@
-"""What a model's reply means, part five: a judged answer and a rewritten query.
+"""Parser of the Analysis-Answer agent's reply: a judged answer, one JSON object.
 
-Both are one JSON object. A server that enforces a schema makes these checks idle; the others get asked again.
-"""
+A server that enforces a schema makes these checks idle; the others get asked again."""
 
 from __future__ import annotations
 

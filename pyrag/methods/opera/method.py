@@ -20,7 +20,7 @@ from pyrag.methods.opera.goal_program import compile_goals
 from pyrag.methods.opera.protocol import STATE, Goal, GoalPlan, GoalPlanner, OperaState, planned_goals
 from pyrag.methods.opera.trajectory import view
 from pyrag.methods.program_result import Result
-from pyrag.methods.repair import Draft, accepted, run_repaired
+from pyrag.methods.repair import Draft, announce, run_repaired
 from pyrag.settings import Settings
 from pyrag.trace.events import Decomposed
 from pyrag.trace.model import UNPLANNED, Program
@@ -46,7 +46,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
 
     plan = await _plan(episode) if planned else GoalPlan((Goal(1, episode.question, search=episode.question),))
     draft = _draft(episode, plan, "plan" if planned else UNPLANNED)
-    return await run_repaired(episode, accepted(episode, draft), revise, settings.repairs)
+    return await run_repaired(episode, announce(episode, draft), revise, settings.repairs)
 
 
 def _analyst(agents: Agents, question: str) -> Answerer:

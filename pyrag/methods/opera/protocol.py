@@ -1,4 +1,4 @@
-"""What OPERA adds to the agents and to the trace: goals, who plans by them, and what a trace keeps of them."""
+"""OPERA's additions to agents and trace: goals, the agent that plans by them, and the state that a trace keeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each agent did in a trace, action by action (OPERA's Trajectory Memory Component), read from steps and programs.
+"""The actions of each agent in a trace (OPERA's Trajectory Memory Component), read from steps and programs.
 
 Nothing is recorded twice: an action is a view of a program, a step or an attempt. Works for every method that plans;
 goals and the entities resolved for them are there where the method plans by goals.

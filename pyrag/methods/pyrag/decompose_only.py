@@ -18,13 +18,15 @@ from pyrag.settings import Settings
 async def answer(episode: Episode, settings: Settings) -> Result:
     await decompose(episode)
     queries = episode.sub_queries
-    with StepRecorder(episode) as driver:
-        found: list[Found] = await driver.together(partial(driver.retrieve, query, settings.topk) for query in queries)
-        said: list[Said] = await driver.together(
-            partial(driver.answer, query, one.passages, [one]) for query, one in zip(queries, found, strict=True)
+    with StepRecorder(episode) as recorder:
+        found: list[Found] = await recorder.together(
+            partial(recorder.retrieve, query, settings.topk) for query in queries
+        )
+        said: list[Said] = await recorder.together(
+            partial(recorder.answer, query, one.passages, [one]) for query, one in zip(queries, found, strict=True)
         )
         if len(said) == 1:
-            return driver.result(said[0])
+            return recorder.result(said[0])
         facts = ". ".join(f"{query} {one.answer.text}" for query, one in zip(queries, said, strict=True) if one.answer)
-        composed = await driver.answer(given(facts, episode.question), None, said)
-        return driver.result(composed)
+        composed = await recorder.answer(given(facts, episode.question), None, said)
+        return recorder.result(composed)

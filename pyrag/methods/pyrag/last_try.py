@@ -27,10 +27,10 @@ async def once_more(episode: Episode, result: Result) -> Result:
     cost = Usage(model_calls=1, retrievals=len(searches))
     if not searches or any(step.attempts for step in steps) or not episode.ledger.has_room_for(cost):
         return result
-    with StepRecorder(episode) as driver:
-        found: list[Found] = await driver.together(
-            partial(driver.retrieve, query, min(boost.deeper(topk), MAX_TOPK)) for query, topk in searches.items()
+    with StepRecorder(episode) as recorder:
+        found: list[Found] = await recorder.together(
+            partial(recorder.retrieve, query, min(boost.deeper(topk), MAX_TOPK)) for query, topk in searches.items()
         )
         passages = merge(*(one.passages for one in found))
-        said = await driver.answer(episode.question, passages, found)
-        return driver.result(said) if said.known else result
+        said = await recorder.answer(episode.question, passages, found)
+        return recorder.result(said) if said.known else result

@@ -9,7 +9,7 @@ from pyrag.episode.episode import Episode
 from pyrag.methods.program_result import Result
 from pyrag.methods.pyrag.last_try import once_more
 from pyrag.methods.pyrag.speculative_execution import SpeculativeExecution
-from pyrag.methods.repair import Draft, accepted, problems, revise_after_checks, run_repaired
+from pyrag.methods.repair import Draft, announce, problems, revise_after_checks, run_repaired
 from pyrag.settings import Settings
 from pyrag.trace.events import Decomposed
 from pyrag.trace.model import Program
@@ -52,7 +52,7 @@ async def write_program(episode: Episode, settings: Settings, ahead: Speculative
     if settings.joint:
         episode.sub_queries = plan.sub_queries or (question,)
         episode.observer(Decomposed(episode.sub_queries))
-    return accepted(episode, _draft(episode, plan, "plan"))
+    return announce(episode, _draft(episode, plan, "plan"))
 
 
 def _draft(episode: Episode, plan: Plan, origin: str) -> Draft:

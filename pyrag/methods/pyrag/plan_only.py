@@ -19,13 +19,13 @@ WRITES = True
 
 async def answer(episode: Episode, settings: Settings) -> Result:
     question = episode.question
-    with StepRecorder(episode) as driver:
+    with StepRecorder(episode) as recorder:
         program = await write_program(episode, settings, SpeculativeExecution(episode, on=False))
         episode.programs.append(program)
-        found = await driver.retrieve(question, settings.topk)
+        found = await recorder.retrieve(question, settings.topk)
         fence, documents = fenced_passages(found.passages)
         read = Reader(found.passages, question)
-        said = await driver.write(
+        said = await recorder.write(
             "plan_only",
             {"question": question, "plan": program.source.strip(), "documents": documents, "fence": fence},
             query=question,
@@ -34,4 +34,4 @@ async def answer(episode: Episode, settings: Settings) -> Result:
             read=read,
             fault=read.fault,
         )
-        return driver.result(said)
+        return recorder.result(said)

@@ -129,7 +129,7 @@ class SpeculativeExecution:
 
 
 async def _quietly(work: Callable[[], Awaitable[object]]) -> None:
-    """What fails ahead fails again if the program comes to it."""
+    """Await work whose errors are ignored: it fails again if the program comes to it."""
     with suppress(PyRAGError, SandboxError):
         await work()
 

@@ -1,4 +1,4 @@
-"""How published search agents write a search, what they are shown and how they answer: one `Dialect` each.
+"""The forms in which published search agents search, are shown results and answer: one `Dialect` each.
 
 The formats (marks, white space, numbering of passages) are those that the checkpoints were trained on, read from the
 authors' code; the instructions are template files, `prompts/pyrag_prompts/methods/search_agent.NAME.*`. Formats only:
@@ -88,7 +88,7 @@ DIALECTS = {
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the model wrote until it acted: it searches, or it answers, or (neither set) it did not act."""
+    """The model's text until it acted: it searches, or it answers, or (neither set) it did not act."""
 
     text: str
     query: str = ""

@@ -26,26 +26,26 @@ WRITES = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
-    with StepRecorder(episode) as driver:
-        return await _Agent(driver, settings).run()
+    with StepRecorder(episode) as recorder:
+        return await _Agent(recorder, settings).run()
 
 
 class _Agent:
     """One trajectory: what has been said so far, and what it rests on."""
 
-    def __init__(self, driver: StepRecorder, settings: Settings) -> None:
-        self.driver, self.settings = driver, settings
+    def __init__(self, recorder: StepRecorder, settings: Settings) -> None:
+        self.recorder, self.settings = recorder, settings
         self.name = settings.method.partition(":")[2] or VARIANTS[0]
         self.dialect: Dialect = DIALECTS[self.name]
         self.said = self.dialect.opening
         self.uses: list[Value] = []
         self.found: list[Passage] = []
         # Room for the last answer, and for a search too many.
-        affordable = (driver.episode.ledger.budget.calls - 2) // (2 if self.dialect.digest else 1)
+        affordable = (recorder.episode.ledger.budget.calls - 2) // (2 if self.dialect.digest else 1)
         self.limit = max(min(settings.rounds or self.dialect.searches, affordable), 0)
 
     async def run(self) -> Result:
-        searches, query = 0, self.driver.episode.question
+        searches, query = 0, self.recorder.episode.question
         for _ in range(self.limit + 2):
             said = await self._go_on(query)
             turn = read_turn(said.text, self.dialect)
@@ -59,13 +59,13 @@ class _Agent:
             else:
                 searches, query = searches + 1, turn.query
                 self.said += self.dialect.show(await self._search(turn, said))
-        return self.driver.result(said)
+        return self.recorder.result(said)
 
     async def _go_on(self, query: str) -> Said:
-        values = {"question": self.driver.episode.question}
+        values = {"question": self.recorder.episode.question}
         if self.dialect.digest:
             values["limit"] = str(self.limit)
-        said = await self.driver.write(
+        said = await self.recorder.write(
             f"search_agent.{self.name}",
             values,
             query=query,
@@ -79,14 +79,14 @@ class _Agent:
         return said
 
     async def _search(self, turn: Turn, said: Said) -> str:
-        found = await self.driver.retrieve(turn.query, self.settings.topk, uses=[said])
+        found = await self.recorder.retrieve(turn.query, self.settings.topk, uses=[said])
         self.uses.append(found)
         self.found += [one for one in found.passages if one not in self.found]
         documents = self.dialect.write(found.passages)
         return await self._digest(turn.query, documents, found) if self.dialect.digest else documents
 
     async def _digest(self, query: str, documents: str, found: Found) -> str:
-        said = await self.driver.write(
+        said = await self.recorder.write(
             f"search_agent.{self.name}.digest",
             {"reasoning": self.said[-_SHOWN:], "query": query, "documents": documents},
             query=query,

@@ -1,4 +1,4 @@
-"""What a coach is: the role that looks at trajectories and says how the team can do better (HERA's reflecting half of
+"""The coach: the role that looks at trajectories and says how the team can do better (HERA's reflecting half of
 the orchestrator, algorithms 2, 3 and 5). An LLM implements it by prompts (`pyrag.methods.hera.coach.agent`), the
 embedded engine by code as far as it can. It raises `ServiceError` where its model cannot be used, and `BadOutputError`
 where it cannot be made to reply in form, or what it is shown does not fit its window.
@@ -22,7 +22,7 @@ AXES: tuple[Axis, ...] = get_args(Axis)
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """What becomes of a new insight: `entries` are ids of the library's, `insight` the text of a merged entry."""
+    """The fate of a new insight: `entries` are ids of the library's, `insight` the text of a merged entry."""
 
     operation: Operation
     entries: tuple[int, ...] = ()
@@ -31,7 +31,7 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """What an agent has learned, most important first: operational rules Δρ^op and behavioural principles Δρ^bp (§3.4).
+    """The lessons of an agent, most important first: operational rules Δρ^op and behavioural principles Δρ^bp (§3.4).
 
     Both are single sentences.
     """
@@ -63,7 +63,7 @@ class Coach(Protocol):
         ...
 
     async def settle(self, insight: str, entries: Sequence[Experience]) -> Settlement:
-        """Whether a new insight completes, contradicts or repeats entries like it (Complementary, Conflicts)."""
+        """Decide whether a new insight completes, contradicts or repeats entries like it (Complementary, Conflicts)."""
         ...
 
     async def blame(self, trajectory: str, agents: Sequence[Agent]) -> tuple[Agent, ...]:
@@ -75,7 +75,7 @@ class Coach(Protocol):
         ...
 
     async def distil(self, agent: Agent, failures: Sequence[str], results: Sequence[str]) -> Guidance:
-        """What to add to an agent's guidance (ExtractOperationalRules, ExtractBehavioralPrinciples)."""
+        """Return additions to an agent's guidance (ExtractOperationalRules, ExtractBehavioralPrinciples)."""
         ...
 
     async def shorten(self, agent: Agent, guidance: Guidance, characters: int) -> Guidance:

@@ -1,4 +1,4 @@
-"""What the reply of a coach means. All of it ends up in a library or in prompts, so it is cut to lines of a length."""
+"""Parsers of a coach's replies. All of it ends up in a library or in prompts, so it is cut to lines of a length."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 from pyrag.agents.parsing.fields import line_of, loose_line_of, numbers_of, object_with, texts_of, worded
 from pyrag.errors import BadOutputError
-from pyrag.methods.hera.agent_names import agent_named
 from pyrag.methods.hera.coach.protocol import OPERATIONS, Guidance, Settlement
 from pyrag.methods.hera.experience.entry import MAX_INSIGHT, one_line
+from pyrag.methods.hera.team_replies import agent_named
 from pyrag.methods.hera.topology import Agent
 
 MAX_INSIGHTS = 3  # of one comparison

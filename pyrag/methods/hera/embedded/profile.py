@@ -1,4 +1,4 @@
-"""What kind of question it is, by the embedded planner's reading of it (HERA, appendix D.1)."""
+"""The kind of a question, by the embedded planner's reading of it (HERA, appendix D.1)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def profile_of(question: str) -> Characterisation:
 
 
 def asked_for(question: str) -> str:
-    """What the answer is, in a word: what "which" or "what" stands before, else what the question word means; empty
-    where the question does not say."""
+    """Return the kind of the answer, in a word: what "which" or "what" stands before, else what the question word
+    means; empty where the question does not say."""
     want = analyse(question)
     if want.kind == "yesno":
         return YES_NO

@@ -1,4 +1,4 @@
-"""Which entries an orchestrator is shown: useful ones that do not repeat each other (HERA, §3.2 and algorithm 4).
+"""The choice of the entries that an orchestrator is shown: useful, not repeating each other (HERA, §3.2, algorithm 4).
 
     score(z) = λ · success_rate(z) + (1 − λ) · diversity(z)
     diversity(z) = ½ · (1 − max similarity(z, chosen)) + ½ · 1 / (1 + uses(z))

@@ -75,7 +75,7 @@ class Library:
         return next(iter(self._read("SELECT * FROM experiences WHERE id = ?", (id_,))), None)
 
     def retrieve(self, profile: Characterisation, limit: int = SHOWN) -> list[Experience]:
-        """What an orchestrator is shown for a question of this profile: see `choose`."""
+        """Return the entries that an orchestrator is shown for a question of this profile: see `choose`."""
         return choose(self._of_type(profile), profile, limit)
 
     def related(self, profile: Characterisation, insight: str) -> list[Experience]:
@@ -83,7 +83,7 @@ class Library:
         return related(self._of_type(profile), profile, insight)
 
     def records(self) -> list[str]:
-        """What each update noted, oldest first."""
+        """Return the notes of all updates, oldest first."""
         with self._guarded():
             return [record for (record,) in self._db.execute("SELECT record FROM records ORDER BY number")]
 
@@ -166,7 +166,7 @@ class Draft(Library):
             )
 
     def mark(self) -> None:
-        """What is done from here on can be undone with `back`."""
+        """Mark a point that `back` returns to."""
         with self._guarded():
             self._db.execute("SAVEPOINT mark")
 

@@ -1,4 +1,4 @@
-"""How alike two insights are: by the word stems they share, common words left out. No model, equal on every machine."""
+"""Similarity of two insights: by the word stems they share, common words left out. No model, equal on every machine."""
 
 from __future__ import annotations
 
