@@ -28,6 +28,10 @@ from pyrag.trace.events import Event, of_question
 from pyrag.trace.model import Passage, Trace
 
 RETRY_AFTER = 2  # seconds
+_WITHOUT_MODELS: dict[str, Any] = {
+    "llm": "embedded",
+    **dict.fromkeys(("plan_llm", "decompose_llm", "answer_llm", "rewrite_llm", "experience")),
+}
 _LOWERED = ("deadline", "max_calls", "max_tokens", "max_cost", "topk")
 
 
@@ -105,15 +109,14 @@ class QuestionService:
         self.ready = False
 
     def _open(self, name: str, settings: Settings) -> ServedIndex:
-        opened = open_engines(settings)
+        retrieving = replace(settings, **_WITHOUT_MODELS)
+        opened = open_engines(retrieving if self._opened else settings)
         self._opened.append(opened)
-        retriever = opened.retriever
         if settings.index is not None:
-            follow = Current(lambda: open_engines(settings).retriever, Path(settings.index).expanduser())
-            retriever = opened.retriever = FollowingRetriever(follow)
-        first = self._opened[0]
-        shared = replace(opened, agents=first.agents, sandbox=first.sandbox)
-        return ServedIndex(name, shared, settings, retriever)
+            follow = Current(lambda: open_engines(retrieving).retriever, Path(settings.index).expanduser())
+            opened.retriever = FollowingRetriever(follow)
+        shared = replace(self._opened[0], retriever=opened.retriever)  # models are opened, and loaded, once
+        return ServedIndex(name, shared, settings, opened.retriever)
 
     @property
     def gauges(self) -> dict[str, float]:

@@ -30,7 +30,8 @@ from pyrag.trace.model import Passage
 from tests.cli.conftest import COMMAND, environment
 from tests.server.conftest import ModelServer
 
-QUESTION = "Who is Jed Hoyer?"
+QUESTION = "In which city was the director of The Seventh Seal born?"
+SCRIPTED = "Who is Jed Hoyer?"  # which the model server has replies for
 KEY, BOUND = "k-0123456789abcdef", "k-bound-0123456789"
 
 
@@ -266,8 +267,16 @@ async def test_only_the_newest_traces_are_kept(tmp_path: Path) -> None:
 
 async def test_a_model_behind_the_service(server: ModelServer) -> None:
     async with running(llm=f"openai:tiny@{server.url}") as client:
-        _, reply = await client.post("/v1/ask", {"question": QUESTION})
+        _, reply = await client.post("/v1/ask", {"question": SCRIPTED})
         assert (reply["answer"], reply["usage"]["model_calls"]) == ("an executive", 4)
+
+
+async def test_several_indexes_share_one_model(server: ModelServer, indexes: dict[str, str]) -> None:
+    async with running(ServerConfig(indexes=indexes), llm=f"openai:tiny@{server.url}") as client:
+        assert len({id(one.engines.agents) for one in client.service.indexes.values()}) == 1
+        for name in indexes:
+            _, reply = await client.post("/v1/ask", {"question": SCRIPTED, "index": name})
+            assert (reply["engine"].split("@")[0], reply["index"]) == ("openai:tiny", name)
 
 
 async def test_the_document_describes_every_route() -> None:
