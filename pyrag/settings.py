@@ -69,9 +69,9 @@ class Settings:
     joint: bool = False  # sub-queries and program in one model call
     repairs: int = 3
     unknown: Literal["repair", "allow"] = "repair"
-    # Least evidence (0 to 1) that the embedded reader must see for an answer from passages; 0: it is not asked.
+    # Minimum evidence (0 to 1, by the embedded reader) for an answer to count as known; 0 disables the check.
     least_evidence: float = 0.0
-    rounds: int | None = None  # most rounds of an iterative method (iter-retgen, ircot, …); None: its own default
+    rounds: int | None = None  # maximum rounds of an iterative method (iter-retgen, ircot, …); None: its own default
     parallel: bool = True
     structured: bool = True  # ask the model's server to enforce the form of replies (JSON schemas, patterns)
     stream: bool = True  # begin to retrieve and to run the program while it is still being written
@@ -79,20 +79,20 @@ class Settings:
     max_tokens: int | None = None  # prompt and completion tokens a question
     price_in: float | None = None  # of a million prompt tokens, in any currency
     price_out: float | None = None  # of a million completion tokens
-    max_cost: float | None = None  # most that a question may cost, in that currency
+    max_cost: float | None = None  # maximum cost of a question, in that currency
     deadline: float | None = 120.0  # seconds a question
     # Seconds one model call may take, or pause where it is streamed; None: half the deadline, but at least 60, and
     # without a deadline 600.
     call_timeout: float | None = None
     retrieve_timeout: float = 10.0
-    llm_body_mb: int = 64  # most megabytes of one reply of a model server, after decompression
+    llm_body_mb: int = 64  # maximum megabytes of one reply of a model server, after decompression
     retriever_body_mb: int = 256  # the same of a retriever
     concurrency: int = 8  # questions at once
-    max_in_flight: int = 256  # most model calls at once to an endpoint; fewer where the server refuses or times out
+    max_in_flight: int = 256  # maximum model calls at once to an endpoint; fewer where the server refuses or times out
     proxy: str = "auto"  # URL of a proxy for model and retriever; auto: as the environment says; none: without
     ca_bundle: str | None = None  # a file or folder of certificates to trust besides the system's
     cache: str | bool = False  # a file of replies that were paid for; true: the user's cache folder
-    cache_mb: int = 1024  # most that it holds, in MiB
+    cache_mb: int = 1024  # its maximum size, in MiB
     context_tokens: int | None = None  # the answer model's window; None: as its server tells
     tokenizer: str | None = None  # a tokenizer.json to count by; without one, four bytes are a token
     prompts: str | None = None  # a folder of prompt templates instead of the package's

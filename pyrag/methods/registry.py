@@ -2,7 +2,10 @@
 
 A method is a module with a function `answer(episode, settings) -> Result`. It decides who writes the program and what
 happens when it fails; running, recovery, budget and recording are the episode's. To add one, name its module in
-`_MODULES`.
+`_MODULES`, or from another package under the entry points of the group `pyrag.methods`:
+
+    [project.entry-points."pyrag.methods"]
+    my-method = "my_package.my_method"
 
 A method with `VARIANTS` is asked for as NAME or NAME:VARIANT (`search-agent:research`); it finds the variant in
 `settings.method`. One with `RECOVERY` tries that at an unknown step, where the settings leave it to the method, and
@@ -15,6 +18,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any, Protocol, cast
 
@@ -31,6 +36,7 @@ class Method(Protocol):
     async def __call__(self, episode: Episode, settings: Settings) -> Result: ...
 
 
+GROUP = "pyrag.methods"
 _MODULES = {
     "adaptive": "baselines.adaptive",
     "cot": "baselines.cot",
@@ -49,7 +55,14 @@ _MODULES = {
 
 
 def method_names() -> tuple[str, ...]:
-    return tuple(_MODULES)
+    """Return the names of pyrag's methods, then of those that other packages add."""
+    return (*_MODULES, *_added())
+
+
+@cache
+def _added() -> dict[str, EntryPoint]:
+    """Return methods of other packages by name; a name of pyrag's own stays pyrag's."""
+    return {one.name: one for one in entry_points(group=GROUP) if one.name not in _MODULES}
 
 
 def get_method(name: str) -> Method:
@@ -77,7 +90,8 @@ def recovery_of(name: str) -> Recovery:
 
 def open_shared(settings: Settings) -> Any:
     """Return what the settings' method keeps open between questions, to be closed by its `close()`; None if nothing."""
-    opened = getattr(_module(settings.method.partition(":")[0]), "open_shared", None)
+    base = settings.method.partition(":")[0]
+    opened = getattr(_module(base), "open_shared", None) if base in method_names() else None
     return None if opened is None else opened(settings)
 
 
@@ -96,4 +110,17 @@ def check_writer(name: str, *, can_write: bool) -> None:
 
 
 def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"pyrag.methods.{_MODULES[name]}")
+    """Return the module of a known method. Raises `ConfigError` where another package's cannot be used."""
+    if name in _MODULES:
+        return importlib.import_module(f"pyrag.methods.{_MODULES[name]}")
+    found = _added()[name]
+    package = found.dist.name if found.dist else found.value
+    try:
+        module = importlib.import_module(found.value)
+    except Exception as error:  # whatever the other package's code raises
+        raise ConfigError(
+            f"the method {name} of {package} cannot be loaded ({type(error).__name__}: {error})"
+        ) from error
+    if not callable(getattr(module, "answer", None)):
+        raise ConfigError(f"the method {name} of {package} has no function answer(episode, settings)")
+    return module
