@@ -61,18 +61,18 @@ CHAINS = {
     ),
     "Quill Hall is a hostel in a university located in what Norland city?": (
         "Quill Hall is a hostel in which university?",
-        "the university that Quill Hall is a hostel in is located in what Norland city?",
+        "The university that Quill Hall is a hostel in is located in what Norland city?",
     ),
     "Copper Moon is the third album by a singer-songwriter from what state?": (
         "Copper Moon is the third album by which singer-songwriter?",
-        "the singer-songwriter that Copper Moon is the third album by is from what state?",
+        "The singer-songwriter that Copper Moon is the third album by is from what state?",
     ),
     "Ada Quill played for a Norland band whose founder is whom?": (
         "Ada Quill played for which Norland band?",
-        "the Norland band that Ada Quill played for's founder is whom?",
+        "The Norland band that Ada Quill played for's founder is whom?",
     ),
     "Where was the king born whose army Ada Quill destroyed in 1309?": (
-        "Which king's army Ada Quill destroyed in 1309?",
+        "Which king's army did Ada Quill destroy in 1309?",
         "Where was the king whose army Ada Quill destroyed in 1309 born?",
     ),
     "When is Hakul Iv Of Norland's father's birthday?": (

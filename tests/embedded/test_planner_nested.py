@@ -190,7 +190,7 @@ def test_forms_of_verbs_are_told_by_list_and_ending() -> None:
     [
         (
             "Which painter was born in the same village as the man who forged Copper Moon?",
-            ("Who forged Copper Moon?", "the man who forged Copper Moon was born in which village?"),
+            ("Who forged Copper Moon?", "The man who forged Copper Moon was born in which village?"),
         ),
         (
             "Which guild gave work to where Quillan Ford was raised?",
@@ -235,7 +235,7 @@ def test_forms_of_verbs_are_told_by_list_and_ending() -> None:
             "Who wrote the ballad on which the museum the sculptor of Copper Moon led was modelled?",
             (
                 "Who sculpted Copper Moon?",
-                "the sculptor of Copper Moon led which museum?",
+                "The sculptor of Copper Moon led which museum?",
                 "On which ballad was the museum the sculptor of Copper Moon led modelled?",
             ),
         ),

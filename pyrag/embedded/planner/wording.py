@@ -47,7 +47,8 @@ def phrase(node: Node) -> str:
 
 def sub_question(step: Step) -> str:
     """A step as a question that needs nothing but itself."""
-    return fill(step.question, [phrase(arg) for arg in step.args])
+    question = fill(step.question, [phrase(arg) for arg in step.args])
+    return question[:1].upper() + question[1:]
 
 
 def relation_step(relation: Relation, of: Node, noun: str = "") -> Step:

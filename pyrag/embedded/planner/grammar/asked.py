@@ -62,7 +62,7 @@ def _asked_clause(which: str, kind: str, first: str, clause: list[str]) -> str:
     if first in ("where", "when"):
         return _inverted(f"in which {kind}", rest)
     if first == "whose":
-        return f"{which}'s {told}"
+        return owned_question(f"{which}'s", rest)
     if first in ("who", "that", "which", "whom"):
         own = bool(rest) and (plain(rest[0]) in DETERMINERS | PRONOUNS or starts_name(rest[0]) or rest[0][:1] == "{")
         return _inverted(which, rest) if own or first == "whom" else f"{which}{clause[0][len(first) :]} {told}"
@@ -71,6 +71,25 @@ def _asked_clause(which: str, kind: str, first: str, clause: list[str]) -> str:
     if first.endswith("ing"):
         return f"{which} {present_of(first) or f'is {first}'} {told}"
     return _inverted(which, clause)
+
+
+def owned_question(whose: str, clause: list[str]) -> str:
+    """Return the question that asks whose thing a clause is about: "which king's army did Ada destroy in 1309".
+
+    Args:
+        whose: The asked possessor, as in "which king's".
+        clause: The words behind "whose", as in "army Ada destroyed in 1309".
+    """
+    asked = f"{whose} {' '.join(clause)}"
+    name = next((at for at, word in enumerate(clause) if starts_name(word) or word[:1] == "{"), 0)
+    verb = next((at for at in range(name + 1, len(clause)) if clause[at][:1].islower()), 0)
+    is_object = name and verb and is_past(clause[verb]) and not is_past(plain(clause[name - 1]))
+    if not is_object or plain("".join(clause[verb + 1 : verb + 2])) not in PREPOSITIONS | {""}:
+        return asked
+    if plain(clause[name - 1]) in PREPOSITIONS | DETERMINERS | AUXILIARY or is_present(plain(clause[name - 1])):
+        return asked
+    thing, subject = " ".join(clause[:name]), " ".join(clause[name:verb])
+    return " ".join([whose, thing, "did", subject, base_of(clause[verb]), *clause[verb + 1 :]])
 
 
 def _asked_phrase(which: str, kind: str, clause: list[str], nested: bool) -> str:

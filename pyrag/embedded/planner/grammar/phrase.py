@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 
 from pyrag.embedded.lexicon import words
-from pyrag.embedded.planner.grammar.asked import is_kind, is_role
+from pyrag.embedded.planner.grammar.asked import is_kind, is_role, owned_question
 from pyrag.embedded.planner.grammar.names import is_name, read_name
 from pyrag.embedded.planner.grammar.predicate import (
     AFTER_VERB,
@@ -263,7 +263,8 @@ def _whose_clause(text: str, strict: bool, depth: int) -> Node | None:
     if match is None or filled is None:
         return None
     clause, args = filled
-    return free_step(f"Which {match['type']}'s {clause}?", f"the {match['type']} whose {clause}", match["type"], args)
+    asked = owned_question(f"Which {match['type']}'s", clause.split())
+    return free_step(f"{asked}?", f"the {match['type']} whose {clause}", match["type"], args)
 
 
 def _participle_clause(text: str, strict: bool, depth: int) -> Node | None:
