@@ -261,7 +261,7 @@ def test_seconds_of_earlier_processes_are_spent(tmp_path: Path) -> None:
     entry = {"at": 40.0, "exchange": {"role": "answer", "key": "k", "request": {}, "reply": {}}}
     path.write_text(json.dumps(entry) + "\n")
     journal = FileJournal(path)
-    assert 40.0 <= Ledger(Budget(), journal=journal).elapsed() < 41.0
+    assert Ledger(Budget(), journal=journal).elapsed() >= 40.0
     journal.discard()
     assert not path.exists()
 
