@@ -24,7 +24,7 @@ import tantivy
 
 from pyrag.agents.protocol import Reading
 from pyrag.cli.main import guarded
-from pyrag.embedded.reader.reader import EmbeddedAnswerer
+from pyrag.embedded.reader.neural.answerer import NeuralAnswerer
 from pyrag.evaluation.metrics import exact_match, f1, normalise
 from pyrag.trace.model import Passage
 
@@ -193,7 +193,7 @@ def report(name: str, mode: str, item: Item, reading: Reading, corpus: Corpus) -
 
 
 def evaluate(name: str, items: Sequence[Item], corpus: Corpus, errors: list[dict[str, Any]], groups: bool) -> None:
-    reader = EmbeddedAnswerer()
+    reader = NeuralAnswerer()
     for mode in ("gold", "top5", "top10", "no gold"):
         tallies: dict[str, Tally] = defaultdict(Tally)
         spent = 0.0

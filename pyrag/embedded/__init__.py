@@ -1,8 +1,8 @@
 """The embedded engine: agents that need no server and no download.
 
 A rule-based semantic parser writes the programs; a small trained network that comes with the package picks the short
-answers, beside patterns of known relations (`lexical=True`: the patterns alone). It is the default,
-deterministic on one machine, good for trying pyrag out and for small corpora; a language model reads better.
+answers, beside patterns of known relations. It is the default, deterministic on one machine, good for trying pyrag out
+and for small corpora; a language model reads better.
 """
 
 from __future__ import annotations
@@ -22,18 +22,26 @@ class EmbeddedEngine:
     answerer: Any
 
 
-def embedded_agents(name: str = "embedded", *, lexical: bool = False, folder: str = "") -> Agents:
-    """`folder` holds a reader of one's own, as `make reader` and `pyrag train` write it. Raises `ConfigError`."""
+def embedded_agents(name: str = "embedded", *, folder: str = "") -> Agents:
+    """Return the agents of the embedded engine.
+
+    Args:
+        name: The engine as traces and reports call it.
+        folder: Folder of another reader, as `make reader` and `pyrag train` write it; empty for the bundled one.
+
+    Raises:
+        ConfigError: The folder holds no reader.
+    """
     from pyrag.embedded.planner.planner import EmbeddedDecomposer, EmbeddedPlanner
     from pyrag.embedded.reader.neural.answerer import NeuralAnswerer
     from pyrag.embedded.reader.neural.network import NETWORK
-    from pyrag.embedded.reader.reader import EmbeddedAnswerer
     from pyrag.embedded.rewriter import EmbeddedRewriter
 
+    if folder == "lexical" and not Path(folder).is_dir():
+        raise ConfigError("there is no engine embedded:lexical any more: use embedded, which holds the same patterns")
     if folder and not (Path(folder) / NETWORK).is_file():
         raise ConfigError(f"there is no {NETWORK} in {folder}: name a folder that make reader or pyrag train wrote")
-    neural = NeuralAnswerer(Path(folder)) if folder else NeuralAnswerer()
-    answerer = EmbeddedAnswerer() if lexical else neural
+    answerer = NeuralAnswerer(Path(folder)) if folder else NeuralAnswerer()
     engine = EmbeddedEngine(answerer)
     return Agents(
         name,

@@ -24,7 +24,6 @@ from pyrag.llm.protocol import ChatModel
 
 FORMS = (
     "embedded",
-    "embedded:lexical",
     "embedded:FOLDER",
     "openai:MODEL@http://host:port/v1",
     "vllm:MODEL",

@@ -26,19 +26,14 @@ if TYPE_CHECKING:
     from pyrag.llm.spec import ModelOptions
 
 EMBEDDED = "embedded"
-LEXICAL = "embedded:lexical"
-_ABOUT = {
-    EMBEDDED: "rules and a small trained reader, no language model",
-    LEXICAL: "rules and patterns of known relations, no language model",
-}
 REPLAY = "replay:"
 LOCAL_ENGINES = ("vllm", "transformers")
 
 
 def about_embedded(spec: str) -> str:
     """Return the kind of embedded engine that a spec names, in words; empty if it names another engine."""
-    if spec in _ABOUT:
-        return _ABOUT[spec]
+    if spec == EMBEDDED:
+        return "rules and a small trained reader, no language model"
     return "rules and a reader of one's own, no language model" if spec.startswith(f"{EMBEDDED}:") else ""
 
 
@@ -226,9 +221,7 @@ def _agents_of(
         if settings.prompts:
             load_prompts(settings.prompts)  # nothing here is told anything, but a wrong folder is not passed over
         # A replayed question never reaches its agents: the ledger answers.
-        lexical = spec == LEXICAL
-        own = spec.startswith(f"{EMBEDDED}:") and not lexical
-        return embedded_agents(spec, lexical=lexical, folder=spec.partition(":")[2] if own else "")
+        return embedded_agents(spec, folder=spec.partition(":")[2] if spec.startswith(f"{EMBEDDED}:") else "")
     from pyrag.agents.llm import make_llm_agents
     from pyrag.llm.context import token_counter
 

@@ -53,7 +53,7 @@ async def test_what_no_span_answers_is_not_checked(query: str, passages: list[Pa
 
 
 async def test_the_setting_checks_any_engine() -> None:
-    engines = open_engines(Settings(llm="embedded:lexical", least_evidence=0.2))
+    engines = open_engines(Settings(llm="embedded", least_evidence=0.2))
     assert isinstance(engines.agents.answerer, CheckedAnswerer)
     await engines.aclose()
     with pytest.raises(ConfigError, match="least_evidence must be between 0 and 1"):
@@ -80,3 +80,8 @@ async def test_a_reader_of_ones_own(tmp_path: Path) -> None:
 def test_a_folder_without_a_reader_says_so(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"there is no reader\.int8\.onnx in lexcal: name a folder that make reader"):
         open_engines(Settings(llm="embedded:lexcal"))
+
+
+def test_the_lexical_engine_is_gone_and_says_so() -> None:
+    with pytest.raises(ConfigError, match="there is no engine embedded:lexical any more: use embedded"):
+        open_engines(Settings(llm="embedded:lexical"))

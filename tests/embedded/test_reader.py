@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyrag.embedded.reader.reader import EmbeddedAnswerer, read
+from pyrag.embedded.reader.reader import read
 from pyrag.trace.model import Passage
 
 IDA = Passage(
@@ -152,12 +152,12 @@ def test_a_wh_question_is_never_answered_by_yes_or_no() -> None:
     assert reading.text not in ("yes", "no")
 
 
-async def test_protocol_and_eagerness() -> None:
-    reading = await EmbeddedAnswerer().answer("Who directed The Blue Kite?", ALL)
+def test_confidence_and_eagerness() -> None:
+    reading = read("Who directed The Blue Kite?", ALL)
     assert reading.text == "Ana Petit"
     assert reading.confidence is not None
     assert 0.0 <= reading.confidence <= 1.0
-    assert not (await EmbeddedAnswerer(eagerness=0.0).answer("Who directed The Blue Kite?", ALL)).known
+    assert not read("Who directed The Blue Kite?", ALL, eagerness=0.0).known
 
 
 def test_no_passages_and_no_question() -> None:

@@ -381,7 +381,7 @@ async def test_branches_are_in_flight_together(case: Case) -> None:
 
 
 async def test_the_embedded_team_works_without_a_model() -> None:
-    team = embedded_agents(lexical=True).team(hera_team)
+    team = embedded_agents().team(hera_team)
     assert team is not None
     assert (await team.selector.select("Who directed Alpha?", DOCS)).positions[0] == 0
     assert (await team.validator.validate("Who directed Alpha?", DOCS)).sufficient
@@ -392,7 +392,7 @@ async def test_the_embedded_team_works_without_a_model() -> None:
 
 def test_the_command_line_asks_and_shows_a_topology(pyrag: Run, tmp_path: Path) -> None:
     file = str(tmp_path / "trace.json")
-    asked = pyrag("ask", "--method", "hera", "--llm", "embedded:lexical", "--trace", file, "Who wrote Dracula?")
+    asked = pyrag("ask", "--method", "hera", "--llm", "embedded", "--trace", file, "Who wrote Dracula?")
     assert asked.returncode == 0, asked.stderr
     shown = pyrag("trace", "show", file)
     assert "Topology  single, easy, asks for: person" in shown.stdout

@@ -1,14 +1,13 @@
-"""The embedded answerer: picks a short answer from passages by patterns of known relations, or says unknown.
+"""Answers by patterns of known relations, and by comparing dates, numbers and names; unknown where neither applies.
 
-Deterministic, no model and no download; holds nothing between questions. It reads one fact at a time: joining facts is
-the program's job. A neural reader can take its place behind the same protocol.
+Deterministic, without a model; holds nothing between questions. It reads one fact at a time: joining facts is the
+program's job. The neural answerer reads what no pattern answers.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pyrag.agents.protocol import Reading
 from pyrag.embedded.lexicon import ADJECTIVES
@@ -25,22 +24,14 @@ from pyrag.trace.model import UNKNOWN, Passage
 PATTERN_THRESHOLD = 0.25  # a pattern's reliability times how surely the page is the right one
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedAnswerer:
-    """Answers single-hop questions. `eagerness` scales the evidence asked for: above 1 it says unknown less often."""
-
-    eagerness: float = 1.0
-
-    async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        return read(query, passages, self.eagerness)
-
-    def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
-        """Rate how surely each passage is about what the question asks about, in [0, 1]."""
-        return [page.about for page in views(analyse(query), passages)]
-
-
 def read(query: str, passages: Sequence[Passage] | None, eagerness: float = 1.0) -> Reading:
-    """The synchronous heart of `EmbeddedAnswerer`; without passages, the answer is in the query's own facts."""
+    """Answer a question by patterns of known relations and by comparing dates, numbers and names.
+
+    Args:
+        query: The question; without passages, "Given: FACTS. Answer the question: QUESTION".
+        passages: The passages to read, or None to read the query's own facts.
+        eagerness: Factor on the evidence; above 1 the answer is unknown less often.
+    """
     if passages is None:
         return _aggregate(query)
     want = analyse(query)

@@ -75,9 +75,7 @@ def load(folder: Path = MODEL_FOLDER, network: str = NETWORK) -> Model:
         tokenizer = open_tokenizer(folder / "tokenizer.json")
         calibration = _calibration(folder / "calibration.json")
     except ImportError as error:
-        raise ServiceError(
-            f"the embedded reader needs {error.name}: install it, or use --llm embedded:lexical"
-        ) from error
+        raise ServiceError(f"the embedded reader needs {error.name}: install it") from error
     except Exception as error:  # those of onnxruntime derive from Exception alone
         reason = str(error).partition("\n")[0][:200]
         raise ServiceError(
