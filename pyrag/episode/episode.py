@@ -16,12 +16,18 @@ from typing import Any, Literal, Protocol, TypeVar
 from pyrag.agents.protocol import Agents, Answerer, FindFault, Reading, Rewritten, Written
 from pyrag.agents.reply_room import written_answer
 from pyrag.episode.ledger import Ledger
-from pyrag.episode.primitive_args import bind, check_query, check_topk, kind_of
-from pyrag.episode.program_values import answer_text, plain, record
-from pyrag.episode.recovery import Boost, Ladder
-from pyrag.episode.recovery_runner import RecoveryRunner, attempt, ids_of, merge
+from pyrag.episode.program_values import (
+    UNKNOWN_ERROR,
+    answer_text,
+    bind,
+    check_query,
+    check_topk,
+    kind_of,
+    plain,
+    record,
+)
+from pyrag.episode.recovery import Boost, Ladder, RecoveryRunner, attempt, ids_of, merge
 from pyrag.episode.speculation import PrefetchStats
-from pyrag.episode.unknown_values import UNKNOWN_ERROR
 from pyrag.errors import PyRAGError
 from pyrag.retrieval.checked import content_id
 from pyrag.retrieval.protocol import Retriever, passages_of

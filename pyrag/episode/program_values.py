@@ -1,12 +1,19 @@
-"""Values as programs get them and leave them: passages as records, answers as texts, variables as JSON."""
+"""Values between programs and primitives: arguments, checked as Python would with errors that their author understands;
+passages as records, answers and unknown answers as texts, variables as JSON.
+"""
 
 from __future__ import annotations
 
+import ast
+import re
+from functools import lru_cache
 from typing import Any
 
-from pyrag.episode.unknown_values import absent_answer
+import pyrag_sandbox
+from pyrag.agents.parsing.answers import is_unknown
 from pyrag.trace.model import Answer, Passage
-from pyrag_sandbox import Record, Text
+from pyrag_sandbox import Absent, Call, PrimitiveError, Record, Text
+from pyrag_sandbox.helpers import UnknownAnswerError
 
 
 def answer_text(answer: Answer, asked: str, source: str) -> Text:
@@ -32,3 +39,92 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: plain(one) for key, one in value.items()}
     return value
+
+
+UNKNOWN_ERROR = UnknownAnswerError.__name__
+_MAX_TEXT = 200  # characters; a longer text in a program is a prompt
+_WORD = re.compile(r"[a-z/']+")
+# Texts that say "nothing" where a program compares an answer with them. An answer of these words may be one.
+_NOTHING = frozenset(("none", "null", "nil", "nan", "na", "n.a.", "nothing", "missing", "empty", "undefined", "error"))
+# Words that refusals consist of: a program that looks for some of them in an answer looks for a refusal.
+_REFUSING = frozenset((
+    "unknown", "not", "cannot", "can't", "couldn't", "don't", "doesn't", "isn't", "wasn't", "unable", "insufficient",
+    "unclear", "unspecified", "undetermined", "unavailable", "n/a", "none", "sorry", "enough", "know", "known", "find",
+    "found", "mention", "mentions", "mentioned", "specify", "specifies", "specified", "state", "states", "stated",
+    "provide", "provides", "provided", "contain", "contains", "contained", "say", "says", "indicate", "indicated",
+    "available", "give", "given", "determine", "determined", "answer", "answered", "answerable", "possible", "sure",
+    "information", "evidence", "info", "data", "context", "document", "documents", "passage", "passages", "text",
+))  # fmt: skip
+_FILLING = frozenset((
+    "i", "do", "does", "did", "was", "were", "is", "are", "be", "could", "the", "a", "an", "no", "any", "in", "to",
+    "of", "it", "this", "there",
+))  # fmt: skip
+
+
+def is_no_answer(text: str) -> bool:
+    """True for a text that, as the end of a program, says that there is no answer ("None" is how Python writes it)."""
+    return not text.strip() or text.strip().casefold() in ("none", "null") or is_unknown(text)
+
+
+def _spells_unknown(text: str) -> bool:
+    """True where comparing an answer with this text is a test for unknown."""
+    return text.strip(" .!?-–—").casefold() in _NOTHING or is_no_answer(text)
+
+
+def _hints_at_unknown(text: str) -> bool:
+    """True where looking for this text in an answer is a search for a refusal."""
+    words = _WORD.findall(text.casefold().replace("’", "'"))
+    return not _REFUSING.isdisjoint(words) and _REFUSING.union(_FILLING).issuperset(words)
+
+
+def absent_answer(source: str, asked: str) -> Absent:
+    """Marks of an unknown answer to the query `asked`, for the program with this source."""
+    spellings, parts = _words_of(source)
+    message = f"the answer to {asked!r} is unknown, so it cannot be compared or computed with"
+    return Absent(spellings, parts, UNKNOWN_ERROR, f"{message}: test is_known(…) first, or find it another way")
+
+
+@lru_cache(maxsize=256)
+def _words_of(source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The texts of a program that mean unknown, and those that it may look for in a refusal."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return (), ()
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    short = sorted(text for text in texts if len(text) <= _MAX_TEXT)
+    spellings = tuple(filter(_spells_unknown, short))
+    return spellings, tuple(text for text in short if text.strip() and (text in spellings or _hints_at_unknown(text)))
+
+
+MAX_TOPK = 100
+MAX_QUERY_BYTES = 8 * 1024
+
+
+def bind(call: Call, name: str, parameters: tuple[str, str], defaults: dict[str, Any]) -> tuple[Any, Any]:
+    """Arguments by Python's rules for `def name(first, second=default)`; raises what Python would."""
+    values = pyrag_sandbox.bind(call, parameters, defaults)
+    return values[parameters[0]], values[parameters[1]]
+
+
+def check_query(query: Any, name: str) -> str:
+    text = query.text if isinstance(query, Text) else query
+    if not isinstance(text, str):
+        raise PrimitiveError(f"{name}() needs a query of type str, not {kind_of(query)}", "TypeError")
+    if not text.strip():
+        raise PrimitiveError(f"{name}() needs a query that is not empty", "ValueError")
+    if len(text.encode("utf-8", "replace")) > MAX_QUERY_BYTES:
+        raise PrimitiveError(f"{name}() takes a query of at most {MAX_QUERY_BYTES} bytes", "ValueError")
+    return text
+
+
+def check_topk(topk: Any) -> int:
+    if isinstance(topk, bool) or not isinstance(topk, int):
+        raise PrimitiveError(f"topk must be a whole number, not {kind_of(topk)}", "TypeError")
+    if not 1 <= topk <= MAX_TOPK:
+        raise PrimitiveError(f"topk must be between 1 and {MAX_TOPK}, not {topk}", "ValueError")
+    return topk
+
+
+def kind_of(value: Any) -> str:
+    return "str" if isinstance(value, Text) else "a passage" if isinstance(value, Record) else type(value).__name__

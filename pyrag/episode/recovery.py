@@ -1,13 +1,21 @@
 """Recovery ladders: what is tried at a step whose answer is unknown, before anything consumes it.
 
 PyRAG's ladder has one rung (its paper, section 2.6): the same step on more passages. OPERA's has another: a rewritten
-query. A rung is plain data; `pyrag.episode.recovery_runner` climbs.
+query. A rung is plain data; a `RecoveryRunner` tries them in order.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from pyrag.agents.protocol import Reading, Rewritten
+from pyrag.episode.program_values import MAX_QUERY_BYTES, MAX_TOPK
+from pyrag.errors import BadOutputError
+from pyrag.trace.events import Observer, Recovering
+from pyrag.trace.model import UNKNOWN, Answer, Attempt, Passage
 
 Recovery = Literal["none", "boost", "rewrite", "boost+rewrite", "rewrite+boost"]
 
@@ -48,3 +56,135 @@ def ladder_of(recovery: Recovery, boost_topk: int) -> Ladder:
     """The rungs that a recovery names, in its order; a `boost_topk` of 0 leaves out the boost."""
     rungs: dict[str, Ladder] = {"boost": (Boost(boost_topk),) if boost_topk else (), "rewrite": (Rewrite(),)}
     return tuple(rung for name in recovery.split("+") for rung in rungs.get(name, ()))
+
+
+class RecoveryContext(Protocol):
+    """The part of an episode that a recovery needs."""
+
+    @property
+    def observer(self) -> Observer: ...
+
+    @property
+    def can_rewrite(self) -> bool: ...
+
+    def warn(self, message: str) -> None: ...
+
+    async def fetch(self, query: str, topk: int) -> tuple[list[Passage], bool]: ...
+
+    async def read(self, query: str, passages: Sequence[Passage] | None) -> tuple[Reading, bool]: ...
+
+    async def rewrite(
+        self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str
+    ) -> tuple[Rewritten, bool]: ...
+
+
+@dataclass(slots=True)
+class RecoveryRunner:
+    """One step on its way up. `searches` are the queries that its passages came from, with the top-k of each."""
+
+    desk: RecoveryContext
+    step: int
+    query: str
+    searches: dict[str, int]
+    passages: list[Passage]
+    reading: Reading
+    attempts: list[Attempt] = field(default_factory=list)
+    _tried: list[str] = field(default_factory=list)
+
+    async def up(self, ladder: Ladder) -> list[Attempt]:
+        """The attempts made, the last of them known if any is."""
+        self._tried = [*self.searches, self.query]
+        for rung in ladder:
+            match rung:
+                case Boost():
+                    await self._boost(rung)
+                case Rewrite():
+                    await self._rewrite(rung)
+            if self.reading.known:
+                break
+        return self.attempts
+
+    async def _boost(self, rung: Boost) -> None:
+        topks = {query: min(rung.deeper(topk), MAX_TOPK) for query, topk in self.searches.items()}
+        largest = max(topks.values())
+        self.desk.observer(Recovering(self.step, "boost", largest))
+        deeper = merge(self.passages, *await self._fetched(topks))
+        self.searches = topks
+        if len(deeper) > len(self.passages):
+            await self._read(deeper, "boost", self.query, largest)
+
+    async def _rewrite(self, rung: Rewrite) -> None:
+        for topk in rung.topks if self.desk.can_rewrite else ():
+            rewritten = await self._rewritten()
+            if rewritten is None:
+                return
+            topk = min(max(topk, *self.searches.values()), MAX_TOPK)
+            query = " ".join(rewritten.query.split()).encode()[:MAX_QUERY_BYTES].decode(errors="ignore")
+            if plain(query) in map(plain, ["", *self._tried]):
+                repeated = Reading(UNKNOWN, known=False, rationale="the query had been tried before")
+                self.attempts.append(attempt("rewrite", query, self.passages, repeated, rewritten=rewritten))
+                return
+            self._tried.append(query)
+            self.desk.observer(Recovering(self.step, "rewrite", topk, query))
+            (found,) = await self._fetched({query: topk})
+            # What the first search brought stays: the analysis may need both.
+            await self._read(merge(found, self.passages), "rewrite", query, topk, rewritten)
+            if self.reading.known:
+                return
+
+    async def _rewritten(self) -> Rewritten | None:
+        missing = self.reading.missing or self.reading.rationale
+        try:
+            return (await self.desk.rewrite(self.query, tuple(self._tried), self.passages, missing))[0]
+        except BadOutputError as error:
+            self.desk.warn(f"no rewritten query for {self.query!r}: {error}")
+            return None
+
+    async def _fetched(self, topks: Mapping[str, int]) -> list[list[Passage]]:
+        found = await asyncio.gather(*(self.desk.fetch(query, topk) for query, topk in topks.items()))
+        return [passages for passages, _ in found]
+
+    async def _read(
+        self, passages: list[Passage], policy: str, query: str, topk: int, rewritten: Rewritten | None = None
+    ) -> None:
+        self.passages = passages
+        self.reading, _ = await self.desk.read(self.query, passages)
+        self.attempts.append(attempt(policy, query, passages, self.reading, topk, rewritten))
+
+
+def attempt(
+    policy: str,
+    query: str,
+    passages: Sequence[Passage],
+    reading: Reading,
+    topk: int | None = None,
+    rewritten: Rewritten | None = None,
+) -> Attempt:
+    """Return the attempt that a reading makes, with how the query was `rewritten` before, if it was."""
+    cited = tuple(passages[i].id for i in reading.citations if 0 <= i < len(passages))
+    return Attempt(
+        policy,
+        query,
+        topk,
+        ids_of(passages),
+        Answer(reading.text if reading.known else UNKNOWN, reading.known, cited, reading.confidence),
+        reading.usage if rewritten is None else rewritten.usage + reading.usage,
+        reading.rationale,
+        reading.missing,
+        strategy="" if rewritten is None else rewritten.strategy,
+        keywords=() if rewritten is None else rewritten.keywords,
+    )
+
+
+def plain(query: str) -> str:
+    """Return the words of a query, equal for queries that differ in case and order alone."""
+    return " ".join(sorted("".join(char if char.isalnum() else " " for char in query.casefold()).split()))
+
+
+def merge(*groups: Sequence[Passage]) -> list[Passage]:
+    """All passages once each, in order of first appearance."""
+    return list({passage.id: passage for group in groups for passage in group}.values())
+
+
+def ids_of(passages: Sequence[Passage]) -> tuple[str, ...]:
+    return tuple(passage.id for passage in passages)

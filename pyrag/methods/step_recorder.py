@@ -19,9 +19,8 @@ from pyrag.agents.prompts import copies_example
 from pyrag.agents.protocol import FindFault
 from pyrag.agents.reply_room import written_answer
 from pyrag.episode.episode import Episode, ProgramRun, ReadAnswer
-from pyrag.episode.primitive_args import MAX_QUERY_BYTES
-from pyrag.episode.program_values import record
-from pyrag.episode.recovery_runner import ids_of
+from pyrag.episode.program_values import MAX_QUERY_BYTES, record
+from pyrag.episode.recovery import ids_of
 from pyrag.errors import BadOutputError, UsageError
 from pyrag.methods.program_result import Result
 from pyrag.trace.model import UNKNOWN, Answer, Passage

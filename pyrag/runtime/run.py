@@ -10,7 +10,7 @@ from typing import Any
 from pyrag.embedded.language import is_english
 from pyrag.episode.episode import Episode
 from pyrag.episode.ledger import Budget, Journal, Ledger, Recording
-from pyrag.episode.primitive_args import MAX_QUERY_BYTES
+from pyrag.episode.program_values import MAX_QUERY_BYTES
 from pyrag.episode.recovery import calls_for, ladder_of
 from pyrag.errors import (
     BudgetExceededError,

@@ -11,7 +11,7 @@ import re
 from pyrag.agents.parsing.json_values import split_thinking
 from pyrag.agents.passages import fenced_passages
 from pyrag.episode.episode import Episode
-from pyrag.episode.recovery_runner import merge
+from pyrag.episode.recovery import merge
 from pyrag.methods.program_result import Result
 from pyrag.methods.step_recorder import Said, StepRecorder, Value
 from pyrag.settings import Settings

@@ -17,9 +17,8 @@ from typing import Any
 import pyrag_sandbox
 from pyrag.agents.protocol import Decomposition
 from pyrag.episode.episode import Episode, Primitive, ProgramRun
-from pyrag.episode.primitive_args import bind, check_query
-from pyrag.episode.program_values import record
-from pyrag.episode.recovery_runner import ids_of
+from pyrag.episode.program_values import bind, check_query, record
+from pyrag.episode.recovery import ids_of
 from pyrag.errors import BadOutputError
 from pyrag.methods.hera.protocol import HeraTeam, Reflection, Selection, Validation
 from pyrag.methods.hera.team import hera_team

@@ -1,7 +1,7 @@
 """OPERA's three agents over chat models: Plan Agent, Analysis-Answer Agent, Rewrite Agent (paper, section 3).
 
 Each is a prompt of the folder `methods`, a schema for servers that enforce one, a parser and a bounded retry. Left out:
-how goals become a program (`pyrag.methods.registry`), and when a query is rewritten (`pyrag.episode.recovery_runner`).
+how goals become a program (`pyrag.methods.registry`), and when a query is rewritten (`pyrag.episode.recovery`).
 """
 
 from __future__ import annotations

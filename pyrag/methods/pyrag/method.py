@@ -6,13 +6,15 @@ from functools import partial
 
 from pyrag.agents.protocol import Decomposition, Plan
 from pyrag.episode.episode import Episode
+from pyrag.episode.program_values import MAX_TOPK
+from pyrag.episode.recovery import Boost, merge
 from pyrag.methods.program_result import Result
-from pyrag.methods.pyrag.last_try import once_more
 from pyrag.methods.pyrag.speculative_execution import SpeculativeExecution
 from pyrag.methods.repair import Draft, announce, problems, revise_after_checks, run_repaired
+from pyrag.methods.step_recorder import Found, StepRecorder
 from pyrag.settings import Settings
 from pyrag.trace.events import Decomposed
-from pyrag.trace.model import Program
+from pyrag.trace.model import Program, Usage
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
@@ -70,3 +72,22 @@ async def _revise(episode: Episode, ahead: SpeculativeExecution, program: Progra
             Plan,
         )
     return _draft(episode, plan, origin)
+
+
+async def once_more(episode: Episode, result: Result) -> Result:
+    """The result, or a better one where its answer is unknown though every step it rests on was answered."""
+    boost = next((rung for rung in episode.ladder if isinstance(rung, Boost)), None)
+    if result.answer.known or boost is None:
+        return result
+    steps = [step for step in episode.steps if step.id in result.steps]
+    searches = {step.query: step.topk or episode.topk for step in steps if step.primitive == "retrieve"}
+    cost = Usage(model_calls=1, retrievals=len(searches))
+    if not searches or any(step.attempts for step in steps) or not episode.ledger.has_room_for(cost):
+        return result
+    with StepRecorder(episode) as recorder:
+        found: list[Found] = await recorder.together(
+            partial(recorder.retrieve, query, min(boost.deeper(topk), MAX_TOPK)) for query, topk in searches.items()
+        )
+        passages = merge(*(one.passages for one in found))
+        said = await recorder.answer(episode.question, passages, found)
+        return recorder.result(said) if said.known else result

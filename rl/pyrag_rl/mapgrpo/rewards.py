@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from pyrag.agents.rewriter import parse_rewrite
 from pyrag.agents.schemas import REWRITE, Schema
-from pyrag.episode.recovery_runner import plain
+from pyrag.episode.recovery import plain
 from pyrag.errors import BadOutputError, ConfigError, nearest
 from pyrag.evaluation.metrics import ndcg, score_text, script_of
 from pyrag.llm.schema import fits
