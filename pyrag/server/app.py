@@ -6,7 +6,7 @@ Left out: TLS and rate limits by caller (put a proxy in front), and pages for pe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import Any
@@ -19,10 +19,11 @@ from starlette.exceptions import HTTPException
 
 from pyrag.errors import PyRAGError
 from pyrag.retrieval.server import BadRequestError, read_request, search_all
-from pyrag.server.config import Access
 from pyrag.server.errors import ApiError, from_pyrag, public_text
-from pyrag.server.guard import ACCESS, Guard
+from pyrag.server.guard import Guard
 from pyrag.server.metrics import CONTENT_TYPE
+from pyrag.server.openai_api import add_openai_routes
+from pyrag.server.replies import EVENT_STREAM, access_of, cancel, json_reply, until_gone, wait_for
 from pyrag.server.schemas import (
     RETRIEVE_SCHEMA,
     AskReply,
@@ -35,7 +36,6 @@ from pyrag.server.schemas import (
 from pyrag.server.service import Accepted, Answered, QuestionService
 from pyrag.server.wire import answer_object
 
-EVENT_STREAM = "text/event-stream"
 HEARTBEAT = 15.0  # seconds between signs of life in a stream
 MAX_LISTED = 200
 _REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -67,6 +67,7 @@ def create_app(service: QuestionService) -> FastAPI:
     _add_passages(app, service)
     _add_traces(app, service)
     _add_state(app, service)
+    add_openai_routes(app, service)
     app.add_middleware(Guard, service=service)
     return app
 
@@ -75,7 +76,7 @@ def _add_errors(app: FastAPI) -> None:
     def refused(error: ApiError, request: Request) -> Response:
         headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
         flat = request.url.path == "/retrieve"  # whose protocol has a sentence there
-        return _json({"error": public_text(str(error))} if flat else error.body, error.status, headers)
+        return json_reply({"error": public_text(str(error))} if flat else error.body, error.status, headers)
 
     async def api_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, ApiError)
@@ -114,13 +115,13 @@ def _add_questions(app: FastAPI, service: QuestionService) -> None:
 
     @app.post("/v1/ask", response_model=None, responses=streams, summary="Answer a question")
     async def ask(body: AskRequest, request: Request) -> Response:
-        index = service.index(body.index, _access(request))
+        index = service.index(body.index, access_of(request))
         accepted = service.accept(body.question, index, body.limits(), body.method)
         if body.stream or EVENT_STREAM in request.headers.get("accept", ""):
             stream = _events(accepted, whole=body.include_trace)
             return StreamingResponse(stream, media_type=EVENT_STREAM, headers={"Cache-Control": "no-store"})
         (done,) = await until_gone(request, [accepted])
-        return _json(_reply(done, whole=body.include_trace))
+        return json_reply(_reply(done, whole=body.include_trace))
 
     @app.post(
         "/v1/ask/batch", response_model=None, responses={200: {"model": BatchReply}}, summary="Answer many questions"
@@ -129,7 +130,7 @@ def _add_questions(app: FastAPI, service: QuestionService) -> None:
         if len(body.questions) > service.config.max_batch:
             message = f"{len(body.questions)} questions at once: send at most {service.config.max_batch}"
             raise ApiError(400, "too_many_questions", message)
-        index = service.index(body.index, _access(request))
+        index = service.index(body.index, access_of(request))
         service.admit(len(body.questions))
         accepted: list[Accepted] = []
         try:
@@ -137,10 +138,10 @@ def _add_questions(app: FastAPI, service: QuestionService) -> None:
                 one = service.accept(question, index, body.limits(), body.method)
                 accepted.append(one)
         except BaseException:
-            await _cancel([one.task for one in accepted])
+            await cancel([one.task for one in accepted])
             raise
         done = await until_gone(request, accepted)
-        return _json({"results": [_reply(one, whole=body.include_trace) for one in done]})
+        return json_reply({"results": [_reply(one, whole=body.include_trace) for one in done]})
 
 
 def _add_passages(app: FastAPI, service: QuestionService) -> None:
@@ -148,14 +149,14 @@ def _add_passages(app: FastAPI, service: QuestionService) -> None:
 
     @app.post("/retrieve", response_model=None, openapi_extra=extra, summary="Search, by Search-R1's protocol")
     async def retrieve(request: Request, index: str | None = None) -> Response:
-        served = service.index(index, _access(request))
+        served = service.index(index, access_of(request))
         try:
             wanted = read_request(await request.body())
         except BadRequestError as error:
             raise ApiError(400, "invalid_request", str(error)) from None
         searching = asyncio.create_task(search_all(served.retriever, wanted, service.search_slots))
-        await _wait(request, [searching])
-        return _json({"result": searching.result()})
+        await wait_for(request, [searching])
+        return json_reply({"result": searching.result()})
 
 
 def _add_traces(app: FastAPI, service: QuestionService) -> None:
@@ -163,65 +164,30 @@ def _add_traces(app: FastAPI, service: QuestionService) -> None:
     async def traces(request: Request, limit: int = 50, before: int | None = None) -> Response:
         if not 1 <= limit <= MAX_LISTED or not abs(before or 0) < 1 << 62:
             raise ApiError(400, "invalid_request", f"limit must be 1 to {MAX_LISTED}, and before a number of a trace")
-        names = [name for name in service.indexes if _access(request).allows(name)]
+        names = [name for name in service.indexes if access_of(request).allows(name)]
         found = await asyncio.to_thread(service.store.newest, names, limit, before)
-        return _json({"traces": [asdict(one) for one in found]})
+        return json_reply({"traces": [asdict(one) for one in found]})
 
     @app.get("/v1/traces/{key}", response_model=None, summary="Return a kept trace")
     async def trace(key: str, request: Request) -> Response:
         found = await asyncio.to_thread(service.store.get, key.encode("utf-8", "replace").decode())
-        if found is None or not _access(request).allows(found[0]):
+        if found is None or not access_of(request).allows(found[0]):
             raise ApiError(404, "unknown_trace", "there is no such trace: only the newest are kept")
-        return _json(found[1])
+        return json_reply(found[1])
 
 
 def _add_state(app: FastAPI, service: QuestionService) -> None:
     @app.get("/healthz", response_model=None, summary="Say that the process runs")
     async def healthz() -> Response:
-        return _json({"status": "ok"})
+        return json_reply({"status": "ok"})
 
     @app.get("/readyz", response_model=None, summary="Say whether questions are taken")
     async def readyz() -> Response:
-        return _json({"status": "ok"} if service.ready else {"status": "starting"}, 200 if service.ready else 503)
+        return json_reply({"status": "ok"} if service.ready else {"status": "starting"}, 200 if service.ready else 503)
 
     @app.get("/metrics", response_model=None, summary="Counters for Prometheus")
     async def metrics() -> Response:
         return Response(service.metrics.text(service.gauges), headers={"Content-Type": CONTENT_TYPE})
-
-
-async def until_gone(request: Request, accepted: Sequence[Accepted]) -> list[Answered]:
-    """Return what questions came to, in their order; cancel them if the client goes away first.
-
-    Raises:
-        ApiError: a question was refused while it waited, or the client has gone.
-    """
-    tasks = [one.task for one in accepted]
-    await _wait(request, tasks)
-    return [task.result() for task in tasks]
-
-
-async def _wait(request: Request, tasks: Sequence[asyncio.Task[Any]]) -> None:
-    gone: asyncio.Task[Any] = asyncio.create_task(_disconnected(request))
-    every: asyncio.Task[Any] = asyncio.create_task(asyncio.wait(tasks))
-    try:
-        await asyncio.wait({gone, every}, return_when=asyncio.FIRST_COMPLETED)
-        if not every.done():
-            raise ApiError(499, "client_gone", "the client went away")
-    finally:
-        gone.cancel()
-        every.cancel()
-        await _cancel(tasks)
-
-
-async def _disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-
-
-async def _cancel(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _events(accepted: Accepted, *, whole: bool) -> AsyncIterator[bytes]:
@@ -245,7 +211,7 @@ async def _events(accepted: Accepted, *, whole: bool) -> AsyncIterator[bytes]:
         except Exception:
             yield _event("error", ApiError(500, "internal_error", "an internal error").body)
     finally:
-        await _cancel([accepted.task])
+        await cancel([accepted.task])
 
 
 def _event(name: str, value: Any) -> bytes:
@@ -254,12 +220,3 @@ def _event(name: str, value: Any) -> bytes:
 
 def _reply(done: Answered, *, whole: bool) -> dict[str, Any]:
     return answer_object(done.id, done.index, done.trace, whole=whole)
-
-
-def _access(request: Request) -> Access:
-    found: Access = request.scope[ACCESS]
-    return found
-
-
-def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(msgspec.json.encode(value), status, headers, media_type="application/json")

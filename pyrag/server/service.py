@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any
 
 from pyrag.episode.ledger import Recording
 from pyrag.episode.recovery import calls_for, ladder_of
-from pyrag.errors import PyRAGError
+from pyrag.errors import PyRAGError, ServiceError
+from pyrag.llm.protocol import Message as ChatTurn
 from pyrag.methods.registry import recovery_of
 from pyrag.retrieval.protocol import Retriever
 from pyrag.retrieval.server import AT_ONCE, Current
@@ -20,6 +22,7 @@ from pyrag.runtime.engines import Engines, open_engines
 from pyrag.runtime.run import MAX_QUESTION_BYTES, answer_question
 from pyrag.server.config import DEFAULT_INDEX, Access, ServerConfig
 from pyrag.server.errors import ApiError
+from pyrag.server.follow_up import FollowUpAgent, Standalone
 from pyrag.server.metrics import Metrics
 from pyrag.server.trace_store import TraceStore
 from pyrag.server.wire import event_object, public_trace
@@ -106,6 +109,7 @@ class QuestionService:
         named: dict[str, str | None] = {**config.indexes} or {DEFAULT_INDEX: None}
         for name, place in named.items():
             self.indexes[name] = self._open(name, _over(settings, place))
+        self._follow_up = FollowUpAgent(settings)
         self.ready = False
 
     def _open(self, name: str, settings: Settings) -> ServedIndex:
@@ -153,7 +157,14 @@ class QuestionService:
             message = f"{self._pending} questions wait already: ask again in a moment"
             raise ApiError(429, "queue_full", message, retry_after=RETRY_AFTER)
 
-    def accept(self, question: str, index: ServedIndex, limits: dict[str, Any], method: str | None = None) -> Accepted:
+    def accept(
+        self,
+        question: str,
+        index: ServedIndex,
+        limits: dict[str, Any],
+        method: str | None = None,
+        earlier: Sequence[ChatTurn] = (),
+    ) -> Accepted:
         """Begin to answer a question.
 
         Args:
@@ -162,6 +173,7 @@ class QuestionService:
             limits: settings by name (`deadline`, `max_calls`, `max_tokens`, `max_cost`, `topk`); a value above the
                 server's own is lowered to it.
             method: name of a method; None stands for the server's own.
+            earlier: messages of the conversation that the question belongs to, the oldest first.
 
         Raises:
             ApiError: the queue is full, or the question is empty or too long.
@@ -173,7 +185,7 @@ class QuestionService:
         events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         key = uuid.uuid4().hex
         self._pending += 1
-        task = asyncio.create_task(self._answer(key, question, index, settings, events))
+        task = asyncio.create_task(self._answer(key, question, index, settings, events, earlier))
         task.add_done_callback(partial(self._finished, events))
         return Accepted(key, task, events)
 
@@ -182,7 +194,13 @@ class QuestionService:
         events.put_nowait(None)
 
     async def _answer(
-        self, key: str, question: str, index: ServedIndex, settings: Settings, events: asyncio.Queue[Any]
+        self,
+        key: str,
+        question: str,
+        index: ServedIndex,
+        settings: Settings,
+        events: asyncio.Queue[Any],
+        earlier: Sequence[ChatTurn],
     ) -> Answered:
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -198,18 +216,40 @@ class QuestionService:
             raise ApiError(503, "busy", message, retry_after=RETRY_AFTER) from None
         self._running += 1
         try:
+            follow_up = await self._standalone(earlier, question, settings, events)
             if settings.deadline is not None:
                 settings = replace(settings, deadline=max(0.001, settings.deadline - (loop.time() - began)))
             recording = Recording.load(index.engines.recording) if index.engines.recording else None
             observer = of_question(observe, question)
-            trace = await answer_question(question, index.engines, settings, observer=observer, recording=recording)
+            asked = follow_up.question
+            trace = await answer_question(asked, index.engines, settings, observer=observer, recording=recording)
         finally:
             self._running -= 1
             self._slots.release()
+        if follow_up.note:
+            warnings = (follow_up.note, *trace.warnings)
+            trace = replace(trace, warnings=warnings, usage=trace.usage + follow_up.usage)
         shown = public_trace(trace, index.name)
         self.metrics.answered(index.name, shown)
         await asyncio.to_thread(self.store.add, key, index.name, shown)
         return Answered(key, index.name, shown)
+
+    async def _standalone(
+        self, earlier: Sequence[ChatTurn], question: str, settings: Settings, events: asyncio.Queue[Any]
+    ) -> Standalone:
+        if not earlier:
+            return Standalone(question, "")
+        try:
+            async with asyncio.timeout(settings.deadline):
+                found = await self._follow_up.rewrite(earlier, question)
+        except TimeoutError:
+            raise ApiError(504, "deadline", "the deadline passed while the follow-up was rewritten") from None
+        except ServiceError as error:
+            raise ApiError(502, error.kind, str(error)) from error
+        if len(found.question.encode("utf-8", "replace")) > MAX_QUESTION_BYTES:
+            found = replace(found, question=question, note="the follow-up was asked as it is: it became too long")
+        events.put_nowait({"event": "follow_up", "question": found.question, "note": found.note, "at": 0.0})
+        return found
 
     async def start(self) -> None:
         """Load models and search every index once, so that the first question finds them ready.
@@ -228,6 +268,8 @@ class QuestionService:
         for engines in self._opened:
             with contextlib.suppress(PyRAGError, OSError):
                 await engines.aclose()
+        with contextlib.suppress(PyRAGError, OSError):
+            await self._follow_up.aclose()
         self.store.close()
 
 
