@@ -62,7 +62,7 @@ async def test_a_follow_up_becomes_a_question_of_its_own(server: ModelServer) ->
     assert "Tell me about Jed Hoyer." in str(server.bodies[0])
 
 
-async def test_without_a_model_the_last_message_is_asked_as_it_is() -> None:
+async def test_without_a_model_the_last_message_is_asked() -> None:
     async with running() as client, asking(client.url) as official:
         earlier = [*said("Hello"), {"role": "assistant", "content": "Hello"}]
         reply = await official.chat.completions.create(model="pyrag/default", messages=[*earlier, *said(QUESTION)])
