@@ -118,7 +118,7 @@ async def test_a_missing_model_says_what_to_do() -> None:
         ("reader.int8.onnx", (MODEL_FOLDER / "embedder.int8.onnx").read_bytes()),
     ],
 )
-async def test_a_reader_of_one_s_own_that_is_broken_is_named(name: str, content: bytes | None, tmp_path: Path) -> None:
+async def test_a_broken_own_reader_is_named(name: str, content: bytes | None, tmp_path: Path) -> None:
     for file in ("reader.int8.onnx", "tokenizer.json", "calibration.json"):
         shutil.copy(MODEL_FOLDER / file, tmp_path / file)
     (tmp_path / name).unlink()

@@ -234,7 +234,7 @@ async def test_programs_compute_the_answer(question: str, expected: str) -> None
 
 
 @pytest.mark.parametrize("question", [question for question in ANSWERS if "both active" not in question])
-async def test_an_unknown_value_leads_to_the_whole_question_over_both_documents(question: str) -> None:
+async def test_an_unknown_value_falls_back_to_the_whole_question(question: str) -> None:
     plan = await PLANNER.plan(question, None)
     assert run(plan.source, {}) == "the whole question"
 
@@ -276,7 +276,7 @@ async def test_a_claim_is_said_to_need_a_language_model(claim: str) -> None:
     assert all("rules cannot weigh a claim" in plan.note for plan in plans)
 
 
-async def test_two_names_without_a_relation_are_looked_up_one_by_one() -> None:
+async def test_two_names_without_relation_are_looked_up_separately() -> None:
     plan = await PLANNER.plan("Are Copper Moon and Tin Sun both board games?", None)
     assert plan.source.count("retrieve(") == 2
     assert "docs_1 + docs_2" in plan.source

@@ -85,7 +85,7 @@ def test_each_report_and_claim_is_searched_on_its_own(question: str, pieces: lis
         ),
     ],
 )
-def test_each_condition_on_what_is_asked_is_searched_on_its_own(question: str, pieces: list[str]) -> None:
+def test_each_condition_is_searched_on_its_own(question: str, pieces: list[str]) -> None:
     assert searched(question) == pieces
 
 

@@ -309,5 +309,5 @@ def test_what_is_compared_owned_or_unnamed_is_a_step_too(question: str, steps: t
 @pytest.mark.parametrize(
     "question", ["Who was the Norland president in 1950?", "Where is the Kell Motors headquarters?"]
 )
-def test_what_a_name_tells_and_the_question_asks_is_no_step(question: str) -> None:
+def test_what_a_name_already_tells_is_no_step(question: str) -> None:
     assert len(sub_queries(question, parse(question))) == 1

@@ -111,6 +111,6 @@ def test_names_keep_particles_and_initials() -> None:
     assert name_run(found, 0) == 6
 
 
-def test_a_question_with_a_line_of_dots_is_read_at_once() -> None:
+def test_a_question_with_many_dots_is_read() -> None:
     """Two ways to read each dot would be 2^200."""
     assert analyse(f"Where did Ada Bell die{'.' * 200} (see below)!").subject.startswith("Ada Bell")

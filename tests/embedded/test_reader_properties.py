@@ -55,7 +55,7 @@ _PLAIN = re.compile(r"^\s*given:?\s*(.*?)\.?\s*answer the question:?\s*(.*)$", r
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(("Given", ":", " ", ".", "answer the question", "A", "\n")), max_size=12).map("".join))
-def test_facts_and_question_are_told_apart_as_a_plain_pattern_would(query: str) -> None:
+def test_facts_and_question_are_split_as_by_pattern(query: str) -> None:
     match = _PLAIN.match(query)
     wanted = (match[1].strip(), match[2].strip()) if match else ("", query.strip())
     assert split_aggregation(query) == wanted

@@ -64,7 +64,7 @@ def answer(question: str, *pages: Passage) -> str:
         ("When did Hakul of Norland reign?", "1303–1321"),
     ],
 )
-def test_a_question_for_a_time_in_office_gets_the_whole_period(question: str, period: str) -> None:
+def test_a_time_in_office_is_the_whole_period(question: str, period: str) -> None:
     assert answer(question) == period
 
 
@@ -101,13 +101,13 @@ def test_a_teacher_is_found_on_the_page_of_either(question: str, page: Passage) 
     assert answer(question, page) == "Emil Vortmann"
 
 
-def test_the_title_answers_what_its_page_says_the_other_way_round() -> None:
+def test_a_title_answers_an_inverse_relation() -> None:
     assert answer("Who was a doctoral student of Emil Vortmann?", PUPIL) == "Pia Keller"
     assert answer("Hafenstad is the capital of which country?") == "Ostria"
 
 
 @pytest.mark.parametrize("pages", [(RIVER,), (TOWN,), (TOWN, RIVER), (RIVER, TOWN)])
-def test_the_river_through_a_town_is_not_the_one_it_flows_into(pages: tuple[Passage, ...]) -> None:
+def test_a_towns_river_is_not_the_one_downstream(pages: tuple[Passage, ...]) -> None:
     assert answer("Which river runs through Mellby?", *pages) == "Torn River"
 
 
@@ -132,7 +132,7 @@ def test_only_a_question_for_a_country_gets_the_country() -> None:
     assert answer("What is the nationality of Lin Bao?", SCRIBE) == "Chinese"
 
 
-def test_an_island_is_asked_for_and_not_the_town_on_it() -> None:
+def test_an_island_is_not_the_town_on_it() -> None:
     page = Passage(
         "una", "Una Rost", "Una Rost (born 1940) is a singer who was born as Una Ek in Visk on the island of Tolo."
     )
@@ -158,7 +158,7 @@ def test_a_date_is_no_place_of_death() -> None:
     assert answer("Where did Abe Lorn die?", page) == "unknown"
 
 
-def test_a_date_of_death_is_not_guessed_from_the_date_of_birth() -> None:
+def test_birth_dates_do_not_answer_for_death() -> None:
     page = Passage("ona", "Ona Birk", "Ona Birk (born 19 July 1886) was a Danish director.")
     assert answer("When did Ona Birk die?", page) == "unknown"
 

@@ -70,7 +70,7 @@ def test_five_are_shown_and_five_compared_at_most() -> None:
     assert [one.id for one in related(alike, BRIDGE, "validate passages word8")] == [8, 1, 2, 3, 4]
 
 
-def test_two_of_five_stems_are_worth_comparing_and_one_of_three_are_not() -> None:
+def test_two_of_five_common_stems_are_compared() -> None:
     five = Experience(1, BRIDGE, "validate passages cities compare dates")
     assert similarity(five.insight, "validate passages titles readers orders") == pytest.approx(0.4)
     assert related([five], BRIDGE, "validate passages titles readers orders") == [five]

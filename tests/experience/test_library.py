@@ -63,7 +63,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def test_an_update_is_there_for_others_only_when_it_is_whole(path: Path) -> None:
+def test_others_see_an_update_only_when_whole(path: Path) -> None:
     with Library.open(path) as reader, Library.open(path, write=True) as writer:
         before = reader.entries()
         with writer.update() as draft:
@@ -86,7 +86,7 @@ def test_an_update_that_raises_leaves_everything_as_it_was(path: Path) -> None:
         assert [one.id for one in library.entries()] == [2]
 
 
-def test_a_process_killed_in_the_middle_of_an_update_leaves_the_state_before_it(path: Path) -> None:
+def test_a_killed_update_leaves_the_state_before_it(path: Path) -> None:
     with Library.open(path) as library:
         before = library.entries()
     child = subprocess.Popen([sys.executable, "-c", UPDATE_AND_HANG, str(path)], stdout=subprocess.PIPE, text=True)
@@ -134,7 +134,7 @@ def test_a_full_library_drops_what_helped_least_often(path: Path, monkeypatch: p
         assert [one.id for one in library.entries()] == [1, new.id]
 
 
-def test_what_helped_least_often_is_told_by_the_share_of_its_uses(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_least_helpful_is_by_share_of_uses(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library_module, "MAX_ENTRIES", 4)
     with Library.open(path, write=True) as library, library.update() as draft:
         for utility, uses in ((2, 9), (0, 3), (9, 30), (1, 1)):
@@ -152,9 +152,7 @@ def test_a_full_disk_is_said_and_leaves_the_state_before(path: Path) -> None:
         assert library.entries() == before
 
 
-def test_processes_that_make_a_library_at_the_same_time_make_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_concurrent_processes_make_one_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library_module, "_BUSY_SECONDS", 10.0)
     together = threading.Barrier(8, timeout=120)
 

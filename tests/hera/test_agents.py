@@ -220,7 +220,7 @@ async def test_who_concludes_hears_what_a_review_said(case: Case) -> None:
     assert "Who? Ada; Review: That is a town." in asked[0]
 
 
-async def test_a_rewritten_query_keeps_the_kind_that_its_agent_was_given(case: Case) -> None:
+async def test_a_rewritten_query_keeps_its_given_kind(case: Case) -> None:
     written = topology(
         "single",
         agent("query", "query_rewriter", "Where was Ada from?", kind="country"),
@@ -273,7 +273,7 @@ def test_hera_s_agents_have_the_models_of_their_roles(tmp_path: Path) -> None:
     }
 
 
-async def test_agents_out_of_form_are_asked_again_and_then_do_no_harm() -> None:
+async def test_agents_out_of_form_are_asked_again() -> None:
     model = ScriptedChat(lambda messages: "Well, it depends.")
     team = team_of(model)
     selection = await team.selector.select("Who?", DOCS)
@@ -284,7 +284,7 @@ async def test_agents_out_of_form_are_asked_again_and_then_do_no_harm() -> None:
     assert not (await team.answerer.answer("Who?", DOCS)).known
 
 
-async def test_an_orchestrator_hears_what_is_wrong_and_falls_back_to_one_search() -> None:
+async def test_a_wrong_topology_falls_back_to_one_search() -> None:
     cyclic = topology("single", agent("a", "retriever", "", "b"), agent("b", "retriever", "", "a"))
     good = topology("single", agent("d", "retriever"), agent("s", "answer_generator", "", "d"))
     model = ScriptedChat([cyclic, good])
@@ -297,7 +297,7 @@ async def test_an_orchestrator_hears_what_is_wrong_and_falls_back_to_one_search(
     assert fallen.fallback
 
 
-async def test_the_first_sample_of_a_group_is_greedy_and_the_others_are_drawn() -> None:
+async def test_only_the_first_sample_is_greedy() -> None:
     plan = topology("single", agent("d", "retriever"), agent("s", "answer_generator", "", "d"))
     model = Watched([plan, plan])
     for sample in (0, 3):
@@ -305,7 +305,7 @@ async def test_the_first_sample_of_a_group_is_greedy_and_the_others_are_drawn() 
     assert [(one.temperature, one.seed) for one in model.samplings] == [(0.0, None), (0.9, 3)]
 
 
-async def test_a_revision_is_told_the_error_alone_and_keeps_what_was_shown() -> None:
+async def test_a_revision_is_told_the_error_alone() -> None:
     plan = topology("single", agent("d", "retriever"), agent("s", "answer_generator", "", "d"))
     model = ScriptedChat([plan])
     error = "Traceback (most recent call last):\n  line 3, in program\nValueError: no date in 'x'\n"

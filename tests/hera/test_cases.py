@@ -50,7 +50,7 @@ async def test_case_1_entities_are_looked_up_in_parallel_then_compared(case: Cas
     assert "Which country is Northern Quay from? Denmark; Which country is Paper Harbour from? Norway" in asked
 
 
-async def test_case_2_cause_and_certainty_are_settled_one_after_the_other(case: Case) -> None:
+async def test_case_2_settles_cause_before_certainty(case: Case) -> None:
     plan = topology(
         "causal",
         agent("docs_who", "retriever", "man whom Pontius Pilate had crucified"),
@@ -78,7 +78,7 @@ async def test_case_2_cause_and_certainty_are_settled_one_after_the_other(case: 
     assert len(read) == 10
 
 
-async def test_case_2_makes_no_second_search_where_the_first_one_sufficed(case: Case) -> None:
+async def test_case_2_searches_once_where_that_suffices(case: Case) -> None:
     plan = topology(
         "single",
         agent("docs", "retriever", CAUSE),
@@ -125,7 +125,7 @@ async def test_case_3_the_intersection_of_periods_is_computed(case: Case) -> Non
     assert {citation.step for citation in trace.citations} == {3, 4}
 
 
-async def test_case_3_fails_as_in_the_paper_where_the_orchestrator_insists(case: Case) -> None:
+async def test_case_3_fails_if_the_orchestrator_insists(case: Case) -> None:
     replies: dict[str, Say] = {"orchestrator": [UNION, UNION], "decomposer": PARTS, "generator": by_period}
     trace = await ask(case, ACTIVE, team(replies))
     assert trace.answer.text == "1914–1944"
@@ -194,7 +194,7 @@ async def test_case_4_the_property_asked_for_is_kept(case: Case) -> None:
     assert "no longer asked for the nationality" in rewritten[0].rationale
 
 
-async def test_a_query_that_asks_for_the_property_stays_as_it_is(case: Case) -> None:
+async def test_a_query_for_the_property_stays_unchanged(case: Case) -> None:
     asking = {**SHARED_TEAM, "rewriter": lambda asked: rewrite(f"{json.loads(known_for(asked))['query']} Nationality")}
     case.found = {query.replace("nationality", "Nationality"): texts for query, texts in NATIONALITIES.items()}
     trace = await ask(case, SHARED, team({"orchestrator": BY_NATIONALITY, **asking}))
@@ -202,7 +202,7 @@ async def test_a_query_that_asks_for_the_property_stays_as_it_is(case: Case) -> 
     assert trace.answer.text == "Soviet"
 
 
-async def test_case_4_fails_as_in_the_paper_where_the_orchestrator_insists(case: Case) -> None:
+async def test_case_4_fails_if_the_orchestrator_insists(case: Case) -> None:
     case.found = {**CAREERS, **NATIONALITIES}
     trace = await ask(case, SHARED, team({"orchestrator": [KNOWN_FOR, KNOWN_FOR], **SHARED_TEAM}))
     assert trace.answer.text == "scientists"

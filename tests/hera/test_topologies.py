@@ -37,9 +37,7 @@ SAID = agent("said", "answer_generator", "Who directed Alpha?", "docs")
 
 
 @pytest.mark.parametrize("kind", ["answer_generator", "context_validator", "query_rewriter", "conclude"])
-def test_a_topology_in_which_everybody_waits_for_everybody_takes_no_more_steps_than_it_has_edges(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_steps_are_bounded_by_the_edges(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     looked = 0
 
     def parents(graph: Graph, node: Node) -> list[Node]:
@@ -177,7 +175,7 @@ def test_what_is_held_against_a_question(question: str, written: str, said: str)
     assert bool(found) == bool(said)
 
 
-def test_a_word_that_is_no_type_or_difficulty_is_a_warning() -> None:
+def test_an_unknown_type_or_difficulty_is_a_warning() -> None:
     read = read_topology(topology("philosophical", DOCS, SAID, difficulty="grim"))
     assert (read.topology.profile.type, read.topology.profile.difficulty) == ("single", "medium")
     assert [one.partition(" is none of ")[0] for one in read.warnings] == [
@@ -186,7 +184,7 @@ def test_a_word_that_is_no_type_or_difficulty_is_a_warning() -> None:
     ]
 
 
-def test_a_characterisation_needs_a_type_that_means_one_of_the_papers() -> None:
+def test_a_characterisation_needs_one_of_the_papers_types() -> None:
     assert parse_profile('{"type": "Multi-hop", "difficulty": "tough", "asks": "city"}') == Characterisation(
         "bridge", "medium", "city"
     )
@@ -210,7 +208,7 @@ def test_ids_become_names_that_hide_nothing() -> None:
     assert read.nodes[1].agent == "answer_generator"
 
 
-def test_ids_that_begin_with_no_letter_or_are_not_ascii_become_names_of_their_own() -> None:
+def test_unusual_ids_become_names_of_their_own() -> None:
     read = parse_topology(
         topology(
             "single",

@@ -274,7 +274,7 @@ async def test_answers_of_other_forms_take_one_call(world: World, method: str, t
     assert (trace.answer.text, trace.usage.model_calls) == ("1 May 1950", 1)
 
 
-async def test_an_answer_out_of_form_twice_is_read_as_well_as_possible(world: World) -> None:
+async def test_an_answer_out_of_form_twice_is_salvaged(world: World) -> None:
     trace = await world.ask("cot", Chat(["Hm.\n\nLet me see.", "Let me think.\n\n1950"]))
     assert (trace.answer.known, trace.usage.model_calls) == (True, 2)
     assert "1950" in trace.answer.text

@@ -194,7 +194,7 @@ def test_substitution_is_literal(before: str, value: str, after: str) -> None:
     assert asked == ["Who?", f"{before}{value}{after}"]
 
 
-async def test_an_answer_of_special_characters_reaches_the_next_search_as_it_is(case: Case) -> None:
+async def test_special_characters_reach_the_next_search_unchanged(case: Case) -> None:
     name = r'A "B" \1 {C} {{D}} [city from step 2] \N{BEL}'
     script = {"plan": [plan(FIRST, where())], "answer": [yes(name, 1), yes("Rome", 1)]}
     trace = await case.ask("Where?", script)
@@ -258,7 +258,7 @@ async def test_a_plan_that_ends_unknown_is_revised_once(case: Case) -> None:
     assert trace.programs[0].error.endswith("test is_known(…) first")
 
 
-async def test_a_comparison_that_does_not_say_so_is_not_searched_for(case: Case) -> None:
+async def test_an_unmarked_comparison_is_not_searched_for(case: Case) -> None:
     both = plan(
         goal(1, "When was A released?", "year"),
         goal(2, "When was B released?", "year"),
@@ -269,7 +269,7 @@ async def test_a_comparison_that_does_not_say_so_is_not_searched_for(case: Case)
     assert (trace.answer.text, trace.usage.model_calls, len(case.log)) == ("B", 4, 2)
 
 
-async def test_answers_that_nothing_uses_are_drawn_together_in_one_more_call(case: Case) -> None:
+async def test_unused_answers_are_combined_in_one_more_call(case: Case) -> None:
     both = plan(goal(1, "When was A released?", "year"), goal(2, "When was B released?", "year"))
     script = {"plan": [both], "answer": [yes("1990", 1), yes("1985", 1), "<answer>B</answer>"]}
     trace = await case.ask("Which was released first, A or B?", script)
@@ -277,7 +277,7 @@ async def test_answers_that_nothing_uses_are_drawn_together_in_one_more_call(cas
     assert trace.warnings == ("goal 3 of the plan: added, since nothing uses the answer of step 1",)
 
 
-async def test_a_goal_that_only_asks_for_the_answer_costs_no_call(case: Case) -> None:
+async def test_a_goal_repeating_the_answer_costs_no_call(case: Case) -> None:
     plans = plan(FIRST, where(), goal(3, "Provide the final answer", "answer", 2))
     trace = await case.ask("Where?", {"plan": [plans], "answer": [yes("Meta", 1), yes("Menlo Park", 1)]})
     assert (trace.answer.text, trace.usage.model_calls) == ("Menlo Park", 3)

@@ -53,9 +53,7 @@ def test_the_budget_bears_four_hops_on_any_ladder() -> None:
 
 
 @pytest.mark.parametrize(("max_calls", "answer"), [(None, "Fay"), (20, "Eve")])
-async def test_four_hops_that_all_climb_the_whole_ladder_are_not_cut_short(
-    case: Case, max_calls: int | None, answer: str
-) -> None:
+async def test_four_hops_with_full_recovery_fit_the_budget(case: Case, max_calls: int | None, answer: str) -> None:
     later = (goal(n, f"Who taught [person from step {n - 1}]?", "person", n - 1) for n in (2, 3, 4))
     script = {
         "plan": [plan(goal(1, "Who wrote Alpha?", "person"), *later)],
@@ -90,7 +88,7 @@ async def test_the_rewriter_sees_what_was_tried_found_and_missed(case: Case) -> 
     assert trace.steps[1].attempts[1].keywords == ("surname",)
 
 
-async def test_a_rewriter_out_of_form_ends_the_rung_with_a_warning(case: Case) -> None:
+async def test_a_rewriter_out_of_form_is_a_warning(case: Case) -> None:
     script = {"plan": [SINGLE], "answer": [no("it")], "rewrite": ["Hm.", "Hm."]}
     trace = await case.ask("Who?", script)
     assert (len(case.log), trace.error) == (1, None)
@@ -149,7 +147,7 @@ async def test_the_embedded_rewriter_never_repeats_itself() -> None:
     assert len({" ".join(sorted(one.lower().split())) for one in tried}) == len(tried)
 
 
-async def test_the_embedded_rewriter_aims_at_the_page_first_then_at_the_words() -> None:
+async def test_the_embedded_rewriter_tries_page_then_words() -> None:
     assert "own page" in (await embedded([], "Beta")).strategy
     found = await embedded([], "Alpha (film)")
     assert "directed" in found.keywords

@@ -269,7 +269,7 @@ async def test_a_budget_ends_with_the_partial_answer(world: World) -> None:
     assert trace.citations[0].passage == "Who directed Alpha?-1"
 
 
-async def test_the_deadline_ends_a_question_and_says_what_it_waited_for(world: World) -> None:
+async def test_a_deadline_names_what_it_waited_for(world: World) -> None:
     chain(world).hang.add("When was Ada born?")
     trace = await world.ask(deadline=2)
     assert trace.error is not None

@@ -74,7 +74,7 @@ async def test_8_5_syntax_of_python_3_15(run: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["tuple", "sorted", "zip", "bytes", "reversed"])
-async def test_9_0_builtins_that_iterate_in_c_meet_plain_objects_only(run: Any, name: str) -> None:
+async def test_9_0_builtins_iterating_in_c_meet_plain_objects(run: Any, name: str) -> None:
     """We offer them: nothing of ours relies on `_getiter_`. What a program could hand in has no hook of its own."""
     await assert_blocked(run, f"class A:\n    def __iter__(self): return iter([1])\n{name}(A())")
     await assert_blocked(run, f"class A:\n    def __getitem__(self, i): return 1\n{name}(A())")

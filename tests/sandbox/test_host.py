@@ -185,7 +185,7 @@ async def test_a_worker_that_waits_behind_other_limits_is_not_used() -> None:
         assert len(sandbox._zygotes[0]._idle) <= 2
 
 
-def test_workers_wait_ready_for_the_next_loop_and_behind_other_limits() -> None:
+def test_ready_workers_serve_other_loops_and_limits() -> None:
     small = Limits(memory_mb=32)
 
     async def run_and_wait(limits: Limits) -> set[float]:
@@ -374,7 +374,7 @@ async def test_many_programs_leave_nothing_behind(run: Any, sandboxes: dict[str,
     assert (_resident_pages() - pages) * 4096 < 4_000_000
 
 
-async def test_only_reports_that_somebody_waits_for_are_read_as_they_come() -> None:
+async def test_only_awaited_reports_are_read_at_once() -> None:
     """But for many: unread they would fill the socket, and hold the zygote up with its dead not buried."""
     reading: list[bool] = []
     all_there = asyncio.Event()
@@ -428,7 +428,7 @@ async def test_the_deadline_is_kept_when_a_primitive_ignores_cancellation(run: A
     await ended.wait()
 
 
-def test_the_zygote_is_told_where_each_package_lies_that_the_sandbox_imports() -> None:
+def test_the_zygote_gets_the_path_of_each_package() -> None:
     """It runs without `site`: packages need not lie in one folder."""
     imported: set[str] = set()
     for file in Path(pyrag_sandbox.__file__).parent.rglob("*.py"):
