@@ -131,8 +131,12 @@ class PyRAG:
     def ask(self, question: str, *, observer: Observer = ignore, keep: bool = False) -> Trace:
         """Like `aask`, for synchronous code of any thread, whether or not an event loop runs in it.
 
-        The observer is called in the thread that asks. Ctrl-C cancels the question: its program and its calls end
-        before `KeyboardInterrupt` reaches the caller.
+        Ctrl-C cancels the question: its program and its calls end before `KeyboardInterrupt` reaches the caller.
+
+        Args:
+            question: The question.
+            observer: Called with each event, in the thread that asks.
+            keep: Keep requests and replies in the trace, so that it can be replayed.
         """
 
         check_observer(observer)

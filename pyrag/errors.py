@@ -123,7 +123,12 @@ class ReplayError(PyRAGError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence about an unknown name: the known name most like it, else all known names."""
+    """Return the end of a sentence about an unknown name: the known name most like it, else all known names.
+
+    Args:
+        name: The unknown name.
+        known: All that are known.
+    """
     known = list(known)
     close = difflib.get_close_matches(name, known, n=1)
     return f": did you mean {close[0]!r}?" if close else f": choose from {', '.join(known)}"

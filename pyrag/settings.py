@@ -169,7 +169,16 @@ def load_settings(
     config: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Settings from file, environment and flags (those that are not None). Raises `ConfigError`."""
+    """Read settings from file, environment and flags.
+
+    Args:
+        flags: Values by name, which win over the others; None is none.
+        config: The file; by default what PYRAG_CONFIG names, else `pyrag.toml` in the current folder.
+        environ: The environment; that of the process by default.
+
+    Raises:
+        ConfigError: a name is unknown, or a value of the wrong kind.
+    """
     environ = os.environ if environ is None else environ
     path = config or (Path(environ["PYRAG_CONFIG"]) if environ.get("PYRAG_CONFIG") else None)
     layers = [_from_file(path), _from_environment(environ)]
@@ -181,8 +190,12 @@ def load_settings(
 
 
 def layered(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
-    """Plain values with those of a higher layer in their place. Naming one source of passages replaces the other;
-    request options are joined."""
+    """Join two layers of plain values. Naming one source of passages replaces the other; request options are joined.
+
+    Args:
+        lower: Values that give way.
+        upper: Values that win.
+    """
     sources = {"index", "retriever"} if upper.keys() & {"index", "retriever"} else set()
     values = {key: value for key, value in lower.items() if key not in sources} | dict(upper)
     if "request" in lower and "request" in upper:

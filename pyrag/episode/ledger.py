@@ -76,7 +76,16 @@ class Recording:
         return any(recorded == role for recorded, _ in self._replies)
 
     def reply(self, role: str, key: str, request: dict[str, Any]) -> Exchange:
-        """The next reply to this request; the last one stays for good. Raises `ReplayError`."""
+        """Return the next reply to this request; the last one stays for good.
+
+        Args:
+            role: The agent's role, or `retrieve`.
+            key: Digest of the request.
+            request: The request itself, for the message.
+
+        Raises:
+            ReplayError: the recording does not hold it.
+        """
         queue = self._replies.get((role, key))
         if not queue:
             asked = str(request.get("query") or request.get("question") or request)[:80]
@@ -93,7 +102,12 @@ class Journal(Protocol):
         ...
 
     def recall(self, role: str, key: str) -> Exchange | None:
-        """What an earlier process got for this request, once each."""
+        """Return what an earlier process got for this request, once each; None if nothing.
+
+        Args:
+            role: The agent's role, or `retrieve`.
+            key: Digest of the request.
+        """
         ...
 
     def keep(self, exchange: Exchange) -> None: ...
@@ -151,7 +165,14 @@ class Ledger:
     async def once(
         self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
     ) -> tuple[T, bool]:
-        """Like `call`, and whether the same was asked before: then that is the reply. Failures are not remembered."""
+        """Return the reply, and whether the same was asked before: then that is the reply. Failures are not remembered.
+
+        Args:
+            role: The agent's role, or `retrieve`.
+            request: What is asked, as plain data; equal requests are one.
+            run: Makes the request.
+            reply_type: Type of the reply, to read it from a recording.
+        """
         key = canonical(role, request)
         if (asked := self.asked(key)) is not None:
             return await asyncio.shield(asked), True
@@ -180,7 +201,17 @@ class Ledger:
             self.usage += await self.guesses.unused()
 
     async def call(self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]) -> T:
-        """Runs one request, or replays it. Raises `BudgetExceededError` before it would cost too much."""
+        """Run one request, or replay it.
+
+        Args:
+            role: The agent's role, or `retrieve`.
+            request: What is asked, as plain data; equal requests are one.
+            run: Makes the request.
+            reply_type: Type of the reply, to read it from a recording.
+
+        Raises:
+            BudgetExceededError: it might cost more than is left; it is not made.
+        """
         cost = cost_of(role)
         while self.budget.patient and not self._has_room(cost):
             await self._settled.wait()
@@ -272,7 +303,12 @@ def cost_of(role: str) -> Usage:
 
 
 def spent_on(reply: Any, cost: Usage) -> Usage:
-    """Return the cost of a request. An agent that needed several model calls (retries) says so."""
+    """Return the cost of a request. An agent that needed several model calls (retries) says so.
+
+    Args:
+        reply: What the agent or retriever replied; its `usage` counts where it has one.
+        cost: What a request of its role costs at least.
+    """
     spent: Usage | None = getattr(reply, "usage", None)
     if spent is None:
         return cost
@@ -283,10 +319,20 @@ def spent_on(reply: Any, cost: Usage) -> Usage:
 
 
 def canonical(role: str, request: dict[str, Any]) -> bytes:
-    """Equal for equal requests, in any process."""
+    """Return bytes that are equal for equal requests, in any process.
+
+    Args:
+        role: The agent's role, or `retrieve`.
+        request: What is asked, as plain data.
+    """
     return msgspec.json.encode([role, request], order="sorted")
 
 
 def request_key(role: str, request: dict[str, Any]) -> str:
-    """A digest of the canonical form."""
+    """Return a digest of the canonical form.
+
+    Args:
+        role: The agent's role, or `retrieve`.
+        request: What is asked, as plain data.
+    """
     return hashlib.sha256(canonical(role, request)).hexdigest()[:32]

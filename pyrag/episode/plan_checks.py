@@ -48,7 +48,14 @@ class Problem:
 def check_plan(
     source: str, sub_queries: Sequence[str], primitives: Sequence[str], helpers: Sequence[str]
 ) -> list[Problem]:
-    """All problems of a program, fatal ones first. A program that does not parse has none here: it fails to run."""
+    """Return all problems of a program, fatal ones first. A program that does not parse has none here: it fails to run.
+
+    Args:
+        source: The program.
+        sub_queries: What it was written for.
+        primitives: Names that it may call, beside the helpers.
+        helpers: Functions that are there without an import.
+    """
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):

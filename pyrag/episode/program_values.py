@@ -17,7 +17,13 @@ from pyrag_sandbox.helpers import UnknownAnswerError
 
 
 def answer_text(answer: Answer, asked: str, source: str) -> Text:
-    """An answer to the query `asked` as the program with this source sees it."""
+    """Return an answer as a program sees it.
+
+    Args:
+        answer: The answer.
+        asked: The query that it answers.
+        source: The program, whose lines an unknown answer is marked for.
+    """
     fields = {"known": answer.known, "citations": list(answer.citations), "confidence": answer.confidence}
     return Text(answer.text, fields, None if answer.known else absent_answer(source, asked))
 
@@ -78,7 +84,12 @@ def _hints_at_unknown(text: str) -> bool:
 
 
 def absent_answer(source: str, asked: str) -> Absent:
-    """Marks of an unknown answer to the query `asked`, for the program with this source."""
+    """Return the marks of an unknown answer.
+
+    Args:
+        source: The program that gets it.
+        asked: The query that it would answer.
+    """
     spellings, parts = _words_of(source)
     message = f"the answer to {asked!r} is unknown, so it cannot be compared or computed with"
     return Absent(spellings, parts, UNKNOWN_ERROR, f"{message}: test is_known(…) first, or find it another way")
@@ -102,7 +113,17 @@ MAX_QUERY_BYTES = 8 * 1024
 
 
 def bind(call: Call, name: str, parameters: tuple[str, str], defaults: dict[str, Any]) -> tuple[Any, Any]:
-    """Arguments by Python's rules for `def name(first, second=default)`; raises what Python would."""
+    """Bind arguments by Python's rules for `def name(first, second=default)`.
+
+    Args:
+        call: The program's call.
+        name: The primitive's name, for errors.
+        parameters: Names of its two parameters.
+        defaults: Values of those that may be left out.
+
+    Raises:
+        PrimitiveError: what Python would raise.
+    """
     values = pyrag_sandbox.bind(call, parameters, defaults)
     return values[parameters[0]], values[parameters[1]]
 

@@ -53,7 +53,12 @@ def calls_for(ladder: Ladder) -> int:
 
 
 def ladder_of(recovery: Recovery, boost_topk: int) -> Ladder:
-    """The rungs that a recovery names, in its order; a `boost_topk` of 0 leaves out the boost."""
+    """Return the rungs that a recovery names, in its order.
+
+    Args:
+        recovery: Names of rungs, joined by `+`.
+        boost_topk: Passages that the boost asks for; 0 leaves it out.
+    """
     rungs: dict[str, Ladder] = {"boost": (Boost(boost_topk),) if boost_topk else (), "rewrite": (Rewrite(),)}
     return tuple(rung for name in recovery.split("+") for rung in rungs.get(name, ()))
 
@@ -160,7 +165,16 @@ def attempt(
     topk: int | None = None,
     rewritten: Rewritten | None = None,
 ) -> Attempt:
-    """Return the attempt that a reading makes, with how the query was `rewritten` before, if it was."""
+    """Return the attempt that a reading makes.
+
+    Args:
+        policy: "first", "boost" or "rewrite".
+        query: What was asked.
+        passages: What it was asked of.
+        reading: What the answerer said.
+        topk: Passages that were searched for; None for the first attempt.
+        rewritten: How the query was rewritten before, if it was.
+    """
     cited = tuple(passages[i].id for i in reading.citations if 0 <= i < len(passages))
     return Attempt(
         policy,

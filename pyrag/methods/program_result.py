@@ -36,7 +36,12 @@ class Failure:
 
 
 async def execute(episode: Episode, program: Program) -> Result | Failure:
-    """Runs a program. Faults of services and spent budgets are raised; faults of the program are returned."""
+    """Run a program. Faults of services and spent budgets are raised; faults of the program are returned.
+
+    Args:
+        episode: The question under way, which gets the program's steps.
+        program: The program.
+    """
     outcome, program_run = await episode.run(program)
     if outcome.status != "ok" or not outcome.has_value:
         return failure_of(outcome, lacking=program_run.is_unknown())
@@ -47,7 +52,15 @@ async def execute(episode: Episode, program: Program) -> Result | Failure:
 
 
 def result_of(outcome: Outcome, program_run: ProgramRun) -> Result:
-    """The value of `final_answer` as an Answer. "unknown" is a value of its own, never part of a text."""
+    """Return the value of `final_answer` as an answer. "unknown" is a value of its own, never part of a text.
+
+    Args:
+        outcome: How the run ended.
+        program_run: Its steps and answers.
+
+    Raises:
+        NoAnswerError: the value is no answer.
+    """
     sources = outcome.provenance.get(RESULT, ())
     answer = answer_of(outcome.value)
     if isinstance(outcome.value, str) and holds_unknown(outcome.value) and program_run.is_unknown(sources):
@@ -56,7 +69,12 @@ def result_of(outcome: Outcome, program_run: ProgramRun) -> Result:
 
 
 def failure_of(outcome: Outcome, *, lacking: bool) -> Failure:
-    """The reason why a run gave no value; `lacking` is true where some answer in it is unknown."""
+    """Return the reason why a run gave no value.
+
+    Args:
+        outcome: How the run ended.
+        lacking: Whether some answer in it is unknown.
+    """
     error = outcome.error
     match outcome.status:
         case "ok":

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 
 def attempted(name: str, known: str, value: str, otherwise: str) -> list[str]:
-    """Statements for a value from answers that are all `known`; where they are not, or hold nothing of the kind that it
-    is computed from, for another one."""
+    """Return statements for a computed value.
+
+    Args:
+        name: The variable that gets it.
+        known: Condition: the answers that it is computed from are known.
+        value: The expression that computes it.
+        otherwise: The value where it cannot be computed.
+    """
     return [
         f"{name} = None",
         f"if {known}:",

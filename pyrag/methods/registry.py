@@ -103,7 +103,15 @@ def view_of(trace: Trace) -> Sequence[ViewItem]:
 
 
 def check_writer(name: str, *, can_write: bool) -> None:
-    """Raises `ConfigError` where a method needs a language model and the engine has none."""
+    """Refuse a method that an engine cannot run.
+
+    Args:
+        name: The method.
+        can_write: Whether the engine writes free text.
+
+    Raises:
+        ConfigError: the method needs a language model, and the engine has none.
+    """
     base = name.partition(":")[0]
     if getattr(_module(base), "WRITES", False) and not can_write:
         raise ConfigError(f"method {base} needs a language model: pass --llm openai:MODEL@http://host:port/v1")

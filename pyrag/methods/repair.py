@@ -31,7 +31,17 @@ Revise = Callable[[Program, str, str], Awaitable[Draft]]
 
 
 async def run_repaired(episode: Episode, program: Program | None, revise: Revise, repairs: int) -> Result:
-    """The result of the first program that has one. Raises `ProgramFailedError` where the last repair failed too."""
+    """Return the result of the first program that has one.
+
+    Args:
+        episode: The question under way.
+        program: The first program; None if there is none.
+        revise: Writes the next one.
+        repairs: Maximum number of revisions.
+
+    Raises:
+        ProgramFailedError: the last revision failed too.
+    """
     rerouted = False
     ended: Result | Failure = Failure("", "")
     rounds = 0
@@ -56,7 +66,14 @@ async def run_repaired(episode: Episode, program: Program | None, revise: Revise
 async def revise_after_checks(
     episode: Episode, program: Program, revise: Revise, check: Callable[[Program], Sequence[Problem]]
 ) -> Program:
-    """One revision for what the checks say. A planner that insists gets its way, with a warning in the trace."""
+    """Have a program revised once for what the checks say. A planner that insists gets its way, with a warning.
+
+    Args:
+        episode: The question under way.
+        program: The program, which has not run.
+        revise: Writes the next one.
+        check: Finds problems of a program.
+    """
     found = check(program)
     if not found:
         return program
@@ -93,7 +110,15 @@ def _problems(source: str, sub_queries: tuple[str, ...], primitives: tuple[str, 
 async def request_revision(
     episode: Episode, program: Program, error: str, origin: str, revise: Revise
 ) -> Program | None:
-    """A new program, or None where the author insists on the old one or has none to offer."""
+    """Return a new program; None where the author insists on the old one or has none to offer.
+
+    Args:
+        episode: The question under way.
+        program: The program that failed.
+        error: What its author is told.
+        origin: "check" or "repair".
+        revise: Asks the author.
+    """
     episode.observer(Rejected(error))
     episode.programs[-1] = replace(episode.programs[-1], error=error)
     try:
@@ -107,7 +132,12 @@ async def request_revision(
 
 
 def announce(episode: Episode, draft: Draft) -> Program:
-    """The program of a draft that will run, made known."""
+    """Return the program of a draft that will run, after telling the observer of it.
+
+    Args:
+        episode: The question under way.
+        draft: The program with its note.
+    """
     episode.observer(Planned(draft.program, draft.note))
     if draft.note:
         episode.warn(draft.note)

@@ -75,12 +75,25 @@ class StepRecorder:
         self.episode.steps += self._round.finished(None)
 
     async def retrieve(self, query: str, topk: int, uses: Iterable[Value] = ()) -> Found:
+        """Search, as a step.
+
+        Args:
+            query: What is searched for, cut to what retrievers take.
+            topk: Number of passages.
+            uses: What flowed into the query.
+        """
         call = self._call("retrieve", (_clipped(query), topk), uses)
         records = await _asked(self._round.retrieve(call))
         return Found(tuple(self.episode.passages[str(one.fields["id"])] for one in records), call.id)
 
     async def answer(self, query: str, passages: Sequence[Passage] | None, uses: Iterable[Value]) -> Said:
-        """The Answer agent: evidence mode, or aggregation mode with `passages=None`. Its text has the rationale too."""
+        """Ask the Answer agent, as a step. The text of the reply has the rationale too.
+
+        Args:
+            query: What is asked.
+            passages: The evidence; None has it aggregate the facts in the query.
+            uses: What flowed into query and passages.
+        """
         args = (query,) if passages is None else (query, [record(passage) for passage in passages])
         call = self._call("answer", args, uses)
         await _asked(self._round.answer(call))
@@ -128,7 +141,12 @@ class StepRecorder:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def result(self, said: Said, answer: Answer | None = None) -> Result:
-        """The final answer: that of a call, or one made of it."""
+        """Return the final answer.
+
+        Args:
+            said: The reply that it comes from.
+            answer: The answer, if it is not the reply's own.
+        """
         final = answer or said.answer or Answer(UNKNOWN, known=False)
         return Result(final, tuple(self._round.step_ids(sorted(self._sources[said.call]))))
 

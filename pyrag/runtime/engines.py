@@ -89,9 +89,16 @@ class Engines:
 
 
 def open_engines(settings: Settings, retriever: Retriever | None = None, *, meter: Meter | None = None) -> Engines:
-    """Opens what the settings name; nothing is contacted yet. `meter` limits what all questions may spend together.
+    """Open what the settings name; nothing is contacted yet.
 
-    Raises `ConfigError` and `DataError`.
+    Args:
+        settings: The settings.
+        retriever: The caller's own retriever, in place of the one that the settings name.
+        meter: Limits what all questions may spend together.
+
+    Raises:
+        ConfigError: a setting makes no sense.
+        DataError: a file that the settings name cannot be read.
     """
     models = _Models(settings, meter)
     recording = Path(settings.llm.removeprefix(REPLAY)) if settings.llm.startswith(REPLAY) else None

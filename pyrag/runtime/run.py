@@ -194,7 +194,12 @@ def _trace(episode: Episode, result: Result, error: TraceError | None, engines: 
 
 
 def cite(steps: list[Step], sources: tuple[int, ...]) -> tuple[Citation, ...]:
-    """Passages cited by the steps that an answer depends on, each once, in the order of the steps."""
+    """Return the passages cited by the steps that an answer depends on, each once, in the order of the steps.
+
+    Args:
+        steps: All steps of the question.
+        sources: Ids of those that the answer depends on.
+    """
     numbers: dict[str, Citation] = {}
     wanted = set(sources)
     for step in steps:

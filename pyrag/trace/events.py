@@ -88,7 +88,13 @@ def check_observer(observer: Observer) -> None:
 
 
 def of_question(observer: Observer, question: str, number: int = 0) -> Observer:
-    """An observer that passes events on with the question that they belong to."""
+    """Return an observer that passes events on with the question that they belong to.
+
+    Args:
+        observer: Who gets them.
+        question: The question.
+        number: Its place in a batch, from 0.
+    """
     if observer is ignore:
         return ignore
     return lambda event: observer(replace(event, question=question, number=number))

@@ -48,5 +48,10 @@ class Extension(Generic[T]):
         return {self.name: msgspec.json.decode(msgspec.json.encode(value))}
 
     def write(self, episode: Extended, value: T) -> None:
-        """Make the value part of the trace that the episode becomes, in place of an earlier one."""
+        """Make a value part of the trace that the episode becomes, in place of an earlier one.
+
+        Args:
+            episode: The question under way.
+            value: The method's data.
+        """
         episode.extensions.update(self.plain(value))

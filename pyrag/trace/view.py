@@ -49,6 +49,11 @@ def line(text: str, style: str = "", indent: int = 0) -> Line:
 
 
 def shorten(text: str, limit: int = 100) -> str:
-    """Return the text on one line of at most `limit` characters."""
+    """Return the text on one line.
+
+    Args:
+        text: Any text.
+        limit: Its maximum length in characters; a cut text ends with "…".
+    """
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

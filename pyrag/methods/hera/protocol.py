@@ -81,7 +81,13 @@ class Validator(Protocol):
 
 class Reflector(Protocol):
     async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
-        """Reviews an answer to a query; `passages` is what it was drawn from, empty where that were earlier answers."""
+        """Review an answer.
+
+        Args:
+            query: What was asked.
+            answer: The answer.
+            passages: What it was drawn from; empty where that were earlier answers.
+        """
         ...
 
 
@@ -99,11 +105,26 @@ class Orchestrator(Protocol):
     async def characterise(self, question: str) -> Characterised: ...
 
     async def orchestrate(self, question: str, experience: Sequence[Lesson], sample: int = 0) -> Orchestration:
-        """A complete topology. Samples above 0 are others than the best guess, for comparing groups."""
+        """Return a complete topology.
+
+        Args:
+            question: The question.
+            experience: Entries of the library for such questions.
+            sample: 0 for the best guess; others differ, for comparing groups.
+        """
         ...
 
     async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
-        """Another topology after one that did not run to an answer. Raises `BadOutputError` where none is left."""
+        """Return another topology after one that did not run to an answer.
+
+        Args:
+            question: The question.
+            topology: The one that failed.
+            error: How it failed.
+
+        Raises:
+            BadOutputError: none is left.
+        """
         ...
 
 

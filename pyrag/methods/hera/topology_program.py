@@ -21,7 +21,12 @@ from pyrag.methods.program_text import attempted
 
 
 def compile_topology(topology: Topology, question: str) -> str:
-    """The program of a topology that keeps all rules."""
+    """Return the program of a topology.
+
+    Args:
+        topology: One that keeps all rules.
+        question: The question.
+    """
     compiler = _Compiler(topology, question)
     lines = [line for node in topology.nodes for line in compiler.lines(node)]
     return "\n".join([*lines, f"final_answer = {topology.nodes[-1].id}"]) + "\n"

@@ -87,7 +87,15 @@ def read_topology(text: str, question: str = "") -> TopologyReading:
 
 
 def parse_topology(text: str, question: str = "") -> Topology:
-    """The topology of a reply. Raises `BadOutputError` with what is wrong first."""
+    """Read the topology of a reply.
+
+    Args:
+        text: The reply.
+        question: The question, for nodes without an input.
+
+    Raises:
+        BadOutputError: what is wrong first.
+    """
     return read_topology(text, question).topology
 
 

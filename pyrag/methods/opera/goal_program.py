@@ -22,7 +22,12 @@ _ASKS_FOR_MORE = re.compile(r"(?:\w+ )?(?:who|whom|whose|what|which|when|where|h
 
 
 def compile_goals(question: str, goals: Sequence[Goal]) -> str:
-    """The program of a plan without errors. A last goal that only checks another one decides whether that one holds."""
+    """Return the program of a plan. A last goal that only checks another one decides whether that one holds.
+
+    Args:
+        question: The question.
+        goals: A plan without errors.
+    """
     lines = [line for goal in goals for line in _lines(goal, goals)]
     last = goals[-1]
     if is_check(goals, last) and _ASKS_FOR_MORE.match(question):
@@ -71,7 +76,12 @@ def _concluded(goal: Goal, goals: Sequence[Goal], names: Mapping[int, str]) -> l
 
 
 def substituted(text: str, names: Mapping[int, str]) -> str:
-    """A text as a literal, with the variables of earlier answers in place of its placeholders."""
+    """Return a text as a literal, with the variables of earlier answers in place of its placeholders.
+
+    Args:
+        text: A goal's text or search.
+        names: Variables by step.
+    """
     return f'f"{_inner(text, names)}"' if PLACEHOLDER.search(text) else literal(text)
 
 

@@ -60,7 +60,15 @@ def read_goals(text: str, question: str = "") -> GoalReading:
 
 
 def parse_goals(text: str, question: str = "") -> tuple[tuple[Goal, ...], str]:
-    """The goals of a reply and the rationale given with them. Raises `BadOutputError`."""
+    """Read the goals of a reply and the rationale given with them.
+
+    Args:
+        text: The reply.
+        question: The question, for goals that repeat it.
+
+    Raises:
+        BadOutputError: it holds no plan that can run.
+    """
     reading = read_goals(text, question)
     return reading.goals, reading.rationale
 

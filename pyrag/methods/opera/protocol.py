@@ -49,7 +49,16 @@ class GoalPlanner(Protocol):
         ...
 
     async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
-        """Another plan after one that did not run to an answer. Raises `BadOutputError` where there is none left."""
+        """Return another plan after one that did not run to an answer.
+
+        Args:
+            question: The question.
+            goals: The plan that failed.
+            error: How it failed.
+
+        Raises:
+            BadOutputError: none is left.
+        """
         ...
 
 

@@ -18,7 +18,15 @@ from pyrag.trace.model import Program, Usage
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
-    """Raises `ProgramFailedError` where the last repair failed too."""
+    """Decompose, plan, run and repair.
+
+    Args:
+        episode: The question under way.
+        settings: Its settings.
+
+    Raises:
+        ProgramFailedError: the last repair failed too.
+    """
     async with SpeculativeExecution(episode, on=settings.stream) as ahead:
         revise = partial(_revise, episode, ahead)
         written = await write_program(episode, settings, ahead)
@@ -41,7 +49,13 @@ async def decompose(episode: Episode) -> None:
 
 
 async def write_program(episode: Episode, settings: Settings, ahead: SpeculativeExecution) -> Program:
-    """The first program, with its sub-queries set on the episode."""
+    """Return the first program, with its sub-queries set on the episode.
+
+    Args:
+        episode: The question under way.
+        settings: Its settings; `joint` has both written in one call.
+        ahead: Runs the program while it is written.
+    """
     question = episode.question
     if not settings.joint:
         await decompose(episode)
@@ -75,7 +89,12 @@ async def _revise(episode: Episode, ahead: SpeculativeExecution, program: Progra
 
 
 async def once_more(episode: Episode, result: Result) -> Result:
-    """The result, or a better one where its answer is unknown though every step it rests on was answered."""
+    """Return a better result where the answer is unknown though every step it rests on was answered; else the same.
+
+    Args:
+        episode: The question under way, after its program.
+        result: What the program came to.
+    """
     boost = next((rung for rung in episode.ladder if isinstance(rung, Boost)), None)
     if result.answer.known or boost is None:
         return result

@@ -59,25 +59,58 @@ class Seen:
 
 class Coach(Protocol):
     async def reflect(self, profile: Characterisation, group: Sequence[Seen]) -> tuple[str, ...]:
-        """Insights from comparing a group's trajectories, best first (ReflectOnGroup)."""
+        """Return insights from comparing a group's trajectories, best first (ReflectOnGroup).
+
+        Args:
+            profile: The kind of the question.
+            group: Trajectories of that question.
+        """
         ...
 
     async def settle(self, insight: str, entries: Sequence[Experience]) -> Settlement:
-        """Decide whether a new insight completes, contradicts or repeats entries like it (Complementary, Conflicts)."""
+        """Decide whether a new insight completes, contradicts or repeats entries like it (Complementary, Conflicts).
+
+        Args:
+            insight: The new insight.
+            entries: Entries of the library that are like it.
+        """
         ...
 
     async def blame(self, trajectory: str, agents: Sequence[Agent]) -> tuple[Agent, ...]:
-        """The agents among these that caused the failure (IdentifyFailedAgents)."""
+        """Return the agents that caused a failure (IdentifyFailedAgents).
+
+        Args:
+            trajectory: What happened, as text.
+            agents: Those that took part.
+        """
         ...
 
     async def vary(self, agent: Agent, axis: Axis, failures: Sequence[str]) -> tuple[str, ...]:
-        """Additional rules that move an agent's behaviour along an axis (GenerateVariant)."""
+        """Return additional rules that move an agent's behaviour along an axis (GenerateVariant).
+
+        Args:
+            agent: The agent.
+            axis: The direction.
+            failures: Trajectories that it failed in, as text.
+        """
         ...
 
     async def distil(self, agent: Agent, failures: Sequence[str], results: Sequence[str]) -> Guidance:
-        """Return additions to an agent's guidance (ExtractOperationalRules, ExtractBehavioralPrinciples)."""
+        """Return additions to an agent's guidance (ExtractOperationalRules, ExtractBehavioralPrinciples).
+
+        Args:
+            agent: The agent.
+            failures: Trajectories that it failed in, as text.
+            results: What its variants came to, best first.
+        """
         ...
 
     async def shorten(self, agent: Agent, guidance: Guidance, characters: int) -> Guidance:
-        """The same in fewer characters (Π_C)."""
+        """Return the same guidance in fewer characters (Π_C).
+
+        Args:
+            agent: The agent.
+            guidance: Its guidance.
+            characters: Maximum length of all lines together.
+        """
         ...

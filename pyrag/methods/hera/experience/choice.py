@@ -25,8 +25,14 @@ RELATED = 0.35  # those that share so many are worth comparing when the library 
 def choose(
     entries: Iterable[Experience], profile: Characterisation, limit: int = SHOWN, weight: float = UTILITY_WEIGHT
 ) -> list[Experience]:
-    """At most `limit` entries for questions of this profile, by id: what an orchestrator is shown changes only when the
-    choice does."""
+    """Return entries for a question, by id: what an orchestrator is shown changes only when the choice does.
+
+    Args:
+        entries: All entries.
+        profile: The kind of the question.
+        limit: Maximum number.
+        weight: λ, from 0 (diversity alone) to 1 (success alone).
+    """
     left = [one for one in entries if similar_profiles(one.profile, profile)]
     chosen: list[Experience] = []
     while left and len(chosen) < limit:

@@ -55,9 +55,14 @@ class Library:
 
     @classmethod
     def open(cls, path: str | Path, *, write: bool = False) -> Self:
-        """Opens a library; to write, makes it where there is none.
+        """Open a library.
 
-        Raises `DataError` where the file is missing, no library, or one of another version.
+        Args:
+            path: Its file.
+            write: Whether it is to be written; then it is made where there is none.
+
+        Raises:
+            DataError: the file is missing, no library, or one of another version.
         """
         path = Path(path)
         try:
@@ -75,7 +80,12 @@ class Library:
         return next(iter(self._read("SELECT * FROM experiences WHERE id = ?", (id_,))), None)
 
     def retrieve(self, profile: Characterisation, limit: int = SHOWN) -> list[Experience]:
-        """Return the entries that an orchestrator is shown for a question of this profile: see `choose`."""
+        """Return the entries that an orchestrator is shown: see `choose`.
+
+        Args:
+            profile: The kind of the question.
+            limit: Maximum number of entries.
+        """
         return choose(self._of_type(profile), profile, limit)
 
     def related(self, profile: Characterisation, insight: str) -> list[Experience]:
@@ -130,7 +140,17 @@ class Draft(Library):
     """A library inside `Library.update`: the operations of HERA's algorithm 3. KEEP is to do nothing."""
 
     def add(self, profile: Characterisation, insight: str, *, utility: int = 0, uses: int = 0) -> Experience:
-        """ADD. Beyond `MAX_ENTRIES`, the entries that helped least often go. Raises `DataError`: `checked_insight`."""
+        """ADD. Beyond `MAX_ENTRIES`, the entries that helped least often go.
+
+        Args:
+            profile: The kind of questions that it is about.
+            insight: Its text.
+            utility: Trajectories that were shown it and succeeded.
+            uses: All trajectories that were shown it.
+
+        Raises:
+            DataError: see `checked_insight`.
+        """
         values = (profile.type, profile.difficulty, one_line(profile.asks), checked_insight(insight), utility, uses)
         with self._guarded():
             cursor = self._db.execute("INSERT INTO experiences VALUES (NULL, ?, ?, ?, ?, ?, ?)", values)
@@ -138,8 +158,15 @@ class Draft(Library):
         return Experience(cursor.lastrowid or 0, profile, values[3], utility, uses)
 
     def merge(self, ids: Sequence[int], insight: str) -> Experience:
-        """MERGE: one entry says what several said, and what they and a new insight say together. The first of them has
-        the text from now on, and the counts of all."""
+        """MERGE: the first of several entries gets a new text and the counts of all; the others go.
+
+        Args:
+            ids: The entries.
+            insight: What they and a new insight say together.
+
+        Raises:
+            DataError: none of the entries exists.
+        """
         merged = [one for id_ in dict.fromkeys(ids) if (one := self.get(id_))]
         if not merged:
             raise DataError(f"{self.path} has no entries {', '.join(map(str, ids))} to merge: list them first")
@@ -158,7 +185,12 @@ class Draft(Library):
             self._db.executemany("DELETE FROM experiences WHERE id = ?", [(one,) for one in ids])
 
     def used(self, ids: Sequence[int], *, succeeded: bool) -> None:
-        """A trajectory was shown these entries: u ← u + 1 where it succeeded (algorithm 3, lines 16 to 20)."""
+        """Count a trajectory that was shown entries: u ← u + 1 where it succeeded (algorithm 3, lines 16 to 20).
+
+        Args:
+            ids: The entries.
+            succeeded: Whether it succeeded.
+        """
         with self._guarded():
             self._db.executemany(
                 "UPDATE experiences SET uses = uses + 1, utility = utility + ? WHERE id = ?",
