@@ -24,6 +24,7 @@ from pyrag.server.guard import Guard
 from pyrag.server.metrics import CONTENT_TYPE
 from pyrag.server.openai_api import add_openai_routes
 from pyrag.server.replies import EVENT_STREAM, access_of, cancel, json_reply, until_gone, wait_for
+from pyrag.server.responses_api import add_responses_route
 from pyrag.server.schemas import (
     RETRIEVE_SCHEMA,
     AskReply,
@@ -68,6 +69,7 @@ def create_app(service: QuestionService) -> FastAPI:
     _add_traces(app, service)
     _add_state(app, service)
     add_openai_routes(app, service)
+    add_responses_route(app, service)
     app.add_middleware(Guard, service=service)
     return app
 

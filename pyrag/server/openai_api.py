@@ -7,7 +7,7 @@ a follow-up. System messages and sampling options are ignored. Progress comes as
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import msgspec
@@ -15,9 +15,10 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from pyrag.errors import PyRAGError
 from pyrag.llm.protocol import Message
 from pyrag.server.config import Access
-from pyrag.server.errors import ApiError
+from pyrag.server.errors import ApiError, from_pyrag
 from pyrag.server.replies import EVENT_STREAM, access_of, cancel, json_reply, until_gone
 from pyrag.server.service import Accepted, Answered, QuestionService, ServedIndex
 from pyrag.server.wire import citations_of
@@ -84,12 +85,9 @@ def add_openai_routes(app: FastAPI, service: QuestionService) -> None:
 
     @app.post("/v1/chat/completions", response_model=None, summary="Answer the last message of a conversation")
     async def chat(body: ChatRequest, request: Request) -> Response:
-        index = _index(service, body.model, access_of(request))
-        spoken = [one for one in body.messages if one.role in ("user", "assistant") and one.text.strip()]
-        if not spoken or spoken[-1].role != "user":
-            raise ApiError(400, "no_question", "the last message must be a user's text: it is the question")
-        earlier = [Message("user" if one.role == "user" else "assistant", one.text) for one in spoken[:-1]]
-        accepted = service.accept(spoken[-1].text, index, {}, earlier=earlier)
+        index = index_of_model(service, body.model, access_of(request))
+        question, earlier = question_in(body.messages)
+        accepted = service.accept(question, index, {}, earlier=earlier)
         base = str(request.base_url).rstrip("/")
         if body.stream:
             usage = bool(body.stream_options and body.stream_options.include_usage)
@@ -98,16 +96,48 @@ def add_openai_routes(app: FastAPI, service: QuestionService) -> None:
         return json_reply(_completion(done, body.model, base))
 
 
-def _index(service: QuestionService, model: str, access: Access) -> ServedIndex:
+def question_in(messages: Sequence[ChatMessage]) -> tuple[str, list[Message]]:
+    """Return the last message, which is the question, and those before it. Raises `ApiError` without a question."""
+    spoken = [one for one in messages if one.role in ("user", "assistant") and one.text.strip()]
+    if not spoken or spoken[-1].role != "user":
+        raise ApiError(400, "no_question", "the last message must be a user's text: it is the question")
+    earlier = [Message("user" if one.role == "user" else "assistant", one.text) for one in spoken[:-1]]
+    return spoken[-1].text, earlier
+
+
+def index_of_model(service: QuestionService, model: str, access: Access) -> ServedIndex:
+    """Return the index that a model's name stands for.
+
+    Args:
+        service: has the indexes.
+        model: `pyrag`, or `pyrag` with a slash and the name of an index.
+        access: what the caller may use.
+
+    Raises:
+        ApiError: there is no such model, or it is not the caller's.
+    """
     family, _, name = model.partition("/")
     if family != MODEL:
         raise ApiError(404, "model_not_found", f"there is no model {model!r}: GET /v1/models lists them")
     return service.index(name or None, access)
 
 
-def _failure(error: TraceError | None) -> ApiError | None:
+def failure_of(error: TraceError | None) -> ApiError | None:
     """Return a failure that leaves no answer to show; a program that failed is answered with `unknown`."""
     return ApiError(_STATUS[error.kind], error.kind, error.message) if error and error.kind in _STATUS else None
+
+
+def outcome_of(accepted: Accepted) -> tuple[Answered | None, ApiError | None]:
+    """Return what a finished question came to: an answer, or the failure to show instead."""
+    try:
+        done = accepted.task.result()
+    except ApiError as error:
+        return None, error
+    except PyRAGError as error:
+        return None, from_pyrag(error)
+    except Exception:
+        return None, ApiError(500, "internal_error", "an internal error: see the log of the server")
+    return done, failure_of(done.trace.error)
 
 
 def cited_text(done: Answered, base: str) -> tuple[str, list[dict[str, Any]]]:
@@ -134,7 +164,7 @@ def cited_text(done: Answered, base: str) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _completion(done: Answered, model: str, base: str) -> dict[str, Any]:
-    if failure := _failure(done.trace.error):
+    if failure := failure_of(done.trace.error):
         raise failure
     text, annotations = cited_text(done, base)
     message = {"role": "assistant", "content": text, "refusal": None, "annotations": annotations}
@@ -159,17 +189,11 @@ async def _chunks(accepted: Accepted, model: str, base: str, *, usage: bool) -> 
     try:
         yield chunk({"role": "assistant", "content": ""})
         while (event := await accepted.events.get()) is not None:
-            if said := _progress(event):
+            if said := progress_of(event):
                 yield chunk({"reasoning_content": said})
-        try:
-            done = accepted.task.result()
-            failure = _failure(done.trace.error)
-        except ApiError as error:
-            failure = error
-        except Exception:
-            failure = ApiError(500, "internal_error", "an internal error: see the log of the server")
-        if failure:
-            yield _data(failure.body)
+        done, failure = outcome_of(accepted)
+        if failure or done is None:
+            yield _data(failure.body if failure else {})
             return
         text, annotations = cited_text(done, base)
         yield chunk({"content": text})
@@ -183,7 +207,7 @@ async def _chunks(accepted: Accepted, model: str, base: str, *, usage: bool) -> 
         await cancel([accepted.task])
 
 
-def _progress(event: dict[str, Any]) -> str:
+def progress_of(event: dict[str, Any]) -> str:
     """Return an event as a line of progress; empty for those that say nothing to a reader."""
     if event["event"] == "follow_up":
         return f"{event['note']}\n"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra `serve` is not installed")
@@ -83,3 +86,61 @@ async def test_refusals_are_the_clients_own_errors(server: ModelServer) -> None:
         stream = await official.chat.completions.create(model="pyrag", messages=said(SCRIPTED), stream=True)
         with pytest.raises(openai.APIError, match="odd"):
             _ = [chunk async for chunk in stream]
+
+
+async def test_responses_answer_with_citations_and_a_summary() -> None:
+    async with running() as client, asking(client.url) as official:
+        reply = await official.responses.create(model="pyrag", input=QUESTION)
+    assert (reply.status, reply.output_text[:11]) == ("completed", "Uppsala [1]")
+    thought, message = reply.output
+    assert "retrieve: " in thought.summary[0].text
+    cited = message.content[0].annotations[0]
+    assert cited.type == "url_citation"
+    assert message.content[0].text[cited.start_index : cited.end_index] == "[1]"
+
+
+async def test_a_streamed_response_ends_complete() -> None:
+    async with running() as client, asking(client.url) as official:
+        manager = official.responses.stream(model="pyrag", input=said(QUESTION))
+        stream = await manager.__aenter__()
+        events = [event async for event in stream]
+        final = await stream.get_final_response()
+        await manager.__aexit__(None, None, None)
+    assert final.output_text.startswith("Uppsala [1]")
+    assert [event.sequence_number for event in events if hasattr(event, "sequence_number")][:3] == [0, 1, 2]
+    assert events[-1].type == "response.completed"
+    assert any(event.type == "response.reasoning_summary_text.delta" for event in events)
+
+
+async def test_a_response_that_fails_says_why(server: ModelServer) -> None:
+    server.refuse = lambda _: (400, {"error": {"message": "odd"}})
+    async with running(llm=f"openai:tiny@{server.url}") as client, asking(client.url) as official:
+        stream = await official.responses.create(model="pyrag", input=SCRIPTED, stream=True)
+        events = [event async for event in stream]
+        assert events[-1].type == "response.failed"
+        assert "odd" in events[-1].response.error.message
+        with pytest.raises(openai.BadRequestError, match="send the earlier messages"):
+            await official.responses.create(model="pyrag", input="x", previous_response_id="resp_1")
+
+
+async def test_a_vanished_client_leaves_no_model_call(server: ModelServer) -> None:
+    begun, calls = asyncio.Event(), []
+    loop = asyncio.get_running_loop()
+
+    def slow(body):
+        calls.append(body)
+        loop.call_soon_threadsafe(begun.set)
+        time.sleep(0.3)
+        return
+
+    server.refuse = slow
+    async with running(llm=f"openai:tiny@{server.url}") as client:
+        asking_one = asyncio.create_task(client.post("/v1/ask", {"question": SCRIPTED}))
+        await asyncio.wait_for(begun.wait(), 60)
+        asking_one.cancel()
+        async with asyncio.timeout(60):
+            while client.service.gauges["pyrag_questions_running"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        seen = len(calls)
+        await asyncio.sleep(1)
+        assert len(calls) == seen < 4
