@@ -50,6 +50,13 @@ def _peoples(text: str, hyphen: int = -1) -> Iterator[tuple[int, str]]:
 
 
 def nationality(page: View, want: QuestionAnalysis, hyphen: int = -1) -> Iterator[Found]:
+    """Find adjectives of peoples, and countries, in each sentence; strongest in the first, right after "was a".
+
+    Args:
+        page: The page of the person, work or band.
+        want: The question; where it says "country" and its kind is another, adjectives weigh less, countries more.
+        hyphen: Part of a hyphenated word that counts: -1 the last ("American" of "German-American"), 0 the first.
+    """
     prefers_country = bool(re.search(r"\bcountry\b", want.question, re.I)) and want.kind != "country"
     for sentence in page.sentences:
         copula = COPULA.search(sentence.text)
@@ -83,6 +90,10 @@ def _countries(text: str) -> list[str]:
 def country(page: View, want: QuestionAnalysis) -> Iterator[Found]:
     """Return the country in which a place lies or to which it belongs: the last country of the opening, else an
     adjective of one.
+
+    Args:
+        page: The page of the place.
+        want: The question; of the kinds "state" and "continent", those are looked for instead of countries.
     """
     for sentence in page.sentences:
         strength = 1.0 - 0.08 * min(sentence.index, 6)
@@ -123,6 +134,12 @@ def _enclosing(found: list[str], text: str) -> str:
 
 
 def county(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+    """Find "X County" or "County X", at most once in each sentence.
+
+    Args:
+        page: The page of the place.
+        want: Not used; every extractor takes it.
+    """
     for sentence in page.sentences:
         match = re.search(rf"{NAME} County|County {NAME}", sentence.text)
         if match:
@@ -148,7 +165,12 @@ _NO_ROLE = words("""
 
 
 def occupation(page: View, want: QuestionAnalysis) -> Iterator[Found]:
-    """The first noun phrase after "was a German" that can be a role, without nationality and praise."""
+    """Find the first noun phrase after "was a German" that can be a role, without nationality and praise.
+
+    Args:
+        page: The page to read; only its first three sentences are.
+        want: The question; for the relation "occupation" words such as "son" or "film" are no role.
+    """
     for sentence in page.sentences[:3]:
         match = COPULA.search(sentence.text)
         roles = _noun_phrases(sentence.text[match.end() :]) if match else []
@@ -175,7 +197,13 @@ def _is_praise(word: str) -> bool:
 
 
 def event_date(page: View, want: QuestionAnalysis, pattern: re.Pattern[str]) -> Iterator[Found]:
-    """The date that stands with a verb of release or foundation, else the year of the opening."""
+    """Find the dates within 130 characters after a verb of release or foundation, and the date of the opening.
+
+    Args:
+        page: The page of the work or organisation.
+        want: The question; it says whether only the year is wanted.
+        pattern: The verbs.
+    """
     for sentence in page.sentences:
         for match in pattern.finditer(sentence.text):
             after = sentence.text[match.end() : match.end() + 130]
@@ -193,6 +221,12 @@ def event_date(page: View, want: QuestionAnalysis, pattern: re.Pattern[str]) -> 
 
 
 def population(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+    """Find numbers of inhabitants, at most one in each sentence.
+
+    Args:
+        page: The page of the place.
+        want: Not used; every extractor takes it.
+    """
     for sentence in page.sentences:
         match = POPULATION.search(sentence.text)
         if match:
@@ -200,6 +234,12 @@ def population(page: View, want: QuestionAnalysis) -> Iterator[Found]:
 
 
 def award(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+    """Find names of at least two words that are those of prizes; stronger where the sentence says "won" or the like.
+
+    Args:
+        page: The page of the winner.
+        want: Not used; every extractor takes it.
+    """
     for sentence in page.sentences:
         won = re.search(r"\b(?:won|win\w*|receiv\w+|recipient|awarded|honou?red|inducted|earned)\b", sentence.text)
         for span in names(sentence):
@@ -216,6 +256,13 @@ def award(page: View, want: QuestionAnalysis) -> Iterator[Found]:
 
 
 def by_pattern(page: View, pattern: re.Pattern[str], cue: str) -> Iterator[Found]:
+    """Find the first match of a pattern in each sentence, without a leading article.
+
+    Args:
+        page: The page to read.
+        pattern: Its first group that matched is the answer, else the whole match.
+        cue: Said to people as the reason.
+    """
     for sentence in page.sentences:
         match = pattern.search(sentence.text)
         if match:
@@ -232,7 +279,12 @@ _NO_GENRE = words("""
 
 
 def genre(page: View, want: QuestionAnalysis) -> Iterator[Found]:
-    """Return the words between the nationality and the noun of a work or band: "an American punk rock band"."""
+    """Find the words between the nationality and the noun of a work or band: "an American punk rock band".
+
+    Args:
+        page: The page of the work or band; only its first sentence is read.
+        want: Not used; every extractor takes it.
+    """
     if page.lead is None:
         return
     match = GENRE.search(page.lead.text)
@@ -246,18 +298,35 @@ def genre(page: View, want: QuestionAnalysis) -> Iterator[Found]:
 
 
 def continent(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+    """Find continents, at most one in each sentence.
+
+    Args:
+        page: The page of the place.
+        want: Not used; every extractor takes it.
+    """
     pattern = re.compile(rf"\b({'|'.join(sorted(CONTINENTS, key=len, reverse=True))})\b")
     yield from by_pattern(page, pattern, "in")
 
 
 def origin(page: View, want: QuestionAnalysis) -> Iterator[Found]:
-    """Nationality of a work or a band, by adjective or by the country it is from."""
+    """Find the nationality of a work or a band, by adjective or by the country it is from.
+
+    Args:
+        page: The page of the work or band.
+        want: The question, as for `nationality`.
+    """
     for found in nationality(page, want, hyphen=0):
         bonus = 0.25 if found.text in COUNTRIES and found.text not in ADJECTIVES and found.sentence == 0 else 0.0
         yield Found(found.text, min(found.strength + bonus, 1.0), found.sentence, found.cue)
 
 
 def places_in_lead(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+    """Find names after "in", "of" or "at" that are neither a month nor the page's own title; earlier ones are stronger.
+
+    Args:
+        page: The page to read; only its first three sentences are.
+        want: Not used; every extractor takes it.
+    """
     for sentence in page.sentences[:3]:
         for match in re.finditer(r"\b(?:in|of|at)\s+(?:the )?", sentence.text):
             names = names_after(sentence, match.end())

@@ -58,6 +58,12 @@ def _life_parts(page: View) -> tuple[str, str]:
 
 
 def first_date(text: str, year_only: bool) -> str:
+    """Return the first date of a text, or "" where it has none.
+
+    Args:
+        text: Part of a sentence.
+        year_only: Return only the year of a date that has one.
+    """
     found = ALL_DATES.search(text)
     if not found:
         return ""
@@ -80,7 +86,15 @@ def _place_in(text: str) -> str:
 
 
 def pick_place(place: str, kind: str) -> str:
-    """Of "Bonn, Hesse, Germany" the part a question asks for: the country, the state, else the town."""
+    """Return the part of "Bonn, Hesse, Germany" that a question asks for: the country, the state, else the town.
+
+    Args:
+        place: Places parted by commas, the smallest first.
+        kind: Kind of answer: "country", "state", "continent", "county"; anything else means the first part.
+
+    Returns:
+        The part, or "" where none is of that kind.
+    """
     parts = [part.strip().rstrip(".-") for part in place.split(",")]
     wanted = {"country": COUNTRIES, "state": STATES, "continent": CONTINENTS}.get(kind)
     if wanted is not None:
@@ -105,6 +119,13 @@ def _own(sentence: Sentence, position: int, page: View) -> float:
 
 
 def life_date(page: View, want: QuestionAnalysis, death: bool) -> Iterator[Found]:
+    """Find a person's date of birth or death: in the brackets after the name, then within 120 characters after a verb.
+
+    Args:
+        page: The person's page.
+        want: The question; it says whether only the year is wanted.
+        death: Look for death instead of birth.
+    """
     born, died = _life_parts(page)
     text = first_date(died if death else born, want.year_only)
     if text:
@@ -120,6 +141,13 @@ def life_date(page: View, want: QuestionAnalysis, death: bool) -> Iterator[Found
 
 
 def life_place(page: View, want: QuestionAnalysis, death: bool) -> Iterator[Found]:
+    """Find a person's place of birth or death: in the brackets after the name, then within 160 characters after a verb.
+
+    Args:
+        page: The person's page.
+        want: The question; its kind (country, state, island …) says which part of a place is wanted.
+        death: Look for death instead of birth.
+    """
     inner = pick_place(_bracketed_place(_life_parts(page)[death]), want.kind)
     if inner:
         yield Found(inner, 1.0, 0, "the brackets after the name")
@@ -169,6 +197,12 @@ def _origin(lead: Sentence) -> Iterator[Found]:
 
 
 def burial(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+    """Find the dates that follow "buried" or the like in a sentence.
+
+    Args:
+        page: The person's page.
+        want: The question; it says whether only the year is wanted.
+    """
     for sentence in page.sentences:
         match = re.search(r"\b(?:buried|interred|laid to rest)\b", sentence.text)
         text = first_date(sentence.text[match.end() :], want.year_only) if match else ""
@@ -177,6 +211,12 @@ def burial(page: View, want: QuestionAnalysis) -> Iterator[Found]:
 
 
 def cause(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+    """Find causes of death: a known one after "died of" or the like is strongest, a bare "drowned" weakest.
+
+    Args:
+        page: The person's page.
+        want: Not used; every extractor takes it.
+    """
     for sentence in page.sentences:
         match = CAUSE.search(sentence.text)
         if match:

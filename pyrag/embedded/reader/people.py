@@ -62,7 +62,12 @@ _COMPILED = {
 
 
 def by_cue(relation: str, page: View) -> Iterator[Found]:
-    """Names that a cue of the relation points at, in every sentence of the page."""
+    """Find the names that a cue of the relation points at, in every sentence; never the page's own title.
+
+    Args:
+        relation: A key of `CUES`; nothing is found for any other.
+        page: The page to read.
+    """
     for sentence in page.sentences:
         for pattern, take, strength in _COMPILED.get(relation, ()):
             for match in pattern.finditer(sentence.text):
@@ -74,7 +79,12 @@ def by_cue(relation: str, page: View) -> Iterator[Found]:
 
 
 def in_full(text: str, page: View) -> str:
-    """A lone surname as the page gives it in full elsewhere: "Arena" becomes "Tina Arena"."""
+    """Return a lone surname as the page gives it in full elsewhere: "Arena" becomes "Tina Arena".
+
+    Args:
+        text: A name; one of several words, or part of the page's title, stays as it is.
+        page: The page on which the name was found.
+    """
     if " " in text or not text or fold(text) in fold(page.base).split():
         return text
     for sentence in page.sentences:
@@ -180,7 +190,13 @@ def _after_role(sentence: Sentence, first: int, stop: int) -> int:
 
 
 def names_after(sentence: Sentence, position: int, *, persons: bool = True) -> list[str]:
-    """The names listed from a position of the text on: "A, B and C"."""
+    """Return up to three names that are listed from a position of the text on: "A, B and C".
+
+    Args:
+        sentence: The sentence to read.
+        position: Character of its text from which to look; a name may begin some words later.
+        persons: Drop a leading nationality from each name.
+    """
     found: list[str] = []
     index = _token_at(sentence, position)
     while len(found) < 3:

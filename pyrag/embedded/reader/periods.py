@@ -1,4 +1,4 @@
-"""When somebody was active, reigned or held an office: the period a page states, as "1914–1935".
+"""The period in which somebody was active, reigned or held an office, as the page states it: "1914–1935".
 
 One of the sources of `reader_facts`. Years only: two periods are compared and intersected by year.
 """
@@ -32,7 +32,12 @@ _LIFE = re.compile(r"^[^()]{0,60}\([^()]*$")
 
 
 def period(page: View, want: QuestionAnalysis) -> Iterator[Found]:
-    """The first period that a sentence states of what is asked; the dates of a life, in brackets, are none."""
+    """Find the periods that a sentence states of what is asked; the dates of a life, in brackets, are none.
+
+    Args:
+        page: The page to read.
+        want: The question; a period whose clause shares an office or activity with it is stronger.
+    """
     asked = {found for word in fold(want.question).split() if (found := content_stem(word))}
     for sentence in page.sentences:
         for pattern, strength in ((_FROM_TO, 1.0), (_DASH, 0.9), (_SINCE, 0.6)):

@@ -85,7 +85,12 @@ def dates(sentence: Sentence) -> list[Span]:
 
 
 def numbers(sentence: Sentence, taken: list[Span]) -> list[Span]:
-    """Numbers with their unit, and again without it."""
+    """Return numbers with their unit ("number"), and again without it ("bare number").
+
+    Args:
+        sentence: The sentence to read.
+        taken: Spans that no number may overlap, such as its dates.
+    """
     found: list[Span] = []
     for pattern in (NUMBER, _NUMBER_WORD):
         for span in _by_regex(sentence, pattern, "number"):
@@ -97,7 +102,13 @@ def numbers(sentence: Sentence, taken: list[Span]) -> list[Span]:
 
 
 def name_run(sentence: Sentence, first: int, *, joiners: frozenset[str] = PARTICLES - {"and"}) -> int:
-    """Return the end (exclusive) of the name that starts at token `first`; `first` itself where there is none."""
+    """Return the end (exclusive) of the name that starts at token `first`; `first` itself where there is none.
+
+    Args:
+        sentence: The sentence to read.
+        first: Token at which the name starts; may lie beyond the last.
+        joiners: Lower-case words that may stand inside a name, up to three in a row.
+    """
     words, lowers = sentence.words, sentence.lowers
     if first >= len(words) or not is_name_word(words[first]):
         return first
@@ -130,7 +141,13 @@ _BREAKING = frozenset(("He", "She", "It", "They", "The", "His", "Her", "In", "On
 
 
 def strip_title_words(sentence: Sentence, first: int, stop: int) -> int:
-    """Start of a name without a leading nationality: "American Jim Sheridan" begins at "Jim"."""
+    """Return the start of a name without leading nationalities: "American Jim Sheridan" begins at "Jim".
+
+    Args:
+        sentence: The sentence of the name.
+        first: First token of the name.
+        stop: Token after its last; at least one token is kept.
+    """
     while stop - first > 1:
         two = " ".join(sentence.words[first : first + 2])
         if two in PEOPLES and stop - first > 2:
@@ -143,6 +160,13 @@ def strip_title_words(sentence: Sentence, first: int, stop: int) -> int:
 
 
 def kind_of_name(sentence: Sentence, first: int, stop: int) -> str:
+    """Return the kind of a name: nationality, place, person, organisation, opener (a sentence's first word) or name.
+
+    Args:
+        sentence: The sentence of the name.
+        first: First token of the name.
+        stop: Token after its last.
+    """
     text = sentence.span(first, stop)
     if text in PEOPLES:
         return "nationality"
