@@ -32,6 +32,15 @@ _CHOSEN = re.compile(r"(?<![\w'’])(?:(A)(?!\s{1,3}[a-z]|\w|['’])|([BC])(?![\
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
+    """Answer by the method of the route that the question takes.
+
+    Args:
+        episode: The question under way.
+        settings: Handed on to that method; with `recovery` "auto", a single retrieval climbs no ladder.
+
+    Raises:
+        ProgramFailedError: the program of one retrieval, or the last repair of PyRAG's, failed.
+    """
     match await _route(episode):
         case Route.DIRECT:
             return await direct.answer(episode, settings)

@@ -11,6 +11,12 @@ WRITES = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
+    """Answer in one model call, without passages.
+
+    Args:
+        episode: The question under way.
+        settings: Not used; all methods have this signature.
+    """
     question = episode.question
     with StepRecorder(episode) as recorder:
         read = Reader(query=question)

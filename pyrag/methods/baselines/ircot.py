@@ -33,6 +33,14 @@ WRITES = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
+    """Reason and retrieve in turns, then have the Answer agent read all paragraphs.
+
+    The turns end early at a sentence that is empty, said before, or states the answer.
+
+    Args:
+        episode: The question under way.
+        settings: `topk` passages per retrieval, at most `rounds` sentences (`ROUNDS` if None).
+    """
     question = episode.question
     with StepRecorder(episode) as recorder:
         found = await recorder.retrieve(question, settings.topk)

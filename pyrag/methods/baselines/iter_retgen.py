@@ -19,6 +19,12 @@ ROUNDS = 2  # the paper's choice: further rounds gain little
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
+    """Retrieve and generate in turns; the last generation is the answer.
+
+    Args:
+        episode: The question under way.
+        settings: `topk` passages per retrieval, at most `rounds` generations (`ROUNDS` if None).
+    """
     question = episode.question
     with StepRecorder(episode) as recorder:
         said = await _generate(recorder, question, settings.topk)

@@ -42,6 +42,14 @@ WRITES = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
+    """Answer follow-up questions one by one until the model states the final answer.
+
+    If it never does, or asks nothing new, the Answer agent concludes from the intermediate answers.
+
+    Args:
+        episode: The question under way.
+        settings: `topk` passages per follow-up question, at most `rounds` model turns (`ROUNDS` if None).
+    """
     with StepRecorder(episode) as recorder:
         asked: list[tuple[str, Said]] = []
         for _ in range(settings.rounds or ROUNDS):
@@ -103,7 +111,15 @@ def follow_up(text: str) -> str:
 
 
 def final_answer(text: str, question: str = "") -> Answer | None:
-    """Return the text behind "So the final answer is", unless a follow-up question comes before it."""
+    """Return the text behind "So the final answer is", unless a follow-up question comes before it.
+
+    Args:
+        text: The reply, thinking included.
+        question: The question, by which the answer is cut to its form; empty for none.
+
+    Returns:
+        The answer; None where the reply states none.
+    """
     text = spoken(text)
     final, asked = _FINAL.search(text), _FOLLOW_UP.search(text)
     if asked is not None and (final is None or asked.start() < final.start()):

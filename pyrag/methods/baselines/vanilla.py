@@ -17,6 +17,15 @@ RECOVERY = "none"
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
+    """Run a program of one retrieval and one answer.
+
+    Args:
+        episode: The question under way.
+        settings: `topk` is the number of passages.
+
+    Raises:
+        ProgramFailedError: the program failed.
+    """
     source = (
         f"question = {episode.question!r}\n"
         f"docs = retrieve(question, topk={settings.topk})\n"

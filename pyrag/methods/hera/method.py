@@ -38,6 +38,10 @@ def open_shared(settings: Settings) -> Library | None:
 async def answer(episode: Episode, settings: Settings) -> Result:
     """Answer by the topology that the episode begins with, or by one that the orchestrator makes.
 
+    Args:
+        episode: The question under way.
+        settings: `repairs` is the maximum number of revisions.
+
     Raises:
         ConfigError: the engine has no team.
         ProgramFailedError: the last revision failed too.

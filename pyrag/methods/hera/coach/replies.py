@@ -22,7 +22,16 @@ def parse_insights(text: str) -> tuple[str, ...]:
 
 
 def parse_settlement(text: str, known: Sequence[int]) -> Settlement:
-    """Raises `BadOutputError` also where MERGE or PRUNE names no entry that is known, or MERGE has no text."""
+    """Read the fate of a new insight.
+
+    Args:
+        text: The reply.
+        known: Ids of the entries shown; other numbers in the reply are ignored.
+
+    Raises:
+        BadOutputError: the reply is out of form, MERGE or PRUNE names no known entry, or MERGE has no text of at most
+            `MAX_INSIGHT` characters.
+    """
     value = object_with(text, "operation")
     said = line_of(value, "operation").upper()
     operation = next((one for one in OPERATIONS if one == said), None)
@@ -40,7 +49,15 @@ def parse_settlement(text: str, known: Sequence[int]) -> Settlement:
 
 
 def parse_blame(text: str, agents: Sequence[Agent]) -> tuple[Agent, ...]:
-    """The first two agents named that are among `agents`; none is none at fault."""
+    """Return the first two agents that a reply blames; empty where it blames none.
+
+    Args:
+        text: The reply.
+        agents: Those that may be blamed.
+
+    Raises:
+        BadOutputError: the reply is out of form, or names another agent.
+    """
     value = object_with(text, "agents")
     named: dict[Agent, None] = {}
     for said in _texts(value, "agents"):
@@ -56,6 +73,15 @@ def parse_rules(text: str) -> tuple[str, ...]:
 
 
 def parse_guidance(text: str, most: int = MAX_LINES) -> Guidance:
+    """Read rules, and principles where there are any.
+
+    Args:
+        text: The reply.
+        most: Maximum number of rules, and of principles; further ones are dropped.
+
+    Raises:
+        BadOutputError: the reply has no rules, or a line of more than `MAX_LINE` characters.
+    """
     value = object_with(text, "rules")
     rules = _lines(value, "rules", MAX_LINE)
     principles = _lines(value, "principles", MAX_LINE) if value.get("principles") else ()

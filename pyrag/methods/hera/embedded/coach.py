@@ -16,7 +16,12 @@ from pyrag.methods.hera.topology import Agent, Characterisation
 
 class EmbeddedCoach:
     async def reflect(self, profile: Characterisation, group: Sequence[Seen]) -> tuple[str, ...]:
-        """The style of the best trajectory; nothing where that is the plain one."""
+        """Return the style of the best trajectory as the only insight; empty where that is the plain one.
+
+        Args:
+            profile: Not used.
+            group: Trajectories of one question, best first; at least one.
+        """
         styles = [style_of(one.topology) for one in group]
         # A question without parts is always asked as a whole: only where others split it does that tell anything.
         best = replace(styles[0], whole=styles[0].whole and not all(style.whole for style in styles))
@@ -24,17 +29,49 @@ class EmbeddedCoach:
         return (said,) if said else ()
 
     async def settle(self, insight: str, entries: Sequence[Experience]) -> Settlement:
-        """Each style is an entry of its own."""
+        """Add an insight that is not in the library yet: each style is an entry of its own.
+
+        Args:
+            insight: The new insight.
+            entries: Compared by their exact text.
+        """
         return Settlement("KEEP" if any(one.insight == insight for one in entries) else "ADD")
 
     async def blame(self, trajectory: str, agents: Sequence[Agent]) -> tuple[Agent, ...]:
+        """Blame nobody.
+
+        Args:
+            trajectory: Not used.
+            agents: Not used.
+        """
         return ()
 
     async def vary(self, agent: Agent, axis: Axis, failures: Sequence[str]) -> tuple[str, ...]:
+        """Return no rules.
+
+        Args:
+            agent: Not used.
+            axis: Not used.
+            failures: Not used.
+        """
         return ()
 
     async def distil(self, agent: Agent, failures: Sequence[str], results: Sequence[str]) -> Guidance:
+        """Return empty guidance.
+
+        Args:
+            agent: Not used.
+            failures: Not used.
+            results: Not used.
+        """
         return Guidance()
 
     async def shorten(self, agent: Agent, guidance: Guidance, characters: int) -> Guidance:
+        """Return the guidance unchanged.
+
+        Args:
+            agent: Not used.
+            guidance: Returned as it is.
+            characters: Not enforced.
+        """
         return guidance

@@ -82,7 +82,13 @@ class EmbeddedOrchestrator:
         return Characterised(profile_of(question))
 
     async def orchestrate(self, question: str, experience: Sequence[Lesson], sample: int = 0) -> Orchestration:
-        """Sample 0 follows experience; the others go through the styles."""
+        """Return the reading of a question in a style: sample 0 follows experience, the others go through `STYLES`.
+
+        Args:
+            question: The question.
+            experience: Entries; those in the words of `advice` choose the style of sample 0.
+            sample: Index into `STYLES`, modulo their number; 0 for the best guess.
+        """
         style = STYLES[sample % len(STYLES)] if sample else hinted(experience)
         meaning = read_question(question)
         followed = () if sample else tuple(one.id for one in experience)
@@ -90,7 +96,16 @@ class EmbeddedOrchestrator:
         return Orchestration(topology, note=note_of(question, meaning))
 
     async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
-        """The next reading in the same style, then the other styles. Raises `BadOutputError` when none is left."""
+        """Return the next reading in the same style, then the other styles.
+
+        Args:
+            question: The question.
+            topology: The one that failed; the next in order is returned, the first where it is not one of them.
+            error: Not used.
+
+        Raises:
+            BadOutputError: none is left.
+        """
         others = list({one.nodes: one for one in _topologies(question, style_of(topology))}.values())
         tried = [one.nodes for one in others]
         position = tried.index(topology.nodes) if topology.nodes in tried else -1
@@ -109,7 +124,13 @@ def _topologies(question: str, style: Style) -> Iterator[Topology]:
 
 
 def topology_of(question: str, meaning: Meaning, style: Style) -> Topology:
-    """A reading as a topology that keeps the rules."""
+    """Return a reading as a topology that keeps the rules.
+
+    Args:
+        question: The question.
+        meaning: Its reading; passed over where the style asks for the question as a whole.
+        style: The form of each look-up.
+    """
     goals = goals_of(question, Whole() if style.whole else meaning)
     ids = {goal.step: _id_of(goal) for goal in goals}
     nodes = [node for goal in goals for node in _nodes(goal, question, ids, style)]

@@ -26,7 +26,15 @@ _READERS = {"date": parse_date, "number": parse_number}
 
 class Reader(Answerer, Protocol):
     def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
-        """Rate how likely each passage answers the question, in [0, 1]."""
+        """Rate how likely each passage answers the question.
+
+        Args:
+            query: The question.
+            passages: Any number.
+
+        Returns:
+            One rating in [0, 1] for each passage, in their order.
+        """
         ...
 
 
@@ -35,6 +43,12 @@ class EmbeddedSelector:
     reader: Reader
 
     async def select(self, query: str, passages: Sequence[Passage]) -> Selection:
+        """Keep the `KEPT` passages that the reader rates highest.
+
+        Args:
+            query: The question that the passages are for.
+            passages: Any number; of equal ones the earlier wins.
+        """
         likely = self.reader.evidence(query, passages)
         best = sorted(range(len(passages)), key=lambda place: (-likely[place], place))[:KEPT]
         said = ", ".join(f"[{place + 1}] {likely[place]:.2f}" for place in best)
@@ -46,12 +60,25 @@ class EmbeddedValidator:
     reader: Reader
 
     async def validate(self, query: str, passages: Sequence[Passage]) -> Validation:
+        """Accept passages in which the reader finds an answer; else name the kind of answer that is missing.
+
+        Args:
+            query: The question that the passages are for.
+            passages: Those that the reader reads.
+        """
         found = await self.reader.answer(query, passages)
         return Validation(found.known, "" if found.known else analyse(query).kind, found.rationale)
 
 
 class EmbeddedReflector:
     async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
+        """Accept an answer of the kind that the question asks for: yes or no, a date, a number.
+
+        Args:
+            query: The question.
+            answer: The answer; `UNKNOWN` is never accepted.
+            passages: Not used.
+        """
         if answer == UNKNOWN:
             return Reflection(False, "there is no answer yet")
         kind = analyse(query).kind
@@ -71,6 +98,12 @@ class EmbeddedConcluder:
     reader: Reader
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        """Answer from facts, or from passages by the question without its facts.
+
+        Args:
+            query: The question with the facts, as `given` writes them.
+            passages: The evidence; None to answer from the facts alone.
+        """
         _, question = split_aggregation(query)
         return await self.reader.answer(query if passages is None else question, passages)
 

@@ -43,16 +43,37 @@ def choose(
 
 
 def related(entries: Iterable[Experience], profile: Characterisation, insight: str) -> list[Experience]:
-    """Entries that a new insight may repeat, complete or contradict (Retrieve of algorithm 3), most similar first."""
+    """Return entries that a new insight may repeat, complete or contradict (Retrieve of algorithm 3).
+
+    Args:
+        entries: All entries.
+        profile: The kind of question; entries of another type are left out.
+        insight: The new insight.
+
+    Returns:
+        At most `SHOWN` entries with a similarity of `RELATED` or more, most similar first.
+    """
     near = [(similarity(one.insight, insight), one) for one in entries if similar_profiles(one.profile, profile)]
     return [one for score, one in sorted(near, key=lambda pair: (-pair[0], pair[1].id)) if score >= RELATED][:SHOWN]
 
 
 def similar_profiles(one: Characterisation, other: Characterisation) -> bool:
+    """Return True if two kinds of questions have the same type, whatever their difficulty.
+
+    Args:
+        one: A kind of question.
+        other: Another.
+    """
     return one.type == other.type
 
 
 def redundant(insight: str, chosen: Sequence[Experience]) -> bool:
+    """Return True if an insight repeats one that was chosen.
+
+    Args:
+        insight: A candidate.
+        chosen: Entries compared with it; a similarity of `REDUNDANT` or more is a repetition.
+    """
     return any(similarity(insight, one.insight) >= REDUNDANT for one in chosen)
 
 

@@ -50,9 +50,15 @@ def exported(entries: Iterable[Experience]) -> Iterator[bytes]:
 
 
 def import_lines(library: Library, lines: Iterable[bytes], where: str) -> int:
-    """Adds the entries that the library does not hold yet, all or none; how many they were.
+    """Add the entries that the library does not hold yet, all or none, and return their number.
 
-    Raises `DataError` naming `where` and the line that is no entry.
+    Args:
+        library: A library opened for writing.
+        lines: JSON Lines; blank ones are skipped.
+        where: Name of the source, for errors.
+
+    Raises:
+        DataError: a line is no entry; the error names `where` and the line's number.
     """
     added = 0
     with library.update() as draft:

@@ -89,7 +89,12 @@ class Library:
         return choose(self._of_type(profile), profile, limit)
 
     def related(self, profile: Characterisation, insight: str) -> list[Experience]:
-        """Entries to compare a new insight with, see `pyrag.methods.hera.experience.choice.related`."""
+        """Return entries to compare a new insight with, see `pyrag.methods.hera.experience.choice.related`.
+
+        Args:
+            profile: The kind of question; only entries of its type are read.
+            insight: The new insight.
+        """
         return related(self._of_type(profile), profile, insight)
 
     def records(self) -> list[str]:

@@ -9,11 +9,22 @@ from pyrag.retrieval.analysis import Analysis
 
 
 def similarity(a: str, b: str) -> float:
-    """Cosine of the sets of stems, from 0 (none shared) to 1 (all)."""
+    """Return the cosine of two texts' sets of stems, from 0 (none shared) to 1 (all).
+
+    Args:
+        a: A text.
+        b: Another; the order does not matter.
+    """
     return overlap(stems(a), stems(b))
 
 
 def overlap(a: frozenset[str], b: frozenset[str]) -> float:
+    """Return the cosine of two sets, in [0, 1]; 0 where one is empty.
+
+    Args:
+        a: Stems of a text, see `stems`.
+        b: Stems of another.
+    """
     return len(a & b) / math.sqrt(len(a) * len(b)) if a and b else 0.0
 
 
