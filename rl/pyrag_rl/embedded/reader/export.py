@@ -18,14 +18,31 @@ _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 def reader(weights: Path, folder: Path, shape: Shape = MINILM) -> Path:
-    """Write `reader.fp32.onnx` and `reader.int8.onnx` into the folder; the latter's path."""
+    """Write `reader.fp32.onnx` and `reader.int8.onnx` into a folder.
+
+    Args:
+        weights: File with the state of a `Reader`, in float32.
+        folder: Must exist; files of these names are replaced.
+        shape: Sizes of the network that the weights are of.
+
+    Returns:
+        Path of the int8 network.
+    """
     model = Reader(shape)
     model.load_state_dict(torch.load(weights))
     return _export(model.eval(), folder / "reader", "scores", {0: "batch", 1: "length"})
 
 
 def embedder(encoder: Encoder, folder: Path) -> Path:
-    """The same for the encoder as it came, which embeds texts for dense retrieval."""
+    """Write `embedder.fp32.onnx` and `embedder.int8.onnx`, which embed texts for dense retrieval.
+
+    Args:
+        encoder: The encoder as it came, before the reader's training.
+        folder: Must exist; files of these names are replaced.
+
+    Returns:
+        Path of the int8 network.
+    """
     return _export(Embedder(encoder).eval(), folder / "embedder", "embedding", {0: "batch"})
 
 

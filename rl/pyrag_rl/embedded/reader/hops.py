@@ -59,6 +59,15 @@ class Hops:
 
 
 def load(folder: Path, seed: int) -> Hops:
+    """Read the three sets, hold a part of their questions out and make questions for training of all else.
+
+    Args:
+        folder: Holds one folder per set, named as in `SETS`.
+        seed: Decides which questions are held out, and the wordings drawn.
+
+    Raises:
+        DataError: a file is missing or broken, or a question rests on a passage that is not there.
+    """
     rng = random.Random(seed)
     texts = {name: corpus(folder / name / "train_corpus.jsonl.gz") for name in SETS}
     train: list[Hop] = []
@@ -99,6 +108,14 @@ def _triples(row: Row, texts: Corpus) -> Iterator[tuple[str, str, str, Text]]:
 
 
 def held(name: str, row: Row, texts: Corpus, rng: random.Random) -> Iterator[Held]:
+    """Yield the sub-questions of a question to hold out; HotpotQA has none.
+
+    Args:
+        name: The set, as in `SETS`.
+        row: The question with its decomposition or triples.
+        texts: Passages of the set.
+        rng: Draws one of the two plainest wordings of 2Wiki's relations.
+    """
     if name == "2wikimultihopqa":
         for subject, relation, value, page in _triples(row, texts):
             yield Held("2wiki", rng.choice(wordings(relation)[:2]).format(subject), (value,), page)
@@ -178,7 +195,16 @@ def _silent(texts: Iterable[Text], rng: random.Random) -> Iterator[Hop]:
 def examples(
     hops: Hops, squad: Squad, encoder: Encoder, seed: int, share: float, limit: int | None = None
 ) -> list[Example]:
-    """Stage 2 in training order; `share` of it is SQuAD, in windows of other lengths than in stage 1."""
+    """Make stage 2 in training order, SQuAD mixed in with windows of other lengths than in stage 1.
+
+    Args:
+        hops: The questions for training, and the passages to find negatives in.
+        squad: Source of SQuAD's part.
+        encoder: Cuts windows and labels tokens.
+        seed: Decides negatives, windows and order.
+        share: SQuAD's share of all examples; at least 0, below 1.
+        limit: Examples to return at most; None for all.
+    """
     rng = random.Random(seed)
     index = Bm25(text for each in hops.texts.values() for text in each.values())
     made = [example for hop in hops.train for example in _one(hop, index, encoder, rng)]

@@ -40,7 +40,15 @@ class Corpus(dict[str, Text]):
 
 
 def missing(folder: Path, names: Sequence[str]) -> str:
-    """One sentence about a set that the folder lacks; empty if it has them all."""
+    """Say in one sentence which set the folder lacks.
+
+    Args:
+        folder: Holds one folder per set.
+        names: Sets that must be there.
+
+    Returns:
+        The sentence, about the first set missing; empty if none is.
+    """
     lacks = next((name for name in names if not (folder / name).is_dir()), None)
     return f"{folder} has no set {lacks}: name the folder with {', '.join(names)}" if lacks else ""
 
@@ -66,7 +74,15 @@ def corpus(path: Path) -> Corpus:
 
 
 def gold(row: Row, texts: Corpus) -> Text:
-    """The first passage that a question rests on. Raises `DataError`."""
+    """Return the first passage that a question rests on.
+
+    Args:
+        row: The question.
+        texts: Passages of its set.
+
+    Raises:
+        DataError: the question names no passage, or one that is not there.
+    """
     if not row.supporting:
         raise DataError(f"the question {row.id} names no supporting passage: fetch the set again")
     return texts[row.supporting[0]]

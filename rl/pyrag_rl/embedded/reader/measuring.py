@@ -1,4 +1,4 @@
-"""How well a reader reads: SQuAD, sub-questions over gold passages and BM25's top five, abstention, speed.
+"""Figures of a reader: SQuAD, sub-questions over gold passages and BM25's top five, abstention, speed.
 
 Thresholds and calibration come from questions of the training splits that were held out. The measured questions
 (`questions.jsonl.gz`) are read only when asked for, and set nothing.
@@ -62,7 +62,12 @@ class Outcome:
 
 
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """Return the share of pairs in which a positive scores above a negative."""
+    """Return the share of pairs in which a positive scores above a negative; a tie counts half.
+
+    Args:
+        positive: Scores that should be high.
+        negative: Scores that should be low. The share is 0 where either side is empty.
+    """
     order = sorted([(value, 1) for value in positive] + [(value, 0) for value in negative])
     ranks: dict[float, list[int]] = {}
     for place, (value, _) in enumerate(order):
@@ -77,7 +82,17 @@ def passage(text: Text) -> Passage:
 
 
 def read(model: Reader, asked: Sequence[Held], index: Bm25, mode: str) -> list[Reading]:
-    """Read each question over its gold passage, BM25's top five, or BM25's top five without the gold one."""
+    """Read each question over its gold passage, BM25's top five, or BM25's top five without the gold one.
+
+    Args:
+        model: Scores spans of a passage.
+        asked: Questions with their gold passages.
+        index: Searched in all modes but `gold`.
+        mode: `gold`, `top5` or `without`.
+
+    Returns:
+        One reading per question, in their order.
+    """
     readings = []
     for each in asked:
         texts = [each.gold]
@@ -90,14 +105,25 @@ def read(model: Reader, asked: Sequence[Held], index: Bm25, mode: str) -> list[R
 
 
 def found_in(model: Reader, question: str, texts: Sequence[Text]) -> list[Candidate]:
-    """All candidate answers; also where a pattern alone would have answered."""
+    """List all candidate answers, also where a pattern alone would have answered.
+
+    Args:
+        model: Scores spans of a passage.
+        question: The question in words.
+        texts: Passages to read, best first.
+    """
     want, passages = analyse(question), [passage(text) for text in texts]
     pages = views(want, passages)
     return candidates(model, want, passages, pages, read_views(want, pages, passages))
 
 
 def outcome(reading: Reading, calibration: Calibration) -> Outcome:
-    """The best answer, known or not."""
+    """Mark the best answer, known or not.
+
+    Args:
+        reading: Candidates with their question; without any, the score is -30.
+        calibration: Weights by which candidates are ranked and scored.
+    """
     answerable = any(text.id == reading.asked.gold.id for text in reading.texts)
     if not reading.found:
         return Outcome(-30.0, 0.0, 0.0, False, answerable)
@@ -108,10 +134,25 @@ def outcome(reading: Reading, calibration: Calibration) -> Outcome:
 
 
 def outcomes(readings: Sequence[Reading], calibration: Calibration) -> list[Outcome]:
+    """Mark the best answer of each reading, in their order.
+
+    Args:
+        readings: Candidates with their questions.
+        calibration: Weights by which candidates are ranked and scored.
+    """
     return [outcome(reading, calibration) for reading in readings]
 
 
 def figures(name: str, results: Sequence[Outcome]) -> dict[str, float]:
+    """Print and return the number of results and their mean figures.
+
+    Args:
+        name: Heads the printed line.
+        results: May be empty; all figures are 0 then.
+
+    Returns:
+        `n`, and in percent `em`, `f1`, `picked` (answer from the gold passage) and `gold_at_5`.
+    """
     count = max(len(results), 1)
     found = {
         "n": float(len(results)),
@@ -127,7 +168,17 @@ def figures(name: str, results: Sequence[Outcome]) -> dict[str, float]:
 def abstention(
     name: str, with_gold: Sequence[Outcome], without: Sequence[Outcome], threshold: float
 ) -> dict[str, float]:
-    """Measure how well the score tells passages that answer from passages that do not."""
+    """Measure how well the score tells passages that answer from passages that do not.
+
+    Args:
+        name: Heads the printed line.
+        with_gold: Results over BM25's top five.
+        without: Results over the same without the gold passage.
+        threshold: Least score of an answer that counts as known.
+
+    Returns:
+        Areas under the ROC curve and shares of questions, each from 0 to 1.
+    """
     held = [each.score for each in with_gold if each.answerable]
     right = [each.score for each in with_gold if each.em]
     wrong = [each.score for each in with_gold if not each.em]
@@ -143,9 +194,19 @@ def abstention(
 
 
 def evaluate(data: Path, out: Path, seed: int, *, final: bool) -> dict[str, Any]:
-    """Calibrate on held-out questions and measure; writes `calibration.json` and `figures.json` into the folder.
+    """Calibrate on held-out questions and measure; writes `calibration.json` and `figures.json` into `out`.
 
-    `final` adds the measured questions, which have no part in the calibration.
+    Args:
+        data: Holds one folder per data set.
+        out: The reader's folder, with its networks and tokenizer.
+        seed: Must be that of the training, so that the same questions are held out.
+        final: Add the measured questions, which have no part in the calibration.
+
+    Returns:
+        All figures, as in `figures.json`.
+
+    Raises:
+        DataError: a data set is missing or broken.
     """
     model = load(out)
     studies = {name: study(model, asked, index) for name, asked, index in held_out(data, seed)}
@@ -174,6 +235,13 @@ class Remembering:
         self._seen: dict[tuple[str, str, str], list[Span]] = {}
 
     def spans(self, question: str, texts: Sequence[tuple[str, str]], count: int = 3) -> list[Span]:
+        """Return the spans of all passages, best margin first.
+
+        Args:
+            question: The question in words.
+            texts: Title and text of each passage.
+            count: Spans a passage at most; passages seen before keep the count they were first read with.
+        """
         found: list[Span] = []
         for place, (title, text) in enumerate(texts):
             key = (question, title, text)
@@ -184,11 +252,31 @@ class Remembering:
 
 
 def study(model: Model, asked: Sequence[Held], index: Bm25) -> dict[str, list[Reading]]:
+    """Read the questions in all three modes, each passage once.
+
+    Args:
+        model: Network to study.
+        asked: Questions with their gold passages.
+        index: BM25 over the passages of their set.
+
+    Returns:
+        Readings by mode: `gold`, `top5`, `without`.
+    """
     remembering = Remembering(model)
     return {mode: read(remembering, asked, index, mode) for mode in _MODES}
 
 
 def summary(name: str, readings: Mapping[str, Sequence[Reading]], fitted: Calibration) -> dict[str, Any]:
+    """Print and return a group's figures.
+
+    Args:
+        name: Heads the printed lines.
+        readings: By mode, as `study` returns them.
+        fitted: Ranks candidates; its least score is the threshold of abstention.
+
+    Returns:
+        `gold` and `top5` as from `figures`, `abstention` as from `abstention`.
+    """
     gold, top, without = (outcomes(readings[mode], fitted) for mode in _MODES)
     return {
         "gold": figures(f"{name}, gold passage", gold),
@@ -198,7 +286,18 @@ def summary(name: str, readings: Mapping[str, Sequence[Reading]], fitted: Calibr
 
 
 def held_out(data: Path, seed: int) -> Iterator[tuple[str, list[Held], Bm25]]:
-    """Held-out sub-questions and SQuAD questions, each with an index to search."""
+    """Yield groups of held-out sub-questions and SQuAD questions.
+
+    Args:
+        data: Holds one folder per data set.
+        seed: Must be that of the training, so that the same questions are held out.
+
+    Yields:
+        Name of the group, its questions (of SQuAD 200 at most), and an index to search.
+
+    Raises:
+        DataError: a data set is missing or broken.
+    """
     multi = hops.load(data, seed)
     index = Bm25(text for each in multi.texts.values() for text in each.values())
     for group in sorted({each.group for each in multi.held_out}):
@@ -242,7 +341,16 @@ def _merit(readings: Mapping[str, Sequence[Reading]], tried: Calibration) -> flo
 
 
 def platt(scores: Sequence[float], right: Sequence[float], rounds: int = 25) -> tuple[float, float]:
-    """Scale and offset of the logistic curve from scores to the chance of being right, by Newton's method."""
+    """Fit the logistic curve from scores to the chance of being right, by Newton's method.
+
+    Args:
+        scores: At least one.
+        right: 1 or 0 for each score; shares between are allowed.
+        rounds: Newton steps.
+
+    Returns:
+        Scale and offset: the chance is `1 / (1 + exp(-(scale * score + offset)))`.
+    """
     mean = sum(scores) / len(scores)
     spread = math.sqrt(sum((score - mean) ** 2 for score in scores) / len(scores)) or 1.0
     values = [(score - mean) / spread for score in scores]
@@ -265,7 +373,13 @@ def _logistic(value: float) -> float:
 
 
 def calibration_error(results: Sequence[Outcome], fitted: Calibration, bins: int = 10) -> float:
-    """Mean distance between confidence and the share that is right, over bins of confidence."""
+    """Return the mean distance between confidence and the share that is right, from 0 to 1.
+
+    Args:
+        results: Scored answers; none give 0.
+        fitted: Holds scale and offset of confidence.
+        bins: Equal intervals of confidence over which is averaged.
+    """
     groups: dict[int, list[tuple[float, float]]] = {}
     for each in results:
         chance = _logistic(fitted.scale * each.score + fitted.offset)
@@ -287,7 +401,18 @@ def measured(data: Path) -> Iterator[tuple[str, list[Held], Bm25]]:
 
 
 def squad_dev(data: Path, count: int) -> tuple[list[Held], Bm25]:
-    """Answerable questions of SQuAD's development set."""
+    """Draw answerable questions of SQuAD's development set, always the same ones.
+
+    Args:
+        data: Holds the folder `squad`.
+        count: Questions at most.
+
+    Returns:
+        The questions, and an index of the set's passages.
+
+    Raises:
+        DataError: the set is missing or broken.
+    """
     texts = corpus(data / "squad" / "corpus.jsonl.gz")
     found = [row for row in rows(data / "squad" / "questions.jsonl.gz") if row.answerable]
     chosen = random.Random(0).sample(found, min(count, len(found)))
@@ -296,7 +421,16 @@ def squad_dev(data: Path, count: int) -> tuple[list[Held], Bm25]:
 
 
 def speed(model: Model, readings: Sequence[Reading], rounds: int = 40) -> dict[str, float]:
-    """Milliseconds for one passage and for five."""
+    """Measure the time to read one passage and five.
+
+    Args:
+        model: Network to time.
+        readings: At least one; the gold passages of the first five are read.
+        rounds: Passages to read for each figure.
+
+    Returns:
+        `ms_for_1` and `ms_for_5`: milliseconds a question.
+    """
     texts = [reading.asked.gold for reading in readings[:_TOP]]
     question = f"Who directed {texts[0].title}?"
     found = {}
