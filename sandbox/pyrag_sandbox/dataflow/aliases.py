@@ -43,6 +43,12 @@ class Aliases:
         return frozenset(map(self.find, names))
 
     def apart(self, some: Iterable[str], others: Iterable[str]) -> bool:
+        """Return whether no name of one group may share an object with one of the other.
+
+        Args:
+            some: global names.
+            others: global names; a name shares with itself.
+        """
         return not self.classes(some) & self.classes(others)
 
     def members(self) -> dict[str, frozenset[str]]:

@@ -76,7 +76,12 @@ class Analyzer:
         self._summarize()
 
     def changed(self, statement: ast.AST, *, moved: ast.AST | None = None) -> None:
-        """Something in it was changed in place: what is known of its nodes is void, but for what `moved` as it is."""
+        """Forget what is known of nodes that were changed in place.
+
+        Args:
+            statement: the node that something was changed in.
+            moved: a node inside it that was moved as it is: its own effects stay known.
+        """
         kept = None if moved is None else self._known.get(moved)
         for node in walk(statement):
             self._known.pop(node, None)
@@ -98,6 +103,13 @@ class Analyzer:
         return copy
 
     def effects_within(self, node: ast.AST, scope: frozenset[str], fresh: frozenset[str] = frozenset()) -> Effects:
+        """Return the effects of a node inside a function or comprehension. They are not remembered.
+
+        Args:
+            node: the node.
+            scope: names local there: reading and binding them is no effect.
+            fresh: those of `scope` that only ever hold containers made there: changing these is no effect either.
+        """
         return self._visited(EffectVisitor(self, scope, fresh, remembers=False), node)
 
     def _visited(self, visitor: EffectVisitor, node: ast.AST) -> Effects:
@@ -113,7 +125,12 @@ class Analyzer:
         return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self.primitives
 
     def known(self, call: ast.Call, scope: frozenset[str]) -> str:
-        """The plain name that a called expression is known by ("" when it may be anything)."""
+        """Return the plain name that a called expression is known by ("" when it may be anything).
+
+        Args:
+            call: the call; names that imports bind are spelled out (`sqrt` is `math.sqrt`).
+            scope: local names, which hide the known ones.
+        """
         name = dotted(call.func)
         head = name.split(".")[0]
         if not name or head in scope:

@@ -124,7 +124,12 @@ class Hoister:
         return ast.copy_location(ast.Name(name, ast.Load()), node)
 
     def lift(self, node: ast.expr, *, top: bool = False) -> ast.expr:
-        """`node` with the calls inside it moved out; a call itself moves too, unless it is the statement's value."""
+        """Return `node` with the calls inside it moved out, and itself where it is such a call.
+
+        Args:
+            node: an expression of the statement, changed in place.
+            top: it is the statement's value: then it stays where it is, and only what is inside it moves.
+        """
         hoistable = not top and self.hoistable(node)
         children = slots(node)
         last = max((i for i, s in enumerate(children) if self.contains(s.child)), default=-1)
@@ -176,10 +181,14 @@ class Hoister:
         return True
 
     def defer(self, node: ast.expr, mutated: set[str]) -> ast.expr:
-        """`node` with the calls inside it started before the statement and asked for (`%force`) where they stand.
+        """Return `node` with the calls inside it started before the statement and asked for (`%force`) in place.
 
         For what comes after something that cannot move: `d[k].append(answer(q))` looks `d[k]` up first, and when that
-        fails there was no call. `mutated` is what the statement changes; what the calls read must be apart from it.
+        fails there was no call.
+
+        Args:
+            node: an expression of the statement, changed in place.
+            mutated: names that the statement changes; what the calls read must be apart from them.
         """
         if self.hoistable(node):
             effects = self.a.effects(node)

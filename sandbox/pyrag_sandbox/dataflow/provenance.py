@@ -26,6 +26,12 @@ class Provenance:
         self.depends: list[tuple[int, ...]] = []  # of each call
 
     def settle(self, task: Task, before: frozenset[int]) -> None:
+        """Book the names that a unit bound or mutated, when it has ended (well or not).
+
+        Args:
+            task: the unit's task.
+            before: ids of the calls behind the names its header reads, as of its start.
+        """
         unit, scope = task.unit, task.scope
         flow = before | task.origins_of(unit.header) if unit.compound else before
         flow = flow | task.own | task.context
@@ -46,6 +52,13 @@ class Provenance:
         self._taint_mutated(task, flow)
 
     def taint(self, scope: Scope, names: Iterable[str], origins: frozenset[int]) -> None:
+        """Add calls to the provenance of names; that of single list items is given up.
+
+        Args:
+            scope: where the names are booked.
+            names: names that may be unbound.
+            origins: ids of the calls.
+        """
         for name in names:
             scope.elements.pop(name, None)
             scope.origins[name] = scope.origins.get(name, NONE) | origins

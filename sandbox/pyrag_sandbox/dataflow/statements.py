@@ -74,7 +74,12 @@ def is_compound(statement: ast.stmt) -> bool:
 
 
 def jumps(statement: ast.AST, *, in_loop: bool = False) -> bool:
-    """Return whether a `break`, `continue` or `return` leaves the statement."""
+    """Return whether a `break`, `continue` or `return` leaves the statement.
+
+    Args:
+        statement: the statement, or a part of one.
+        in_loop: it stands in an inner loop, which takes its `break` and `continue`.
+    """
     if isinstance(statement, (ast.Break, ast.Continue)):
         return not in_loop
     if isinstance(statement, ast.Return):

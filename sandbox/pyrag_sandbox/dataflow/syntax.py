@@ -156,7 +156,12 @@ def _makesfresh(node: ast.AST) -> bool:
 
 
 def fresh_names(own: list[ast.AST], params: frozenset[str]) -> frozenset[str]:
-    """Local names that only ever hold containers made in this very call (or atoms)."""
+    """Return the local names that only ever hold containers made in this very call (or atoms).
+
+    Args:
+        own: the function's nodes, those of nested functions left out.
+        params: the function's parameters, which are never fresh.
+    """
     bindings = Counter(name for node in own for name in bound_names(node))
     for node in own:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):

@@ -109,6 +109,12 @@ class Linker:
         self.barrier = -1
 
     def add(self, index: int, draft: Draft) -> Unit:
+        """Return the next unit of a block, linked to those before it.
+
+        Args:
+            index: its position in the block; units are added in order.
+            draft: the unit but for its links.
+        """
         effects = draft.effects
         after = {self.bound[n] for n in effects.reads | effects.binds if n in self.bound}
         for name in effects.binds:

@@ -84,9 +84,30 @@ class Handles:
         return self._objects[handle]
 
     def add_text(self, handle: int, text: str, fields: dict[str, Any], *absent: Any) -> Any:
+        """Refuse: a program makes no Texts.
+
+        Args:
+            handle: number that the worker claims.
+            text: its characters.
+            fields: its attributes.
+            *absent: an absent value's spellings and error.
+
+        Raises:
+            WireError: always.
+        """
         raise WireError("a program makes no Texts")
 
     def add_record(self, handle: int, fields: dict[str, Any], str_field: str) -> Any:
+        """Refuse: a program makes no Records.
+
+        Args:
+            handle: number that the worker claims.
+            fields: its attributes.
+            str_field: name of the field that `str` shows.
+
+        Raises:
+            WireError: always.
+        """
         raise WireError("a program makes no Records")
 
 
@@ -292,7 +313,12 @@ class Conversation:
         self._timers.append(self._loop.call_later(_GRACE_SECONDS, self._conclude, 0.0))
 
     def on_dead(self, status: int, cpu_seconds: float) -> None:
-        """The worker is gone; `status` is that of `waitpid`."""
+        """Conclude, since the worker is gone.
+
+        Args:
+            status: exit status as `waitpid` tells it.
+            cpu_seconds: processor time that the worker took.
+        """
         if self._unlocked and not self._reason and status & 0x7F == signal.SIGKILL:
             self.on_broken_sandbox(f"the worker could not be locked: {self._unlocked}")
             return

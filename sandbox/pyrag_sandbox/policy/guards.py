@@ -36,7 +36,15 @@ WRITABLE = frozenset({list, dict, defaultdict, Counter, OrderedDict, deque, Chai
 class Host(Protocol):
     """The interface that guards need of the runner of a program."""
 
-    def refuse(self, message: str, line: int | None = None) -> NoReturn: ...
+    def refuse(self, message: str, line: int | None = None) -> NoReturn:
+        """End the program as blocked.
+
+        Args:
+            message: the problem, for the program's author.
+            line: line of the program, from 1; None if unknown.
+        """
+        ...
+
     def caught(self, error: BaseException) -> None: ...
 
 
@@ -122,7 +130,15 @@ class Guards:
     # Attributes
 
     def attribute(self, obj: Any, name: str) -> Any:
-        """Attributes whose use depends on the object: `name` is one of `GUARDED_ATTRIBUTES`."""
+        """Return an attribute whose use depends on the object, or refuse it.
+
+        Args:
+            obj: the object.
+            name: one of `GUARDED_ATTRIBUTES`.
+
+        Raises:
+            AttributeError: the object has none of that name.
+        """
         if name in FORMAT_ATTRIBUTES and _is_text(obj):
             return self._formatting(obj, name)
         if name in CLOCK_ATTRIBUTES and _is_date(obj):
@@ -130,6 +146,17 @@ class Guards:
         return getattr(obj, name)
 
     def getattr(self, obj: Any, name: Any, *default: Any) -> Any:
+        """Return an attribute as the builtin does, or refuse it as if it were written with a dot.
+
+        Args:
+            obj: the object.
+            name: a `str`, or a `Text`.
+            *default: at most one value, for an object without the attribute.
+
+        Raises:
+            AttributeError: there is neither attribute nor default.
+            TypeError: the name is no text, or there are two defaults.
+        """
         if type(name) is not str:
             if not isinstance(name, TextValue):
                 raise TypeError("attribute name must be string")
@@ -147,6 +174,12 @@ class Guards:
             raise
 
     def hasattr(self, obj: Any, name: Any) -> bool:
+        """Return whether there is such an attribute; ask for a forbidden one and the program is refused.
+
+        Args:
+            obj: the object.
+            name: a `str`, or a `Text`.
+        """
         missing = object()
         return self.getattr(obj, name, missing) is not missing
 
@@ -173,6 +206,14 @@ class Guards:
         return obj
 
     def metaclass(self, name: str, bases: tuple[Any, ...], members: dict[str, Any], **keywords: Any) -> type:
+        """Make a class of the program and note it as its own; refuse other bases than own classes and exceptions.
+
+        Args:
+            name: the class's name.
+            bases: the base classes.
+            members: the class's namespace; a `__repr__` without an address joins it if there is none.
+            **keywords: ignored; the policy refuses them in the source.
+        """
         for base in bases:
             own = isinstance(base, type) and base in self._own_classes
             if not own and not (isinstance(base, type) and issubclass(base, BaseException)):
@@ -191,6 +232,12 @@ class Guards:
             self._host.caught(error)
 
     def import_(self, module: str, member: str | None = None) -> Any:
+        """Return what an import statement binds.
+
+        Args:
+            module: a key of `OFFERED_MODULES`.
+            member: the name to take from it; None for the module's stand-in.
+        """
         found = self._facades[module]
         return found if member is None else getattr(found, member)
 
@@ -201,7 +248,12 @@ def is_none(value: Any) -> bool:
 
 
 def contained(item: Any, container: Any) -> bool:
-    """`item in container`. Sets and dicts find things by their hash, and a value that was not found has only one."""
+    """Return `item in container`. Sets and dicts find things by their hash; a value that was not found has only one.
+
+    Args:
+        item: any value; one that was not found is compared with each member.
+        container: any container; if a `Text`, an item that was not found raises its own error.
+    """
     if type(item) is AbsentValue:
         if isinstance(container, (set, frozenset, dict)):
             return any(item == one for one in container)

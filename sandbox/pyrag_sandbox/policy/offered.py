@@ -193,4 +193,10 @@ _REAL: Mapping[str, frozenset[str]] = {
 
 
 def facade(name: str, refuse: Callable[[str], NoReturn]) -> Module:
+    """Return a read-only stand-in for a module.
+
+    Args:
+        name: a key of `OFFERED_MODULES`.
+        refuse: ends the program with a message, when it asks for a member that is there but not offered.
+    """
     return Module(name, OFFERED_MODULES[name], _REAL[name], refuse)
