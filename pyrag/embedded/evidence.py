@@ -28,6 +28,15 @@ class CheckedAnswerer:
     reader: NeuralAnswerer = field(default_factory=NeuralAnswerer)
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        """Return the inner answerer's reading, as unknown where the passages' evidence is below `least`.
+
+        Args:
+            query: What is asked.
+            passages: The evidence; without any, nothing is checked.
+
+        Returns:
+            The reading; one that is not believed has the evidence, in [0, 1], as its confidence.
+        """
         reading = await self.answerer.answer(query, passages)
         if not (reading.known and passages) or analyse(query).kind in COMPUTED:
             return reading

@@ -1,4 +1,4 @@
-"""What a question wants: the relation it asks for, the entity it asks about, and the kind of answer.
+"""Analysis of a question: the relation it asks for, the entity it asks about, and the kind of answer.
 
 Reads the question only. Wordings are patterns over the question's text, tried in order; the first that fits wins, so
 narrow relations come before wide ones.

@@ -24,7 +24,17 @@ _NAMES = re.compile(r"[A-Z0-9][\w'’.-]*(?:(?: (?:of|the|de|la|von|van|and|in|o
 @dataclass(frozen=True, slots=True)
 class EmbeddedRewriter:
     async def rewrite(self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str) -> Rewritten:
-        """Raises `BadOutputError` when all that the rules know was tried."""
+        """Return the likeliest search query that was not tried yet.
+
+        Args:
+            query: What is asked.
+            tried: The queries searched for so far; case, accents and the order of words make no difference.
+            passages: Those that were found; their titles tell whether the subject's own page is among them.
+            missing: Not used: the rules do not read it.
+
+        Raises:
+            BadOutputError: all that the rules know was tried.
+        """
         seen = {_words(one) for one in tried}
         for strategy, keywords, text in _candidates(query, passages):
             if _words(text) and _words(text) not in seen:

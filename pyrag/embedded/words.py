@@ -151,7 +151,12 @@ class Sentence:
     ends: tuple[int, ...]
 
     def span(self, first: int, stop: int) -> str:
-        """Text of tokens `first` to `stop` (exclusive)."""
+        """Return the text from one token to another, as it stands in the sentence.
+
+        Args:
+            first: Number of the first token, from 0.
+            stop: One past the last token; the text is empty if it is not above `first`.
+        """
         return self.text[self.starts[first] : self.ends[stop - 1]] if stop > first else ""
 
 
@@ -162,6 +167,12 @@ def content_stem(lower: str) -> str:
 
 
 def sentence(text: str, index: int = 0) -> Sentence:
+    """Tokenise one sentence.
+
+    Args:
+        text: The sentence, tidied.
+        index: Its number in the passage, from 0.
+    """
     matches = list(TOKEN.finditer(text))
     words = tuple(match.group() for match in matches)
     lowers = tuple(word.lower() for word in words)

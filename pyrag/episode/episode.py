@@ -91,7 +91,12 @@ class Episode:
             self.observer(Warned(message))
 
     def keep_notes(self, role: str, reply: PlanReply) -> None:
-        """Keeps what a plan says about itself: its note and warnings, and whether it is the fallback of its role."""
+        """Keep what a plan says about itself.
+
+        Args:
+            role: The agent's role, listed among the fallbacks if the plan is one.
+            reply: The plan; its note and warnings become warnings of the episode.
+        """
         for message in filter(None, (reply.note, *getattr(reply, "warnings", ()))):
             self.warn(message)
         if reply.fallback:
@@ -99,7 +104,7 @@ class Episode:
 
     @property
     def primitives(self) -> tuple[str, ...]:
-        """What programs may call."""
+        """The names that programs may call."""
         return ("retrieve", "answer", *self.more)
 
     async def run(self, program: Program) -> tuple[Outcome, ProgramRun]:
@@ -134,13 +139,29 @@ class Episode:
     async def ask(
         self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
     ) -> tuple[T, bool]:
-        """An agent's or retriever's reply, from the memo where the same was asked before."""
+        """Return the reply of an agent or retriever, and True if the same was asked before: then the reply is that one.
+
+        Args:
+            role: The agent's role, or `retrieve`; the request counts for it.
+            request: What is asked, as plain data; equal requests are one.
+            run: Makes the request.
+            reply_type: Type of the reply, to read it from a recording.
+
+        Raises:
+            BudgetExceededError: the request might cost more than is left; it is not made.
+        """
         reply, memo = await self.ledger.once(role, request, run, reply_type)
         if note := getattr(reply, "note", ""):  # of how a reply came about
             self.warn(note)
         return reply, memo
 
     async def fetch(self, query: str, topk: int) -> tuple[list[Passage], bool]:
+        """Return the passages found, best first, and True if the same search was made before.
+
+        Args:
+            query: Words to search for.
+            topk: Number of passages, at most.
+        """
         request = {"query": query, "topk": topk}
         found, memo = await self.ask(
             "retrieve", request, lambda: passages_of(self.retriever, query, topk, self.warn), list[Passage]
@@ -178,7 +199,14 @@ class Episode:
     async def rewrite(
         self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str
     ) -> tuple[Rewritten, bool]:
-        """Another query of the Rewrite agent, from the memo where the same was asked before."""
+        """Return another query of the Rewrite agent, and True if the same was asked before.
+
+        Args:
+            query: The sub-query that has no answer yet.
+            tried: The queries searched for so far.
+            passages: Those that were found.
+            missing: The information that they lack.
+        """
         ids = [passage.id for passage in passages]
         request = {"query": query, "tried": list(tried), "passages": ids, "missing": missing}
 
@@ -190,12 +218,12 @@ class Episode:
 
     @property
     def can_rewrite(self) -> bool:
-        """Whether the engine has a Rewriter; a replay has what its recording had."""
+        """True if the engine has a Rewriter; a replay has what its recording had."""
         return self._has(self.agents.rewriter, "rewrite")
 
     @property
     def can_write(self) -> bool:
-        """Whether the engine has a Writer; a replay has what its recording had."""
+        """True if the engine has a Writer; a replay has what its recording had."""
         return self._has(self.agents.writer, "write")
 
     def _has(self, agent: object, role: str) -> bool:
@@ -205,7 +233,15 @@ class Episode:
     async def write(
         self, template: str, values: Mapping[str, str], stop: tuple[str, ...], prefix: str, fault: FindFault | None
     ) -> tuple[Written, bool]:
-        """The Writer's text, from the memo where the same was asked before."""
+        """Return the Writer's text, and True if the same was asked before.
+
+        Args:
+            template: Name of the prompt template.
+            values: Texts for its placeholders.
+            stop: Strings that end the text and are left out.
+            prefix: Beginning of the text, which the model continues.
+            fault: Returns the fault of a text, or an empty text; not part of what makes requests equal.
+        """
         request = {"template": template, "values": dict(values), "stop": list(stop), "prefix": prefix}
 
         async def run() -> Written:
@@ -302,7 +338,15 @@ class ProgramRun:
     async def write(
         self, call: Call, query: str, work: Awaitable[tuple[Written, bool]], read: ReadAnswer, **fields: Any
     ) -> Written:
-        """A model's free text as a step; `read` finds the answer in it, if it is to hold one. Not for programs."""
+        """Record a model's free text as a step, for methods; programs cannot call it.
+
+        Args:
+            call: The call that the step stands for.
+            query: What is asked, as the step shows it.
+            work: The request; its second value is True if the memo had the reply.
+            read: Reads the answer of the text; None if it holds none.
+            fields: Further fields of the step.
+        """
         step = self.start(call, query, **fields)
         written: Written
         written, memo = await self.watched(step, work)
@@ -324,7 +368,15 @@ class ProgramRun:
         return await RecoveryRunner(self.episode, step.id, query, searches, passages, reading).up(self.episode.ladder)
 
     def sources(self, call: Call, passages: Sequence[Passage]) -> list[int]:
-        """The retrievals of this round that the passages came from; with no passages, those that found nothing."""
+        """Return the sandbox's ids of the retrievals of this round that the passages came from.
+
+        Args:
+            call: The program's call; only retrievals that it depends on count.
+            passages: The evidence; if empty, the retrieval that found nothing is meant.
+
+        Returns:
+            The one that found exactly these passages, otherwise all that found some of them.
+        """
         given = {passage.id for passage in passages}
         found = {
             one: {passage.id for passage in self.retrieved[one][2]} for one in call.depends_on if one in self.retrieved
@@ -353,7 +405,15 @@ class ProgramRun:
         return merge(flat)
 
     def refuse_unknown(self, call: Call, query: str) -> None:
-        """An unknown answer must not leak into a later query as if it were a name (paper, failure F2)."""
+        """Keep an unknown answer from leaking into a later query as if it were a name (paper, failure F2).
+
+        Args:
+            call: The program's call; only answers that it depends on count.
+            query: The query, refused where it holds the word "unknown".
+
+        Raises:
+            PrimitiveError: an answer in the query is unknown.
+        """
         if self.without_recovery or self.episode.unknown_policy == "allow" or not _UNKNOWN_WORD.search(query):
             return
         for source in call.depends_on:
@@ -366,7 +426,13 @@ class ProgramRun:
                 )
 
     def start(self, call: Call, query: str, **fields: Any) -> OpenStep:
-        """Begins a step. It becomes one of the trace by `finish`, or as it is if it never gets that far."""
+        """Begin a step. `finish` completes it for the trace, which otherwise has it as it began.
+
+        Args:
+            call: The program's call.
+            query: What is asked.
+            fields: Further fields of the `Step`, as far as they are known.
+        """
         known = {
             "primitive": call.name,
             "query": query,
@@ -381,7 +447,15 @@ class ProgramRun:
         return step
 
     async def watched(self, step: OpenStep, work: Awaitable[Any]) -> Any:
-        """Awaits, and leaves a service's failure on the step it happened at."""
+        """Await work, and leave a service's failure on the step that it happened at.
+
+        Args:
+            step: The step that the work is for.
+            work: Its result is returned.
+
+        Raises:
+            PyRAGError: that of the work, once the step is finished with its text.
+        """
         try:
             return await work
         except PyRAGError as error:
@@ -389,6 +463,12 @@ class ProgramRun:
             raise
 
     def finish(self, step: OpenStep, **fields: Any) -> None:
+        """End a step now and report it.
+
+        Args:
+            step: One that `start` returned.
+            fields: Fields of the `Step`, in place of those that it began with.
+        """
         done = step.step(seconds=self.episode.ledger.elapsed() - step.started, **fields)
         self._steps[step.call] = done
         self.episode.observer(StepFinished(done))

@@ -41,7 +41,7 @@ class Budget:
     patient: bool = False
 
     def price(self, usage: Usage) -> float | None:
-        """What the tokens of `usage` cost; None without prices."""
+        """Return the cost of the tokens of `usage`; None without prices."""
         if self.price_in is None and self.price_out is None:
             return None
         spent = usage.prompt_tokens * (self.price_in or 0.0) + usage.completion_tokens * (self.price_out or 0.0)
@@ -72,7 +72,7 @@ class Recording:
         return cls(exchanges)
 
     def holds(self, role: str) -> bool:
-        """Whether any request of this role was recorded."""
+        """Return True if any request of this role was recorded."""
         return any(recorded == role for recorded, _ in self._replies)
 
     def reply(self, role: str, key: str, request: dict[str, Any]) -> Exchange:

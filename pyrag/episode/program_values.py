@@ -129,6 +129,15 @@ def bind(call: Call, name: str, parameters: tuple[str, str], defaults: dict[str,
 
 
 def check_query(query: Any, name: str) -> str:
+    """Return a primitive's query as plain text.
+
+    Args:
+        query: The program's argument: a str, or a `Text` that an answer came as.
+        name: The primitive's name, for errors.
+
+    Raises:
+        PrimitiveError: it is no text, is blank or has more than `MAX_QUERY_BYTES` bytes.
+    """
     text = query.text if isinstance(query, Text) else query
     if not isinstance(text, str):
         raise PrimitiveError(f"{name}() needs a query of type str, not {kind_of(query)}", "TypeError")

@@ -74,13 +74,36 @@ class RecoveryContext(Protocol):
 
     def warn(self, message: str) -> None: ...
 
-    async def fetch(self, query: str, topk: int) -> tuple[list[Passage], bool]: ...
+    async def fetch(self, query: str, topk: int) -> tuple[list[Passage], bool]:
+        """Return the passages found, best first, and True if the same search was made before.
 
-    async def read(self, query: str, passages: Sequence[Passage] | None) -> tuple[Reading, bool]: ...
+        Args:
+            query: Words to search for.
+            topk: Number of passages, from 1 to `MAX_TOPK`.
+        """
+        ...
+
+    async def read(self, query: str, passages: Sequence[Passage] | None) -> tuple[Reading, bool]:
+        """Return what the Answer agent says, and True if the same was asked before.
+
+        Args:
+            query: The sub-query.
+            passages: The evidence; None has it aggregate the facts in the query.
+        """
+        ...
 
     async def rewrite(
         self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str
-    ) -> tuple[Rewritten, bool]: ...
+    ) -> tuple[Rewritten, bool]:
+        """Return another query of the Rewrite agent, and True if the same was asked before.
+
+        Args:
+            query: The sub-query that has no answer yet.
+            tried: The queries searched for so far.
+            passages: Those that were found.
+            missing: The information that they lack.
+        """
+        ...
 
 
 @dataclass(slots=True)

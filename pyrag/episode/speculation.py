@@ -54,7 +54,17 @@ class SpeculativeCalls(Ledger):
     async def once(
         self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
     ) -> tuple[T, bool]:
-        """Raises `BudgetExceededError` where there is no room for a guess."""
+        """Return the reply, and True if the question's own ledger already has it.
+
+        Args:
+            role: The agent's role, or `retrieve`.
+            request: What is asked, as plain data; equal requests are one.
+            run: Makes the request.
+            reply_type: Not used: a guess is never replayed.
+
+        Raises:
+            BudgetExceededError: there is no room for a guess.
+        """
         key = canonical(role, request)
         if (asked := self._real.asked(key)) is not None:
             return await asyncio.shield(asked), True
@@ -66,7 +76,12 @@ class SpeculativeCalls(Ledger):
         return await asyncio.shield(guess.task), False
 
     def claim(self, key: bytes, run: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
-        """Return a function that gives the reply to a request that counts from now on: its guess, if there is one."""
+        """Return a function that gives the reply to a request that counts from now on.
+
+        Args:
+            key: The canonical form of the request.
+            run: Makes the request; returned where there is no guess, or a failed one.
+        """
         guess = self._guesses.pop(key, None)
         if guess is None or _failed(guess.task):
             return run

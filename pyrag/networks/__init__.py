@@ -1,1 +1,1 @@
-"""What small networks need to run without torch: an ONNX session and a WordPiece tokenizer."""
+"""Small networks without torch: an ONNX session and a WordPiece tokenizer."""

@@ -17,10 +17,15 @@ def forbid_telemetry() -> None:
 
 
 def open_network(path: Path, threads: int) -> Any:
-    """A session over one `.onnx` file; a run takes `threads`.
+    """Open an onnxruntime session, on the CPU.
 
-    Raises `ImportError` where onnxruntime is not installed, and an error of its own, derived from `Exception` alone,
-    where the file is damaged.
+    Args:
+        path: The `.onnx` file.
+        threads: The number that one run takes.
+
+    Raises:
+        ImportError: onnxruntime is not installed.
+        Exception: onnxruntime's own error, derived from `Exception` alone: the file is damaged.
     """
     forbid_telemetry()
     import onnxruntime

@@ -81,7 +81,12 @@ class WordPiece:
         self._limit = None
 
     def enable_truncation(self, max_length: int, *, strategy: str = "only_second") -> None:
-        """Cut at `max_length` tokens, special ones included. Of a pair the second text is cut, then the first."""
+        """Cut what is encoded from now on. Of a pair the second text is cut, then the first.
+
+        Args:
+            max_length: Tokens of an encoding, special ones included.
+            strategy: Not used; there because the tokenizers library has it.
+        """
         self._limit = max_length
 
     def encode_batch(self, texts: Sequence[str | tuple[str, str]]) -> list[Encoding]:
@@ -89,7 +94,13 @@ class WordPiece:
         return [self.encode(one) if isinstance(one, str) else self.encode(*one) for one in texts]
 
     def encode(self, sequence: str, pair: str | None = None, *, add_special_tokens: bool = True) -> Encoding:
-        """The tokens of a text, or of two that are read together."""
+        """Return the tokens of a text, or of two that are read together.
+
+        Args:
+            sequence: The text.
+            pair: The second text, if there is one.
+            add_special_tokens: False leaves out the special tokens of the template, and their share of the length.
+        """
         template = self.single if pair is None else self.pair
         if not add_special_tokens:
             template = tuple(part for part in template if not isinstance(part, _Special))

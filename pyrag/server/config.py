@@ -19,7 +19,7 @@ _LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a caller may use: the indexes named, or all of them where `indexes` is None."""
+    """The indexes that a caller may use: those named, or all of them where `indexes` is None."""
 
     indexes: frozenset[str] | None = None
 

@@ -1,4 +1,4 @@
-"""What every request passes before it is read: host, origin, API key, and the size and arrival of its body."""
+"""Checks that every request passes before it is read: host, origin, API key, and the size and arrival of its body."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(slots=True)
 class Metrics:
-    """What the service has done since it started. Used from its event loop alone."""
+    """Counts since the service started. Used from its event loop alone."""
 
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)  # by route and status
     questions: Counter[tuple[str, str]] = field(default_factory=Counter)  # by index and outcome

@@ -20,6 +20,10 @@ EVENT_STREAM = "text/event-stream"
 async def until_gone(request: Request, accepted: Sequence[Accepted]) -> list[Answered]:
     """Return what questions came to, in their order; cancel them if the client goes away first.
 
+    Args:
+        request: of the client.
+        accepted: questions that are waiting or running.
+
     Raises:
         ApiError: a question was refused while it waited, or the client has gone.
     """

@@ -49,6 +49,15 @@ class FollowingRetriever:
         return self.current.retriever.name
 
     async def retrieve(self, query: str, topk: int) -> list[Passage]:
+        """Search the newest generation of the index.
+
+        Args:
+            query: Words to search for.
+            topk: Number of passages, at most.
+
+        Returns:
+            Passages, best first.
+        """
         async with self.current.use() as retriever:
             found: list[Passage] = await retriever.retrieve(query, topk)
         return found

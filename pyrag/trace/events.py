@@ -1,4 +1,4 @@
-"""What happens while a question is answered, as it happens: the live view and progress bars listen to it.
+"""Events of a question while it is answered: the live view and progress bars listen to them.
 
 Nothing depends on who listens; everything an event says is in the trace afterwards.
 """

@@ -31,13 +31,13 @@ class Passage:
 
     @property
     def place(self) -> str:
-        """Where to look it up: `notes/mill.md:19-70`, in characters of the source's text; empty if unknown."""
+        """The passage's place in its source: `notes/mill.md:19-70`, in characters of the text; empty if unknown."""
         return self.source if self.start is None else f"{self.source}:{self.start}-{self.end}"
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What was spent. Seconds are wall time; `cost` is in the currency of the prices given, None without them.
+    """Expenses of a question. Seconds are wall time; `cost` is in the currency of the prices given, None without them.
 
     Replies from the cache are `cached_calls` with `cached_tokens`, and neither model calls nor tokens. `unused_calls`
     and `unused_retrievals` are those among the others that were begun ahead of the program and not needed by it.
@@ -82,7 +82,7 @@ class RoleUsage:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What `answer` returns. `known` is False where the evidence did not suffice; `text` then is "unknown".
+    """The result of `answer`. `known` is False where the evidence did not suffice; `text` then is "unknown".
 
     `citations` are ids of passages, in the order in which the answer cites them.
     """
@@ -165,7 +165,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class TraceError:
-    """Why a question failed: `kind` as in `pyrag.errors`, `message` one sentence with the cure.
+    """The reason why a question failed: `kind` as in `pyrag.errors`, `message` one sentence with the cure.
 
     `cause` of a failed program is that of `ProgramFailedError`; of a prompt longer than the model's window, "context".
     """

@@ -1,4 +1,4 @@
-"""How a method shows its traces on a terminal, as plain data: `pyrag trace show` asks the method's `view(trace)`.
+"""A method's own view of its traces, as plain data: `pyrag trace show` asks the method's `view(trace)`.
 
 A view is a sequence of lines, programs, steps and errors; the command line draws them. An empty one leaves the trace to
 the usual view.
