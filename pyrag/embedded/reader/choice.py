@@ -57,7 +57,15 @@ class Statement:
 
 
 def about_option(option: str, passages: Sequence[Passage]) -> Statement | None:
-    """The passage about an option: the one whose title it names best."""
+    """Return the passage about an option: the one whose title it names best.
+
+    Args:
+        option: One of the things to choose from, as the question names it.
+        passages: The passages to search; of equally good ones the first counts.
+
+    Returns:
+        The passage as a statement, or None where the best match is below 0.6.
+    """
     want = QuestionAnalysis(option, "", "thing", option, "")
     pages = [view(position, passage, want) for position, passage in enumerate(passages)]
     best = max(pages, key=lambda page: (page.about, -page.position), default=None)
@@ -65,7 +73,15 @@ def about_option(option: str, passages: Sequence[Passage]) -> Statement | None:
 
 
 def from_facts(names: Sequence[str], facts: str) -> list[Statement | None]:
-    """For each name the stretch of the facts from its mention to the next name's."""
+    """Return for each name the stretch of the facts from its mention to the next name's.
+
+    Args:
+        names: Names to look for, in any case; the first mention counts.
+        facts: Running text.
+
+    Returns:
+        As many as names, in their order; None for a name that the facts do not mention.
+    """
     lowered = facts.lower()
     places = [lowered.find(name.lower()) for name in names]
     found: list[Statement | None] = []
@@ -82,7 +98,15 @@ def from_facts(names: Sequence[str], facts: str) -> list[Statement | None]:
 
 
 def choose(want: QuestionAnalysis, options: Sequence[Statement | None]) -> Verdict | None:
-    """Choose the option that the question asks for, by date or number; None where that cannot be computed."""
+    """Choose the option that the question asks for, by date or number.
+
+    Args:
+        want: The question; its words say what is compared and whether the smaller or the larger counts.
+        options: Exactly two; None for one of which nothing is known.
+
+    Returns:
+        The chosen one, or None where it cannot be computed or both are equal.
+    """
     first, second = options
     direction = _direction(want.question)
     if first is None or second is None or not direction:
@@ -151,19 +175,40 @@ def _parsed(text: str, reader: Callable[[str], object]) -> float | None:
 
 
 def facts_of(relation: str, want: QuestionAnalysis, page: View) -> list[Found]:
-    """All that a page says in answer to a relation; strongest first, earlier ones before later ones."""
+    """Return all that a page says in answer to a relation; strongest first, earlier ones before later ones.
+
+    Args:
+        relation: A key of `FACTS` or of `CUES`; nothing is found for any other.
+        want: The question; it narrows the kind of answer.
+        page: The page to read.
+    """
     found = list(FACTS[relation](page, want)) if relation in FACTS else []
     found = found or list(by_cue(relation, page))
     return sorted(found, key=lambda each: -each.strength)
 
 
 def best_fact(relation: str, want: QuestionAnalysis, page: View) -> str:
+    """Return the text of the strongest fact, or "" where the page has none.
+
+    Args:
+        relation: The relation, as for `facts_of`.
+        want: The question; it narrows the kind of answer.
+        page: The page to read.
+    """
     found = facts_of(relation, want, page)
     return found[0].text if found else ""
 
 
 def decide(want: QuestionAnalysis, things: Sequence[Statement]) -> Verdict | None:
-    """Yes or no. Two things: compared, or their shared property; one thing: whether its page says so."""
+    """Answer yes or no. Two things are compared, or their shared property is; of one thing, its page is asked.
+
+    Args:
+        want: The question.
+        things: The things it is about; beyond two the rest is not looked at.
+
+    Returns:
+        The verdict, or None where nothing can be compared or read.
+    """
     if len(things) >= 2:
         return _than(want, things) or _shared(want, things)
     return _stated(want, things[0]) if things else None

@@ -42,7 +42,13 @@ _STRENGTH = 0.95
 
 
 def by_inverse(relation: str, page: View, subject: str) -> Iterator[Found]:
-    """The page's own title where the page says the converse of the relation about the subject."""
+    """Find the page's own title where the page says the converse of the relation about the subject.
+
+    Args:
+        relation: The relation that the question asks for; only some have a converse here.
+        page: The page to read; nothing is found on the subject's own.
+        subject: Name of the thing that the question is about.
+    """
     if fold(page.base) == fold(subject) or page.lead is None:
         return
     for inverse in _BY_CUE.get(relation, ()):
@@ -54,7 +60,13 @@ def by_inverse(relation: str, page: View, subject: str) -> Iterator[Found]:
 
 
 def in_passing(relation: str, page: View, subject: str) -> Iterator[Found]:
-    """Find what another page says beside the subject's name: "the Norwegian playwright X"."""
+    """Find what another page says beside the subject's name: "the Norwegian playwright X".
+
+    Args:
+        relation: The relation that the question asks for; only "nationality" finds anything.
+        page: The page to read; nothing is found on the subject's own.
+        subject: Name of the thing that the question is about; must begin with a capital.
+    """
     if relation != "nationality" or not subject[:1].isupper() or fold(page.base) == fold(subject):
         return
     pattern = re.compile(rf"([A-Z][\w-]+(?: [A-Z]\w+)?) (?:[a-z][\w-]+,? (?:and )?){{1,4}}{re.escape(subject)}\b")

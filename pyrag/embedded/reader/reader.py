@@ -41,7 +41,14 @@ def read(query: str, passages: Sequence[Passage] | None, eagerness: float = 1.0)
 def read_views(
     want: QuestionAnalysis, pages: list[View], passages: Sequence[Passage], eagerness: float = 1.0
 ) -> Reading:
-    """`read` for a question and passages that were made ready before."""
+    """Do as `read` for a question and passages that were made ready before.
+
+    Args:
+        want: The question.
+        pages: A view of each passage, in the order of `passages`.
+        passages: The passages themselves.
+        eagerness: Factor on the evidence; above 1 the answer is unknown less often.
+    """
     if not want.question or not pages:
         return _unknown("there are no passages to read")
     if want.kind == "choice":
@@ -52,7 +59,16 @@ def read_views(
 
 
 def by_pattern(want: QuestionAnalysis, pages: Sequence[View], eagerness: float = 1.0) -> Reading | None:
-    """Return what a pattern of the question's relation finds, if it is sure enough to stand without another opinion."""
+    """Return the finding of a pattern of the question's relation, if it is sure enough to stand by itself.
+
+    Args:
+        want: The question.
+        pages: The pages to read.
+        eagerness: Factor on the confidence before it is held against `PATTERN_THRESHOLD`.
+
+    Returns:
+        The reading, or None where no pattern is sure enough.
+    """
     found = _by_relation(want, pages)
     return found if found and (found.confidence or 0.0) * eagerness >= PATTERN_THRESHOLD else None
 

@@ -38,10 +38,23 @@ class View:
 
 
 def views(want: QuestionAnalysis, passages: Sequence[Passage]) -> list[View]:
+    """Make passages ready; their positions count from 0.
+
+    Args:
+        want: The question; each view says how well its passage fits the subject.
+        passages: The passages, in the order in which answers cite them.
+    """
     return [view(position, passage, want) for position, passage in enumerate(passages)]
 
 
 def view(position: int, passage: Passage, want: QuestionAnalysis) -> View:
+    """Make a passage ready: sentences, the title without its qualifier, and how well it fits the question's subject.
+
+    Args:
+        position: Number of the passage, from 0, for citations.
+        passage: The passage.
+        want: The question.
+    """
     title = tidy(passage.title)
     found = tuple(sentences(passage.text))
     base = _QUALIFIER.sub("", title).strip() or title

@@ -37,7 +37,15 @@ class Reader(Protocol):
     @property
     def calibration(self) -> Calibration: ...
 
-    def spans(self, question: str, texts: Sequence[tuple[str, str]], count: int = 3) -> list[Span]: ...
+    def spans(self, question: str, texts: Sequence[tuple[str, str]], count: int = 3) -> list[Span]:
+        """Return the best spans of every passage, best first.
+
+        Args:
+            question: The question.
+            texts: Title and text of each passage.
+            count: Most spans of one window of a passage.
+        """
+        ...
 
 
 @dataclass(slots=True)
@@ -50,10 +58,27 @@ class NeuralAnswerer:
     _loading: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        """Answer a question in a thread, so that the event loop goes on.
+
+        Args:
+            query: The question; without passages, "Given: FACTS. Answer the question: QUESTION".
+            passages: The passages to read, or None to read the query's own facts.
+
+        Raises:
+            ServiceError: the network is needed and cannot be loaded.
+        """
         return await asyncio.to_thread(self.read, query, passages)
 
     def read(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        """`answer` without the event loop."""
+        """Do as `answer` without the event loop.
+
+        Args:
+            query: The question; without passages, "Given: FACTS. Answer the question: QUESTION".
+            passages: The passages to read, or None to read the query's own facts.
+
+        Raises:
+            ServiceError: the network is needed and cannot be loaded.
+        """
         if passages is None:
             return read_lexically(query, None, self.eagerness)
         want = analyse(query)
@@ -68,7 +93,18 @@ class NeuralAnswerer:
         return answer(supported(found, want, pages), model.calibration, passages, self.eagerness)
 
     def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
-        """Rate how likely each passage answers the question, in [0, 1]; for gates and rerankers."""
+        """Rate how likely each passage answers the question; for gates and rerankers.
+
+        Args:
+            query: The question.
+            passages: The passages to rate.
+
+        Returns:
+            A probability for each passage, in their order; 0 where nothing in it may be an answer.
+
+        Raises:
+            ServiceError: the network cannot be loaded.
+        """
         model, want = self.model, analyse(query)
         pages = views(want, passages)
         found = candidates(model, want, passages, pages, by_pattern(want, pages))
@@ -102,6 +138,14 @@ class Candidate:
 def answer(
     found: Sequence[Candidate], calibration: Calibration, passages: Sequence[Passage], eagerness: float = 1.0
 ) -> Reading:
+    """Return the best candidate as a reading, or unknown where it is not likely enough.
+
+    Args:
+        found: Candidates in any order; none makes the answer unknown.
+        calibration: Turns scores into probabilities, and holds the threshold.
+        passages: The passages that the candidates' spans count in.
+        eagerness: Factor on the probability before it is held against the threshold.
+    """
     if not found:
         return Reading(UNKNOWN, False, (), "there is nothing to read", 0.0)
     best = ordered(found, calibration)[0]
@@ -115,6 +159,11 @@ def answer(
 def supported(found: Sequence[Candidate], want: QuestionAnalysis, pages: Sequence[View]) -> list[Candidate]:
     """Return the candidates whose sentence is not about another thing than the question
     (`pyrag.embedded.reader.neural.objections`).
+
+    Args:
+        found: The candidates; their order is kept.
+        want: The question.
+        pages: A view of each passage, in the order that the candidates' spans count in.
     """
     return [each for each in found if not objection(want, pages[each.span.passage], each.text)]
 
@@ -124,7 +173,12 @@ def _objected(want: QuestionAnalysis, pages: Sequence[View], said: Reading) -> b
 
 
 def ordered(found: Sequence[Candidate], calibration: Calibration) -> list[Candidate]:
-    """Best first; of equals, those of earlier passages."""
+    """Return the candidates best first; of equals, those of earlier passages.
+
+    Args:
+        found: Candidates in any order.
+        calibration: Weighs what speaks for a candidate besides its margin.
+    """
     return sorted(found, key=lambda each: (-each.score(calibration), each.span.passage, each.span.start))
 
 
@@ -135,7 +189,15 @@ def candidates(
     pages: Sequence[View],
     said: Reading | None = None,
 ) -> list[Candidate]:
-    """Return what the network marks in each passage, and what a pattern `said` where the network missed it."""
+    """Return the network's marks in each passage, and the finding of a pattern where the network missed it.
+
+    Args:
+        model: Marks the answers.
+        want: The question.
+        passages: The passages to read.
+        pages: A view of each passage, in the order of `passages`.
+        said: A pattern's answer; candidates of the same text gain by its confidence.
+    """
     spans = model.spans(want.question, [(passage.title, passage.text) for passage in passages])
     about = [page.about for page in pages]
     sure = (said.confidence or 0.0) if said is not None and said.known else 0.0

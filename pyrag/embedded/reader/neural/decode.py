@@ -32,7 +32,16 @@ class Span:
 
 
 def best_spans(window: Window, scores: Sequence[Sequence[float]], count: int = 3) -> list[Span]:
-    """The best spans of a window that do not overlap. `scores` has a start and an end score for each token."""
+    """Return the best spans of a window that do not overlap, at most `ANSWER_TOKENS` tokens long each.
+
+    Args:
+        window: The input that was scored.
+        scores: A start and an end score for each token of the input; those of token 0 stand for "no answer".
+        count: Most spans to return.
+
+    Returns:
+        Spans in characters of the passage's text, best first.
+    """
     null = scores[0][0] + scores[0][1]
     places = range(len(window.offsets))
     starts = _top(places, [scores[window.first + at][0] for at in places])
@@ -60,7 +69,14 @@ def _top(places: Iterable[int], scores: Sequence[float]) -> list[int]:
 
 
 def trim(text: str, start: int, end: int, want: QuestionAnalysis) -> str:
-    """The answer at these characters, its edges put right for the kind of answer wanted."""
+    """Return the answer at these characters, its edges put right for the kind of answer wanted.
+
+    Args:
+        text: The whole text of the passage; a date may be completed from it.
+        start: First character of the answer.
+        end: Character after its last.
+        want: The question.
+    """
     if want.kind == "date":
         found = _date(text, start, end, want)
         if found:

@@ -47,7 +47,13 @@ class Model:
     calibration: Calibration
 
     def spans(self, question: str, texts: Sequence[tuple[str, str]], count: int = 3) -> list[Span]:
-        """The best spans of every passage, given as title and text; best first."""
+        """Return the best spans of every passage, best first.
+
+        Args:
+            question: The question; tokens beyond `QUESTION_TOKENS` are cut off.
+            texts: Title and text of each passage; long texts are read in several windows.
+            count: Most spans of one window.
+        """
         made = windows(self.tokenizer, question, texts)
         found = [span for window in made for span in best_spans(window, self._scores(window), count)]
         return sorted(found, key=lambda span: (-span.margin, span.passage, span.start))
@@ -65,7 +71,15 @@ class Model:
 
 
 def load(folder: Path = MODEL_FOLDER, network: str = NETWORK) -> Model:
-    """Raises `ServiceError` where the packages or the files are missing, or are not what they should be."""
+    """Load the network, its tokenizer and its calibration; without a calibration file the margins stay as they are.
+
+    Args:
+        folder: Folder of the network, `tokenizer.json` and `calibration.json`.
+        network: Name of the network's file in the folder.
+
+    Raises:
+        ServiceError: packages or files are missing, or are not what they should be.
+    """
     if not (folder / network).exists():
         raise ServiceError(f"no model in {folder}: reinstall pyrag-runtime, or train one with `make reader`")
     try:
@@ -87,7 +101,7 @@ def load(folder: Path = MODEL_FOLDER, network: str = NETWORK) -> Model:
 
 
 def _calibration(path: Path) -> Calibration:
-    """Raises `ValueError`."""
+    """Read a calibration, or return the default where there is no file; raises `ValueError` for an unusable one."""
     import msgspec
 
     if not path.exists():

@@ -1,4 +1,4 @@
-"""What the neural reader is fed: `[CLS] question [SEP] title. window [SEP]`, with windows cut at sentences.
+"""Inputs of the neural reader: `[CLS] question [SEP] title. window [SEP]`, with windows cut at sentences.
 
 Training and answering share it, so that the network sees at run time what it was trained on. Needs a tokenizer of the
 shape of `pyrag.networks.wordpiece.WordPiece`; imports nothing.
@@ -29,7 +29,14 @@ class Encoded(Protocol):
 
 
 class Tokenizer(Protocol):
-    def encode(self, sequence: str, *, add_special_tokens: bool) -> Encoded: ...
+    def encode(self, sequence: str, *, add_special_tokens: bool) -> Encoded:
+        """Split a text into tokens.
+
+        Args:
+            sequence: The text.
+            add_special_tokens: Put `[CLS]` and `[SEP]` around it.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +51,16 @@ class Window:
 
 
 def assemble(question: Sequence[int], title: Sequence[int], window: Sequence[int]) -> tuple[list[int], int, int]:
-    """Ids of one input, where its second segment begins and where the window's own tokens begin."""
+    """Put together one input of the network.
+
+    Args:
+        question: Token ids; those beyond `QUESTION_TOKENS` are cut off.
+        title: Token ids; those beyond `TITLE_TOKENS` are cut off.
+        window: Token ids of the part of the text, without limit.
+
+    Returns:
+        The ids, the place where the second segment begins, and the place where the window's own tokens begin.
+    """
     asked, head = question[:QUESTION_TOKENS], title[:TITLE_TOKENS]
     split = len(asked) + 2
     return [CLS, *asked, SEP, *head, *window, SEP], split, split + len(head)
@@ -55,12 +71,26 @@ def title_text(title: str) -> str:
 
 
 def sentence_starts(text: str, offsets: Offsets) -> list[int]:
-    """Tokens that begin a sentence: the first, and those after a full stop, question or exclamation mark."""
+    """Return the tokens that begin a sentence: the first, and those after a full stop, question or exclamation mark.
+
+    Args:
+        text: The text that was tokenised.
+        offsets: First character and the one after the last, for each of its tokens.
+    """
     return [i for i in range(len(offsets)) if i == 0 or text[slice(*offsets[i - 1])] in (".", "?", "!")]
 
 
 def spread(count: int, starts: Sequence[int], budget: int = WINDOW_TOKENS) -> Iterator[tuple[int, int]]:
-    """Windows of at most `budget` tokens that cover `count` tokens, each from a sentence's start where there is one."""
+    """Cut a text into overlapping windows, each from a sentence's start where there is one.
+
+    Args:
+        count: Tokens of the text.
+        starts: Tokens that begin a sentence.
+        budget: Most tokens of a window; must be above the overlap of 48.
+
+    Returns:
+        First token of each window and the one after its last; one empty window for an empty text.
+    """
     low = 0
     while True:
         high = min(count, low + budget)
@@ -72,7 +102,13 @@ def spread(count: int, starts: Sequence[int], budget: int = WINDOW_TOKENS) -> It
 
 
 def windows(tokenizer: Tokenizer, question: str, texts: Sequence[tuple[str, str]]) -> list[Window]:
-    """The inputs for one question over passages given as title and text."""
+    """Return the inputs for one question over passages.
+
+    Args:
+        tokenizer: Makes tokens; it must not truncate.
+        question: The question.
+        texts: Title and text of each passage; windows name a passage by its place here.
+    """
     asked = tokenizer.encode(question, add_special_tokens=False).ids
     made: list[Window] = []
     for place, (title, text) in enumerate(texts):
