@@ -47,8 +47,32 @@ class Opaque(Protocol):
 
     def pack(self, value: Any) -> int | dict[str, Any] | None: ...
     def unpack(self, handle: int) -> Any: ...
-    def add_text(self, handle: int, text: str, fields: dict[str, Any], *absent: Any) -> Any: ...
-    def add_record(self, handle: int, fields: dict[str, Any], str_field: str) -> Any: ...
+    def add_text(self, handle: int, text: str, fields: dict[str, Any], *absent: Any) -> Any:
+        """Return the text that arrived under a handle.
+
+        Args:
+            handle: its number, given by the host.
+            text: its characters.
+            fields: its attributes, decoded.
+            *absent: if it stands for a value that was not found: one dict, see `contract.Absent`.
+
+        Raises:
+            WireError: this side takes no Texts.
+        """
+        ...
+
+    def add_record(self, handle: int, fields: dict[str, Any], str_field: str) -> Any:
+        """Return the record that arrived under a handle.
+
+        Args:
+            handle: its number, given by the host.
+            fields: its attributes, decoded.
+            str_field: name of the field that `str` shows.
+
+        Raises:
+            WireError: this side takes no Records.
+        """
+        ...
 
 
 def pack_frame(message: dict[str, Any], cap: int) -> bytes:
@@ -217,7 +241,19 @@ def encode(value: Any, opaque: Opaque, budget: int) -> Any:
 
 
 def encode_counted(value: Any, opaque: Opaque, budget: int) -> tuple[Any, int]:
-    """Like `encode`, and how much of the budget it took."""
+    """Like `encode`, and how much of the budget it took.
+
+    Args:
+        value: plain data, or an object known to `opaque`.
+        opaque: table of the objects that cross by handle.
+        budget: maximum size in bytes.
+
+    Returns:
+        JSON-able data, and bytes.
+
+    Raises:
+        TypeError, ValueError: the value cannot cross; the message says why.
+    """
     encoder = _Encoder(opaque, budget)
     return encoder.encode(value), budget - encoder.left
 

@@ -85,6 +85,12 @@ class Session(ABC):
     # What guards need
 
     def refuse(self, message: str, line: int | None = None) -> NoReturn:
+        """End the program as blocked.
+
+        Args:
+            message: the problem, for the program's author.
+            line: line of the program, from 1; None if unknown.
+        """
         self.finish(self.end("blocked", error=self.plain_error("Refused", message, line)))
 
     def caught(self, error: BaseException) -> None:
@@ -125,7 +131,19 @@ class Session(ABC):
         line: int,
         depends_on: tuple[int, ...],
     ) -> None:
-        """Write a call and return. Arguments that cannot cross raise TypeError or ValueError, at the call."""
+        """Write a call and return.
+
+        Args:
+            call_id: number of the call, from 0 in dispatch order.
+            name: the primitive.
+            args: its positional arguments.
+            kwargs: its arguments by name.
+            line: line of the program; 0 if unknown.
+            depends_on: ids of earlier calls that it may depend on, ascending.
+
+        Raises:
+            TypeError, ValueError: the arguments cannot cross.
+        """
         self._send_output()
         budget = self.job.limits.value_bytes
         message = {
@@ -166,9 +184,24 @@ class Session(ABC):
     # The last message
 
     def end(self, status: str, *, reason: str = "", error: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+        """Return a last message, with the output that was not sent yet.
+
+        Args:
+            status: "ok", "error", "blocked" or "killed".
+            reason: limit that was passed, if killed.
+            error: what `plain_error` or `describe` returned.
+            **more: further fields: value, variables, provenance, calls.
+        """
         return {"op": "end", "status": status, "reason": reason, "error": error, "output": self._take_output(), **more}
 
     def plain_error(self, kind: str, message: str, line: int | None) -> dict[str, Any]:
+        """Return an error without a traceback, as it crosses the wire.
+
+        Args:
+            kind: name of the exception's type.
+            message: the problem, for the program's author.
+            line: line of the program, from 1; None if unknown.
+        """
         source_line = _source_line(self.job.source, line)
         return {"type": kind, "message": message, "line": line, "source_line": source_line, "traceback": ""}
 
@@ -295,7 +328,12 @@ def _variables(job: Job, session: Session, names: Mapping[str, Any]) -> dict[str
 
 
 def describe(error: BaseException, source: str) -> dict[str, Any]:
-    """An exception as the program's author should see it: its own lines only, no path of the host."""
+    """Return an exception as the program's author should see it: its own lines only, no path of the host.
+
+    Args:
+        error: the exception, with its traceback.
+        source: the program, to quote lines from.
+    """
     lines = program_frames(error.__traceback__, FILENAME)
     line = lines[-1][0] if lines else None
     name = type(error).__name__

@@ -37,13 +37,16 @@ def run(
 
     Args:
         plan: the program's units.
-        compile_unit: compiles one unit's module to code named `filename`.
-        namespace: the program's globals, changed in place.
+        compile_unit: compiles one unit's module to code named `filename`, by the policy; once for each that runs.
+        namespace: the program's globals, changed in place. The primitives are put in, and the helpers that the
+            rewriting calls ("%block" ...), which are taken out again with the temporaries. While it runs, "%write" is
+            where the program's `print` must put its text.
         primitives: names of functions that wait for the host.
-        transport: sends calls and receives replies.
+        transport: one reply per call that was not cancelled; replies share no mutable object. What `send` raises is
+            raised at the call; what `receive` raises ends the run and leaves `run`.
         emit: takes output, in program order.
         concurrent: False runs the same units one at a time.
-        atoms: further types that are immutable through and through.
+        atoms: further types that are immutable through and through (Text, Record).
         filename: file name of the program's code, for tracebacks.
         max_calls: number of calls that may count.
     """
@@ -77,6 +80,12 @@ class LoopScheduler(Scheduler):
     # -- loops
 
     def each(self, number: int, iterable: Iterable[Any]) -> None:
+        """Run a loop, its iterations side by side as far as they may (`%each`).
+
+        Args:
+            number: index of its block in the plan.
+            iterable: what it goes through; taken ahead if that calls nothing and the iterations are apart.
+        """
         owner = self.here()
         block = self.plan.blocks[number]
         loop = block.loop
@@ -126,7 +135,18 @@ class LoopScheduler(Scheduler):
         window: int,
         on_turn: Callable[[Task], None],
     ) -> Iterator[Task]:
-        """Tasks for the items of `source`, finished, one after the other, while up to `window` of them run."""
+        """Return tasks for the items of `source`, finished, one after the other, while up to `window` of them run.
+
+        Args:
+            owner: the task that waits for them.
+            source: the items.
+            start: makes and spawns the task of an item.
+            window: maximum number of tasks under way, at least 1.
+            on_turn: called with each task when those before it have been handed out.
+
+        Raises:
+            Exception: what `source` or `start` raised, after the tasks before it.
+        """
         pending: deque[Task] = deque()
         failure: BaseException | None = None
         exhausted = False

@@ -10,19 +10,9 @@ ready, or blocks in `transport.receive()` when nothing is. What is observable eq
 * output goes to `emit` in program order: at once from what is next in sequence, later from what runs ahead;
 * `Execution.calls` is in program order. Ids count from 0 in dispatch order, those of dropped calls included.
 
-The caller (the worker) provides
-
-    compile_unit   ast.Module -> code object, named `filename`; applies the policy. Called once for each unit that runs
-    namespace      the program's globals, changed in place. The primitives are put in by `run`, and the helpers that
-                   the rewriting calls ("%block" ...), which are taken out again with the temporaries
-    namespace["%write"]   while it runs: where the program's `print` must put its text
-    transport      `Transport`; one reply per call that was not cancelled. Replies share no mutable object. What `send`
-                   raises is raised at the call; what `receive` raises ends the run and leaves `run`
-    atoms          further types that are immutable through and through (Text, Record)
-
 A `BaseException` that is not an `Exception` (a refusal, a limit) is terminal: the run ends at once, nothing of the
 program is run any more, not even to unwind; its suspended greenlets are kept in `Execution.abandoned`, to be dropped
-with the process. `concurrent=False` runs the same units one at a time.
+with the process. What the caller (the worker) provides: see `loop_scheduler.run`.
 
 Tracebacks hold scheduler frames and, for statements within `if`, `for`, ... several frames of the program at module
 level; `program_frames` gives those a sequential run would show.
@@ -79,6 +69,12 @@ class Scheduler:
     # -- the hub
 
     def run(self, namespace: dict[str, Any], primitives: Iterable[str]) -> Execution:
+        """Run the whole plan.
+
+        Args:
+            namespace: the program's globals, changed in place.
+            primitives: names of functions that wait for the host.
+        """
         self._equip(namespace, primitives)
         self.hub = getcurrent()
         root = Task(None, ROOT, Scope(namespace), turn=True)
@@ -117,6 +113,12 @@ class Scheduler:
             green.switch(reply)
 
     def spawn(self, task: Task, body: Callable[[], None]) -> None:
+        """Have a task run in a greenlet of its own, as soon as the hub comes to it.
+
+        Args:
+            task: a new task; it becomes a child of its parent.
+            body: what it does; an `Exception` becomes the task's `error`.
+        """
         green = Green(lambda _: self._perform(task, body), self.hub)
         green.task = task
         task.green = green
@@ -274,6 +276,12 @@ class Scheduler:
             owner.context = before
 
     def block(self, owner: Task, block: Block) -> None:
+        """Run units, each as early as it may; return when all were joined.
+
+        Args:
+            owner: the task that waits for them.
+            block: the units, in program order.
+        """
         tasks: list[Task | None] = [None] * len(block.units)
         first = 0
         try:
@@ -342,7 +350,12 @@ class Scheduler:
         task.done = True
 
     def join(self, owner: Task, task: Task) -> None:
-        """Everything of a finished task becomes the owner's."""
+        """Make everything of a finished task its owner's, the error too, which is raised.
+
+        Args:
+            owner: its parent.
+            task: the finished task. If it is held, it becomes the value of its name, and nothing counts yet.
+        """
         owner.children.remove(task)
         if task.unit.held and task.unit is not owner.unit:  # elements of a held comprehension go by its unit
             (name,) = task.unit.binds

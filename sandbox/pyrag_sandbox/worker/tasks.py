@@ -45,7 +45,12 @@ class Scope:
         self.ahead: Counter[str] = Counter()  # names bound by what runs ahead of its turn
 
     def began(self, scope: Scope, *, ahead: bool) -> None:
-        """Take over the provenance another scope shows now."""
+        """Take over the provenance another scope shows now.
+
+        Args:
+            scope: the loop's.
+            ahead: as seen by what runs ahead of its turn.
+        """
         self.origins = dict(scope.origins)
         self.elements = dict(scope.elements)
         for name in scope.shared:
@@ -54,7 +59,12 @@ class Scope:
             self.elements.pop(name, None)
 
     def home(self, name: str, *, ahead: bool) -> Scope:
-        """Return the scope in which the provenance of a name is recorded."""
+        """Return the scope in which the provenance of a name is recorded.
+
+        Args:
+            name: the name, bound or not.
+            ahead: as seen by what runs ahead of its turn, which stays with this scope.
+        """
         scope = self
         while scope.base is not None and name in scope.shared and not ahead:
             scope, ahead = scope.base, scope.base_ahead
@@ -68,7 +78,12 @@ class Scope:
             table.pop(name, None)
 
     def take(self, name: str, other: Scope) -> None:
-        """Make a name what it is in another scope."""
+        """Make a name what it is in another scope.
+
+        Args:
+            name: the name; where the other has none, it is forgotten here.
+            other: the scope to take value and provenance from.
+        """
         for mine, theirs in zip(self._tables(), other._tables(), strict=True):
             value = theirs.get(name, _ABSENT)
             if value is _ABSENT:
@@ -77,6 +92,12 @@ class Scope:
                 mine[name] = value
 
     def of(self, names: Iterable[str], *, ahead: bool) -> frozenset[int]:
+        """Return the ids of the calls whose results are in the values of names.
+
+        Args:
+            names: the names; those without provenance add nothing.
+            ahead: as seen by what runs ahead of its turn.
+        """
         if ahead or self.base is None:
             own = self.origins
             return NONE.union(*[own[name] for name in names if name in own])
@@ -167,7 +188,13 @@ class Atoms:
 
 
 def entangled(is_atom: Atoms, names: dict[str, Any], loop: Loop) -> bool:
-    """Return whether objects that iterations read early may reach an object that other iterations mutate."""
+    """Return whether objects that iterations read early may reach an object that other iterations mutate.
+
+    Args:
+        is_atom: tells values that reach nothing.
+        names: values of the names around the loop.
+        loop: what iterations read and mutate; True also when more than `REACH` objects must be looked at.
+    """
     targets = {id(names[n]) for n in loop.mutated if n in names}
     todo = [names[n] for n in loop.read if n in names]
     seen: set[int] = set()

@@ -20,7 +20,19 @@ class Transport(Protocol):
         line: int,
         depends_on: tuple[int, ...],
     ) -> None:
-        """Have a call made. It may wait for further ones until `flush` or `receive`."""
+        """Have a call made. It may wait for further ones until `flush` or `receive`.
+
+        Args:
+            call_id: number of the call, from 0 in dispatch order.
+            name: the primitive.
+            args: its positional arguments.
+            kwargs: its arguments by name.
+            line: line of the program; 0 if unknown.
+            depends_on: ids of earlier calls that it may depend on, ascending.
+
+        Raises:
+            Exception: it cannot be sent; raised at the call.
+        """
         ...
 
     def flush(self) -> None:

@@ -80,18 +80,48 @@ class AbsentValue(TextValue):
         return not text.strip() or text in self._spellings or text.casefold() == str.casefold(self)
 
     def startswith(self, prefix: str | tuple[str, ...], *_: Any) -> bool:
+        """Return whether it starts with a prefix or contains it (see `in`).
+
+        Args:
+            prefix: one prefix, or several of which one is enough.
+            *_: positions, ignored.
+        """
         return any(part in self or str.startswith(self, part) for part in _several(prefix))
 
     def endswith(self, suffix: str | tuple[str, ...], *_: Any) -> bool:
+        """Return whether it ends with a suffix or contains it (see `in`).
+
+        Args:
+            suffix: one suffix, or several of which one is enough.
+            *_: positions, ignored.
+        """
         return any(part in self or str.endswith(self, part) for part in _several(suffix))
 
     def find(self, part: str, *_: Any) -> int:
+        """Return 0 if it contains the part (see `in`), else -1.
+
+        Args:
+            part: a text to look for.
+            *_: positions, ignored.
+        """
         return 0 if part in self else -1
 
     def rfind(self, part: str, *_: Any) -> int:
+        """Return 0 if it contains the part (see `in`), else -1.
+
+        Args:
+            part: a text to look for.
+            *_: positions, ignored.
+        """
         return 0 if part in self else -1
 
     def count(self, part: str, *_: Any) -> int:
+        """Return 1 if it contains the part (see `in`), else 0.
+
+        Args:
+            part: a text to look for.
+            *_: positions, ignored.
+        """
         return int(part in self)
 
     # Forms of the same value
@@ -106,6 +136,12 @@ class AbsentValue(TextValue):
         return self if isinstance(key, slice) else str.__getitem__(self, key)
 
     def split(self, *_: Any, **__: Any) -> list[Any]:
+        """Return itself as the only piece.
+
+        Args:
+            *_: separator and limit, ignored.
+            **__: the same by name, ignored.
+        """
         return [self]
 
     rsplit = splitlines = split
@@ -147,6 +183,12 @@ class RecordValue:
         return self._fields[name]
 
     def get(self, name: str, default: Any = None) -> Any:
+        """Return a field.
+
+        Args:
+            name: the field's name.
+            default: value for a field that is not there.
+        """
         return self._fields.get(name, default)
 
     def keys(self) -> list[str]:
@@ -194,6 +236,14 @@ class ValueStore:
         return self._by_handle[handle]
 
     def add_text(self, handle: int, text: str, fields: dict[str, Any], *absent: dict[str, Any]) -> TextValue:
+        """Keep a text that arrived, and return it as the program sees it.
+
+        Args:
+            handle: its number, given by the host.
+            text: its characters.
+            fields: its attributes; those that start with an underscore are left out.
+            *absent: if it stands for a value that was not found: one dict, see `contract.Absent`.
+        """
         value = (AbsentValue if absent else TextValue)._make(handle, text, fields)
         if isinstance(value, AbsentValue):
             value._mark(**{**absent[0], "error": self._error(absent[0]["error"])})
@@ -201,6 +251,13 @@ class ValueStore:
         return value
 
     def add_record(self, handle: int, fields: dict[str, Any], str_field: str) -> RecordValue:
+        """Keep a record that arrived, and return it as the program sees it.
+
+        Args:
+            handle: its number, given by the host.
+            fields: its attributes and items.
+            str_field: name of the field that `str` shows.
+        """
         value = RecordValue(handle, fields, str_field)
         self._by_handle[handle] = value
         return value

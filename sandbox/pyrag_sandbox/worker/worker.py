@@ -21,7 +21,15 @@ _LIMITS = Limits()
 
 
 def job_frame(source: str, primitives: list[str]) -> bytes:
-    """A job with the usual limits, as the host would send it."""
+    """Return a job with the usual limits, as the host would send it.
+
+    Args:
+        source: a small program.
+        primitives: names that it may call.
+
+    Raises:
+        WireError: the job takes more than 4096 bytes.
+    """
     limits = {name: getattr(_LIMITS, name) for name in Limits.__slots__}
     return pack_frame({"source": pack_source(source), "primitives": primitives, "limits": limits}, 4096)
 
@@ -76,6 +84,15 @@ class PipeSession(Session):
 
 
 def write_all(fd: int, data: bytes) -> None:
+    """Write in as many system calls as it takes.
+
+    Args:
+        fd: a blocking descriptor.
+        data: any number of bytes.
+
+    Raises:
+        OSError: the reader has gone.
+    """
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
