@@ -46,6 +46,12 @@ class Layer(nn.Module):
         self.norm2 = nn.LayerNorm(width, eps=1e-12)
 
     def forward(self, hidden: Tensor, bias: Tensor) -> Tensor:
+        """Return the layer's token states, of the same shape.
+
+        Args:
+            hidden: Token states: shape (batch, length, width).
+            bias: Added to the attention scores: shape (batch, 1, 1, length), -1e4 at padding.
+        """
         batch, length, width = hidden.shape
         qkv = self.qkv(hidden).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
         mixed = functional.scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], attn_mask=bias)
@@ -67,6 +73,13 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
 
     def forward(self, ids: Tensor, mask: Tensor, types: Tensor) -> Tensor:
+        """Return token states: shape (batch, length, width).
+
+        Args:
+            ids: Token ids: shape (batch, length), at most `Shape.positions` long.
+            mask: 1 for tokens, 0 for padding; same shape.
+            types: 0 for the question, 1 after it; same shape.
+        """
         places = torch.arange(ids.shape[1], device=ids.device)
         hidden: Tensor = self.norm(self.words(ids) + self.positions(places)[None] + self.types(types))
         bias = ((1.0 - mask.to(hidden.dtype)) * -1e4)[:, None, None, :]
@@ -84,6 +97,13 @@ class Reader(nn.Module):
         self.head = nn.Linear(shape.width, 2)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
+        """Return start and end scores: shape (batch, length, 2).
+
+        Args:
+            input_ids: Token ids: shape (batch, length), at most `Shape.positions` long.
+            attention_mask: 1 for tokens, 0 for padding; same shape.
+            token_type_ids: 0 for the question, 1 after it; same shape.
+        """
         scores: Tensor = self.head(self.encoder(input_ids, attention_mask, token_type_ids))
         return scores
 
@@ -96,6 +116,13 @@ class Embedder(nn.Module):
         self.encoder = encoder
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
+        """Return one vector of length one a text: shape (batch, width).
+
+        Args:
+            input_ids: Token ids: shape (batch, length), at most `Shape.positions` long.
+            attention_mask: 1 for tokens, 0 for padding, which the mean leaves out; same shape.
+            token_type_ids: 0 throughout for single texts; same shape.
+        """
         hidden = self.encoder(input_ids, attention_mask, token_type_ids)
         weights = attention_mask[..., None].to(hidden.dtype)
         mean = (hidden * weights).sum(1) / weights.sum(1).clamp(min=1e-9)

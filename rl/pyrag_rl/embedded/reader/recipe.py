@@ -90,7 +90,16 @@ def _stored(path: Path, make_examples: Callable[[], Sequence[Example]]) -> None:
 
 
 def train(settings: Settings, first: Path, second: Path) -> Path:
-    """Both stages; the file with the weights reached."""
+    """Train both stages, or go on where a run was killed.
+
+    Args:
+        settings: Folder, seed, workers and seconds between checkpoints.
+        first: Examples of stage 1, as `prepare` writes them.
+        second: Examples of stage 2.
+
+    Returns:
+        The file with the weights reached.
+    """
     import torch  # type: ignore[import-not-found,unused-ignore]  # needed for training only
 
     from pyrag_rl.embedded.reader.model import Reader, encoder_folder, load_encoder

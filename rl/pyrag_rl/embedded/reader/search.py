@@ -27,6 +27,12 @@ class Bm25:
         self._searcher = self._index.searcher()
 
     def search(self, query: str, count: int) -> list[Text]:
+        """Return the best passages, best first.
+
+        Args:
+            query: Plain words; punctuation and letter case do not count.
+            count: Passages at most; only those that share a word are found.
+        """
         parsed = self._index.parse_query(" ".join(re.findall(r"\w+", query.lower())), ["body"])
         hits = self._searcher.search(parsed, count).hits
         return [self.texts[self._searcher.doc(address)["id"][0]] for _, address in hits]

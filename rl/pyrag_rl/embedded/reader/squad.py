@@ -42,6 +42,15 @@ class Squad:
 
 
 def load(folder: Path, seed: int) -> Squad:
+    """Read the training split and hold `HELD_OUT_ARTICLES` articles out.
+
+    Args:
+        folder: Holds `train_full_questions.jsonl.gz` and `train_full_corpus.jsonl.gz`.
+        seed: Decides which articles are held out.
+
+    Raises:
+        DataError: a file is missing or broken, or has too few articles.
+    """
     texts = corpus(folder / "train_full_corpus.jsonl.gz")
     articles: dict[str, list[Text]] = defaultdict(list)
     for text in texts.values():
@@ -67,7 +76,12 @@ class Lookalikes:
         self._rarity = {word: math.log(1 + len(texts) / count) for word, count in counts.items()}
 
     def of(self, asked: Asked, count: int = 6) -> list[Text]:
-        """The nearest passages that hold no answer."""
+        """Return the nearest passages that hold no answer, nearest first.
+
+        Args:
+            asked: The question; its own passage is left out.
+            count: Passages at most; fewer where near ones hold an answer.
+        """
         wanted = terms(asked.question)
         scored = [(math.fsum(self._rarity[w] for w in wanted & words), i) for i, words in enumerate(self._terms)]
         nearest = [self._texts[i] for _, i in sorted(scored, reverse=True)[: count + 1]]
@@ -76,7 +90,14 @@ class Lookalikes:
 
 
 def examples(squad: Squad, encoder: Encoder, seed: int, limit: int | None = None) -> list[Example]:
-    """Examples in training order: short windows first, longer ones later."""
+    """Make examples in training order: short windows first, longer ones later.
+
+    Args:
+        squad: Questions to train on, and the articles to find negatives in.
+        encoder: Cuts windows and labels tokens.
+        seed: Decides order, windows and negatives.
+        limit: Questions are added until there are so many examples, so there may be one more; None for all.
+    """
     rng = random.Random(seed)
     lookalikes = {title: Lookalikes(texts) for title, texts in squad.articles.items()}
     asked = list(squad.train)
@@ -93,7 +114,15 @@ def examples(squad: Squad, encoder: Encoder, seed: int, limit: int | None = None
 def one(
     asked: Asked, near: Lookalikes, encoder: Encoder, rng: random.Random, budgets: Sequence[int]
 ) -> Iterator[Example]:
-    """The question over its passage, and at times over one that does not answer it."""
+    """Yield the question over its passage, and at times over one that does not answer it.
+
+    Args:
+        asked: The question; its first answer is the label.
+        near: Passages of its article, to draw the negative from.
+        encoder: Cuts windows and labels tokens.
+        rng: Draws window lengths, titles and negatives.
+        budgets: Tokens of a passage's window to draw from.
+    """
     span = occurrence(asked.text.text, asked.answers[0], asked.question)
     titled = rng.random() < 0.6
     if span is not None:

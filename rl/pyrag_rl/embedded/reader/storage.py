@@ -15,6 +15,12 @@ from pyrag_rl.embedded.reader.windows import Example
 
 
 def save_examples(examples: Sequence[Example], path: Path) -> None:
+    """Write examples to a file, in one step.
+
+    Args:
+        examples: At least one; token ids below 65,536.
+        path: Replaced if it is there.
+    """
     ids = np.concatenate([np.asarray(each.ids, dtype=np.uint16) for each in examples])
     labels = np.asarray([(len(e.ids), e.split, e.start, e.end) for e in examples], dtype=np.int32)
     with AtomicFile(path) as file:

@@ -67,9 +67,19 @@ class Batch:
 
 
 def batches(lengths: Sequence[int], size: int, rank: int, workers: int, seed: int) -> list[list[int]]:
-    """Positions of the examples of each of a worker's batches; the workers' n-th batches are of like length.
+    """Plan a worker's batches; the workers' n-th batches are of like length.
 
     Examples keep their order but for sorting by length within buckets, so that a batch needs little padding.
+
+    Args:
+        lengths: Tokens of each example.
+        size: Examples of a batch of one worker.
+        rank: The worker, from 0.
+        workers: Number of all workers.
+        seed: Must be the same for all workers.
+
+    Returns:
+        Positions of the examples of each batch; a rest too small for a batch of every worker is left out.
     """
     rng = random.Random(seed)
     step = size * workers
@@ -96,7 +106,12 @@ def collate(examples: Sequence[Example]) -> Batch:
 
 
 def loss_of(model: Reader, batch: Batch) -> Tensor:
-    """Cross-entropy of start and end over the passage's tokens and "no answer"."""
+    """Return the cross-entropy of start and end over the passage's tokens and "no answer".
+
+    Args:
+        model: The network to train.
+        batch: Padded examples with their labels.
+    """
     scores = model(batch.ids, batch.mask, batch.types).float()
     allowed = batch.types.bool()
     allowed[:, 0] = True
@@ -161,12 +176,24 @@ class Weights:
 
 
 def rate_at(recipe: Recipe, step: int, steps: int) -> float:
+    """Return the learning rate of a step.
+
+    Args:
+        recipe: Holds peak, warm-up steps and the share of the peak at the end.
+        step: From 0.
+        steps: Steps of the whole plan, also of what comes after `recipe.until`.
+    """
     warm = min(1.0, (step + 1) / recipe.warmup) if recipe.warmup else 1.0
     return recipe.rate * warm * (1 - (1 - recipe.last) * step / steps)
 
 
 def weights_of(model: Reader, weights: Weights) -> dict[str, Tensor]:
-    """The model's state in float32, masters where there are."""
+    """Return the model's state in float32, with masters in place of the bfloat16 copies.
+
+    Args:
+        model: The network that `weights` was made of.
+        weights: Holds the masters.
+    """
     state = {name: tensor.float().clone() for name, tensor in model.state_dict().items()}
     at = 0
     named = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
@@ -257,7 +284,12 @@ class Worker:
 
 
 def save_atomic(value: object, path: Path) -> None:
-    """Replace a checkpoint in one step."""
+    """Replace a checkpoint in one step.
+
+    Args:
+        value: All that `torch.save` can write.
+        path: In a folder that is there.
+    """
     with AtomicFile(path) as file:
         torch.save(value, file)
 
@@ -287,7 +319,20 @@ def _work(rank: int, recipe: Recipe, examples: Path, first: Path, out: Path) -> 
 
 
 def run(recipe: Recipe, examples: Path, first: Path, out: Path) -> Path:
-    """Train one stage from the weights `first`; the file with the weights reached. Does nothing if it is there."""
+    """Train one stage, or go on from its last checkpoint. Does nothing if its weights are there.
+
+    Args:
+        recipe: Name, rates and number of worker processes.
+        examples: File of prepared examples.
+        first: File with the weights to begin from.
+        out: Folder of checkpoints and of the weights reached.
+
+    Returns:
+        The file with the weights reached.
+
+    Raises:
+        SystemExit: a checkpoint in `out` is of another run; with several workers torch's `ProcessExitedException`.
+    """
     from torch.multiprocessing.spawn import spawn
 
     reached = out / f"{recipe.name}.pt"

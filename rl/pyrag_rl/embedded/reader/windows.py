@@ -28,8 +28,15 @@ class Example:
 
 
 def occurrence(text: str, answer: str, question: str) -> tuple[int, int] | None:
-    """Find the place where `answer` stands in `text`: whole words first, then where the surroundings share most with
-    the question.
+    """Find an answer in a text: whole words first, then where the surroundings share most with the question.
+
+    Args:
+        text: The passage's text.
+        answer: Looked for in its own letter case first, then in any.
+        question: Its words are looked for 120 characters to either side.
+
+    Returns:
+        First character and the one after the last; None where the text lacks the answer.
     """
     found = [match.start() for match in re.finditer(re.escape(answer), text)]
     if not found:
@@ -52,7 +59,13 @@ def terms(text: str) -> set[str]:
 
 
 def token_span(offsets: Offsets, start: int, end: int) -> tuple[int, int] | None:
-    """First and last token that overlap the characters `start` to `end`."""
+    """Return the first and last token that overlap some characters; None if no token does.
+
+    Args:
+        offsets: First character of each token and the one after its last.
+        start: First character.
+        end: The character after the last.
+    """
     inside = [index for index, (left, right) in enumerate(offsets) if right > start and left < end]
     return (inside[0], inside[-1]) if inside else None
 
@@ -60,7 +73,18 @@ def token_span(offsets: Offsets, start: int, end: int) -> tuple[int, int] | None
 def cut(
     count: int, budget: int, starts: Iterable[int], keep: tuple[int, int] | None, rng: random.Random
 ) -> tuple[int, int]:
-    """A window of at most `budget` of `count` tokens, mostly from a sentence's start, that holds the span `keep`."""
+    """Choose a window of tokens, mostly from a sentence's start.
+
+    Args:
+        count: Tokens of the passage.
+        budget: Tokens of the window, at most.
+        starts: Tokens that begin sentences.
+        keep: First and last token that the window must hold, `budget` tokens at most; None for a window anywhere.
+        rng: Draws the window.
+
+    Returns:
+        First token of the window and the one after its last.
+    """
     if count <= budget:
         return 0, count
     if keep is None:
@@ -91,7 +115,19 @@ class Encoder:
     def example(
         self, question: str, text: Text, span: tuple[int, int] | None, *, budget: int, titled: bool, rng: random.Random
     ) -> Example | None:
-        """An example with the answer at the characters `span`; None where the answer cannot be a label."""
+        """Make an example of one window.
+
+        Args:
+            question: The question in words.
+            text: The passage to cut the window from.
+            span: First character of the answer and the one after its last; None for "no answer".
+            budget: Tokens of the window at most, without question and title; more where the answer needs them.
+            titled: Put the passage's title before the window.
+            rng: Draws the window.
+
+        Returns:
+            The example; None where no token holds the answer or it is longer than `ANSWER_TOKENS`.
+        """
         encoded = self._encoded(text)
         tokens, offsets = encoded.ids, encoded.offsets
         keep = None

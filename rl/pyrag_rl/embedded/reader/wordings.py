@@ -1,4 +1,4 @@
-"""How a relation is asked: wordings of sub-questions, from the plain to the clumsy, for training only.
+"""Wordings of sub-questions that ask for a relation, from the plain to the clumsy, for training only.
 
 `{}` is the subject. Several per relation, so that the reader learns the relation and not one sentence.
 """
@@ -128,7 +128,14 @@ def wordings(relation: str) -> tuple[str, ...]:
 
 
 def asked(relation: str, subject: str, rng: random.Random, count: int = 1) -> list[str]:
-    """Different questions for one relation."""
+    """Draw different questions for one relation.
+
+    Args:
+        relation: Its name; one without wordings of its own is asked by it.
+        subject: Put in the place of `{}`.
+        rng: Draws wordings and small flaws.
+        count: Questions at most; no more than the relation has wordings.
+    """
     known = wordings(relation)
     return [_roughen(each.format(subject), rng) for each in rng.sample(known, min(count, len(known)))]
 
@@ -143,5 +150,10 @@ def _roughen(question: str, rng: random.Random) -> str:
 
 
 def silent(relation: str, text: str) -> bool:
-    """Return whether the text surely says nothing of the relation."""
+    """Return whether the text surely says nothing of the relation.
+
+    Args:
+        relation: Its name; never silent for one that is not in `CUES`.
+        text: A passage's text.
+    """
     return relation in CUES and not re.search(CUES[relation], text, re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""What a reader earns on rows, and whether another one earns more on the same rows than chance would give it."""
+"""Rewards that a reader earns on rows, and its gain over another reader on the same rows, with its 95 % interval."""
 
 from __future__ import annotations
 
@@ -28,6 +28,13 @@ class Scored:
 
 
 def score(read: Read, rows: Sequence[TrainRow], config: TrainConfig) -> list[Scored]:
+    """Have each row read and return what it earns, in the rows' order.
+
+    Args:
+        read: Answers a question from passages.
+        rows: Rows with documents.
+        config: Weights of EM and F1 in the reward.
+    """
     return [_scored(read(row.asked, [one.passage() for one in row.documents or ()]), row, config) for row in rows]
 
 
@@ -54,7 +61,15 @@ def figures(results: Sequence[Scored]) -> dict[str, float]:
 
 
 def gain(before: Sequence[Scored], after: Sequence[Scored]) -> dict[str, float]:
-    """By how much the mean reward rose on the same rows, and half the width of its 95 % interval."""
+    """Return by how much the mean reward rose, and half the width of its 95 % interval.
+
+    Args:
+        before: Results of the first reader.
+        after: Results of the second on the same rows, in the same order.
+
+    Returns:
+        `reward` and `half_interval`; the latter is not a number for fewer than two rows.
+    """
     differences = [new.reward - old.reward for old, new in zip(before, after, strict=True)]
     spread = stdev(differences) if len(differences) > 1 else math.nan
     return {"reward": _mean(differences), "half_interval": 1.96 * spread / math.sqrt(max(len(differences), 1))}

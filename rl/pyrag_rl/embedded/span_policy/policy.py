@@ -47,7 +47,13 @@ class Case:
 
 
 def case_of(row: TrainRow, tokenizer: Tokenizer, calibration: Calibration) -> Case | None:
-    """None where the row has no passages to read."""
+    """Make a row ready; None where it has no passages to read.
+
+    Args:
+        row: A question with its documents.
+        tokenizer: The reader's own.
+        calibration: Gives the weight of the subject's page and the logit of unknown.
+    """
     passages = tuple(one.passage() for one in row.documents or ())
     want = analyse(row.asked)
     made = tuple(windows(tokenizer, row.asked, [(each.title, each.text) for each in passages]))
@@ -67,7 +73,13 @@ def case_of(row: TrainRow, tokenizer: Tokenizer, calibration: Calibration) -> Ca
 
 
 def log_chances(model: Reader, case: Case, temperature: float = 1.0) -> Tensor:
-    """Log-probability of every action: shape (actions,). Spans that leave their window have minus infinity."""
+    """Return the log-probability of every action: shape (actions,). Spans that leave their window have minus infinity.
+
+    Args:
+        model: The reader to draw from.
+        case: A row made ready.
+        temperature: Divides the logits; above 0.
+    """
     scores = model(case.batch.ids, case.batch.mask, case.batch.types).float()
     logits = [
         _margins(scores[place], window) + prior
@@ -85,7 +97,12 @@ def _margins(scores: Tensor, window: Window) -> Tensor:
 
 
 def answer_of(case: Case, action: int) -> Answer:
-    """Return the engine's answer for this action, its edges put right as at run time."""
+    """Return the engine's answer for an action, its edges put right as at run time.
+
+    Args:
+        case: The row that the action is of.
+        action: From 0 to `case.unknown`, not a span that leaves its window.
+    """
     for window in case.windows:
         size = len(window.offsets) * ANSWER_TOKENS
         if action < size:
@@ -98,7 +115,13 @@ def answer_of(case: Case, action: int) -> Answer:
 
 
 def reward(case: Case, answer: Answer, config: TrainConfig) -> float:
-    """The Answer agent's reward. Where the row says that its documents do not suffice, only unknown is right."""
+    """Return the Answer agent's reward. Where the row says that its documents do not suffice, only unknown is right.
+
+    Args:
+        case: The row that is answered.
+        answer: What an action of it says.
+        config: Weights of EM and F1.
+    """
     if case.row.sufficient is False:
         return 0.0 if answer.known else config.f1_weight + config.em_weight
     return graded(answer, case.row, config).score

@@ -29,7 +29,13 @@ _SOURCES = {"2wiki": "2wikimultihopqa"}
 
 
 def rows(asked: Iterable[Held], index: Bm25, rng: random.Random) -> Iterator[TrainRow]:
-    """Rows with the passage that answers among them, or none that does; others are left out."""
+    """Yield rows with the passage that answers among their documents, or none that does; others are left out.
+
+    Args:
+        asked: Questions with the passages that answer them.
+        index: Searched for `PASSAGES` documents a question.
+        rng: Draws the questions that lose their passage, a share of `WITHOUT`.
+    """
     for place, each in enumerate(asked):
         found = [
             text for text in index.search(each.question, PASSAGES + 3) if text.id == each.gold.id or _other(text, each)
@@ -59,7 +65,21 @@ def _other(text: Text, each: Held) -> bool:
 
 
 def write(data: Path, out: Path, *, seed: int, train: int, evaluate: int) -> tuple[int, int]:
-    """Returns how many rows there are in each file."""
+    """Write `train.parquet` and `eval.parquet`.
+
+    Args:
+        data: Holds one folder per set, as for `hops.load`.
+        out: Folder of the two files, which must exist.
+        seed: Decides which questions are drawn, and which lose their passage.
+        train: Questions to train on, at most.
+        evaluate: Held-out questions to evaluate on, at most.
+
+    Returns:
+        Number of rows of each file; questions for which nothing is found make none.
+
+    Raises:
+        DataError: a set is missing or broken.
+    """
     rng = random.Random(seed)
     multi = hops.load(data, 0)  # the seed of the reader's own partition
     index = Bm25(text for each in multi.texts.values() for text in each.values())

@@ -24,7 +24,15 @@ _PARTS = ("qkv", "out", "up", "down")  # of a layer, in the order in which the n
 
 
 def weights_of_onnx(path: Path, shape: Shape) -> dict[str, Tensor]:
-    """The state of a `Reader` of this shape. Raises `DataError` where the file holds another network."""
+    """Return the state of a `Reader`, in float32.
+
+    Args:
+        path: An int8 network as `export.reader` writes it.
+        shape: Sizes of the network.
+
+    Raises:
+        DataError: the file holds another network.
+    """
     import onnx
 
     graph = onnx.load(str(path)).graph

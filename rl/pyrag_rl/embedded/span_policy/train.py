@@ -40,7 +40,18 @@ _REPORT = 5  # steps between two lines
 
 
 def run(config: TrainConfig, console: Console = print) -> RunFolder:
-    """Trains to the end, or on from the last checkpoint. Raises `PyRAGError`."""
+    """Train to the end, or on from the last checkpoint, and report.
+
+    Args:
+        config: Names the rows and the run folder; its algorithm must be `grpo`.
+        console: Called with each line of progress.
+
+    Returns:
+        The run folder, with the trained reader in `reader/`.
+
+    Raises:
+        PyRAGError: torch or onnx is not installed, or the settings, rows or start weights cannot be used.
+    """
     try:
         import onnx  # noqa: F401  the shipped weights are read with it
         import torch  # noqa: F401
@@ -250,7 +261,14 @@ def _export(weights: Path, target: Path) -> None:
 
 
 def grpo_loss(chances: Any, before: Any, advantages: Any, kl_coef: float) -> tuple[Any, float]:
-    """The loss of one group from log-probabilities now and of the reference, and its KL (k3, Schulman 2020)."""
+    """Return the loss of one group and its KL from the reference (k3, Schulman 2020).
+
+    Args:
+        chances: Log-probabilities of the drawn actions now: shape (draws,).
+        before: The same of the reference; without gradient.
+        advantages: One for each draw.
+        kl_coef: Weight of the KL in the loss; 0 for none.
+    """
     gap = before - chances
     kl = (gap.exp() - gap - 1).mean()
     return -(advantages * chances).mean() + kl_coef * kl, float(kl.detach())
