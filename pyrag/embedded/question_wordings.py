@@ -1,4 +1,4 @@
-"""Wordings of questions, as tables for `question_analysis`: relations, kinds of answer, words around the subject; no code.
+"""Wordings of questions, as tables for `question_analysis`: relations, kinds of answer, words around the subject.
 
 A row of `RELATIONS` is a relation, the kind of its answer and a pattern over the question, names blanked. The first row
 that fits wins, so narrow relations stand before wide ones.

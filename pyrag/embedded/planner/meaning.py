@@ -1,4 +1,4 @@
-"""What a question means to the embedded planner: trees of steps over names, and what is done with their values.
+"""The meaning of a question to the embedded planner: trees of steps over names, and how their values are used.
 
 Plain data. The parsers build it, `wording` puts it into words and `write_program` into Python.
 """

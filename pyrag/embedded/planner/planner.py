@@ -106,7 +106,12 @@ class EmbeddedDecomposer:
 
 class EmbeddedPlanner:
     async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
-        """The rules' own reading; where there is none, a step for each sub-query that someone else wrote."""
+        """Return the rules' own reading; where there is none, a step for each sub-query that someone else wrote.
+
+        Args:
+            question: The question as it was asked.
+            sub_queries: Those of a decomposer, used where there are two or more.
+        """
         meaning = read_question(question)
         if isinstance(meaning, Whole) and sub_queries and len(sub_queries) > 1:
             source = listed_program(question, sub_queries)
@@ -114,7 +119,17 @@ class EmbeddedPlanner:
         return _plan(question, meaning)
 
     async def repair(self, question: str, sub_queries: Sequence[str], source: str, error: str) -> Plan:
-        """The next program after the one that failed. Raises BadOutputError when there is none left."""
+        """Return the next program after the one that failed.
+
+        Args:
+            question: The question as it was asked.
+            sub_queries: Those of the plan, kept as they are.
+            source: The program that failed; one that is not the rules' own is followed by their first.
+            error: Not used: the order of the programs is fixed.
+
+        Raises:
+            BadOutputError: there is none left.
+        """
         programs = list(dict.fromkeys(_programs(question)))
         position = programs.index(source) if source in programs else -1
         if position + 1 >= len(programs):
@@ -133,7 +148,12 @@ def _plan(question: str, meaning: Meaning) -> Plan:
 
 
 def note_of(question: str, meaning: Meaning) -> str:
-    """Why a reading is a fallback; empty if it is none."""
+    """Return the reason why a reading is a fallback; empty if it is none.
+
+    Args:
+        question: The question as it was asked.
+        meaning: The reading of it.
+    """
     if _CLAIM.match(question):
         return _COMPARED
     return _ONE_STEP if isinstance(meaning, Whole) and not meaning.sure else ""

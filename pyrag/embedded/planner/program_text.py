@@ -30,12 +30,23 @@ TOPK = 5
 
 
 def whole_program(question: str, topk: int = TOPK) -> str:
+    """Return the program that asks a question in one step.
+
+    Args:
+        question: The query, for the search too.
+        topk: Passages to retrieve.
+    """
     text = literal(question)
     return f"docs = retrieve({text}, topk={topk})\nfinal_answer = answer({text}, docs)\n"
 
 
 def listed_program(question: str, sub_queries: Sequence[str]) -> str:
-    """A step for each sub-query, in which "#1" stands for the first answer, then one answer drawn from all of them."""
+    """Return a program with a step for each sub-query, then one answer drawn from all of them.
+
+    Args:
+        question: The question that the last step answers.
+        sub_queries: In order; "#1" in a later one stands for the first answer, up to "#99".
+    """
     lines = []
     for number, query in enumerate(sub_queries, start=1):
         text = _referring(query, number)
@@ -57,11 +68,22 @@ def _referring(query: str, number: int) -> str:
 
 
 def write_program(question: str, meaning: Meaning) -> str:
+    """Return the program for a reading, which ends in an assignment to `final_answer`.
+
+    Args:
+        question: The question as it was asked, for the steps that need it whole.
+        meaning: The reading; one without steps is asked in one step.
+    """
     return _Writer(question).program(meaning)
 
 
 def sub_queries(question: str, meaning: Meaning) -> tuple[str, ...]:
-    """The questions that the program asks, each complete in itself, in the program's order."""
+    """Return the questions that the program asks, each complete in itself, in the program's order.
+
+    Args:
+        question: The question as it was asked; the only sub-query where the reading has no steps.
+        meaning: The reading.
+    """
     writer = _Writer(question)
     writer.program(meaning)
     return tuple(writer.asked) or (question,)
@@ -220,7 +242,13 @@ _READ = {"date": "parse_date", "number": "parse_number", "day": "parse_date", "y
 
 
 def computed(meaning: Meaning, values: Sequence[str], options: Sequence[str] = ()) -> str:
-    """Return the expression over the values (and the options); empty where nothing is computed."""
+    """Return the expression over the values (and the options); empty where nothing is computed.
+
+    Args:
+        meaning: The comparison or other computation.
+        values: Expressions: one for each value; two for each option, start and end, where a choice's key is "span".
+        options: Expressions for the two options of a choice.
+    """
     match meaning:
         case Choice(key="span", least=least):
             spans = [f"years_between({values[i]}, {values[i + 1]})" for i in (0, 2)]

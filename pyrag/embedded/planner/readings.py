@@ -27,7 +27,12 @@ _THERE_IS = re.compile(
 
 
 def other_readings(question: str, meaning: Meaning) -> Iterator[Meaning]:
-    """An uncle may be the father's brother or the mother's."""
+    """Yield other readings of ambiguous words: an uncle may be the father's brother or the mother's.
+
+    Args:
+        question: The question as it was asked; only words in it count.
+        meaning: The first reading; only a chain has others.
+    """
     if not isinstance(meaning, Chain):
         return
     for noun, readings in COMPOSED.items():
@@ -137,7 +142,12 @@ def join_apart(question: str) -> tuple[str, str] | None:
 
 
 def insert(node: Node, value: Node) -> Node:
-    """The node with a value in place of the stand-in."""
+    """Return the node with a value in place of the stand-in.
+
+    Args:
+        node: The reading of a question that holds the stand-in as a name or inside a step's own words.
+        value: The node that takes its place.
+    """
     if isinstance(node, Entity):
         return value if node.text == _STAND_IN else node
     args = tuple(insert(arg, value) for arg in node.args)

@@ -23,7 +23,12 @@ PLACE_KINDS = words(
 
 
 def fill(template: str, values: Sequence[str]) -> str:
-    """The template with its slots `{0}`, `{1}` … replaced. Braces in values stay what they are."""
+    """Return the template with its slots `{0}`, `{1}` … replaced. Braces in values stay what they are.
+
+    Args:
+        template: Text with slots of one digit.
+        values: Texts by the number of their slot; a slot without one is left as it is.
+    """
     return SLOT.sub(lambda slot: values[int(slot[1])] if int(slot[1]) < len(values) else slot[0], template)
 
 
@@ -52,7 +57,13 @@ def sub_question(step: Step) -> str:
 
 
 def relation_step(relation: Relation, of: Node, noun: str = "") -> Step:
-    """The step that asks for one relation of a node."""
+    """Return the step that asks for one relation of a node.
+
+    Args:
+        relation: The row of the table, with the wordings of the question and the search.
+        of: The node that it is asked of.
+        noun: The question's word for it, such as "inventor"; the relation's first noun if empty.
+    """
     noun = noun or (relation.nouns[0] if relation.nouns else relation.name)
     role = _role(of)
     return Step(
@@ -95,7 +106,14 @@ _ROLES = {
 
 
 def free_step(question: str, phrase: str, noun: str, args: tuple[Node, ...]) -> Step:
-    """A step in the question's own words; `noun` is what it asks for."""
+    """Return a step in the question's own words.
+
+    Args:
+        question: With a slot for each of `args`; a question mark is added.
+        phrase: The noun phrase for its value, with the same slots.
+        noun: The kind of thing that it asks for; becomes the variable's name.
+        args: The nodes that `{0}`, `{1}` … stand for.
+    """
     question = " ".join(question.split())
     question = question[:1].upper() + question[1:].rstrip("?. ") + "?"
     return Step(question, search_terms(question), phrase, identifier(noun), tuple(_as_country(arg) for arg in args))

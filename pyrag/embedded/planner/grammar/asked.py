@@ -43,7 +43,13 @@ NEAR = words("near by along off beside outside")
 
 
 def question_of(kind: str, clause: list[str], *, nested: bool) -> str:
-    """The question that "the KIND CLAUSE" answers, empty if it is nothing to look up; `nested`: it holds slots."""
+    """Return the question that "the KIND CLAUSE" answers; empty if that is nothing to look up.
+
+    Args:
+        kind: The noun, with adjectives if it has any.
+        clause: The words behind it, at least one; descriptions among them as slots.
+        nested: True if the clause holds slots.
+    """
     which = "who" if kind in _PERSONS else f"which {kind}"
     first, rest = plain(clause[0]), clause[1:]
     if first == "to":

@@ -1,4 +1,4 @@
-"""Where a description that begins inside a question ends, told by counting verbs: each clause has one of its own.
+"""The end of a description that begins inside a question, found by counting verbs: each clause has one of its own.
 
 "How many children did | the man who wrote Alpha while he lived in Beta | have in 1990": the clause opened by "who" has
 its verb, so has the one opened by "while"; the next one is the question's. Knows classes of words, no wordings.

@@ -130,6 +130,12 @@ def option(text: str) -> Node | None:
 
 
 def with_kind(node: Node, kind: str) -> Node:
+    """Return a name with the kind that the question gives its options; other nodes as they are.
+
+    Args:
+        node: An option of a comparison.
+        kind: The noun, such as "film"; a name that has one keeps its own.
+    """
     return Entity(node.text, kind) if isinstance(node, Entity) and kind and not node.kind else node
 
 
@@ -181,6 +187,12 @@ def parse_verdict(question: str) -> Meaning | None:
 
 
 def each(relation: str, nodes: tuple[Node, Node]) -> tuple[Node, Node]:
+    """Return the steps that ask the same of two nodes.
+
+    Args:
+        relation: Name of the relation, as in `BY_NAME`.
+        nodes: The two that are compared.
+    """
     return relation_step(BY_NAME[relation], nodes[0]), relation_step(BY_NAME[relation], nodes[1])
 
 

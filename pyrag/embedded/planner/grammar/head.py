@@ -28,7 +28,13 @@ NO_HEADS = words(
 
 
 def head_end(tokens: list[str], at: int, waiting: Waiting) -> int | None:
-    """One past the noun that is described; None where there is none."""
+    """Return the place one past the noun that is described; None where there is none.
+
+    Args:
+        tokens: Words of the question.
+        at: Place of the first word behind the article; at most six words are looked at.
+        waiting: The form of the question's own verb that is still to come.
+    """
     start, most = at, min(at + 6, len(tokens))
     while (
         at < most and _is_in_head(tokens, at, start) and not (waiting == "base" and at > start and is_base(tokens[at]))

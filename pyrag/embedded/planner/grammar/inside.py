@@ -19,7 +19,12 @@ _LONGEST = 60  # words
 
 
 def embed(text: str, *, strict: bool = True) -> tuple[str, tuple[Node, ...]]:
-    """The text with its longest descriptions replaced by slots, and what they stand for."""
+    """Return the text with its longest descriptions replaced by slots, and their nodes.
+
+    Args:
+        text: A question; one of more than 60 words is left as it is.
+        strict: False reads a description at the question's end loosely, and takes none there behind an auxiliary.
+    """
     words = text.split()
     if len(words) > _LONGEST:
         return text, ()

@@ -64,7 +64,12 @@ def starts_name(word: str) -> bool:
 
 
 def read_name(text: str, *, strict: bool = False) -> Entity | None:
-    """The name that a phrase is, without its kind word and quotes; None where it is no name but a description."""
+    """Return the name that a phrase is, without its kind word and quotes; None where it is a description.
+
+    Args:
+        text: The phrase.
+        strict: True takes only what is spelled like a name; False also others without a clause or a verb at the end.
+    """
     kind, name = "", text
     described = _DESCRIBED.fullmatch(text)
     if described and is_name(described["name"]) and not _ROLE.search(described["kind"]):

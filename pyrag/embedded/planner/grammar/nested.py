@@ -45,7 +45,12 @@ class _Found:
 
 
 def unnest(text: str, depth: int = 0) -> tuple[str, tuple[Node, ...]]:
-    """The text with its outermost descriptions replaced by slots, and what they stand for."""
+    """Return the text with its outermost descriptions replaced by slots, and their nodes.
+
+    Args:
+        text: A question or clause; one of more than 80 words is left as it is.
+        depth: Number of descriptions around it; beyond 6 it is left as it is.
+    """
     tokens = text.split()
     parts: list[str] = []
     args: list[Node] = []

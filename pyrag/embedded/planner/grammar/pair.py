@@ -111,7 +111,12 @@ def _from_end(text: str) -> Pair | None:
 
 
 def split_pair(text: str, word: str = "and") -> tuple[str, str] | None:
-    """ "A and B" in two. Where the word occurs more than once, the most even split into names wins."""
+    """Split "A and B" in two; None where that gives no two parts.
+
+    Args:
+        text: Where the word occurs more than once, the most even split into names wins.
+        word: "and" or "or"; where there is no "and", "or" and "&" serve too.
+    """
     text = text.strip(" ,")
     cuts = list(re.finditer(rf",? {word} ", text))
     if not cuts and word == "and":

@@ -103,7 +103,13 @@ _DEEPEST = 6
 
 @lru_cache(maxsize=4096)  # one question asks for the same phrases over and over
 def parse_phrase(text: str, *, strict: bool = False, depth: int = 0) -> Node | None:
-    """Return the node that a noun phrase stands for."""
+    """Return the node that a noun phrase stands for; None where no rule reads it.
+
+    Args:
+        text: The phrase.
+        strict: True takes only names that are spelled like names.
+        depth: Number of phrases around it; beyond 6 nothing is read.
+    """
     text = text.strip().rstrip(",;").strip()
     if not text or depth > _DEEPEST:
         return None
@@ -115,7 +121,13 @@ def parse_phrase(text: str, *, strict: bool = False, depth: int = 0) -> Node | N
 
 
 def compose(noun: str, of: Node, reading: int = 0) -> Node:
-    """The relation that a noun names, or the steps it is made of."""
+    """Return the step for the relation that a noun names, or the last of the steps that it is made of.
+
+    Args:
+        noun: One of `BY_NOUN` or `COMPOSED`.
+        of: The node that it is asked of.
+        reading: Number of the reading, where a noun has several; the last one if there are fewer.
+    """
     if noun == "country" and isinstance(of, Step) and of.relation and of.relation.answer_type == "person":
         return relation_step(BY_NAME["country of citizenship"], of, noun)
     if noun not in COMPOSED:
@@ -132,7 +144,12 @@ def is_reduced(text: str) -> bool:
 
 
 def fits(relation: Relation | None, node: Node) -> bool:
-    """Return whether a relation can be asked of what a node gives: nobody directs a wife."""
+    """Return whether a relation can be asked of the value of a node: nobody directs a wife.
+
+    Args:
+        relation: None fits everything.
+        node: A name fits everything; a step by the kind of its value.
+    """
     if relation is None or not isinstance(node, Step) or relation.domain == "any":
         return True
     if node.relation is None:
@@ -196,8 +213,14 @@ def _located(kind: str, of: Node) -> Step:
 
 
 def possession(noun: str, of: Node) -> Step | None:
-    """Return the node for what a thing owns: "(the band that made Alpha)'s founder". None where it is nothing with a
-    name of its own.
+    """Return the step for what a thing owns: "(the band that made Alpha)'s founder".
+
+    Args:
+        noun: The thing owned.
+        of: Its owner.
+
+    Returns:
+        None where it is nothing with a name of its own, such as a number or a date.
     """
     if noun not in BY_NOUN and noun not in COMPOSED:
         if re.fullmatch(_PLACES, noun):

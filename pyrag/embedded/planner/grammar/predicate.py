@@ -41,7 +41,13 @@ LEMMAS = {
 
 
 def place_question(how: str, kind: str, predicate: str) -> str:
-    """The question for a place or time: `how` is "in which", the subject's slot is `{0}`."""
+    """Return the question for a place or time, in which `{0}` is the subject.
+
+    Args:
+        how: The words before the kind, such as "in which".
+        kind: The kind of place or time; "place", "location" and "area" are asked for by "where".
+        predicate: The verb and what follows it, such as "was born".
+    """
     verb, _, rest = predicate.partition(" ")
     rest = re.sub(r"\b(?:in|at|on)$", "", rest).strip()
     lead = "where" if kind in ("place", "location", "area") else f"{how} {kind}"
@@ -54,7 +60,15 @@ def place_question(how: str, kind: str, predicate: str) -> str:
 
 
 def inverted(lead: str, clause: str) -> str:
-    """ "In which city" and "the laboratory is located": the question, if the clause ends in a simple predicate."""
+    """Return a question made of a clause: "In which city" and "the laboratory is located".
+
+    Args:
+        lead: The question's first words.
+        clause: Subject and predicate.
+
+    Returns:
+        The question; empty unless the clause ends in a simple predicate with a form of "be".
+    """
     match = re.fullmatch(rf"(?P<subject>.+?) (?P<verb>{BE}) (?P<rest>[a-z]+(?: [\w'-]+){{0,3}})", clause)
     if match and (re.search(rf"\b{BE}\b", match["rest"]) or not one_clause(match["subject"])):
         return ""
