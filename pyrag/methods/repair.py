@@ -97,6 +97,12 @@ async def _run(episode: Episode, program: Program) -> Result | Failure:
 
 
 def problems(episode: Episode, program: Program) -> tuple[Problem, ...]:
+    """Return the problems that plan checks find in a program, fatal ones first.
+
+    Args:
+        episode: Its sub-queries and primitives are what the program is checked against.
+        program: The program, which need not parse.
+    """
     return _problems(program.source, episode.sub_queries, episode.primitives)
 
 

@@ -35,7 +35,15 @@ _NOTHING = frozenset(("", "none", "null", "n/a", "na", "-", "start", "root", "be
 
 
 def node_name(said: Any, what: str) -> str:
-    """An id as a Python name that hides nothing. Raises `BadOutputError`."""
+    """Return an id as a Python name that hides no builtin, primitive, helper or keyword.
+
+    Args:
+        said: A text, of which the first 60 characters count, or a number.
+        what: Name of the field, for the error.
+
+    Raises:
+        BadOutputError: `said` is neither, or blank.
+    """
     if isinstance(said, bool) or not isinstance(said, str | int) or not str(said).strip():
         raise BadOutputError(f"{what} must be a short name, not {repr(said)[:80]}")
     shown = str(said).strip()[:_MAX_NAME]
@@ -84,7 +92,13 @@ def is_nothing(said: Any) -> bool:
 
 
 def referring(text: str, ids: Ids, question: str) -> str:
-    """A text with every reference as `{id}`, and the question in the place of its name."""
+    """Return a text with every reference as `{id}`, and the question in the place of its name.
+
+    Args:
+        text: A text with references in any form; those to no known agent stay as they are.
+        ids: The agents of the topology.
+        question: The text put for `{question}` and the like.
+    """
 
     def found(one: re.Match[str]) -> str:
         content = next(filter(None, one.groups())).strip()
@@ -97,7 +111,12 @@ def referring(text: str, ids: Ids, question: str) -> str:
 
 
 def with_braces(code: str, names: Sequence[str]) -> str:
-    """An expression in which agents are called by their bare ids, with these as references."""
+    """Return an expression with the bare ids of agents as references; unchanged where it does not parse.
+
+    Args:
+        code: A Python expression; one that is not ASCII stays unchanged.
+        names: Ids of the agents.
+    """
     try:
         tree = ast.parse(code, mode="eval") if code.isascii() else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -111,7 +130,12 @@ def with_braces(code: str, names: Sequence[str]) -> str:
 
 
 def start_of(said: Sequence[Any], names: Sequence[str]) -> int:
-    """The number of the first agent in dependencies that are numbers: 0 where one of them is, else 1."""
+    """Return the number of the first agent in dependencies that are numbers: 0 where one of them is, else 1.
+
+    Args:
+        said: All dependencies of the topology, as written.
+        names: Ids of the agents; an id `node_0` makes 0 a name.
+    """
     numbers = {str(one).strip() for one in said if isinstance(one, str | int) and not isinstance(one, bool)}
     return 0 if "0" in numbers and "node_0" not in names else 1
 
@@ -121,7 +145,12 @@ def references(text: str) -> list[str]:
 
 
 def unbraced(text: str, words: Mapping[str, str]) -> str:
-    """A text with words in the place of some references; empty where nothing else stood in it."""
+    """Return a text with words in the place of some references; empty where nothing else stood in it.
+
+    Args:
+        text: A text with references as `{id}`.
+        words: Replacements by id; other references stay.
+    """
     left = REFERENCE.sub(lambda found: "" if found[1] in words else found[0], text)
     if not re.search(r"\w", left):
         return ""

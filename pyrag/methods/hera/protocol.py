@@ -72,11 +72,25 @@ class Orchestration:
 
 
 class Selector(Protocol):
-    async def select(self, query: str, passages: Sequence[Passage]) -> Selection: ...
+    async def select(self, query: str, passages: Sequence[Passage]) -> Selection:
+        """Choose the passages that bear on a query.
+
+        Args:
+            query: The question that the passages are for.
+            passages: The candidates.
+        """
+        ...
 
 
 class Validator(Protocol):
-    async def validate(self, query: str, passages: Sequence[Passage]) -> Validation: ...
+    async def validate(self, query: str, passages: Sequence[Passage]) -> Validation:
+        """Judge whether passages suffice to answer a query.
+
+        Args:
+            query: The question that the passages are for.
+            passages: All of the evidence.
+        """
+        ...
 
 
 class Reflector(Protocol):

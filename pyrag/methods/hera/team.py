@@ -55,6 +55,13 @@ class LLMOrchestrator(PromptedAgent):
             return Characterised(Characterisation(), talk.usage, talk.raw, note)
 
     async def orchestrate(self, question: str, experience: Sequence[Lesson], sample: int = 0) -> Orchestration:
+        """Return the topology that the model writes, or the fallback where its replies stay out of form.
+
+        Args:
+            question: The question.
+            experience: Entries shown as numbered insights, and kept in the topology by id.
+            sample: The seed of a sample at `TEMPERATURE`; 0 for the engine's own sampling.
+        """
         shown = numbered([one.insight for one in experience]) or "none yet"
         agent = replace(self, sampling=replace(self.sampling, temperature=TEMPERATURE, seed=sample)) if sample else self
         talk = agent.talk("hera.orchestrate", {"question": question, "experience": shown}, TOPOLOGY)
@@ -69,6 +76,16 @@ class LLMOrchestrator(PromptedAgent):
             return Orchestration(topology, talk.usage, talk.raw, talk.noted(note), fallback=True)
 
     async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
+        """Return another topology that the model writes.
+
+        Args:
+            question: The question.
+            topology: The one that failed, shown as JSON; its experience is kept.
+            error: Of a traceback, the model is shown the last line only.
+
+        Raises:
+            BadOutputError: the replies stayed out of form.
+        """
         written = json.dumps(written_topology(topology), ensure_ascii=False, indent=1)
         values = {"question": question, "topology": written, "error": _told(error)}
         talk = self.talk("hera.revise", values, TOPOLOGY, system="hera.orchestrate")
@@ -102,6 +119,12 @@ class LLMSelector(PromptedAgent):
     """Out of form, it keeps everything."""
 
     async def select(self, query: str, passages: Sequence[Passage]) -> Selection:
+        """Keep the passages that the model names; all where its replies stay out of form.
+
+        Args:
+            query: The question that the passages are for.
+            passages: The candidates, which must fit the model's window.
+        """
         fence, documents = fenced_passages(passages)
         values = {"query": query, "documents": documents, "fence": fence}
         talk = self.talk("hera.documents", values, DOCUMENTS, system="hera.evidence_selector")
@@ -117,6 +140,12 @@ class LLMValidator(PromptedAgent):
     """Out of form, passages are taken to suffice."""
 
     async def validate(self, query: str, passages: Sequence[Passage]) -> Validation:
+        """Return the model's verdict on whether passages suffice; yes where its replies stay out of form.
+
+        Args:
+            query: The question that the passages are for.
+            passages: The evidence, which must fit the model's window.
+        """
         fence, documents = fenced_passages(passages)
         values = {"query": query, "documents": documents, "fence": fence}
         talk = self.talk("hera.documents", values, VERDICT, system="hera.context_validator")
@@ -132,6 +161,13 @@ class LLMReflector(PromptedAgent):
     """Out of form, an answer stands."""
 
     async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
+        """Return the model's verdict on an answer; accepted where its replies stay out of form.
+
+        Args:
+            query: The question.
+            answer: The answer to it.
+            passages: Its evidence, which must fit the model's window; may be empty.
+        """
         fence, documents = fenced_passages(passages)
         values = {"query": query, "answer": answer, "documents": documents, "fence": fence}
         talk = self.talk("hera.reflect", values, REVIEW)
@@ -148,6 +184,12 @@ class FittingSelector:
     fitting: Fitting = Fitting()
 
     async def select(self, query: str, passages: Sequence[Passage]) -> Selection:
+        """Select among the passages that fit; positions count in all those given.
+
+        Args:
+            query: The question that the passages are for.
+            passages: The evidence, cut to fit the model's window; a note tells of it.
+        """
         selection, fitted = await self.fitting.ask(query, passages, partial(self.inner.select, query))
         return replace(selection, positions=fitted.places(selection.positions), note=fitted.note)
 
@@ -158,6 +200,12 @@ class FittingValidator:
     fitting: Fitting = Fitting()
 
     async def validate(self, query: str, passages: Sequence[Passage]) -> Validation:
+        """Judge by the passages that fit.
+
+        Args:
+            query: The question that the passages are for.
+            passages: The evidence, cut to fit the model's window; a note tells of it.
+        """
         validation, fitted = await self.fitting.ask(query, passages, partial(self.inner.validate, query))
         return replace(validation, note=fitted.note)
 
@@ -168,6 +216,13 @@ class FittingReflector:
     fitting: Fitting = Fitting()
 
     async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
+        """Review an answer by the passages that fit.
+
+        Args:
+            query: The question.
+            answer: The answer to it.
+            passages: The evidence, cut to fit the model's window; a note tells of it.
+        """
         ask = partial(self.inner.reflect, query, answer)
         reflection, fitted = await self.fitting.ask(f"{query}\n{answer}", passages, ask)
         return replace(reflection, note=fitted.note)

@@ -45,7 +45,18 @@ _DIFFICULTIES: tuple[tuple[str, Difficulty], ...] = (
 
 
 def parse_selection(text: str, documents: int) -> tuple[tuple[int, ...], str]:
-    """Positions of the passages to keep, counted from 0, and why. Raises `BadOutputError`."""
+    """Read the passages to keep.
+
+    Args:
+        text: The reply.
+        documents: Number of passages shown; higher numbers are ignored.
+
+    Returns:
+        Their positions, counted from 0, and the reason.
+
+    Raises:
+        BadOutputError: the reply is out of form.
+    """
     value = _selection(text)
     said = value["documents"]
     positions = positions_of(said, documents)
@@ -66,7 +77,18 @@ def _selection(text: str) -> dict[str, Any]:
 
 
 def parse_verdict(text: str, reason: str) -> tuple[bool, str, str]:
-    """The decision, the analysis, and with a NO what the key `reason` says. Raises `BadOutputError`."""
+    """Read a decision.
+
+    Args:
+        text: The reply.
+        reason: The key that says what is wrong; the analysis stands in for it.
+
+    Returns:
+        The decision, the analysis, and the reason of a NO (empty for a YES).
+
+    Raises:
+        BadOutputError: the reply is out of form, or a NO has no reason.
+    """
     value = object_with(text, "decision")
     good = decision_of(value["decision"])
     why = "" if good else loose_line_of(value, reason) or loose_line_of(value, "analysis")
@@ -107,7 +129,15 @@ def profile_of(
 
 
 def agent_named(said: str, known: Iterable[Agent]) -> Agent | None:
-    """The agent that "Answer Generator", "answerer" or "answer-generator agent" means, if it is among those known."""
+    """Return the agent that "Answer Generator", "answerer" or "answer-generator agent" means.
+
+    Args:
+        said: A name in any spelling.
+        known: The agents it may mean.
+
+    Returns:
+        The agent; None where the name means no known one.
+    """
     joined = re.sub(r"\W+", "_", _CAMEL.sub("_", said.strip()), flags=re.ASCII).casefold().strip("_")
     name = joined.removeprefix("the_").removesuffix("_agent")
     among = tuple(known)
@@ -128,7 +158,12 @@ def difficulty(said: str) -> Difficulty | None:
 
 
 def text_of(value: Mapping[str, object], key: str) -> str:
-    """The value of a field on one line: a text, a number, or the first of a list; empty for anything else."""
+    """Return the value of a field on one line: a text, a number, or the first of a list; empty for anything else.
+
+    Args:
+        value: A JSON object.
+        key: The field, which may be missing.
+    """
     said = value.get(key)
     if isinstance(said, list | tuple):
         said = next(iter(said), None)

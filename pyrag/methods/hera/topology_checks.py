@@ -20,6 +20,12 @@ _COMPUTING = ("comparison", "temporal")
 
 
 def check_topology(topology: Topology, question: str) -> list[Problem]:
+    """Return the problems of a topology, for its orchestrator to mend; none is fatal.
+
+    Args:
+        topology: A topology that keeps the rules.
+        question: The question; where it does not tell the kind of its answer, the topology's profile does.
+    """
     asked = asked_for(question) or topology.profile.asks
     graph = Graph(topology.nodes)
     return [*_wrong_kind(topology, asked), *_not_computed(topology, graph), *_other_property(topology, graph, asked)]

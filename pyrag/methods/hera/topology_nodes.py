@@ -52,7 +52,12 @@ def plain(value: Mapping[Any, Any]) -> RawNode:
 
 
 def first(value: Mapping[str, Any], keys: Sequence[str]) -> Any:
-    """The value of the first key that is there and not empty."""
+    """Return the value of the first key that is there and not empty; None where there is none.
+
+    Args:
+        value: An object with plain keys.
+        keys: The spellings of a field, preferred ones first.
+    """
     return next((value[key] for key in keys if value.get(key) not in (None, "", [], {})), None)
 
 

@@ -249,7 +249,12 @@ def written_node(node: Node) -> dict[str, Any]:
 
 
 def in_code(compute: str, name: Callable[[str], str]) -> str:
-    """An expression with names in place of its references, quotes right around one left out."""
+    """Return an expression with names in place of its references; quotes right around one are left out.
+
+    Args:
+        compute: A Python expression with references as `{id}`.
+        name: Returns the text to put for an id.
+    """
     return _QUOTABLE.sub(lambda found: name(found[2]), compute)
 
 

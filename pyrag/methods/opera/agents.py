@@ -43,6 +43,16 @@ class LLMGoalPlanner(PromptedAgent):
             return GoalPlan((goal,), "", talk.usage, talk.raw, talk.noted(note), fallback=True)
 
     async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
+        """Return another plan that the model writes.
+
+        Args:
+            question: The question.
+            goals: The plan that failed, shown as JSON.
+            error: A text that is not blank; the model is shown its last line only.
+
+        Raises:
+            BadOutputError: `PLAN_RETRIES` + 1 replies had no usable goals.
+        """
         written = json.dumps([written_goal(goal) for goal in goals], ensure_ascii=False, indent=1)
         values = {"question": question, "plan": written, "error": error.strip().splitlines()[-1]}
         return await self._goals(self.talk("opera.revise", values, GOALS, system="opera.plan"), question)
@@ -79,6 +89,12 @@ class LLMAnalyst(PromptedAgent):
         return replace(self, question=question)
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        """Return an answer where the evidence suffices, else an unknown one that says what is missing.
+
+        Args:
+            query: The question; without passages, with the facts to answer from.
+            passages: The evidence; empty gives an unknown answer without a call, None answers from facts.
+        """
         if passages is None and not self.facts:
             assert self.answerer is not None
             return await self.answerer.answer(query, None)

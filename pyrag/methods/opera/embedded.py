@@ -39,7 +39,16 @@ class EmbeddedGoalPlanner:
         return GoalPlan(goals_of(question, meaning), note=note_of(question, meaning))
 
     async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
-        """The next reading after the one that failed. Raises `BadOutputError` when there is none left."""
+        """Return the next reading after the one that failed.
+
+        Args:
+            question: The question.
+            goals: The plan that failed; the first reading is returned where it is none of this planner's.
+            error: Not used.
+
+        Raises:
+            BadOutputError: none is left.
+        """
         plans = list(dict.fromkeys(_plans(question)))
         position = plans.index(tuple(goals)) if tuple(goals) in plans else -1
         if position + 1 >= len(plans):
@@ -55,8 +64,12 @@ def _plans(question: str) -> Iterator[tuple[Goal, ...]]:
 
 
 def goals_of(question: str, meaning: Meaning) -> tuple[Goal, ...]:
-    """One goal for each step of the reading, in the order of the program's steps; the question itself where there is
-    none."""
+    """Return one goal for each step of the reading, in the order of the program's steps.
+
+    Args:
+        question: The question; it is the only goal where the reading has no steps.
+        meaning: Its reading.
+    """
     made = _Goals()
     match meaning:
         case Chain(Step() as node):

@@ -44,7 +44,15 @@ class WrittenGoal:
 
 
 def written_goal_of(value: Any, place: int) -> WrittenGoal | None:
-    """The step at a place of the list, counted from 1; None for an empty one. Raises `BadOutputError`."""
+    """Return a step of a reply's list as it was written; None for an empty one.
+
+    Args:
+        value: The step, any JSON value.
+        place: Its place in the list, counted from 1, for errors.
+
+    Raises:
+        BadOutputError: it is no object, or has no text.
+    """
     step = as_step(value)
     if step is None:
         raise BadOutputError(f'goal {place} is no object with the keys "step", "goal", "type" and "needs"')

@@ -58,7 +58,12 @@ _MENTIONED = re.compile(
 
 
 def same_type(one: str, other: str) -> bool:
-    """True if a value of one type may stand where the other is asked for."""
+    """Return True if a value of one type may stand where the other is asked for; the order does not matter.
+
+    Args:
+        one: A type in lower case, of which the last word counts; empty means any.
+        other: Another.
+    """
     heads = [_singular(text.split()[-1]) if text.split() else "answer" for text in (one, other)]
     if heads[0] == heads[1] or _ANY & set(heads):
         return True
@@ -71,12 +76,22 @@ def _singular(word: str) -> str:
 
 
 def is_check(goals: Sequence[Goal], goal: Goal) -> bool:
-    """True if a goal only asks if something found before is so."""
+    """Return True if a goal only asks if something found before is so.
+
+    Args:
+        goals: The whole plan; an only goal checks nothing.
+        goal: One of them.
+    """
     return len(goals) > 1 and bool(goal.needs) and same_type(goal.type, YES_NO) and goal.type not in _ANY
 
 
 def kind_of(type_: str, text: str) -> str:
-    """The type of a goal, from its text where the type says nothing."""
+    """Return the type of a goal, from its text where the type says nothing; "answer" where neither does.
+
+    Args:
+        type_: The type as written; may be empty.
+        text: The goal's question.
+    """
     if type_ and type_.split()[-1] not in _ANY:
         return type_
     return next((kind for pattern, kind in _ASKED if pattern.match(text)), "answer")
@@ -107,7 +122,12 @@ def _says_something(kind: str) -> bool:
 
 
 def mentions(text: str, kind: str) -> bool:
-    """True for a text that speaks of something of a kind found before: "he", "the company", "that city"."""
+    """Return True if a text speaks of something found before: "he", "the company", "that city".
+
+    Args:
+        text: A goal's question.
+        kind: The type of what was found; "answer" is matched by pronouns only.
+    """
     for found in _MENTIONED.finditer(text):
         word = found["word"]
         if word is None or (kind != "answer" and word not in _ANY and same_type(word, kind)):

@@ -74,7 +74,15 @@ def parse_goals(text: str, question: str = "") -> tuple[tuple[Goal, ...], str]:
 
 
 def checked(listed: Sequence[Any], question: str = "") -> GoalReading:
-    """The plan that a list of steps is. Raises `BadOutputError` where it cannot run."""
+    """Return the plan that a list of steps is.
+
+    Args:
+        listed: Steps as any JSON values; empty ones are skipped.
+        question: The question, for goals that repeat it.
+
+    Raises:
+        BadOutputError: it cannot run, is empty, or has more than `MAX_GOALS` goals.
+    """
     found = (written_goal_of(value, place) for place, value in enumerate(listed[: MAX_GOALS + 1], start=1))
     written = [one for one in found if one is not None]
     if not written:
@@ -231,7 +239,15 @@ def _counts_from_zero(written: Sequence[WrittenGoal], first: int) -> bool:
 
 
 def check_expression(code: str, owner: str) -> None:
-    """Raises `BadOutputError` where code, with `NAMED` in its placeholders, is no expression, or has one in a text."""
+    """Check that code is one Python expression over known names.
+
+    Args:
+        code: The expression, with `NAMED` in place of its placeholders.
+        owner: The goal or agent that it belongs to, for the error.
+
+    Raises:
+        BadOutputError: it is no expression, uses an unknown name, or has a placeholder inside a text.
+    """
     try:
         tree = ast.parse(code, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -246,7 +262,12 @@ def check_expression(code: str, owner: str) -> None:
 
 
 def in_code(compute: str, name: Callable[[int], str]) -> str:
-    """An expression with names in place of its placeholders, quotes right around one left out."""
+    """Return an expression with names in place of its placeholders; quotes right around one are left out.
+
+    Args:
+        compute: A Python expression with placeholders `[TYPE from step N]`.
+        name: Returns the text to put for a step's number.
+    """
     return _QUOTABLE.sub(lambda found: name(int(found["step"])), compute)
 
 

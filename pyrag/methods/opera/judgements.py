@@ -62,9 +62,12 @@ def parse_judged(text: str, documents: int, query: str = "") -> Judged:
 
 
 def salvage_judged(text: str, documents: int, query: str) -> Judged | None:
-    """The best reading of a judgement when asking again did not help; None if nothing.
+    """Return the best reading of a judgement when asking again did not help; None if nothing.
 
-    The arguments are those of `parse_judged`.
+    Args:
+        text: The reply.
+        documents: How many documents it may cite.
+        query: The question, by which the answer is shortened; its form is not enforced.
     """
     try:
         judged = parse_judged(text, documents)

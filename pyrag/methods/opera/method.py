@@ -32,7 +32,16 @@ VARIANTS = ("full", "no-plan", "no-rewrite", "no-plan-no-rewrite")
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
-    """Raises `ProgramFailedError` where the last revision failed too."""
+    """Plan by goals, run and repair, as far as the variant has a plan and rewriting.
+
+    Args:
+        episode: The question under way.
+        settings: `method` names the variant behind a colon; `repairs` is the maximum number of revisions.
+
+    Raises:
+        ConfigError: the engine has no Plan agent, and the variant needs one.
+        ProgramFailedError: the last revision failed too.
+    """
     variant = settings.method.partition(":")[2]
     episode.agents = replace(episode.agents, answerer=_analyst(episode.agents, episode.question))
     if "no-rewrite" in variant:

@@ -98,14 +98,24 @@ def number_of(word: str) -> int | None:
 
 
 def normalised(text: str, steps: Steps) -> str:
-    """The text with every reference to a step in the form `[TYPE from step N]`."""
+    """Return the text with every reference to a step in the form `[TYPE from step N]`.
+
+    Args:
+        text: A goal's text or search; what refers to no step stays as it is.
+        steps: The meanings that references of this goal can have.
+    """
     text = _SPLIT.sub(r"[\g<type> from step \g<number>]", text)
     text = _BRACKETED.sub(lambda found: _bracketed(found, steps), text)
     return _outside(text, lambda part: _bare(part, steps))
 
 
 def normalised_code(code: str, steps: Steps) -> str:
-    """The same for an expression, in which a number in brackets is an index and `#` begins a comment."""
+    """Return an expression with every reference to a step in the form `[TYPE from step N]`.
+
+    Args:
+        code: A Python expression, in which a number in brackets is an index and `#` begins a comment.
+        steps: The meanings that references of this goal can have.
+    """
 
     def bracketed(found: re.Match[str]) -> str:
         content = (found["square"] or found["curly"] or "").strip()

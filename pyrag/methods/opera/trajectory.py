@@ -100,7 +100,12 @@ def _analysed(one: Attempt, step: Step, goal: Goal | None) -> Action:
 
 
 def goal_of(trace: Trace, step: Step) -> Goal | None:
-    """The goal that a step of the last program answers, by the variable on the step's line."""
+    """Return the goal that a step answers, by the variable on the step's line; None where it answers none.
+
+    Args:
+        trace: A trace whose goals are those of the last program.
+        step: A step of that program.
+    """
     number = trace.variable_of(step).rpartition("_")[2] if step.primitive == "answer" else ""
     return next((goal for goal in planned_goals(trace) if str(goal.step) == number), None)
 

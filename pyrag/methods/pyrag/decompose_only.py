@@ -16,6 +16,12 @@ from pyrag.settings import Settings
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
+    """Answer all sub-queries side by side, then compose an answer from theirs; the answer of an only sub-query stands.
+
+    Args:
+        episode: The question under way.
+        settings: `topk` passages per sub-query.
+    """
     await decompose(episode)
     queries = episode.sub_queries
     with StepRecorder(episode) as recorder:

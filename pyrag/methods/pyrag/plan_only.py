@@ -18,6 +18,12 @@ WRITES = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
+    """Write a program, then answer in one model call from its text and the passages.
+
+    Args:
+        episode: The question under way.
+        settings: `topk` passages for the whole question; `joint` as in PyRAG.
+    """
     question = episode.question
     with StepRecorder(episode) as recorder:
         program = await write_program(episode, settings, SpeculativeExecution(episode, on=False))

@@ -96,9 +96,13 @@ class Turn:
 
 
 def read_turn(text: str, dialect: Dialect) -> Turn:
-    """Cuts a turn behind its first action; what a model writes after that is its own invention of results.
+    """Cut a turn behind its first action; what a model writes after that is its own invention of results.
 
     A server leaves out the mark that it stopped at, so a last action that is still open counts as closed.
+
+    Args:
+        text: The text of this turn alone.
+        dialect: The marks of its actions.
     """
     actions = [dialect.search] if dialect.answer is None else [dialect.search, dialect.answer]
     ends = [(text.find(closing), closing) for _, closing in actions if closing in text]

@@ -26,6 +26,13 @@ WRITES = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
+    """Answer in one text of thoughts and searches.
+
+    Args:
+        episode: The question under way.
+        settings: `method` names the dialect behind a colon; `rounds` is the maximum number of searches (None: the
+            dialect's own), `topk` the passages of each.
+    """
     with StepRecorder(episode) as recorder:
         return await _Agent(recorder, settings).run()
 
@@ -101,7 +108,12 @@ class _Agent:
 
 
 def as_answer(turn: Turn, passages: Sequence[Passage]) -> Answer | None:
-    """The answer of a turn, with the passages that state it."""
+    """Return the answer of a turn, with the passages that state it; None where the turn has no answer.
+
+    Args:
+        turn: A turn of the model.
+        passages: All that were found so far; none is cited for yes, no or an unknown answer.
+    """
     if turn.answer is None:
         return None
     text = " ".join(turn.answer.split())
@@ -112,5 +124,11 @@ def as_answer(turn: Turn, passages: Sequence[Passage]) -> Answer | None:
 
 
 def states(passage: Passage, answer: str) -> bool:
+    """Return True if a passage holds an answer word for word, whatever the case and white space.
+
+    Args:
+        passage: Its title and text are searched.
+        answer: A text; a match begins and ends at the bounds of words.
+    """
     pattern = rf"(?<!\w){re.escape(' '.join(answer.split()))}(?!\w)"
     return re.search(pattern, " ".join(f"{passage.title} {passage.text}".split()), re.IGNORECASE) is not None
