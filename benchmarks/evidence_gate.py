@@ -23,7 +23,8 @@ from pyrag.retrieval.rerank import READER_DEPTH
 from pyrag.trace.model import Passage
 from pyrag_rl.embedded.reader.hops import Held
 from pyrag_rl.embedded.reader.measuring import Reading as Study
-from pyrag_rl.embedded.reader.measuring import auroc, found_in, held_out, measured, outcome, passage
+from pyrag_rl.embedded.reader.measuring import found_in, held_out, measured, outcome, passage
+from pyrag_rl.embedded.reader.score_statistics import auroc
 from pyrag_rl.embedded.reader.search import Bm25
 
 DEPTHS = (1, 3, 5)

@@ -26,7 +26,7 @@ from pyrag.trace.model import Passage
 T = TypeVar("T")
 SHOWN = 5  # of what was found, a Rewrite agent sees this much
 _A_PASSAGE = 8  # tokens of its number and the blank lines around it
-_LEAST = 32  # tokens; a shorter rest of a passage says nothing
+_MIN_TOKENS = 32  # tokens; a shorter rest of a passage says nothing
 _MARGIN = 64  # tokens of the chat template
 _UNUSUAL = 4096  # tokens; no server is asked for its window while a prompt with its reply is shorter
 _WORD_END = re.compile(r"\s+\S*\Z")
@@ -109,7 +109,7 @@ def _cut(passage: Passage, tokens: int, count: CountTokens) -> Passage:
     length = _length(passage, count)
     if length <= tokens:
         return passage
-    room = max(tokens - count(passage.title) - _A_PASSAGE, _LEAST)
+    room = max(tokens - count(passage.title) - _A_PASSAGE, _MIN_TOKENS)
     text = passage.text
     while text and count(text) > room:
         text = text[: min(len(text) * room // max(count(text), 1), len(text) - 1)]
@@ -166,7 +166,7 @@ class Fitting:
         if window is None or not passages:
             return Fitted(tuple(passages), tuple(range(len(passages))), 0, len(passages))
         # Where replies alone take half of a small window, passages get the other half: the server has the last word.
-        fitted = fit_passages(passages, max(window - around, window // 2 - overhead, _LEAST), self.count)
+        fitted = fit_passages(passages, max(window - around, window // 2 - overhead, _MIN_TOKENS), self.count)
         return fitted.noted(self.agent, "more would not fit into the model's window")
 
     async def _window(self, wanted: int) -> int | None:

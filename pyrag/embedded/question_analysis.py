@@ -19,7 +19,7 @@ _SHAPE = re.compile(
 )
 _GIVEN = re.compile(r"\s*+given:?", re.I)
 _ASKED = re.compile(r"answer the question:?", re.I)
-_LONGEST = 2_000  # characters of a question; what patterns take may grow with the square of it
+_MAX_CHARACTERS = 2_000  # characters of a question; what patterns take may grow with the square of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def split_aggregation(query: str) -> tuple[str, str]:
 
 
 def analyse(question: str) -> QuestionAnalysis:
-    question = tidy(question)[:_LONGEST]
+    question = tidy(question)[:_MAX_CHARACTERS]
     subject, arrow, relation_text = question.rpartition(">>")
     asked = relation_text.strip() if arrow else question
     relation, kind, match = _relation(_mask(asked) if not arrow else asked)

@@ -28,7 +28,7 @@ from contextvars import ContextVar
 from pyrag._io.http.errors import Fault
 from pyrag._io.threads import PerLoop
 
-MOST = 256  # calls at once, unless the settings say otherwise
+MAX_CALLS = 256  # calls at once, unless the settings say otherwise
 MAX_HOLD = 60.0  # seconds; a longer Retry-After is cut to this
 _SHRINK = 0.8
 _FLOOR_WHEN_UNREACHABLE = 8  # a server that is down refuses quickly, so calls need not queue
@@ -50,7 +50,7 @@ def question_scope() -> Iterator[None]:
 class Limiter:
     """A `pyrag._io.http.client.Gate` for one event loop; `most` is the window's upper bound."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_CALLS) -> None:
         self.most = most
         self.window = float(most)
         self.in_flight = 0
@@ -173,7 +173,7 @@ class Limiter:
 _limiters: PerLoop[weakref.WeakValueDictionary[tuple[str, str], Limiter]] = PerLoop(weakref.WeakValueDictionary)
 
 
-def limiter_of(url: str, model: str, most: int = MOST) -> Limiter:
+def limiter_of(url: str, model: str, most: int = MAX_CALLS) -> Limiter:
     """Return the limiter of an endpoint in the running loop, shared by all its clients.
 
     Args:
@@ -192,7 +192,7 @@ def limiter_of(url: str, model: str, most: int = MOST) -> Limiter:
 class EndpointGate:
     """The limiter of an endpoint for one client, which may serve several event loops in turn."""
 
-    def __init__(self, url: str, model: str, most: int = MOST) -> None:
+    def __init__(self, url: str, model: str, most: int = MAX_CALLS) -> None:
         self._limiters = PerLoop(lambda: limiter_of(url, model, most))
 
     @property

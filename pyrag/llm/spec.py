@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from pyrag._io.http.options import MODEL_LIMIT, BodyLimit, Transport
 from pyrag.errors import ConfigError
-from pyrag.llm.limiter import MOST
+from pyrag.llm.limiter import MAX_CALLS
 from pyrag.llm.protocol import ChatModel
 
 FORMS = (
@@ -48,7 +48,7 @@ class ModelOptions:
     """
 
     timeout: float = 60.0
-    max_in_flight: int = MOST
+    max_in_flight: int = MAX_CALLS
     limit: BodyLimit = MODEL_LIMIT
     transport: Transport = Transport()
 

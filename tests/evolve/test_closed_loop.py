@@ -105,7 +105,7 @@ def test_only_the_failing_agents_prompt_changes_and_reverts(learned: Learned, tm
     diff = pyrag("evolve", "diff", "run").stdout
     assert re.findall(r"^\+\+\+ (.*)", diff, re.M) == ["0001/methods/hera.answer_generator.rules.txt"]
     assert f"+- {RULE}" in diff
-    assert "is now version 0" in pyrag("evolve", "revert", "run", "0").stdout
+    assert "is version 0 now" in pyrag("evolve", "revert", "run", "0").stdout
     assert not (tmp_path / "run" / "prompts" / "methods" / "hera.answer_generator.rules.txt").exists()
     (tmp_path / "config.json").write_text("{}")  # of another command's run
     for run, version, said in (("run", "9", "no version 9"), (".", "0", ". is no run of pyrag evolve")):

@@ -12,7 +12,8 @@ from pyrag.embedded.reader.neural.decode import Span
 from pyrag.embedded.reader.neural.network import Calibration
 from pyrag_rl.embedded.reader.hops import Held
 from pyrag_rl.embedded.reader.layout import Text
-from pyrag_rl.embedded.reader.measuring import Reading, auroc, outcome, platt
+from pyrag_rl.embedded.reader.measuring import Reading, outcome
+from pyrag_rl.embedded.reader.score_statistics import auroc, platt
 
 GOLD = Text("g", "Alpha", "Alpha was directed by Ann Lee in 1967.")
 OTHER = Text("o", "Beta", "Beta was directed by Bo Ray in 1980.")

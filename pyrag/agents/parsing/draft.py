@@ -20,7 +20,7 @@ OnDraft = Callable[[str], None]
 _PRIMITIVES = frozenset({"retrieve", "answer"})
 _READS = 200  # of a long text in the time that it doubles
 _SHORT = 20  # characters that any text may grow by less than, and is read at each line
-_LONGEST = 100  # lines of one statement; what is longer is waited for
+_MAX_LINES = 100  # lines of one statement; what is longer is waited for
 
 
 class DraftReader:
@@ -57,7 +57,7 @@ class DraftReader:
     def _takes(self, line: str) -> bool:
         """Return True if a statement that this line shows to be finished calls a primitive."""
         self._open.append(line)
-        statements = _statements("".join(self._open)) if len(self._open) <= _LONGEST else []
+        statements = _statements("".join(self._open)) if len(self._open) <= _MAX_LINES else []
         if statements and hasattr(statements[-1], "body"):
             statements.pop()  # it may go on
         if not statements:

@@ -68,7 +68,7 @@ _YES_OR_NO = re.compile(
 )
 _PRONOUNS = _words("it he she they this that these there")
 _MIN_WORDS = 5
-_MANY_WORDS = 40
+_MAX_WORDS = 40
 
 
 def is_evasive(query: str, answer: str) -> bool:
@@ -140,7 +140,7 @@ def is_wordy(query: str, answer: str) -> bool:
         or answer.casefold().strip(" .") in asked.casefold()
     ):
         return False
-    if len(words) > _MANY_WORDS:
+    if len(words) > _MAX_WORDS:
         return True
     if not _verb_at(words):
         return False

@@ -23,7 +23,7 @@ from pyrag.errors import ConfigError, ContextLengthError, PermanentServiceError,
 from pyrag.llm.clients.refusals import read_refusal
 from pyrag.llm.clients.request_rules import MAX_REFUSALS, RequestRules
 from pyrag.llm.context import about_tokens, too_long
-from pyrag.llm.limiter import MOST, EndpointGate
+from pyrag.llm.limiter import MAX_CALLS, EndpointGate
 from pyrag.llm.protocol import Message, ModelInfo, Reply, Sampling
 from pyrag.llm.schema import Constraint, Support, constraint_of
 
@@ -87,7 +87,7 @@ class OpenAIChat:
         timeout: float = 60.0,
         total: float | None = None,
         retries: int = 2,
-        max_in_flight: int = MOST,
+        max_in_flight: int = MAX_CALLS,
         limit: BodyLimit = MODEL_LIMIT,
         transport: Transport = DEFAULT_TRANSPORT,
     ) -> None:

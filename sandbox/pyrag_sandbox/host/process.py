@@ -28,7 +28,7 @@ from pyrag_sandbox.worker.kernel import Wall
 from pyrag_sandbox.worker.zygote import REPORT, REQUEST
 
 _NEEDED = ("RestrictedPython", "greenlet", "msgspec", "pyrag_sandbox")
-_FEW = 16  # reports may be due without being read: many would fill the socket, and hold the zygote up
+_MAX_UNREAD = 16  # reports may be due without being read: many would fill the socket, and hold the zygote up
 _REPLACE_AFTER = 0.005  # seconds: by then most programs wait for their first call, and a fork takes no time from them
 
 
@@ -228,7 +228,7 @@ class Zygote:
 
     def _read_as_needed(self) -> None:
         loop = self._resources.loop
-        needed = bool(self._awaited) or len(self._busy) + len(self._ordered) > _FEW
+        needed = bool(self._awaited) or len(self._busy) + len(self._ordered) > _MAX_UNREAD
         if needed == self._reading or loop is None or loop.is_closed() or self.failure is not None:
             return
         self._reading = needed

@@ -15,7 +15,7 @@ from pyrag.embedded.planner.grammar.predicate import PAST_PARTICIPLE
 from pyrag.embedded.planner.meaning import Node, Step
 from pyrag.embedded.planner.relations import RELATIONS
 
-_LONGEST = 60  # words
+_MAX_WORDS = 60  # words
 
 
 def embed(text: str, *, strict: bool = True) -> tuple[str, tuple[Node, ...]]:
@@ -26,7 +26,7 @@ def embed(text: str, *, strict: bool = True) -> tuple[str, tuple[Node, ...]]:
         strict: False reads a description at the question's end loosely, and takes none there behind an auxiliary.
     """
     words = text.split()
-    if len(words) > _LONGEST:
+    if len(words) > _MAX_WORDS:
         return text, ()
     parts: list[str] = []
     args: list[Node] = []

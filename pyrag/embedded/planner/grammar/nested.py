@@ -32,7 +32,7 @@ from pyrag.embedded.planner.grammar.verbs import is_base, is_participle, is_past
 from pyrag.embedded.planner.meaning import Node, Step
 from pyrag.embedded.planner.wording import PLACE_KINDS, free_step
 
-_LONGEST = 80  # words
+_MAX_WORDS = 80  # words
 _DEEPEST = 6
 
 
@@ -55,7 +55,7 @@ def unnest(text: str, depth: int = 0) -> tuple[str, tuple[Node, ...]]:
     parts: list[str] = []
     args: list[Node] = []
     at = 0
-    while at < len(tokens) and len(tokens) <= _LONGEST and depth <= _DEEPEST:
+    while at < len(tokens) and len(tokens) <= _MAX_WORDS and depth <= _DEEPEST:
         found = _at(tokens, at, parts, depth) if at or tokens[0] == "The" else None
         if found is None:
             parts.append(tokens[at])

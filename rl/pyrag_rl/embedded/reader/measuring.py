@@ -9,7 +9,6 @@ Thresholds and calibration come from questions of the training splits that were 
 from __future__ import annotations
 
 import json
-import math
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from pyrag.trace.model import Passage
 from pyrag_rl.embedded.reader import hops, squad
 from pyrag_rl.embedded.reader.hops import Held
 from pyrag_rl.embedded.reader.layout import Text, corpus, gold, rows
+from pyrag_rl.embedded.reader.score_statistics import auroc, logistic, platt
 from pyrag_rl.embedded.reader.search import Bm25
 
 _TOP = 5
@@ -59,22 +59,6 @@ class Outcome:
     f1: float
     picked: bool
     answerable: bool
-
-
-def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """Return the share of pairs in which a positive scores above a negative; a tie counts half.
-
-    Args:
-        positive: Scores that should be high.
-        negative: Scores that should be low. The share is 0 where either side is empty.
-    """
-    order = sorted([(value, 1) for value in positive] + [(value, 0) for value in negative])
-    ranks: dict[float, list[int]] = {}
-    for place, (value, _) in enumerate(order):
-        ranks.setdefault(value, []).append(place)
-    mean = {value: sum(places) / len(places) for value, places in ranks.items()}
-    wins = sum(mean[value] for value in positive) - len(positive) * (len(positive) - 1) / 2
-    return wins / max(len(positive) * len(negative), 1)
 
 
 def passage(text: Text) -> Passage:
@@ -340,38 +324,6 @@ def _merit(readings: Mapping[str, Sequence[Reading]], tried: Calibration) -> flo
     return sum(each.em for each in top) / max(len(top), 1) + auroc(right, others)
 
 
-def platt(scores: Sequence[float], right: Sequence[float], rounds: int = 25) -> tuple[float, float]:
-    """Fit the logistic curve from scores to the chance of being right, by Newton's method.
-
-    Args:
-        scores: At least one.
-        right: 1 or 0 for each score; shares between are allowed.
-        rounds: Newton steps.
-
-    Returns:
-        Scale and offset: the chance is `1 / (1 + exp(-(scale * score + offset)))`.
-    """
-    mean = sum(scores) / len(scores)
-    spread = math.sqrt(sum((score - mean) ** 2 for score in scores) / len(scores)) or 1.0
-    values = [(score - mean) / spread for score in scores]
-    scale, offset = 0.0, 0.0
-    for _ in range(rounds):
-        chances = [_logistic(scale * value + offset) for value in values]
-        gaps = [chance - wanted for chance, wanted in zip(chances, right, strict=True)]
-        weights = [max(chance * (1 - chance), 1e-6) for chance in chances]
-        slope = sum(gap * value for gap, value in zip(gaps, values, strict=True)) + scale
-        a = sum(weight * value * value for weight, value in zip(weights, values, strict=True)) + 1.0
-        b = sum(weight * value for weight, value in zip(weights, values, strict=True))
-        c = sum(weights)
-        size = a * c - b * b
-        scale, offset = scale - (c * slope - b * sum(gaps)) / size, offset - (a * sum(gaps) - b * slope) / size
-    return scale / spread, offset - scale * mean / spread
-
-
-def _logistic(value: float) -> float:
-    return 1 / (1 + math.exp(-max(-30.0, min(30.0, value))))
-
-
 def calibration_error(results: Sequence[Outcome], fitted: Calibration, bins: int = 10) -> float:
     """Return the mean distance between confidence and the share that is right, from 0 to 1.
 
@@ -382,7 +334,7 @@ def calibration_error(results: Sequence[Outcome], fitted: Calibration, bins: int
     """
     groups: dict[int, list[tuple[float, float]]] = {}
     for each in results:
-        chance = _logistic(fitted.scale * each.score + fitted.offset)
+        chance = logistic(fitted.scale * each.score + fitted.offset)
         groups.setdefault(min(int(chance * bins), bins - 1), []).append((chance, each.em))
     gaps = [abs(sum(c for c, _ in group) - sum(e for _, e in group)) for group in groups.values()]
     return sum(gaps) / max(len(results), 1)

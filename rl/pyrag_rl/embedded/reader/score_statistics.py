@@ -1,0 +1,55 @@
+"""Statistics of scores: the area under the ROC curve, and Platt's sigmoid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+
+def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
+    """Return the share of pairs in which a positive scores above a negative; a tie counts half.
+
+    Args:
+        positive: Scores that should be high.
+        negative: Scores that should be low. The share is 0 where either side is empty.
+    """
+    order = sorted([(value, 1) for value in positive] + [(value, 0) for value in negative])
+    ranks: dict[float, list[int]] = {}
+    for place, (value, _) in enumerate(order):
+        ranks.setdefault(value, []).append(place)
+    mean = {value: sum(places) / len(places) for value, places in ranks.items()}
+    wins = sum(mean[value] for value in positive) - len(positive) * (len(positive) - 1) / 2
+    return wins / max(len(positive) * len(negative), 1)
+
+
+def platt(scores: Sequence[float], right: Sequence[float], rounds: int = 25) -> tuple[float, float]:
+    """Fit the logistic curve from scores to the chance of being right, by Newton's method.
+
+    Args:
+        scores: At least one.
+        right: 1 or 0 for each score; shares between are allowed.
+        rounds: Newton steps.
+
+    Returns:
+        Scale and offset: the chance is `1 / (1 + exp(-(scale * score + offset)))`.
+    """
+    mean = sum(scores) / len(scores)
+    spread = math.sqrt(sum((score - mean) ** 2 for score in scores) / len(scores)) or 1.0
+    values = [(score - mean) / spread for score in scores]
+    scale, offset = 0.0, 0.0
+    for _ in range(rounds):
+        chances = [logistic(scale * value + offset) for value in values]
+        gaps = [chance - wanted for chance, wanted in zip(chances, right, strict=True)]
+        weights = [max(chance * (1 - chance), 1e-6) for chance in chances]
+        slope = sum(gap * value for gap, value in zip(gaps, values, strict=True)) + scale
+        a = sum(weight * value * value for weight, value in zip(weights, values, strict=True)) + 1.0
+        b = sum(weight * value for weight, value in zip(weights, values, strict=True))
+        c = sum(weights)
+        size = a * c - b * b
+        scale, offset = scale - (c * slope - b * sum(gaps)) / size, offset - (a * sum(gaps) - b * slope) / size
+    return scale / spread, offset - scale * mean / spread
+
+
+def logistic(value: float) -> float:
+    """Return the logistic function of a value, clipped to ±30."""
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, value))))
