@@ -62,7 +62,7 @@ def test_the_answers_do_not_depend_on_who_gives_them(pyrag: Run, tmp_path: Path)
 
 
 class Page(HTMLParser):
-    """What a page would fetch or run, where its links lead, and its plots."""
+    """Collect what a page would fetch or run, the targets of its links, and its plots."""
 
     def __init__(self) -> None:
         super().__init__()
