@@ -48,10 +48,10 @@ def _words(text: str) -> frozenset[str]:
 
 def _candidates(query: str, passages: Sequence[Passage]) -> Iterator[tuple[str, tuple[str, ...], str]]:
     """(strategy, keywords, query), the likeliest first."""
-    want = analyse(query)
-    subject = want.subject or " ".join(_NAMES.findall(query[:1].lower() + query[1:]))
+    analysis = analyse(query)
+    subject = analysis.subject or " ".join(_NAMES.findall(query[:1].lower() + query[1:]))
     titled = any(fold(subject) in fold(one.title) for one in passages)
-    relation = BY_NAME.get(want.relation)
+    relation = BY_NAME.get(analysis.relation)
     by_title = ("search for the subject's own page", (), subject)
     by_words = (("use the words that go with the relation", *_keyworded(subject, relation)),) if relation else ()
     yield from (*by_words, by_title) if titled else (by_title, *by_words)

@@ -71,7 +71,7 @@ class Episode:
     ladder: Ladder = (Boost(10),)
     unknown_policy: UnknownPolicy = "repair"
     parallel: bool = True
-    foresight: PrefetchStats | None = None
+    prefetch_stats: PrefetchStats | None = None
     observer: Observer = ignore
     sub_queries: tuple[str, ...] = ()
     extensions: dict[str, Any] = field(default_factory=dict)

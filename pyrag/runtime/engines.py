@@ -45,7 +45,7 @@ class Engines:
     retriever: Retriever
     sandbox: Sandbox
     recording: Path | None = None
-    foresight: PrefetchStats = field(default_factory=PrefetchStats)
+    prefetch_stats: PrefetchStats = field(default_factory=PrefetchStats)
     _closers: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)
     _prompted: Callable[[Prompts], Agents] | None = None
     _starters: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)

@@ -86,7 +86,7 @@ async def answer_question(
         ladder=ladder,
         unknown_policy=settings.unknown,
         parallel=settings.parallel,
-        foresight=engines.foresight,
+        prefetch_stats=engines.prefetch_stats,
         observer=observer,
         extensions=dict(extensions or {}),
         shared=engines.shared(settings),

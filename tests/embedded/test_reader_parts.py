@@ -56,9 +56,9 @@ def test_forms_of_a_verb_share_a_stem() -> None:
     ],
 )
 def test_questions_are_understood(question: str, relation: str, kind: str, subject: str) -> None:
-    want = analyse(question)
-    assert (want.relation, want.kind) == (relation, kind)
-    assert not subject or want.subject == subject
+    analysis = analyse(question)
+    assert (analysis.relation, analysis.kind) == (relation, kind)
+    assert not subject or analysis.subject == subject
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,8 @@ SUPPORTED = [
 
 
 def said(question: str, page: tuple[str, str], answer: str) -> str:
-    want = analyse(question)
-    return objection(want, views(want, [Passage("p", *page)])[0], answer)
+    analysis = analyse(question)
+    return objection(analysis, views(analysis, [Passage("p", *page)])[0], answer)
 
 
 @pytest.mark.parametrize(("question", "page", "answer"), OBJECTED)

@@ -229,4 +229,4 @@ async def test_searches_end_where_programs_have_words_of_their_own(world: World)
     traces = [await answer_question("What?", engines, Settings()) for _ in range(4)]
     assert [trace.usage.unused_retrievals for trace in traces] == [2, 2, 0, 0]
     assert all(trace.answer.text == "1 May 1950" for trace in traces)
-    assert (engines.foresight.hits, engines.foresight.misses) == (0, 4)
+    assert (engines.prefetch_stats.hits, engines.prefetch_stats.misses) == (0, 4)

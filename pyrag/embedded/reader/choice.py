@@ -66,8 +66,8 @@ def about_option(option: str, passages: Sequence[Passage]) -> Statement | None:
     Returns:
         The passage as a statement, or None where the best match is below 0.6.
     """
-    want = QuestionAnalysis(option, "", "thing", option, "")
-    pages = [view(position, passage, want) for position, passage in enumerate(passages)]
+    analysis = QuestionAnalysis(option, "", "thing", option, "")
+    pages = [view(position, passage, analysis) for position, passage in enumerate(passages)]
     best = max(pages, key=lambda page: (page.about, -page.position), default=None)
     return Statement(option, best, best.about) if best is not None and best.about >= 0.6 else None
 
@@ -92,26 +92,26 @@ def from_facts(names: Sequence[str], facts: str) -> list[Statement | None]:
         stop = min((other for other in places if other > place), default=len(facts))
         text = facts[place:stop].strip(" ,;")
         text = re.sub(r"(?:\band|;|,)\s*$", "", text).strip()
-        want = QuestionAnalysis(name, "", "thing", name, "")
-        found.append(Statement(name, view(0, Passage("", name, text), want)))
+        analysis = QuestionAnalysis(name, "", "thing", name, "")
+        found.append(Statement(name, view(0, Passage("", name, text), analysis)))
     return found
 
 
-def choose(want: QuestionAnalysis, options: Sequence[Statement | None]) -> Verdict | None:
+def choose(analysis: QuestionAnalysis, options: Sequence[Statement | None]) -> Verdict | None:
     """Choose the option that the question asks for, by date or number.
 
     Args:
-        want: The question; its words say what is compared and whether the smaller or the larger counts.
+        analysis: The question; its words say what is compared and whether the smaller or the larger counts.
         options: Exactly two; None for one of which nothing is known.
 
     Returns:
         The chosen one, or None where it cannot be computed or both are equal.
     """
     first, second = options
-    direction = _direction(want.question)
+    direction = _direction(analysis.question)
     if first is None or second is None or not direction:
         return None
-    left, right = (_value(want, each) for each in (first, second))
+    left, right = (_value(analysis, each) for each in (first, second))
     if left is None or right is None or left[0] == right[0]:
         return None
     smaller = first if left[0] < right[0] else second
@@ -136,15 +136,15 @@ def _direction(question: str) -> str:
     return ""
 
 
-def _value(want: QuestionAnalysis, statement: Statement) -> tuple[float, str] | None:
-    text = want.question.lower()
+def _value(analysis: QuestionAnalysis, statement: Statement) -> tuple[float, str] | None:
+    text = analysis.question.lower()
     if re.search(r"\b(?:lived? longer|longer life)\b", text):
-        return _lifespan(want, statement)
+        return _lifespan(analysis, statement)
     by_date = bool(re.search(f"{_EARLY}|{_LATE}", text))
     named = [relation for relation, pattern in _MEASURES if re.search(pattern, text)]
     fallbacks = ["date of birth", "publication date", "inception"] if by_date else []
     for relation in dict.fromkeys((*named, *fallbacks)):
-        found = best_fact(relation, want, statement.page)
+        found = best_fact(relation, analysis, statement.page)
         value = _parsed(found, parse_date) if by_date else None
         value = value if value is not None or by_date else _parsed(found, parse_number)
         if value is not None:
@@ -157,8 +157,8 @@ def _value(want: QuestionAnalysis, statement: Statement) -> tuple[float, str] | 
     return None if value is None else (value, whole[:60])
 
 
-def _lifespan(want: QuestionAnalysis, statement: Statement) -> tuple[float, str] | None:
-    born, died = (best_fact(relation, want, statement.page) for relation in ("date of birth", "date of death"))
+def _lifespan(analysis: QuestionAnalysis, statement: Statement) -> tuple[float, str] | None:
+    born, died = (best_fact(relation, analysis, statement.page) for relation in ("date of birth", "date of death"))
     start, end = _parsed(born, parse_date), _parsed(died, parse_date)
     return None if start is None or end is None else (end - start, f"{born} – {died}")
 
@@ -174,52 +174,52 @@ def _parsed(text: str, reader: Callable[[str], object]) -> float | None:
     return float(ordinal()) if ordinal else float(str(value))
 
 
-def facts_of(relation: str, want: QuestionAnalysis, page: View) -> list[Found]:
+def facts_of(relation: str, analysis: QuestionAnalysis, page: View) -> list[Found]:
     """Return all that a page says in answer to a relation; strongest first, earlier ones before later ones.
 
     Args:
         relation: A key of `FACTS` or of `CUES`; nothing is found for any other.
-        want: The question; it narrows the kind of answer.
+        analysis: The question; it narrows the kind of answer.
         page: The page to read.
     """
-    found = list(FACTS[relation](page, want)) if relation in FACTS else []
+    found = list(FACTS[relation](page, analysis)) if relation in FACTS else []
     found = found or list(by_cue(relation, page))
     return sorted(found, key=lambda each: -each.strength)
 
 
-def best_fact(relation: str, want: QuestionAnalysis, page: View) -> str:
+def best_fact(relation: str, analysis: QuestionAnalysis, page: View) -> str:
     """Return the text of the strongest fact, or "" where the page has none.
 
     Args:
         relation: The relation, as for `facts_of`.
-        want: The question; it narrows the kind of answer.
+        analysis: The question; it narrows the kind of answer.
         page: The page to read.
     """
-    found = facts_of(relation, want, page)
+    found = facts_of(relation, analysis, page)
     return found[0].text if found else ""
 
 
-def decide(want: QuestionAnalysis, things: Sequence[Statement]) -> Verdict | None:
+def decide(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Verdict | None:
     """Answer yes or no. Two things are compared, or their shared property is; of one thing, its page is asked.
 
     Args:
-        want: The question.
+        analysis: The question.
         things: The things it is about; beyond two the rest is not looked at.
 
     Returns:
         The verdict, or None where nothing can be compared or read.
     """
     if len(things) >= 2:
-        return _than(want, things) or _shared(want, things)
-    return _stated(want, things[0]) if things else None
+        return _than(analysis, things) or _shared(analysis, things)
+    return _stated(analysis, things[0]) if things else None
 
 
-def _than(want: QuestionAnalysis, things: Sequence[Statement]) -> Verdict | None:
-    match = re.search(r"\b(?:than|before|after)\b", want.question)
-    if not match or not _direction(want.question):
+def _than(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Verdict | None:
+    match = re.search(r"\b(?:than|before|after)\b", analysis.question)
+    if not match or not _direction(analysis.question):
         return None
-    ordered = sorted(things[:2], key=lambda each: want.question.lower().find(each.name.lower()))
-    verdict = choose(want, ordered)
+    ordered = sorted(things[:2], key=lambda each: analysis.question.lower().find(each.name.lower()))
+    verdict = choose(analysis, ordered)
     if verdict is None:
         return None
     return Verdict(
@@ -237,20 +237,20 @@ _PROPERTIES = (
 )
 
 
-def _shared(want: QuestionAnalysis, things: Sequence[Statement]) -> Verdict | None:
+def _shared(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Verdict | None:
     """Return whether the things agree: in the property asked ("the same country"), or each in what is said of both."""
-    text = want.question.lower()
+    text = analysis.question.lower()
     if re.search(r"\bsame\b|\bshare\b", text):
         named = re.search(r"\bsame (province|state|county|district|region|municipality|city|town)\b", text)
         if named:
             return _same_area(named.group(1), things)
         for relation, pattern in _PROPERTIES:
-            values = [best_fact(relation, analyse(want.question), each.page) for each in things[:2]]
+            values = [best_fact(relation, analyse(analysis.question), each.page) for each in things[:2]]
             if re.search(pattern, text) and all(values):
                 same = same_name(*values)
                 because = "; ".join(f"{each.name}: {value}" for each, value in zip(things, values, strict=False))
                 return Verdict("yes" if same else "no", 0.75, because, _positions(*things[:2]))
-    verdicts = [_stated(want, each, things) for each in things[:2]]
+    verdicts = [_stated(analysis, each, things) for each in things[:2]]
     if not _SAME.search(text) and " and " not in text:
         return verdicts[0]
     holds = all(each is not None and each.text == "yes" for each in verdicts)
@@ -274,12 +274,16 @@ def _same_area(noun: str, things: Sequence[Statement]) -> Verdict | None:
     return Verdict("yes" if same else "no", 0.7, "; ".join(values), _positions(*things[:2]))
 
 
-def _stated(want: QuestionAnalysis, thing: Statement, things: Sequence[Statement] = ()) -> Verdict | None:
+def _stated(analysis: QuestionAnalysis, thing: Statement, things: Sequence[Statement] = ()) -> Verdict | None:
     """Yes if a sentence has nearly all of what the question says of the thing, no if none comes near."""
     titles = (thing.page.base, thing.name, *(each.name for each in things))
     names = {stem for title in titles for stem in sentence(title).stems}
-    asked = {found for word in fold(want.question).split()[1:] if (found := content_stem(word)) and found not in names}
-    others = {stem for word in want.question.split()[1:] if word[:1].isupper() and (stem := content_stem(fold(word)))}
+    asked = {
+        found for word in fold(analysis.question).split()[1:] if (found := content_stem(word)) and found not in names
+    }
+    others = {
+        stem for word in analysis.question.split()[1:] if word[:1].isupper() and (stem := content_stem(fold(word)))
+    }
     asked = {stem for stem in asked if stem not in _FILLERS}
     if not asked or not thing.page.sentences:
         return None
@@ -287,7 +291,7 @@ def _stated(want: QuestionAnalysis, thing: Statement, things: Sequence[Statement
         ((len(asked & set(each.stems)) / len(asked), each) for each in thing.page.sentences), key=lambda pair: pair[0]
     )
     negated = bool(re.search(r"\b(?:not|never|no longer|n't)\b", best.text)) and not re.search(
-        r"\b(?:not|never)\b", want.question
+        r"\b(?:not|never)\b", analysis.question
     )
     missing = (others & asked) - {stem for each in thing.page.sentences for stem in each.stems}
     holds = covered >= 0.5 and not negated and not missing

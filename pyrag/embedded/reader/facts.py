@@ -49,15 +49,15 @@ def _peoples(text: str, hyphen: int = -1) -> Iterator[tuple[int, str]]:
             yield match.start(), word.split("-")[hyphen]
 
 
-def nationality(page: View, want: QuestionAnalysis, hyphen: int = -1) -> Iterator[Found]:
+def nationality(page: View, analysis: QuestionAnalysis, hyphen: int = -1) -> Iterator[Found]:
     """Find adjectives of peoples, and countries, in each sentence; strongest in the first, right after "was a".
 
     Args:
         page: The page of the person, work or band.
-        want: The question; where it says "country" and its kind is another, adjectives weigh less, countries more.
+        analysis: The question; where it says "country" and its kind is another, adjectives weigh less, countries more.
         hyphen: Part of a hyphenated word that counts: -1 the last ("American" of "German-American"), 0 the first.
     """
-    prefers_country = bool(re.search(r"\bcountry\b", want.question, re.I)) and want.kind != "country"
+    prefers_country = bool(re.search(r"\bcountry\b", analysis.question, re.I)) and analysis.kind != "country"
     for sentence in page.sentences:
         copula = COPULA.search(sentence.text)
         start = copula.end() if copula else 0
@@ -87,17 +87,17 @@ def _countries(text: str) -> list[str]:
     return found
 
 
-def country(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+def country(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
     """Return the country in which a place lies or to which it belongs: the last country of the opening, else an
     adjective of one.
 
     Args:
         page: The page of the place.
-        want: The question; of the kinds "state" and "continent", those are looked for instead of countries.
+        analysis: The question; of the kinds "state" and "continent", those are looked for instead of countries.
     """
     for sentence in page.sentences:
         strength = 1.0 - 0.08 * min(sentence.index, 6)
-        wanted = {"state": STATES, "continent": CONTINENTS}.get(want.kind)
+        wanted = {"state": STATES, "continent": CONTINENTS}.get(analysis.kind)
         found = (
             _countries(sentence.text)
             if wanted is None
@@ -133,12 +133,12 @@ def _enclosing(found: list[str], text: str) -> str:
     return (inside or found)[-1]
 
 
-def county(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+def county(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
     """Find "X County" or "County X", at most once in each sentence.
 
     Args:
         page: The page of the place.
-        want: Not used; every extractor takes it.
+        analysis: Not used; every extractor takes it.
     """
     for sentence in page.sentences:
         match = re.search(rf"{NAME} County|County {NAME}", sentence.text)
@@ -164,17 +164,17 @@ _NO_ROLE = words("""
 """)
 
 
-def occupation(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+def occupation(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
     """Find the first noun phrase after "was a German" that can be a role, without nationality and praise.
 
     Args:
         page: The page to read; only its first three sentences are.
-        want: The question; for the relation "occupation" words such as "son" or "film" are no role.
+        analysis: The question; for the relation "occupation" words such as "son" or "film" are no role.
     """
     for sentence in page.sentences[:3]:
         match = COPULA.search(sentence.text)
         roles = _noun_phrases(sentence.text[match.end() :]) if match else []
-        fitting = [role for role in roles if want.relation != "occupation" or role.split()[-1] not in _NO_ROLE]
+        fitting = [role for role in roles if analysis.relation != "occupation" or role.split()[-1] not in _NO_ROLE]
         if fitting:
             yield Found(fitting[0], 1.0 if sentence.index == 0 else 0.6, sentence.index, "is a")
             return
@@ -196,18 +196,18 @@ def _is_praise(word: str) -> bool:
     return word in _DROP or not word[:1].islower() or "-born" in word or word.endswith("-American")
 
 
-def event_date(page: View, want: QuestionAnalysis, pattern: re.Pattern[str]) -> Iterator[Found]:
+def event_date(page: View, analysis: QuestionAnalysis, pattern: re.Pattern[str]) -> Iterator[Found]:
     """Find the dates within 130 characters after a verb of release or foundation, and the date of the opening.
 
     Args:
         page: The page of the work or organisation.
-        want: The question; it says whether only the year is wanted.
+        analysis: The question; it says whether only the year is wanted.
         pattern: The verbs.
     """
     for sentence in page.sentences:
         for match in pattern.finditer(sentence.text):
             after = sentence.text[match.end() : match.end() + 130]
-            text = first_date(after, want.year_only)
+            text = first_date(after, analysis.year_only)
             if text:
                 full = -0.3 if not re.search(r"\d{3}", text) else 0.1 if re.search(r"[A-Z]", text) else 0.0
                 close = 0.05 if ALL_DATES.search(after[:30]) else 0.0
@@ -216,16 +216,16 @@ def event_date(page: View, want: QuestionAnalysis, pattern: re.Pattern[str]) -> 
         opening = re.search(r"\b(?:is|was|are|were) (?:an?|the) .{0,30}?\b(\d{4})\b", page.lead.text)
         if opening:
             yield Found(opening.group(1), 0.88, 0, "is a")
-        elif text := first_date(page.lead.text, want.year_only):
+        elif text := first_date(page.lead.text, analysis.year_only):
             yield Found(text, 0.5, 0, "date")
 
 
-def population(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+def population(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
     """Find numbers of inhabitants, at most one in each sentence.
 
     Args:
         page: The page of the place.
-        want: Not used; every extractor takes it.
+        analysis: Not used; every extractor takes it.
     """
     for sentence in page.sentences:
         match = POPULATION.search(sentence.text)
@@ -233,12 +233,12 @@ def population(page: View, want: QuestionAnalysis) -> Iterator[Found]:
             yield Found(match.group(1) or match.group(2), 1.0 - 0.05 * sentence.index, sentence.index, "population")
 
 
-def award(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+def award(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
     """Find names of at least two words that are those of prizes; stronger where the sentence says "won" or the like.
 
     Args:
         page: The page of the winner.
-        want: Not used; every extractor takes it.
+        analysis: Not used; every extractor takes it.
     """
     for sentence in page.sentences:
         won = re.search(r"\b(?:won|win\w*|receiv\w+|recipient|awarded|honou?red|inducted|earned)\b", sentence.text)
@@ -278,12 +278,12 @@ _NO_GENRE = words("""
 """)
 
 
-def genre(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+def genre(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
     """Find the words between the nationality and the noun of a work or band: "an American punk rock band".
 
     Args:
         page: The page of the work or band; only its first sentence is read.
-        want: Not used; every extractor takes it.
+        analysis: Not used; every extractor takes it.
     """
     if page.lead is None:
         return
@@ -297,35 +297,35 @@ def genre(page: View, want: QuestionAnalysis) -> Iterator[Found]:
         yield Found(" ".join(kept).strip(","), 0.9, 0, "is a")
 
 
-def continent(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+def continent(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
     """Find continents, at most one in each sentence.
 
     Args:
         page: The page of the place.
-        want: Not used; every extractor takes it.
+        analysis: Not used; every extractor takes it.
     """
     pattern = re.compile(rf"\b({'|'.join(sorted(CONTINENTS, key=len, reverse=True))})\b")
     yield from by_pattern(page, pattern, "in")
 
 
-def origin(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+def origin(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
     """Find the nationality of a work or a band, by adjective or by the country it is from.
 
     Args:
         page: The page of the work or band.
-        want: The question, as for `nationality`.
+        analysis: The question, as for `nationality`.
     """
-    for found in nationality(page, want, hyphen=0):
+    for found in nationality(page, analysis, hyphen=0):
         bonus = 0.25 if found.text in COUNTRIES and found.text not in ADJECTIVES and found.sentence == 0 else 0.0
         yield Found(found.text, min(found.strength + bonus, 1.0), found.sentence, found.cue)
 
 
-def places_in_lead(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+def places_in_lead(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
     """Find names after "in", "of" or "at" that are neither a month nor the page's own title; earlier ones are stronger.
 
     Args:
         page: The page to read; only its first three sentences are.
-        want: Not used; every extractor takes it.
+        analysis: Not used; every extractor takes it.
     """
     for sentence in page.sentences[:3]:
         for match in re.finditer(r"\b(?:in|of|at)\s+(?:the )?", sentence.text):
@@ -336,10 +336,10 @@ def places_in_lead(page: View, want: QuestionAnalysis) -> Iterator[Found]:
 
 Extractor = Callable[[View, QuestionAnalysis], Iterator[Found]]
 FACTS: dict[str, Extractor] = {
-    "date of birth": lambda page, want: life_date(page, want, death=False),
-    "date of death": lambda page, want: life_date(page, want, death=True),
-    "place of birth": lambda page, want: life_place(page, want, death=False),
-    "place of death": lambda page, want: life_place(page, want, death=True),
+    "date of birth": lambda page, analysis: life_date(page, analysis, death=False),
+    "date of death": lambda page, analysis: life_date(page, analysis, death=True),
+    "place of birth": lambda page, analysis: life_place(page, analysis, death=False),
+    "place of death": lambda page, analysis: life_place(page, analysis, death=True),
     "date of burial": burial,
     "cause of death": cause,
     "award received": award,
@@ -351,18 +351,18 @@ FACTS: dict[str, Extractor] = {
     "located in": places_in_lead,
     "occupation": occupation,
     "instance of": occupation,
-    "publication date": lambda page, want: event_date(page, want, RELEASE),
-    "inception": lambda page, want: event_date(page, want, FOUNDING),
-    "date of marriage": lambda page, want: event_date(page, want, re.compile(r"\bmarri\w+\b")),
+    "publication date": lambda page, analysis: event_date(page, analysis, RELEASE),
+    "inception": lambda page, analysis: event_date(page, analysis, FOUNDING),
+    "date of marriage": lambda page, analysis: event_date(page, analysis, re.compile(r"\bmarri\w+\b")),
     "population": population,
-    "position": lambda page, want: by_pattern(page, POSITION, "plays as"),
-    "language": lambda page, want: by_pattern(page, LANGUAGE, "language"),
+    "position": lambda page, analysis: by_pattern(page, POSITION, "plays as"),
+    "language": lambda page, analysis: by_pattern(page, LANGUAGE, "language"),
     "continent": continent,
     "genre": genre,
-    "sport": lambda page, want: by_pattern(page, SPORT, "sport"),
-    "currency": lambda page, want: by_pattern(page, CURRENCY, "currency"),
-    "height": lambda page, want: by_pattern(page, HEIGHT, "height"),
-    "length": lambda page, want: by_pattern(page, LENGTH, "length"),
-    "river": lambda page, want: by_pattern(page, RIVER, "river"),
+    "sport": lambda page, analysis: by_pattern(page, SPORT, "sport"),
+    "currency": lambda page, analysis: by_pattern(page, CURRENCY, "currency"),
+    "height": lambda page, analysis: by_pattern(page, HEIGHT, "height"),
+    "length": lambda page, analysis: by_pattern(page, LENGTH, "length"),
+    "river": lambda page, analysis: by_pattern(page, RIVER, "river"),
     "period": period,
 }

@@ -118,16 +118,16 @@ def _own(sentence: Sentence, position: int, page: View) -> float:
     return 0.95 if set(words) & own or sentence.index == 0 else 0.6
 
 
-def life_date(page: View, want: QuestionAnalysis, death: bool) -> Iterator[Found]:
+def life_date(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[Found]:
     """Find a person's date of birth or death: in the brackets after the name, then within 120 characters after a verb.
 
     Args:
         page: The person's page.
-        want: The question; it says whether only the year is wanted.
+        analysis: The question; it says whether only the year is wanted.
         death: Look for death instead of birth.
     """
     born, died = _life_parts(page)
-    text = first_date(died if death else born, want.year_only)
+    text = first_date(died if death else born, analysis.year_only)
     if text:
         yield Found(text, 1.0, 0, "the dates after the name")
     pattern = re.compile(
@@ -135,31 +135,31 @@ def life_date(page: View, want: QuestionAnalysis, death: bool) -> Iterator[Found
     )
     for sentence in page.sentences:
         for match in pattern.finditer(sentence.text):
-            text = first_date(sentence.text[match.end() : match.end() + 120], want.year_only)
+            text = first_date(sentence.text[match.end() : match.end() + 120], analysis.year_only)
             if text:
                 yield Found(text, 0.9 * _own(sentence, match.start(), page), sentence.index, match.group())
 
 
-def life_place(page: View, want: QuestionAnalysis, death: bool) -> Iterator[Found]:
+def life_place(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[Found]:
     """Find a person's place of birth or death: in the brackets after the name, then within 160 characters after a verb.
 
     Args:
         page: The person's page.
-        want: The question; its kind (country, state, island …) says which part of a place is wanted.
+        analysis: The question; its kind (country, state, island …) says which part of a place is wanted.
         death: Look for death instead of birth.
     """
-    inner = pick_place(_bracketed_place(_life_parts(page)[death]), want.kind)
+    inner = pick_place(_bracketed_place(_life_parts(page)[death]), analysis.kind)
     if inner:
         yield Found(inner, 1.0, 0, "the brackets after the name")
     for sentence in page.sentences:
         for match in (DIED if death else BORN).finditer(sentence.text):
             tail = sentence.text[match.end() : match.end() + 160]
-            place = _island(tail) if want.kind == "island" else ""
-            place = place or pick_place(_stated_place(tail, match.group(), death), want.kind)
+            place = _island(tail) if analysis.kind == "island" else ""
+            place = place or pick_place(_stated_place(tail, match.group(), death), analysis.kind)
             if place:
                 strength = 0.95 if match.group() in ("born", "died") else 0.85
                 yield Found(place, strength * _own(sentence, match.start(), page), sentence.index, match.group())
-    if not death and page.lead is not None and want.kind == "place":
+    if not death and page.lead is not None and analysis.kind == "place":
         yield from _origin(page.lead)
 
 
@@ -196,26 +196,26 @@ def _origin(lead: Sentence) -> Iterator[Found]:
         yield Found(place, 0.5, 0, "from")
 
 
-def burial(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+def burial(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
     """Find the dates that follow "buried" or the like in a sentence.
 
     Args:
         page: The person's page.
-        want: The question; it says whether only the year is wanted.
+        analysis: The question; it says whether only the year is wanted.
     """
     for sentence in page.sentences:
         match = re.search(r"\b(?:buried|interred|laid to rest)\b", sentence.text)
-        text = first_date(sentence.text[match.end() :], want.year_only) if match else ""
+        text = first_date(sentence.text[match.end() :], analysis.year_only) if match else ""
         if text:
             yield Found(text, 0.9, sentence.index, "buried")
 
 
-def cause(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+def cause(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
     """Find causes of death: a known one after "died of" or the like is strongest, a bare "drowned" weakest.
 
     Args:
         page: The person's page.
-        want: Not used; every extractor takes it.
+        analysis: Not used; every extractor takes it.
     """
     for sentence in page.sentences:
         match = CAUSE.search(sentence.text)

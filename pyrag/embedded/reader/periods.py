@@ -31,14 +31,14 @@ _DOING = re.compile(
 _LIFE = re.compile(r"^[^()]{0,60}\([^()]*$")
 
 
-def period(page: View, want: QuestionAnalysis) -> Iterator[Found]:
+def period(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
     """Find the periods that a sentence states of what is asked; the dates of a life, in brackets, are none.
 
     Args:
         page: The page to read.
-        want: The question; a period whose clause shares an office or activity with it is stronger.
+        analysis: The question; a period whose clause shares an office or activity with it is stronger.
     """
-    asked = {found for word in fold(want.question).split() if (found := content_stem(word))}
+    asked = {found for word in fold(analysis.question).split() if (found := content_stem(word))}
     for sentence in page.sentences:
         for pattern, strength in ((_FROM_TO, 1.0), (_DASH, 0.9), (_SINCE, 0.6)):
             for match in pattern.finditer(sentence.text):

@@ -34,53 +34,55 @@ def read(query: str, passages: Sequence[Passage] | None, eagerness: float = 1.0)
     """
     if passages is None:
         return _aggregate(query)
-    want = analyse(query)
-    return read_views(want, views(want, passages), passages, eagerness)
+    analysis = analyse(query)
+    return read_views(analysis, views(analysis, passages), passages, eagerness)
 
 
 def read_views(
-    want: QuestionAnalysis, pages: list[View], passages: Sequence[Passage], eagerness: float = 1.0
+    analysis: QuestionAnalysis, pages: list[View], passages: Sequence[Passage], eagerness: float = 1.0
 ) -> Reading:
     """Do as `read` for a question and passages that were made ready before.
 
     Args:
-        want: The question.
+        analysis: The question.
         pages: A view of each passage, in the order of `passages`.
         passages: The passages themselves.
         eagerness: Factor on the evidence; above 1 the answer is unknown less often.
     """
-    if not want.question or not pages:
+    if not analysis.question or not pages:
         return _unknown("there are no passages to read")
-    if want.kind == "choice":
-        return _choice(want, [about_option(option, passages) for option in want.options], pages)
-    if want.kind == "yesno":
-        return _verdict(decide(want, _named_things(want, pages))) or _unknown("no passage is about what is asked")
-    return by_pattern(want, pages, eagerness) or _unknown("no pattern of a known relation finds an answer")
+    if analysis.kind == "choice":
+        return _choice(analysis, [about_option(option, passages) for option in analysis.options], pages)
+    if analysis.kind == "yesno":
+        return _verdict(decide(analysis, _named_things(analysis, pages))) or _unknown(
+            "no passage is about what is asked"
+        )
+    return by_pattern(analysis, pages, eagerness) or _unknown("no pattern of a known relation finds an answer")
 
 
-def by_pattern(want: QuestionAnalysis, pages: Sequence[View], eagerness: float = 1.0) -> Reading | None:
+def by_pattern(analysis: QuestionAnalysis, pages: Sequence[View], eagerness: float = 1.0) -> Reading | None:
     """Return the finding of a pattern of the question's relation, if it is sure enough to stand by itself.
 
     Args:
-        want: The question.
+        analysis: The question.
         pages: The pages to read.
         eagerness: Factor on the confidence before it is held against `PATTERN_THRESHOLD`.
 
     Returns:
         The reading, or None where no pattern is sure enough.
     """
-    found = _by_relation(want, pages)
+    found = _by_relation(analysis, pages)
     return found if found and (found.confidence or 0.0) * eagerness >= PATTERN_THRESHOLD else None
 
 
-def _by_relation(want: QuestionAnalysis, pages: Sequence[View]) -> Reading | None:
+def _by_relation(analysis: QuestionAnalysis, pages: Sequence[View]) -> Reading | None:
     """The strongest answer that a pattern of the question's relation finds on a page about its subject."""
     best: tuple[float, Reading] | None = None
-    if not want.relation:
+    if not analysis.relation:
         return None
     for page in pages:
         own = (
-            [(each, each.strength * page.about) for each in facts_of(want.relation, want, page)]
+            [(each, each.strength * page.about) for each in facts_of(analysis.relation, analysis, page)]
             if page.about >= 0.2
             else []
         )
@@ -88,7 +90,7 @@ def _by_relation(want: QuestionAnalysis, pages: Sequence[View]) -> Reading | Non
             [
                 (each, each.strength)
                 for find in (by_inverse, in_passing)
-                for each in find(want.relation, page, want.subject)
+                for each in find(analysis.relation, page, analysis.subject)
             ]
             if page.mentions == 1.0
             else []
@@ -96,16 +98,16 @@ def _by_relation(want: QuestionAnalysis, pages: Sequence[View]) -> Reading | Non
         for each, value in own + inverse:
             score = round(value, 4)
             if (best is None or score > best[0]) and fold(each.text):
-                text = in_full(each.text, page) if want.kind == "person" else _as_asked(want, each.text)
+                text = in_full(each.text, page) if analysis.kind == "person" else _as_asked(analysis, each.text)
                 sentence = page.sentences[each.sentence].text[:120]
-                said = f"“{sentence}” of [{page.position + 1}] matches “{each.cue}” ({want.relation})"
+                said = f"“{sentence}” of [{page.position + 1}] matches “{each.cue}” ({analysis.relation})"
                 best = score, Reading(text, True, (page.position,), said, min(score, 1.0))
     return best[1] if best else None
 
 
-def _as_asked(want: QuestionAnalysis, text: str) -> str:
+def _as_asked(analysis: QuestionAnalysis, text: str) -> str:
     """The country itself where the question says "which country" and the page has only an adjective of it."""
-    return ADJECTIVES.get(text, text) if want.head in ("country", "nation") else text
+    return ADJECTIVES.get(text, text) if analysis.head in ("country", "nation") else text
 
 
 def _unknown(why: str, confidence: float = 0.0) -> Reading:
@@ -116,17 +118,17 @@ def _verdict(found: Verdict | None) -> Reading | None:
     return Reading(found.text, True, found.pages, found.because, round(found.confidence, 4)) if found else None
 
 
-def _choice(want: QuestionAnalysis, options: list[Statement | None], pages: list[View]) -> Reading:
-    compared = _verdict(choose(want, options))
+def _choice(analysis: QuestionAnalysis, options: list[Statement | None], pages: list[View]) -> Reading:
+    compared = _verdict(choose(analysis, options))
     if compared:
         return compared
-    scored = [_support(want, option, pages) for option in want.options]
+    scored = [_support(analysis, option, pages) for option in analysis.options]
     best = max(range(len(scored)), key=lambda index: scored[index][0])
     if scored[best][0] < 0.25 or scored[0][0] == scored[-1][0]:
         return _unknown("the passages do not tell the two apart")
     page = scored[best][1]
     return Reading(
-        want.options[best],
+        analysis.options[best],
         True,
         (page,),
         f"[{page + 1}] says most of what is asked of it",
@@ -134,10 +136,10 @@ def _choice(want: QuestionAnalysis, options: list[Statement | None], pages: list
     )
 
 
-def _support(want: QuestionAnalysis, option: str, pages: list[View]) -> tuple[float, int]:
+def _support(analysis: QuestionAnalysis, option: str, pages: list[View]) -> tuple[float, int]:
     """Return the share of the question's words that is said in sentences that name the option, or on its own page."""
-    names = {stem for each in want.options for stem in _stems(each)}
-    asked = _stems(want.question) - names
+    names = {stem for each in analysis.options for stem in _stems(each)}
+    asked = _stems(analysis.question) - names
     best = (0.0, 0)
     for page in pages:
         for each in page.sentences:
@@ -151,9 +153,9 @@ def _stems(text: str) -> set[str]:
     return {stem for word in fold(text).split() if (stem := content_stem(word))}
 
 
-def _named_things(want: QuestionAnalysis, pages: list[View]) -> list[Statement]:
+def _named_things(analysis: QuestionAnalysis, pages: list[View]) -> list[Statement]:
     """The pages whose titles the question names, in the order in which it names them."""
-    question = f" {want.folded} "
+    question = f" {analysis.folded} "
     found = {
         page.base: Statement(page.base, page, page.about)
         for page in reversed(pages)
@@ -165,26 +167,26 @@ def _named_things(want: QuestionAnalysis, pages: list[View]) -> list[Statement]:
         if not any(fold(each.name) != fold(o.name) and fold(each.name) in fold(o.name) for o in found.values())
     ]
     if not kept:
-        close = max(pages, key=lambda page: (_names_seen(want, page), -page.position))
-        return [Statement(close.base, close, 0.5)] if _names_seen(want, close) == 1.0 else []
+        close = max(pages, key=lambda page: (_names_seen(analysis, page), -page.position))
+        return [Statement(close.base, close, 0.5)] if _names_seen(analysis, close) == 1.0 else []
     return sorted(kept, key=lambda each: question.find(fold(each.name)))
 
 
 def _aggregate(query: str) -> Reading:
     """Answers from the facts of "Given: … Answer the question: …"."""
     facts, question = split_aggregation(query)
-    want = analyse(question)
+    analysis = analyse(question)
     if not facts:
         return _unknown("there are no facts to answer from")
-    if want.kind == "choice":
-        compared = _verdict(choose(want, from_facts(want.options, facts)))
+    if analysis.kind == "choice":
+        compared = _verdict(choose(analysis, from_facts(analysis.options, facts)))
         if compared:
             return _uncited(compared)
-    if want.kind == "yesno":
-        names = _capitalised(want.question, facts)
+    if analysis.kind == "yesno":
+        names = _capitalised(analysis.question, facts)
         things = [each for each in from_facts(names, facts) if each]
-        return _uncited(_verdict(decide(want, things)) or _unknown("the facts do not decide the question"))
-    return _from_fact(want, facts)
+        return _uncited(_verdict(decide(analysis, things)) or _unknown("the facts do not decide the question"))
+    return _from_fact(analysis, facts)
 
 
 def _uncited(reading: Reading) -> Reading:
@@ -200,19 +202,19 @@ def _capitalised(question: str, facts: str) -> list[str]:
     return [name for name in names if name and name.lower() in lowered]
 
 
-def _from_fact(want: QuestionAnalysis, facts: str) -> Reading:
-    page = view(0, Passage("facts", want.subject, facts), want)
+def _from_fact(analysis: QuestionAnalysis, facts: str) -> Reading:
+    page = view(0, Passage("facts", analysis.subject, facts), analysis)
     if len(facts.split()) <= 6 and not re.search(r"\b(?:is|was|are|were|has|had)\b|:", facts):
         return Reading(facts.strip(" ."), True, (), "the only fact given", 0.5)
-    found = _by_relation(want, [page]) if want.relation else None
+    found = _by_relation(analysis, [page]) if analysis.relation else None
     return _uncited(found) if found else _unknown("the facts do not answer the question")
 
 
-def _names_seen(want: QuestionAnalysis, page: View) -> float:
+def _names_seen(analysis: QuestionAnalysis, page: View) -> float:
     """Share of the capitalised words and numbers of the question that the page has; 1 where there are none."""
     wanted = {
         word
-        for token in want.question.split()[1:]
+        for token in analysis.question.split()[1:]
         if token[:1].isupper() or token[:1].isdigit() or token[:1] in '"“'
         for word in fold(token).split()
         if word not in STOPWORDS

@@ -37,55 +37,55 @@ class View:
         return self.sentences[0] if self.sentences else None
 
 
-def views(want: QuestionAnalysis, passages: Sequence[Passage]) -> list[View]:
+def views(analysis: QuestionAnalysis, passages: Sequence[Passage]) -> list[View]:
     """Make passages ready; their positions count from 0.
 
     Args:
-        want: The question; each view says how well its passage fits the subject.
+        analysis: The question; each view says how well its passage fits the subject.
         passages: The passages, in the order in which answers cite them.
     """
-    return [view(position, passage, want) for position, passage in enumerate(passages)]
+    return [view(position, passage, analysis) for position, passage in enumerate(passages)]
 
 
-def view(position: int, passage: Passage, want: QuestionAnalysis) -> View:
+def view(position: int, passage: Passage, analysis: QuestionAnalysis) -> View:
     """Make a passage ready: sentences, the title without its qualifier, and how well it fits the question's subject.
 
     Args:
         position: Number of the passage, from 0, for citations.
         passage: The passage.
-        want: The question.
+        analysis: The question.
     """
     title = tidy(passage.title)
     found = tuple(sentences(passage.text))
     base = _QUALIFIER.sub("", title).strip() or title
-    about = _about(title, base, want, found[0] if found else None)
-    return View(position, title, base, found, about, _mentions(want.subject, title, found))
+    about = _about(title, base, analysis, found[0] if found else None)
+    return View(position, title, base, found, about, _mentions(analysis.subject, title, found))
 
 
 def _words(text: str) -> list[str]:
     return [word for word in fold(text).split() if word not in ("the", "a", "an", "of", "and", "s", "de")]
 
 
-def _about(title: str, base: str, want: QuestionAnalysis, lead: Sentence | None) -> float:
+def _about(title: str, base: str, analysis: QuestionAnalysis, lead: Sentence | None) -> float:
     """1 for the page named in the question, less for part of a name, 0 for a page about something else."""
-    question, folded = want.folded, fold(base)
+    question, folded = analysis.folded, fold(base)
     if not folded:
         return 0.0
     score = 0.0
     if f" {folded} " in f" {question} " and not (len(folded) < 3 or folded in STOPWORDS):
-        score = 0.9 if len(folded.split()) > 1 or not want.subject or folded == fold(want.subject) else 0.45
-        if want.subject and fold(want.subject) == folded:
+        score = 0.9 if len(folded.split()) > 1 or not analysis.subject or folded == fold(analysis.subject) else 0.45
+        if analysis.subject and fold(analysis.subject) == folded:
             score = 0.95
-        elif want.subject and score == 0.9:
-            score *= _coverage(want.subject, folded)
+        elif analysis.subject and score == 0.9:
+            score *= _coverage(analysis.subject, folded)
         qualifier = fold(title[len(base) :])
         if qualifier:
             shared = [w for w in qualifier.split() if f" {w} " in f" {question} "]
             score += 0.05 if len(shared) == len(qualifier.split()) else (0.0 if shared else -0.02)
-    if score < 0.9 and want.subject and "," in base and fold(base.split(",")[0]) == fold(want.subject):
+    if score < 0.9 and analysis.subject and "," in base and fold(base.split(",")[0]) == fold(analysis.subject):
         score = max(score, 0.85)
-    if score < 0.9 and want.subject:
-        score = max(score, _name_match(want.subject, base), _lead_match(want.subject, lead))
+    if score < 0.9 and analysis.subject:
+        score = max(score, _name_match(analysis.subject, base), _lead_match(analysis.subject, lead))
     return min(score, 1.0)
 
 

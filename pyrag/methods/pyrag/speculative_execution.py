@@ -52,8 +52,8 @@ class SpeculativeExecution:
 
     def search(self, sub_queries: Sequence[str]) -> None:
         """Begins the searches that a program will make word for word."""
-        foresight = self._episode.foresight
-        if self._drafting is not None and (foresight is None or foresight.pays):
+        prefetch_stats = self._episode.prefetch_stats
+        if self._drafting is not None and (prefetch_stats is None or prefetch_stats.pays):
             self._searched = self_contained(sub_queries)
             for query in self._searched:
                 self._start(partial(self._aside().fetch, query, self._episode.topk))
@@ -81,10 +81,10 @@ class SpeculativeExecution:
 
     def _learn(self) -> None:
         made = {step.query for step in self._episode.steps if step.primitive == "retrieve"}
-        if self._episode.foresight is not None and made:
+        if self._episode.prefetch_stats is not None and made:
             hits = len(made.intersection(self._searched))
-            self._episode.foresight.hits += hits
-            self._episode.foresight.misses += len(self._searched) - hits
+            self._episode.prefetch_stats.hits += hits
+            self._episode.prefetch_stats.misses += len(self._searched) - hits
 
     def _draft(self, source: str) -> None:
         self._next = source

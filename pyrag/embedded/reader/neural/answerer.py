@@ -81,16 +81,16 @@ class NeuralAnswerer:
         """
         if passages is None:
             return read_lexically(query, None, self.eagerness)
-        want = analyse(query)
-        pages = views(want, passages)
-        if want.kind in COMPUTED:
-            return read_views(want, pages, passages, self.eagerness)
-        sure = by_pattern(want, pages, self.eagerness)
-        if sure is not None and not _objected(want, pages, sure):
+        analysis = analyse(query)
+        pages = views(analysis, passages)
+        if analysis.kind in COMPUTED:
+            return read_views(analysis, pages, passages, self.eagerness)
+        sure = by_pattern(analysis, pages, self.eagerness)
+        if sure is not None and not _objected(analysis, pages, sure):
             return sure
         model = self.model
-        found = candidates(model, want, passages, pages)
-        return answer(supported(found, want, pages), model.calibration, passages, self.eagerness)
+        found = candidates(model, analysis, passages, pages)
+        return answer(supported(found, analysis, pages), model.calibration, passages, self.eagerness)
 
     def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
         """Rate how likely each passage answers the question; for gates and rerankers.
@@ -105,9 +105,9 @@ class NeuralAnswerer:
         Raises:
             ServiceError: the network cannot be loaded.
         """
-        model, want = self.model, analyse(query)
-        pages = views(want, passages)
-        found = candidates(model, want, passages, pages, by_pattern(want, pages))
+        model, analysis = self.model, analyse(query)
+        pages = views(analysis, passages)
+        found = candidates(model, analysis, passages, pages, by_pattern(analysis, pages))
         best = [0.0] * len(passages)
         for each in found:
             likely = _probability(each.score(model.calibration), model.calibration)
@@ -156,20 +156,20 @@ def answer(
     return Reading(best.text, True, (place,), _because(passages[place].text, best.span), confidence)
 
 
-def supported(found: Sequence[Candidate], want: QuestionAnalysis, pages: Sequence[View]) -> list[Candidate]:
+def supported(found: Sequence[Candidate], analysis: QuestionAnalysis, pages: Sequence[View]) -> list[Candidate]:
     """Return the candidates whose sentence is not about another thing than the question
     (`pyrag.embedded.reader.neural.objections`).
 
     Args:
         found: The candidates; their order is kept.
-        want: The question.
+        analysis: The question.
         pages: A view of each passage, in the order that the candidates' spans count in.
     """
-    return [each for each in found if not objection(want, pages[each.span.passage], each.text)]
+    return [each for each in found if not objection(analysis, pages[each.span.passage], each.text)]
 
 
-def _objected(want: QuestionAnalysis, pages: Sequence[View], said: Reading) -> bool:
-    return any(objection(want, pages[place], said.text) for place in said.citations)
+def _objected(analysis: QuestionAnalysis, pages: Sequence[View], said: Reading) -> bool:
+    return any(objection(analysis, pages[place], said.text) for place in said.citations)
 
 
 def ordered(found: Sequence[Candidate], calibration: Calibration) -> list[Candidate]:
@@ -184,7 +184,7 @@ def ordered(found: Sequence[Candidate], calibration: Calibration) -> list[Candid
 
 def candidates(
     model: Reader,
-    want: QuestionAnalysis,
+    analysis: QuestionAnalysis,
     passages: Sequence[Passage],
     pages: Sequence[View],
     said: Reading | None = None,
@@ -193,17 +193,17 @@ def candidates(
 
     Args:
         model: Marks the answers.
-        want: The question.
+        analysis: The question.
         passages: The passages to read.
         pages: A view of each passage, in the order of `passages`.
         said: A pattern's answer; candidates of the same text gain by its confidence.
     """
-    spans = model.spans(want.question, [(passage.title, passage.text) for passage in passages])
+    spans = model.spans(analysis.question, [(passage.title, passage.text) for passage in passages])
     about = [page.about for page in pages]
     sure = (said.confidence or 0.0) if said is not None and said.known else 0.0
     found = []
     for span in spans:
-        text = trim(passages[span.passage].text, span.start, span.end, want)
+        text = trim(passages[span.passage].text, span.start, span.end, analysis)
         if text:
             same = said is not None and sure > 0 and fold(text) == fold(said.text)
             found.append(Candidate(span, text, about[span.passage], sure if same else 0.0))

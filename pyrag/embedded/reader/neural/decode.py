@@ -68,25 +68,25 @@ def _top(places: Iterable[int], scores: Sequence[float]) -> list[int]:
     return sorted(places, key=lambda at: -scores[at])[:_BEST]
 
 
-def trim(text: str, start: int, end: int, want: QuestionAnalysis) -> str:
+def trim(text: str, start: int, end: int, analysis: QuestionAnalysis) -> str:
     """Return the answer at these characters, its edges put right for the kind of answer wanted.
 
     Args:
         text: The whole text of the passage; a date may be completed from it.
         start: First character of the answer.
         end: Character after its last.
-        want: The question.
+        analysis: The question.
     """
-    if want.kind == "date":
-        found = _date(text, start, end, want)
+    if analysis.kind == "date":
+        found = _date(text, start, end, analysis)
         if found:
             return found
     answer = _bare(text[start:end])
-    if want.kind in ("nationality", "country"):
+    if analysis.kind in ("nationality", "country"):
         return _nation(answer)
-    if want.relation in ("place of birth", "place of death"):
+    if analysis.relation in ("place of birth", "place of death"):
         return answer.partition(",")[0].strip()
-    if want.kind == "person":
+    if analysis.kind == "person":
         return _person(answer)
     return answer
 
@@ -100,7 +100,7 @@ def _bare(answer: str) -> str:
     return answer.rstrip(".") if re.search(r"[a-z0-9)]{3}\.$", answer) else answer
 
 
-def _date(text: str, start: int, end: int, want: QuestionAnalysis) -> str:
+def _date(text: str, start: int, end: int, analysis: QuestionAnalysis) -> str:
     """The date that the span touches; of "born – died", the one asked for."""
     low, high = _bracket(text, start, end)
     dates = list(_WHOLE_DATE.finditer(text, low, high))
@@ -108,10 +108,10 @@ def _date(text: str, start: int, end: int, want: QuestionAnalysis) -> str:
     if not touched:
         return ""
     match = touched[0]
-    if want.relation == "date of death" and (len(touched) > 1 or _before_range(text, match)):
+    if analysis.relation == "date of death" and (len(touched) > 1 or _before_range(text, match)):
         later = [each for each in dates if each.start() > match.start()]
         match = touched[-1] if len(touched) > 1 else later[0] if later else match
-    year = _YEAR.search(match.group()) if want.year_only else None
+    year = _YEAR.search(match.group()) if analysis.year_only else None
     return year.group() if year else match.group().strip()
 
 

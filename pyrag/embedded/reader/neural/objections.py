@@ -68,28 +68,28 @@ _PRONOUN = re.compile(r"(?:He|She|They|His|Her|Their)\b")
 _ABOUT = 0.6  # how surely a page must be about the question's subject for its pronouns to mean it
 
 
-def objection(want: QuestionAnalysis, page: View, answer: str) -> str:
+def objection(analysis: QuestionAnalysis, page: View, answer: str) -> str:
     """Return why `answer` on this page does not answer the question, or "".
 
     Args:
-        want: The question.
+        analysis: The question.
         page: The passage that the answer was found in.
         answer: Its text, as it stands there.
     """
     holding = [each for each in page.sentences if _holds(each, answer)]
     if not holding:
         return ""
-    found = [_objection(want, page, each, answer) for each in holding]
+    found = [_objection(analysis, page, each, answer) for each in holding]
     return found[0] if all(found) else ""
 
 
-def _objection(want: QuestionAnalysis, page: View, sentence: Sentence, answer: str) -> str:
+def _objection(analysis: QuestionAnalysis, page: View, sentence: Sentence, answer: str) -> str:
     return (
-        _other_identifier(want, page, sentence)
-        or _other_modifier(want, sentence)
-        or _other_relative(want, sentence)
-        or _other_journey(want, page)
-        or _other_subject(want, page, sentence, answer)
+        _other_identifier(analysis, page, sentence)
+        or _other_modifier(analysis, sentence)
+        or _other_relative(analysis, sentence)
+        or _other_journey(analysis, page)
+        or _other_subject(analysis, page, sentence, answer)
     )
 
 
@@ -97,9 +97,9 @@ def _holds(sentence: Sentence, answer: str) -> bool:
     return f" {fold(answer)} " in f" {fold(sentence.text)} "
 
 
-def _other_identifier(want: QuestionAnalysis, page: View, sentence: Sentence) -> str:
+def _other_identifier(analysis: QuestionAnalysis, page: View, sentence: Sentence) -> str:
     """The question names a thing by letters and number, the sentence or its page another of that make."""
-    asked = {found[0].lower(): found[1].lower() for found in _IDENTIFIER.finditer(want.question)}
+    asked = {found[0].lower(): found[1].lower() for found in _IDENTIFIER.finditer(analysis.question)}
     for place in (sentence.text, page.title):
         named = {found[0].lower(): found[1].lower() for found in _IDENTIFIER.finditer(place)}
         if named.keys() & asked.keys():
@@ -109,8 +109,8 @@ def _other_identifier(want: QuestionAnalysis, page: View, sentence: Sentence) ->
     return ""
 
 
-def _other_modifier(want: QuestionAnalysis, sentence: Sentence) -> str:
-    asked, said = _modifiers(want.question), _modifiers(sentence.text)
+def _other_modifier(analysis: QuestionAnalysis, sentence: Sentence) -> str:
+    asked, said = _modifiers(analysis.question), _modifiers(sentence.text)
     for kind in _CLASSES:
         wanted, there = asked & kind, said & kind
         if wanted and there and not _plain(wanted) & _plain(there):
@@ -118,20 +118,20 @@ def _other_modifier(want: QuestionAnalysis, sentence: Sentence) -> str:
     return ""
 
 
-def _other_relative(want: QuestionAnalysis, sentence: Sentence) -> str:
+def _other_relative(analysis: QuestionAnalysis, sentence: Sentence) -> str:
     """The question is about somebody's successor or kin, the sentence names that somebody and no such person."""
-    asked = _RELATIVE.search(want.question)
-    if asked is None or want.relation in _OF_KIN:
+    asked = _RELATIVE.search(analysis.question)
+    if asked is None or analysis.relation in _OF_KIN:
         return ""
     said = sentence.text.lower()
     if any(word in said for word in _WORDS_OF_RELATIVES[asked[1].lower()]):
         return ""
-    return f"the sentence says nothing of a {asked[1].lower()}" if _ASKS_FACT.search(want.question) else ""
+    return f"the sentence says nothing of a {asked[1].lower()}" if _ASKS_FACT.search(analysis.question) else ""
 
 
-def _other_journey(want: QuestionAnalysis, page: View) -> str:
+def _other_journey(analysis: QuestionAnalysis, page: View) -> str:
     """The question goes from one place to another, and the page does not name both."""
-    route = _ROUTE.search(want.question)
+    route = _ROUTE.search(analysis.question)
     if route is None:
         return ""
     text = " ".join((f" {fold(page.title)}", *(fold(each.text) for each in page.sentences))) + " "
@@ -148,9 +148,9 @@ def _plain(found: set[str]) -> set[str]:
     return {_SAME.get(word, word) for word in found}
 
 
-def _other_subject(want: QuestionAnalysis, page: View, sentence: Sentence, answer: str) -> str:
+def _other_subject(analysis: QuestionAnalysis, page: View, sentence: Sentence, answer: str) -> str:
     """The sentence speaks of somebody else by name or pronoun, on a page that is not the subject's."""
-    names = names_of_question(want.question)
+    names = names_of_question(analysis.question)
     if not names or page.about >= _ABOUT:
         return ""
     if any(_named_in(name, sentence.text) for name in names):
@@ -159,7 +159,7 @@ def _other_subject(want: QuestionAnalysis, page: View, sentence: Sentence, answe
     if _PRONOUN.match(sentence.text):
         return "" if any(_mentioned(name, before) for name in names) else "it is said of somebody else"
     opening = _opening_name(sentence.text)
-    if not opening or fold(answer) in fold(opening) or _modifiers(want.question) & set(fold(opening).split()):
+    if not opening or fold(answer) in fold(opening) or _modifiers(analysis.question) & set(fold(opening).split()):
         return ""
     return "" if any(_named_in(name, opening) for name in names) else f"it is said of {opening}"
 

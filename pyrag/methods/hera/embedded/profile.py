@@ -29,15 +29,15 @@ def profile_of(question: str) -> Characterisation:
 def asked_for(question: str) -> str:
     """Return the kind of the answer, in a word: what "which" or "what" stands before, else what the question word
     means; empty where the question does not say."""
-    want = analyse(question)
-    if want.kind == "yesno":
+    analysis = analyse(question)
+    if analysis.kind == "yesno":
         return YES_NO
-    if want.wh not in ("what", "which"):
-        return _KIND_OF_WORD.get(want.wh, "")
-    named = want.head and re.search(
-        rf"\b{want.wh} (?:(?:is|was|are|were) the )?(?:[\w-]+ )?{want.head}\b", question, re.I
+    if analysis.wh not in ("what", "which"):
+        return _KIND_OF_WORD.get(analysis.wh, "")
+    named = analysis.head and re.search(
+        rf"\b{analysis.wh} (?:(?:is|was|are|were) the )?(?:[\w-]+ )?{analysis.head}\b", question, re.I
     )
-    return want.head if named else ""
+    return analysis.head if named else ""
 
 
 def _type_of(question: str, meaning: Meaning, searches: int) -> QuestionType:

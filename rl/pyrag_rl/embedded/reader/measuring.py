@@ -96,9 +96,9 @@ def found_in(model: Reader, question: str, texts: Sequence[Text]) -> list[Candid
         question: The question in words.
         texts: Passages to read, best first.
     """
-    want, passages = analyse(question), [passage(text) for text in texts]
-    pages = views(want, passages)
-    return candidates(model, want, passages, pages, read_views(want, pages, passages))
+    analysis, passages = analyse(question), [passage(text) for text in texts]
+    pages = views(analysis, passages)
+    return candidates(model, analysis, passages, pages, read_views(analysis, pages, passages))
 
 
 def outcome(reading: Reading, calibration: Calibration) -> Outcome:

@@ -34,7 +34,7 @@ class Case:
     """A row made ready. Actions are numbered by window, then start, then length; the last one is unknown."""
 
     row: TrainRow
-    want: QuestionAnalysis
+    analysis: QuestionAnalysis
     passages: tuple[Passage, ...]
     windows: tuple[Window, ...]
     batch: Batch
@@ -55,15 +55,15 @@ def case_of(row: TrainRow, tokenizer: Tokenizer, calibration: Calibration) -> Ca
         calibration: Gives the weight of the subject's page and the logit of unknown.
     """
     passages = tuple(one.passage() for one in row.documents or ())
-    want = analyse(row.asked)
+    analysis = analyse(row.asked)
     made = tuple(windows(tokenizer, row.asked, [(each.title, each.text) for each in passages]))
     made = tuple(window for window in made if window.offsets)
     if not made:
         return None
-    about = [page.about for page in views(want, passages)]
+    about = [page.about for page in views(analysis, passages)]
     return Case(
         row=row,
-        want=want,
+        analysis=analysis,
         passages=passages,
         windows=made,
         batch=collate([Example(window.ids, window.split, 0, 0) for window in made]),
@@ -108,7 +108,7 @@ def answer_of(case: Case, action: int) -> Answer:
         if action < size:
             start, length = divmod(action, ANSWER_TOKENS)
             characters = window.offsets[start][0], window.offsets[start + length][1]
-            text = trim(case.passages[window.passage].text, *characters, case.want)
+            text = trim(case.passages[window.passage].text, *characters, case.analysis)
             return Answer(text, True) if text else Answer(UNKNOWN, known=False)
         action -= size
     return Answer(UNKNOWN, known=False)
