@@ -151,7 +151,7 @@ class Ledger:
         self.started = time.perf_counter() - (journal.spent if journal else 0.0)
         self.usage = Usage()
         self.roles: dict[str, RoleUsage] = {}
-        self.guesses: EarlyCalls | None = None  # what was asked ahead
+        self.speculative: EarlyCalls | None = None
         self.exchanges: list[Exchange] = []
         self._calls_under_way = 0
         self._retrievals_under_way = 0
@@ -176,8 +176,8 @@ class Ledger:
         key = canonical(role, request)
         if (asked := self.asked(key)) is not None:
             return await asyncio.shield(asked), True
-        if self.guesses is not None:
-            run = self.guesses.claim(key, run)
+        if self.speculative is not None:
+            run = self.speculative.claim(key, run)
         task = self._memo[key] = asyncio.ensure_future(self.call(role, request, run, reply_type))
         task.add_done_callback(lambda done: self._forget_failure(key, done))
         # Shielded: when a program fails, what it has in flight goes on, since its repair will ask for it again.
@@ -192,13 +192,13 @@ class Ledger:
             self._memo.pop(key, None)
 
     async def aclose(self) -> None:
-        """Cancels what is still in flight, and counts the guesses that nobody asked for."""
+        """Cancels what is still in flight, and counts unused speculative calls."""
         tasks = [task for task in self._memo.values() if not task.done()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self.guesses is not None:
-            self.usage += await self.guesses.unused()
+        if self.speculative is not None:
+            self.usage += await self.speculative.unused()
 
     async def call(self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]) -> T:
         """Run one request, or replay it.

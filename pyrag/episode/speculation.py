@@ -1,8 +1,8 @@
 """Requests of a question made before anybody asks for them, because a program that is being written will.
 
-A guess is off the books until it is asked for: then it counts, is recorded and is shown as if it was made in that
-moment, so that a trace does not tell whether anything was guessed. What nobody asks for is added to the usage in the
-end. Left out: what to guess (`pyrag.methods.pyrag.speculative_execution`).
+A speculative call is not counted until the program asks for it: then it counts, is recorded and is shown as if it was
+made in that moment, so that a trace does not tell whether anything was speculated. Unused calls are added to the usage
+at the end. Left out: which calls to make (`pyrag.methods.pyrag.speculative_execution`).
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ class PrefetchStats:
 
 
 @dataclass(frozen=True, slots=True)
-class _Guess:
+class _SpeculativeCall:
     task: asyncio.Future[Any]
     cost: Usage
 
 
 class SpeculativeCalls(Ledger):
     """The ledger of programs that run ahead. It begins a request where the budget has room for it beside all that was
-    asked for and guessed so far; a guess never takes room from what is asked for."""
+    asked for and speculated so far; a speculative call never takes room from what is asked for."""
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger.budget)
         self.started = ledger.started
-        self.on_wait: Callable[[], None] = _nothing  # called when a program begins to wait for a guess
+        self.on_wait: Callable[[], None] = _nothing  # called when a program begins to wait for a speculative call
         self._real = ledger
-        self._guesses: dict[bytes, _Guess] = {}
-        ledger.guesses = self
+        self._pending: dict[bytes, _SpeculativeCall] = {}
+        ledger.speculative = self
 
     async def once(
         self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
@@ -60,56 +60,56 @@ class SpeculativeCalls(Ledger):
             role: The agent's role, or `retrieve`.
             request: What is asked, as plain data; equal requests are one.
             run: Makes the request.
-            reply_type: Not used: a guess is never replayed.
+            reply_type: Not used: a speculative call is never replayed.
 
         Raises:
-            BudgetExceededError: there is no room for a guess.
+            BudgetExceededError: there is no room for a speculative call.
         """
         key = canonical(role, request)
         if (asked := self._real.asked(key)) is not None:
             return await asyncio.shield(asked), True
-        guess = self._guesses.get(key)
-        if guess is None:
-            guess = self._guesses[key] = self._begin(key, cost_of(role), run)
-        if not guess.task.done():
+        call = self._pending.get(key)
+        if call is None:
+            call = self._pending[key] = self._begin(key, cost_of(role), run)
+        if not call.task.done():
             self.on_wait()
-        return await asyncio.shield(guess.task), False
+        return await asyncio.shield(call.task), False
 
     def claim(self, key: bytes, run: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
         """Return a function that gives the reply to a request that counts from now on.
 
         Args:
             key: The canonical form of the request.
-            run: Makes the request; returned where there is no guess, or a failed one.
+            run: Makes the request; returned where there is no speculative call, or a failed one.
         """
-        guess = self._guesses.pop(key, None)
-        if guess is None or _failed(guess.task):
+        call = self._pending.pop(key, None)
+        if call is None or _failed(call.task):
             return run
-        return partial(_result, guess.task)
+        return partial(_result, call.task)
 
     async def unused(self) -> Usage:
-        """Cancel the guesses that nobody asked for, and return their cost."""
-        unused = list(self._guesses.values())
+        """Cancel the unused calls, and return their cost."""
+        unused = list(self._pending.values())
         if not unused:
             return Usage()
-        for guess in unused:
-            guess.task.cancel()
-        await asyncio.gather(*(guess.task for guess in unused), return_exceptions=True)
+        for call in unused:
+            call.task.cancel()
+        await asyncio.gather(*(call.task for call in unused), return_exceptions=True)
         wasted = sum(map(_spent, unused), start=Usage())
         return replace(wasted, unused_calls=wasted.model_calls, unused_retrievals=wasted.retrievals)
 
-    def _begin(self, key: bytes, cost: Usage, run: Callable[[], Awaitable[Any]]) -> _Guess:
-        pending = sum(map(_spent, self._guesses.values()), start=Usage())
+    def _begin(self, key: bytes, cost: Usage, run: Callable[[], Awaitable[Any]]) -> _SpeculativeCall:
+        pending = sum(map(_spent, self._pending.values()), start=Usage())
         if not self._real.has_room_for(pending + cost):
-            raise BudgetExceededError("there is no room in the budget for a guess")
+            raise BudgetExceededError("there is no room in the budget for a speculative call")
         task = asyncio.ensure_future(run())
         task.add_done_callback(lambda done: self._forget_failure(key, done))
-        return _Guess(task, cost)
+        return _SpeculativeCall(task, cost)
 
     def _forget_failure(self, key: bytes, task: asyncio.Future[Any]) -> None:
-        """Ignore the error of a guess that nobody asked for."""
+        """Ignore the error of an unused call."""
         if _failed(task):
-            self._guesses.pop(key, None)
+            self._pending.pop(key, None)
 
 
 def _nothing() -> None:
@@ -120,10 +120,10 @@ async def _result(task: asyncio.Future[T]) -> T:
     return await task
 
 
-def _spent(guess: _Guess) -> Usage:
-    """Return the cost of a guess, as far as it is known."""
-    task = guess.task
-    return guess.cost if not task.done() or _failed(task) else spent_on(task.result(), guess.cost)
+def _spent(call: _SpeculativeCall) -> Usage:
+    """Return the cost of a speculative call, as far as it is known."""
+    task = call.task
+    return call.cost if not task.done() or _failed(task) else spent_on(task.result(), call.cost)
 
 
 def _failed(task: asyncio.Future[Any]) -> bool:

@@ -160,10 +160,10 @@ async def test_what_was_begun_in_vain_is_counted(world: World) -> None:
     assert trace.answer.text == "Rome"
     assert (trace.usage.unused_calls, trace.usage.unused_retrievals) == (2, 2)
     assert (trace.usage.model_calls, trace.usage.retrievals) == (1 + 2 + 2 + 1, 2 + 1)
-    assert trace.usage.prompt_tokens == 2 * 50 + 3 * 10  # the guesses' tokens too
+    assert trace.usage.prompt_tokens == 2 * 50 + 3 * 10  # those of unused calls too
 
 
-async def test_guesses_stay_within_the_budget_and_leave_it_whole(world: World) -> None:
+async def test_speculative_calls_stay_within_the_budget_and_leave_it_whole(world: World) -> None:
     writer = replanned(world)
     writer.until = lambda: world.count("answer") >= 1
     async with asyncio.timeout(120):

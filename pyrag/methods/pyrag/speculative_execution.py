@@ -1,6 +1,6 @@
 """Work begun while a program is still being written: the searches it will make, and the statements that are finished.
 
-A program runs as far as it is written, in the sandbox, over requests that are guesses (`pyrag.episode.speculation`);
+A program runs as far as it is written, in the sandbox, over speculative requests (`pyrag.episode.speculation`);
 whatever comes of such a run is dropped. The whole program then runs as if there had been none, and finds its requests
 answered or under way. Off where the planner cannot show what it writes: those that write at once leave nothing to gain.
 """
@@ -33,7 +33,7 @@ _WORD = re.compile(r"\w+")
 
 
 class SpeculativeExecution:
-    """Belongs to one question. Leaving it ends what runs ahead; guesses go on, since the program may ask for them."""
+    """Belongs to one question. Leaving it ends what runs ahead; speculative calls go on, as programs may use them."""
 
     def __init__(self, episode: Episode, *, on: bool) -> None:
         self._episode = episode
@@ -45,10 +45,10 @@ class SpeculativeExecution:
         self._next = ""  # what is to run after it
 
     @cached_property
-    def _guesses(self) -> SpeculativeCalls:
-        guesses = SpeculativeCalls(self._episode.ledger)
-        guesses.on_wait = self._wait
-        return guesses
+    def _calls(self) -> SpeculativeCalls:
+        calls = SpeculativeCalls(self._episode.ledger)
+        calls.on_wait = self._wait
+        return calls
 
     def search(self, sub_queries: Sequence[str]) -> None:
         """Begins the searches that a program will make word for word."""
@@ -112,7 +112,7 @@ class SpeculativeExecution:
         """An episode like this one that leaves no traces."""
         return replace(
             self._episode,
-            ledger=self._guesses,
+            ledger=self._calls,
             observer=ignore,
             programs=[],
             steps=[],
