@@ -21,6 +21,7 @@ PACKAGES = {
 }
 TOP = "pyrag|sandbox|rl|prompts|tests|docs|benchmarks|tools"
 FILE = re.compile(rf"`((?:{TOP})(?:/[\w.-]+)+/?)`")
+PART = re.compile(r"`([\w/]+\.py)`")  # the end of a module's path, as in `opera/goals.py`
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 MODULE = re.compile(rf"(?<![\w./-])((?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*)+)(?![\w/]|\.\w)")
 NO_MODULES = {"pyrag.toml"}  # a user's file
@@ -35,6 +36,12 @@ def test_named_files_exist(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     named = {ROOT / name for name in FILE.findall(text)} | {document.parent / name for name in LINK.findall(text)}
     assert [str(path) for path in sorted(named) if not path.exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_named_ends_of_paths_exist(document: Path) -> None:
+    named = set(PART.findall(document.read_text(encoding="utf-8")))
+    assert [part for part in sorted(named) if not any(path.endswith(f"/{part}") for path in all_modules())] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -77,6 +84,12 @@ def test_the_search_finds_names() -> None:
     assert exists("pyrag.errors.PyRAGError")
     assert not exists("pyrag.errors.NoSuchError")
     assert FILE.findall("`pyrag/llm/spec.py` and `runs/x`") == ["pyrag/llm/spec.py"]
+
+
+@cache
+def all_modules() -> list[str]:
+    folders = (*PACKAGES.values(), ROOT / "tests", ROOT / "tools")
+    return [f"/{path.relative_to(ROOT)}" for folder in folders for path in folder.rglob("*.py")]
 
 
 @cache
