@@ -1,6 +1,6 @@
 """Settings of a training run: one dataclass, from a packaged YAML file, a user's file and flags, in rising order.
 
-    rl/configs/NAME.yaml    the papers' values: `answer`, `plan`, …, `mapgrpo-plan`, … (see `packaged_name`)
+    rl/configs/NAME.yaml    the papers' values: `answer`, `plan`, …, `mapgrpo-plan`, …, `sft` (see `packaged_name`)
     --config FILE           any of the keys below
     --set key=value, flags  any of the keys below
 
@@ -24,12 +24,13 @@ from pyrag.settings import layered, make_settings
 
 Agent = Literal["answer", "plan", "decompose", "rewrite"]
 Algorithm = Literal["grpo", "mapgrpo", "sft"]
-Profile = Literal["gpu", "cpu-smoke"]
+Profile = Literal["gpu", "cpu", "cpu-smoke"]
 EMBEDDED = "embedded"  # the model that is the embedded reader
 _FRACTIONS = ("warmup", "gpu_memory", "min_learning_rate", "least_score")
 _AT_LEAST = {
     "group_size": 2, "mini_batch_size": 1, "max_steps": 1, "lora_rank": 0, "repairs": 0, "seed": 0, "kl_coef": 0,
     "f1_weight": 0, "em_weight": 0, "eval_every": 0, "save_every": 1, "keep_checkpoints": 1, "trace_every": 0,
+    "threads": 0,
 }  # fmt: skip
 
 
@@ -86,7 +87,7 @@ class TrainConfig:
     # Watching, keeping.
     loggers: tuple[str, ...] = ("tensorboard",)  # verl's, besides console and file: tensorboard, wandb, …
     eval_every: int = 50  # steps; 0: before and after only
-    save_every: int = 50  # steps; the last one is always saved
+    save_every: int = 50  # steps, and at least every tenth of the run; the last one is always saved
     keep_checkpoints: int = 2
     trace_every: int = 64  # one of so many scored completions leaves its trace in the run folder; 0: none
     dump_rollouts: bool = True
@@ -94,6 +95,7 @@ class TrainConfig:
     # Machine.
     constrained: bool = True  # vLLM's rollouts keep to the JSON schema or pattern that the agent asks servers for
     rollout: str = "vllm"  # verl's rollout engine; `hf_cpu` is the test-only one of the profile cpu-smoke
+    threads: int = 0  # of the profile cpu, for each process; 0: one a core
     gpus: int = 8  # of a node
     nodes: int = 1
     tensor_parallel: int = 2  # of the rollout
@@ -117,6 +119,11 @@ class TrainConfig:
         self._check_agent()
         make_settings(self.runtime)
 
+    @property
+    def on_cpu(self) -> bool:
+        """True for the profiles without an accelerator."""
+        return self.profile != "gpu"
+
     def _check_agent(self) -> None:
         if self.algorithm == "mapgrpo" and self.agent == "decompose":
             raise ConfigError("mapgrpo trains the agents plan, answer and rewrite: decompose is PyRAG's, use grpo")
@@ -137,8 +144,11 @@ def packaged_name(agent: str, algorithm: str) -> str:
 
     Args:
         agent: answer, plan, decompose or rewrite.
-        algorithm: grpo, sft or mapgrpo, which has files of its own for the agents plan and answer.
+        algorithm: grpo; sft, which has one file for all agents; or mapgrpo, which has files of its own for the agents
+            plan and answer.
     """
+    if algorithm == "sft":
+        return "sft"
     return f"mapgrpo-{agent}" if algorithm == "mapgrpo" and agent != "rewrite" else agent
 
 

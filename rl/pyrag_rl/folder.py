@@ -7,6 +7,7 @@ log.txt                all that verl and Ray printed
 metrics/N.jsonl        verl's metrics, one file a session: {"step": …, "data": {name: number}}
 scores/PID.jsonl       one line a scored completion: {"step", "id", "split", **Score.numbers(), "detail"}
 traces/PID.jsonl       a sample of the traces behind the scores; `pyrag trace show` reads them
+rows/                  the conversations of a supervised run, as verl read them
 rollouts/STEP.jsonl    verl's dump: input, output, gts, score
 tensorboard/, wandb/   TensorBoard's, and that of Weights & Biases where it is a logger
 checkpoints/           verl's: global_step_N/…, latest_checkpointed_iteration.txt
@@ -58,6 +59,14 @@ class RunFolder:
     @property
     def traces(self) -> Path:
         return self.path / "traces"
+
+    @property
+    def train_rows(self) -> Path:
+        return self.path / "rows" / "train.parquet"
+
+    @property
+    def eval_rows(self) -> Path:
+        return self.path / "rows" / "eval.parquet"
 
     @property
     def rollouts(self) -> Path:

@@ -63,7 +63,7 @@ def test_a_missing_package_is_named_with_its_cure(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize(
     ("found", "said"),
-    [(0, r"wants 2 GPUs, and this machine has none: .* --profile cpu-smoke"), (1, r"has 1: set gpus to that")],
+    [(0, r"wants 2 GPUs, and this machine has none: .* --profile cpu"), (1, r"has 1: set gpus to that")],
 )
 def test_too_few_gpus_are_refused(found: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_gpus = SimpleNamespace(cuda=SimpleNamespace(device_count=lambda: found))

@@ -39,7 +39,7 @@ def train(
         str | None, typer.Option("--out", "-o", help="Folder of the run; an existing run is continued.")
     ] = None,
     profile: Annotated[
-        str | None, typer.Option(help="Profile: gpu, or cpu-smoke to try the whole path without a GPU.")
+        str | None, typer.Option(help="Profile: gpu, cpu for small models, or cpu-smoke for tests.")
     ] = None,
     adapter: Annotated[str | None, typer.Option(help="PEFT adapter to start from.")] = None,
     config: Annotated[Path | None, typer.Option(help="YAML file of training settings.")] = None,

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from pyrag_rl.data.build import Built, Request
 
 
+_LIMITS = {
+    False: "a training run leaves out what exceeds its prompt_tokens",
+    True: "with its reply, a training run leaves out what exceeds prompt_tokens + response_tokens",
+}
+
+
 def data(
     tasks: Annotated[
         list[str],
@@ -119,7 +125,7 @@ def _print(request: Request, built: Built, *, as_json: bool) -> None:
         print("documents: " + ", ".join(f"{name} {count}" for name, count in built.sufficient.items()))
     if built.dropped:
         print("left out: " + ", ".join(f"{count} {why}" for why, count in built.dropped.items()))
-    print(f"longest prompt: about {built.longest} tokens (a training run leaves out what exceeds its prompt_tokens)")
+    print(f"longest prompt: about {built.longest} tokens ({_LIMITS[request.sft]})")
     print(
         "held out: " + (", ".join(built.held_out) or "nothing"), file=sys.stderr if not built.held_out else sys.stdout
     )

@@ -1,4 +1,4 @@
-"""Test-only: lets verl 0.9.1 run its real GRPO steps on a machine without an accelerator (profile `cpu-smoke`).
+"""Lets verl 0.9.1 train on a machine without an accelerator: small models (profile `cpu`), tests (`cpu-smoke`).
 
 `platform` and `rollout` go through verl's own extension points (`VERL_PLATFORM`, `VERL_USE_EXTERNAL_MODULES`,
 registries); five functions of verl and vLLM have to be replaced as well, each through `replaced`, which fails where the
@@ -7,6 +7,7 @@ function is gone. Never loaded by the profile `gpu`. What it cannot show: speed,
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 # What verl is to import, in this order: the engine and rollout need the platform.
@@ -20,6 +21,17 @@ ENVIRONMENT = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
 }
+
+
+def threads(count: int) -> dict[str, str]:
+    """Return the environment variables for the threads of a training process.
+
+    Args:
+        count: number of threads; 0: one a core.
+    """
+    # Threads that wait must sleep: where they spin and another process has their core, each small operation of the
+    # model takes a time slice of the scheduler (seven times slower, beside a load of 5 on two cores).
+    return {"OMP_NUM_THREADS": str(count or os.cpu_count() or 1), "OMP_WAIT_POLICY": "passive"}
 
 
 def replaced(owner: Any, name: str, value: Any) -> Any:

@@ -15,7 +15,7 @@ from pyrag.errors import DataError
 from pyrag.evaluation.datasets.layout import find_file, read_questions
 from pyrag.evaluation.metrics import normalise
 from pyrag.evaluation.runs.folder import CONFIG, read_run
-from pyrag_rl.data.rows import TrainRow, read_rows
+from pyrag_rl.data.rows import TrainRow, is_supervised, read_conversations, read_rows
 
 
 @dataclass(slots=True)
@@ -77,6 +77,9 @@ def _questions(path: Path) -> Iterator[tuple[str, str, str]]:
     """Set, id and text of each question."""
     if path.is_dir() and (path / CONFIG).is_file():
         yield from ((row.set, row.id, row.question) for row in read_run(path).rows)
+        return
+    if path.suffix == ".parquet" and is_supervised(path):
+        yield from ((one.source, one.id, one.question) for one in read_conversations(path) if one.question)
         return
     if path.suffix == ".parquet":
         yield from ((row.source, row.id, row.question) for row in read_rows(path))

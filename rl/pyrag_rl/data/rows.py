@@ -7,7 +7,8 @@
 
 Which agent loop runs a row is the config's to say, not the row's.
 
-SFT sets hold one column `messages`, as verl's `MultiTurnSFTDataset` reads it: the prompt and the reply to learn.
+SFT sets hold `messages`, as verl's `MultiTurnSFTDataset` reads it: the prompt and the reply to learn; and `source`,
+`id` and `question`, by which held-out questions are told.
 Left out: where rows come from (`pyrag_rl.data`).
 """
 
@@ -149,23 +150,38 @@ class RowWriter:
         self._parts.close(keep=failure is None)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """A row of a supervised set. The question's fields are empty where the set does not name them."""
+
+    messages: tuple[Mapping[str, str], ...]
+    source: str = ""
+    id: str = ""
+    question: str = ""
+
+
 class SftWriter:
     """A supervised set: the prompts of rows with the replies to learn, written as `RowWriter` does."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.count = path, 0
         pa = _pyarrow()
-        self._parts = _Parts(path, pa.schema([("messages", pa.list_(_message()))]))
+        named = [(name, pa.string()) for name in ("source", "id", "question")]
+        self._parts = _Parts(path, pa.schema([("messages", pa.list_(_message())), *named]))
 
     def add(self, row: TrainRow, reply: str) -> None:
-        """Add a conversation.
+        """Add the conversation of a row.
 
         Args:
             row: a row with its prompt.
             reply: the reply to learn.
         """
         said = (*row.messages, Message("assistant", reply))
-        self._parts.add({"messages": [{"role": one.role, "content": one.content} for one in said]})
+        messages = tuple({"role": one.role, "content": one.content} for one in said)
+        self.add_conversation(Conversation(messages=messages, source=row.source, id=row.id, question=row.question))
+
+    def add_conversation(self, one: Conversation) -> None:
+        self._parts.add(asdict(one))
         self.count += 1
 
     def __enter__(self) -> Self:
@@ -223,10 +239,39 @@ def read_rows(path: Path) -> list[TrainRow]:
     return found
 
 
-def count_conversations(path: Path) -> int:
-    """Return the number of rows of a supervised set. Raises `DataError`."""
+def read_conversations(path: Path) -> list[Conversation]:
+    """Return the rows of a supervised set. Raises `DataError`."""
+    import msgspec
+
     with _parquet(path, ("messages",)) as file:
-        return int(file.metadata.num_rows)
+        known = [name for name in ("messages", "source", "id", "question") if name in file.schema_arrow.names]
+        table = file.read(columns=known).to_pylist()
+    try:
+        found = msgspec.convert(table, list[Conversation])
+    except msgspec.ValidationError as error:
+        raise DataError(f"{path} has a wrong form ({error}): build it with pyrag train data --sft") from error
+    for number, one in enumerate(found, start=1):
+        if not one.messages or one.messages[-1].get("role") != "assistant":
+            raise DataError(f"{path} row {number} does not end with a reply to learn: leave it out")
+    return found
+
+
+def write_conversations(path: Path, conversations: Iterable[Conversation]) -> None:
+    """Write a supervised set.
+
+    Args:
+        path: the Parquet file.
+        conversations: its rows.
+    """
+    with SftWriter(path) as writer:
+        for one in conversations:
+            writer.add_conversation(one)
+
+
+def is_supervised(path: Path) -> bool:
+    """Return whether a Parquet file is a supervised set. Raises `DataError` where it cannot be read."""
+    with _parquet(path, ()) as file:
+        return "messages" in file.schema_arrow.names
 
 
 def rows_schema() -> Any:

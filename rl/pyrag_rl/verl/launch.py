@@ -38,6 +38,7 @@ _PATIENCE = 20.0  # seconds that verl has to end after a signal
 _MAY_CHANGE = {
     "epochs", "max_steps", "eval_every", "save_every", "keep_checkpoints", "loggers", "trace_every", "dump_rollouts",
     "out", "gpus", "nodes", "tensor_parallel", "gpu_memory", "reward_workers", "agent_workers", "micro_batch_size",
+    "threads",
 }  # fmt: skip
 
 
@@ -58,6 +59,7 @@ def train(config: TrainConfig, *, console: Console = print) -> RunFolder:
     """
     config = absolute(config)
     steps = preflight.check(config)
+    config = preflight.saving_often(config, steps)
     folder = prepare(config)
     done = folder.latest_step
     if done >= steps:
@@ -139,10 +141,10 @@ def environment(config: TrainConfig, folder: RunFolder) -> dict[str, str]:
         "VLLM_NO_USAGE_STATS": "1",
         "PYTHONPATH": os.pathsep.join(one for one in sys.path if one),  # a checkout that is not installed works too
     }
-    if config.profile == "cpu-smoke":
-        from pyrag_rl.cpu_smoke import ENVIRONMENT
+    if config.on_cpu:
+        from pyrag_rl.cpu_smoke import ENVIRONMENT, threads
 
-        found |= ENVIRONMENT
+        found |= ENVIRONMENT | (threads(config.threads) if config.profile == "cpu" else {})
     return found
 
 

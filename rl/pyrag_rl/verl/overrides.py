@@ -1,7 +1,7 @@
 """A `TrainConfig` as verl's own settings: the list of `key=value` that `verl.trainer.main_ppo` takes (verl 0.9.1).
 
-The profiles `gpu` and `cpu-smoke` differ in the rows of `_gpu` and `_cpu_smoke` and nowhere else. verl refuses a key
-that it does not know, so a version that renamed one fails before anything starts. What is not set is verl's default.
+The profiles `gpu` and `cpu` (or `cpu-smoke`) differ in the rows of `_gpu` and `_cpu` alone. verl refuses a key that
+it does not know, so a version that renamed one fails before anything starts. What is not set is verl's default.
 Left out: supervised fine-tuning (`pyrag_rl.verl.sft`) and how the command is run (`pyrag_rl.verl.launch`).
 """
 
@@ -37,7 +37,7 @@ def verl_overrides(config: TrainConfig, folder: RunFolder, temp: str = "") -> li
         folder: its folder.
         temp: Ray's folder for sockets, of its own so that clusters do not meet.
     """
-    rows = _common(config, folder) | (_gpu(config) if config.profile == "gpu" else _cpu_smoke(config))
+    rows = _common(config, folder) | (_cpu(config) if config.on_cpu else _gpu(config))
     if config.nodes == 1:
         rows |= {"+ray_kwargs.ray_init.address": "local"}
     if temp:
@@ -176,8 +176,8 @@ def _gpu(config: TrainConfig) -> dict[str, Any]:
     return rows | ({"actor_rollout_ref.rollout.layered_summon": True} if config.lora_rank else {})
 
 
-def _cpu_smoke(config: TrainConfig) -> dict[str, Any]:
-    """Test-only: `pyrag_rl.cpu_smoke` stands in for what verl expects of an accelerator."""
+def _cpu(config: TrainConfig) -> dict[str, Any]:
+    """Rows of a machine whose accelerator `pyrag_rl.cpu_smoke` stands in for."""
     plain = {"param_dtype": "fp32", "reduce_dtype": "fp32", "buffer_dtype": "fp32"}
     rows: dict[str, Any] = {
         "data.dataloader_num_workers": 0,

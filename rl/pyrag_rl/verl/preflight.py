@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +27,19 @@ _WEIGHTS: Mapping[str, Callable[[Mapping[str, float]], object]] = {
     "rewrite": partial(weights_of, RewriteWeights),
 }
 _GPU_INSTALL = "pip install 'verl[vllm]==0.9.1'"
+
+
+_MIN_SAVES = 10  # checkpoints of a run, so that a killed one loses a tenth at most
+
+
+def saving_often(config: TrainConfig, steps: int) -> TrainConfig:
+    """Return the config with `save_every` limited to a tenth of the run.
+
+    Args:
+        config: the run.
+        steps: its number of steps.
+    """
+    return replace(config, save_every=min(config.save_every, max(1, steps // _MIN_SAVES)))
 
 
 def check(config: TrainConfig) -> int:
@@ -88,7 +102,7 @@ def check_gpus(config: TrainConfig) -> None:
     if found >= config.gpus or config.nodes > 1:
         return
     if not found:
-        cure = "this machine has none: run it on a GPU node, or try the whole path with --profile cpu-smoke"
+        cure = "this machine has none: run it on a GPU node, or a small model with --profile cpu"
     else:
         cure = f"this machine has {found}: set gpus to that"
     raise ConfigError(f"the profile gpu wants {config.gpus} GPU{'s' if config.gpus > 1 else ''}, and {cure}")

@@ -1,7 +1,7 @@
 """`--algorithm sft`: supervised fine-tuning by verl's own trainer, for the baseline RAG-SFT and for warm starts.
 
-Sets hold whole conversations (`pyrag_rl.data.rows.SftWriter`); the loss is that of the replies. What the run leaves
-behind, and how it is exported, is as with GRPO.
+Sets hold whole conversations (`pyrag_rl.data.rows.SftWriter`); the loss is that of the replies. Rows that are too long
+are left out before verl sees them (`sft_rows`). What the run leaves behind, and how it is exported, is as with GRPO.
 """
 
 from __future__ import annotations
@@ -13,37 +13,70 @@ from typing import Any
 from pyrag.errors import DataError
 from pyrag.evaluation.runs.folder import locked
 from pyrag_rl.config import TrainConfig, absolute
-from pyrag_rl.data.rows import count_conversations
+from pyrag_rl.data.rows import write_conversations
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.verl import preflight
 from pyrag_rl.verl.launch import Console, composed_by, hydra_rows, prepare, run_verl
 from pyrag_rl.verl.overrides import rendered
+from pyrag_rl.verl.sft_rows import FittedRows, Length, check_sets, fit_rows, length_by
 from pyrag_rl.verl.watch import Watch
 
 _FILE = "sft_trainer_engine"  # of verl's configs
 
 
-def train_sft(config: TrainConfig, *, console: Console = print) -> RunFolder:
+def train_sft(config: TrainConfig, *, console: Console = print, length: Length | None = None) -> RunFolder:
     """Train to the end, or on from the last checkpoint. Raises as `pyrag_rl.verl.launch.train` does.
 
     Args:
         config: the run.
         console: called with one line at a time.
+        length: counts a conversation's tokens; the model's own tokenizer, if None.
     """
     config = absolute(config)
     preflight.check(config)
-    steps = _steps(config)
-    if config.eval_data:
-        count_conversations(Path(config.eval_data))
+    check_sets(config.data, config.eval_data)
+    learnt, held = fit(config, length or length_by(config.model), console)
+    steps = len(learnt.kept) // config.batch_size * config.epochs
+    steps = min(steps, config.max_steps or steps)
     folder = prepare(config)
+    write_conversations(folder.train_rows, learnt.kept)
+    if held:
+        write_conversations(folder.eval_rows, held.kept)
+    config = preflight.saving_often(config, steps)
     if folder.latest_step >= steps:
         console(f"{config.out} is trained already: {folder.latest_step} of {steps} steps")
         return folder
-    console(f"fine-tuning the {config.agent} agent: {steps} steps; all that verl prints is in {folder.log}")
+    went_on = f", on from step {folder.latest_step}" if folder.latest_step else ""
+    console(f"fine-tuning the {config.agent} agent: {steps} steps{went_on}; all that verl prints is in {folder.log}")
     with locked(folder.path):
         run_verl(command_of(config, folder), config, folder, Watch(folder, config, steps, console))
     console(f"trained: export it with pyrag train export {config.out}")
     return folder
+
+
+def fit(config: TrainConfig, length: Length, console: Console) -> tuple[FittedRows, FittedRows | None]:
+    """Return the rows that verl will read, of the training and of the evaluation set.
+
+    Args:
+        config: the run.
+        length: counts a conversation's tokens.
+        console: told how many rows there are, and how many were left out.
+
+    Raises:
+        DataError: what remains of a set is less than a batch.
+    """
+
+    def fitted(data: str, seed: int | None) -> FittedRows:
+        rows = fit_rows(data, length, _limit(config), seed)
+        console(rows.told(data))
+        if len(rows.kept) < config.batch_size:
+            raise DataError(
+                f"{data} has {len(rows.kept)} rows of at most {_limit(config)} tokens, fewer than a batch of "
+                f"{config.batch_size}: add rows, or set batch_size lower"
+            )
+        return rows
+
+    return fitted(config.data, config.seed), fitted(config.eval_data, None) if config.eval_data else None
 
 
 def command_of(config: TrainConfig, folder: RunFolder) -> list[str]:
@@ -70,14 +103,36 @@ def sft_overrides(config: TrainConfig, folder: RunFolder) -> list[str]:
         config: the run.
         folder: its folder.
     """
-    rows: dict[str, Any] = {
-        "data.train_files": config.data,
-        "data.val_files": config.eval_data,
+    rows = {**_data(config, folder), **_model(config), **_trainer(config, folder)}
+    if config.on_cpu:
+        rows |= {
+            "data.num_workers": 0,
+            "model.enable_gradient_checkpointing": False,
+            "+model.override_config.attn_implementation": "sdpa",
+            "engine.strategy": "fsdp2",
+            "engine.use_torch_compile": False,
+            "trainer.device": "cpu",
+        }
+    return [f"{key}={rendered(value)}" for key, value in rows.items()]
+
+
+def _data(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
+    """Rows without padding: those of a micro-batch are packed, and attention keeps them apart by their positions."""
+    return {
+        "data.train_files": str(folder.train_rows),
+        "data.val_files": str(folder.eval_rows) if config.eval_data else None,
         "data.train_batch_size": config.batch_size,
-        "data.micro_batch_size_per_gpu": config.micro_batch_size,
-        "data.max_length": config.prompt_tokens + config.response_tokens,
-        "data.max_token_len_per_gpu": config.micro_batch_size * (config.prompt_tokens + config.response_tokens),
-        "data.truncation": "right",
+        "data.use_dynamic_bsz": True,
+        "data.max_length": _limit(config),
+        "data.max_token_len_per_gpu": config.micro_batch_size * _limit(config),
+        "data.truncation": "error",  # `fit` left out what is too long
+        "model.use_remove_padding": True,
+    }
+
+
+def _model(config: TrainConfig) -> dict[str, Any]:
+    adapter = {"model.lora_adapter_path": config.adapter} if config.adapter else {}
+    return {
         "model.path": config.model,
         "model.lora_rank": config.lora_rank,
         "model.lora_alpha": config.lora_alpha,
@@ -86,6 +141,12 @@ def sft_overrides(config: TrainConfig, folder: RunFolder) -> list[str]:
         "optim.lr_scheduler_type": config.schedule,
         "optim.lr_warmup_steps_ratio": config.warmup,
         "optim.min_lr_ratio": config.min_learning_rate,
+        **adapter,
+    }
+
+
+def _trainer(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
+    return {
         "trainer.project_name": "pyrag",
         "trainer.experiment_name": folder.path.name,
         "trainer.logger": ["console", "file", *config.loggers],
@@ -99,24 +160,8 @@ def sft_overrides(config: TrainConfig, folder: RunFolder) -> list[str]:
         "trainer.n_gpus_per_node": config.gpus,
         "trainer.nnodes": config.nodes,
     }
-    if config.adapter:
-        rows |= {"model.lora_adapter_path": config.adapter}
-    if config.profile == "cpu-smoke":
-        rows |= {
-            "data.num_workers": 0,
-            "data.use_dynamic_bsz": False,
-            "model.use_remove_padding": False,
-            "model.enable_gradient_checkpointing": False,
-            "+model.override_config.attn_implementation": "sdpa",
-            "engine.strategy": "fsdp2",
-            "engine.use_torch_compile": False,
-            "trainer.device": "cpu",
-        }
-    return [f"{key}={rendered(value)}" for key, value in rows.items()]
 
 
-def _steps(config: TrainConfig) -> int:
-    steps = count_conversations(Path(config.data)) // config.batch_size * config.epochs
-    if not steps:
-        raise DataError(f"{config.data} has fewer rows than a batch of {config.batch_size}: set batch_size lower")
-    return min(steps, config.max_steps or steps)
+def _limit(config: TrainConfig) -> int:
+    """The most tokens of a row, prompt and reply."""
+    return config.prompt_tokens + config.response_tokens
