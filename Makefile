@@ -4,7 +4,7 @@ VENV := .venv
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: model-env test-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-ray test-vllm lint format bench bench-speed test-slow bench-harness wheel clean
+.PHONY: model-env test-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-mcp test-ray test-vllm lint format bench bench-speed test-slow bench-harness wheel clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,14 @@ $(VENV)-dense/.done: pyproject.toml
 
 test-dense: $(VENV)-dense/.done ## run the tests of the extra `dense`, in an environment of their own with TORCH=torch==2.13.0
 	$(VENV)-dense/bin/python -m pytest -q tests/retrieval/test_sentence_transformers.py
+
+$(VENV)-mcp/.done: pyproject.toml
+	test -x $(VENV)-mcp/bin/python || $(PYTHON) -m venv $(VENV)-mcp
+	$(VENV)-mcp/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[mcp,serve]' pytest pytest-asyncio hypothesis
+	@touch $@
+
+test-mcp: $(VENV)-mcp/.done ## run the tests of the extra `mcp` with the official client, over stdio and HTTP
+	$(VENV)-mcp/bin/python -m pytest -q tests/mcp
 
 $(VENV)-ray/.done: pyproject.toml
 	test -x $(VENV)-ray/bin/python || $(PYTHON) -m venv $(VENV)-ray
@@ -129,4 +137,4 @@ wheel: $(VENV)/.dev ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 clean: ## remove what was built here
-	rm -rf $(VENV) $(VENV)-dense $(VENV)-ray $(VENV)-reader $(VENV)-rl $(VENV)-vllm dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-dense $(VENV)-mcp $(VENV)-ray $(VENV)-reader $(VENV)-rl $(VENV)-vllm dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -138,6 +138,45 @@ def serve(
     )
 
 
+@app.command()
+def mcp(
+    index: Annotated[
+        list[str] | None,
+        typer.Option(help="Index to offer, as NAME=FOLDER or NAME=URL. Repeatable.", show_default="the bundled corpus"),
+    ] = None,
+    llm: options.Llm = None,
+    plan_llm: options.PlanLlm = None,
+    method: options.Method = None,
+    topk: options.TopK = None,
+    deadline: options.Deadline = None,
+    max_calls: options.MaxCalls = None,
+    max_cost: options.MaxCost = None,
+    sandbox: options.SandboxMode = None,
+    concurrency: options.Concurrency = None,
+    cache: options.Cache = None,
+    http: Annotated[bool, typer.Option("--http", help="Speak streamable HTTP instead of stdin and stdout.")] = False,
+    host: Annotated[str, typer.Option(help="Address for --http; other than loopback needs a key.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port for --http; 0 picks a free one.", min=0, max=65535)] = 8011,
+    api_key_file: Annotated[Path | None, typer.Option(help="File of API keys, one a line: KEY [INDEX,…].")] = None,
+    allow_anonymous: Annotated[bool, typer.Option("--allow-anonymous", help="Serve other hosts without keys.")] = False,
+    traces: Annotated[Path | None, typer.Option(help="SQLite file of traces.", show_default="in memory")] = None,
+    config: options.Config = None,
+) -> None:
+    """Serve questions and passages to an assistant as MCP tools."""
+    from pyrag.cli.mcp import run
+
+    run(
+        options.chosen(locals(), index=None),
+        index or (),
+        api_key_file,
+        http=http,
+        host=host,
+        port=port,
+        allow_anonymous=allow_anonymous,
+        traces=traces,
+    )
+
+
 @app.command("serve-retriever")
 def serve_retriever(
     spec: Annotated[str, typer.Argument(help="Index folder, or qdrant:COLLECTION@URL.")],

@@ -181,5 +181,13 @@ class Bm25Retriever:
             message = f"index {self._name} cannot be searched ({error}): build it again with pyrag index and --rebuild"
             raise ServiceError(message, service=self._name) from error
 
+    async def fetch(self, ids: Sequence[str]) -> list[Passage]:
+        """Return the passages of those ids that exist. Raises `ServiceError` if a file of the index is damaged."""
+        try:
+            return self._index.passages(ids)
+        except (ValueError, OSError) as error:
+            message = f"index {self._name} cannot be read ({error}): build it again with pyrag index and --rebuild"
+            raise ServiceError(message, service=self._name) from error
+
     async def aclose(self) -> None:
         """Nothing to close: the index is unmapped with the object."""

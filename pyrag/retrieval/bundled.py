@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -40,6 +41,10 @@ class BundledRetriever:
             topk: Maximum number of passages.
         """
         return await self._retriever.retrieve(query, topk)
+
+    async def fetch(self, ids: Sequence[str]) -> list[Passage]:
+        """Return the passages of those ids that exist."""
+        return await self._retriever.fetch(ids)
 
     async def aclose(self) -> None:
         """Nothing to close."""

@@ -98,6 +98,10 @@ class DenseRetriever:
             found.update(zip(places, hits, strict=True))
         return [found[at] for at in range(len(asked))]
 
+    async def fetch(self, ids: Sequence[str]) -> list[Passage]:
+        """Return the passages of those ids that exist."""
+        return await in_thread(list, self._passages(ids))
+
     async def aclose(self) -> None:
         await self._embedder.aclose()
 

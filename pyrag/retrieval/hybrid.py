@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyrag.errors import ConfigError
+from pyrag.retrieval.lookup import fetch_passages
 from pyrag.retrieval.protocol import Retriever
 from pyrag.trace.model import Passage
 
@@ -62,6 +63,13 @@ class HybridRetriever:
             tasks = {key: group.create_task(_tried(part, query, depth)) for key, part in self._parts.items()}
         lists = {key: _raised(task.result()) for key, task in tasks.items()}
         return fuse(lists, {key: part.weight for key, part in self._parts.items()}, self._k)[:topk]
+
+    async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
+        """Return the passages of those ids that exist, from the first part that looks up ids."""
+        for retriever in self._all:
+            if (found := await fetch_passages(retriever, ids)) is not None:
+                return found
+        return None
 
     async def aclose(self) -> None:
         for retriever in self._all:

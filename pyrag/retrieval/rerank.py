@@ -23,6 +23,7 @@ from pyrag.errors import ConfigError, DataError, PyRAGError, ServiceError
 from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.embedders.onnx import clean, open_session, open_tokenizer
 from pyrag.retrieval.embedders.protocol import passage_text
+from pyrag.retrieval.lookup import fetch_passages
 from pyrag.retrieval.protocol import Retriever, name_of, passages_of
 from pyrag.trace.model import Passage
 
@@ -93,6 +94,10 @@ class RerankingRetriever:
             message = f"{self._name} gave {len(scores)} scores for {len(passages)} passages: it must give one for each"
             raise ServiceError(message, service=self._name)
         return scores
+
+    async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
+        """Return the passages of those ids that exist."""
+        return await fetch_passages(self._inner, ids)
 
     async def aclose(self) -> None:
         await self._inner.aclose()

@@ -21,9 +21,10 @@ from pyrag.errors import PyRAGError
 from pyrag.retrieval.server import BadRequestError, read_request, search_all
 from pyrag.server.errors import ApiError, from_pyrag, public_text
 from pyrag.server.guard import Guard
+from pyrag.server.mcp.http import mounted
 from pyrag.server.metrics import CONTENT_TYPE
 from pyrag.server.openai_api import add_openai_routes
-from pyrag.server.replies import EVENT_STREAM, access_of, cancel, json_reply, until_gone, wait_for
+from pyrag.server.replies import EVENT_STREAM, access_of, json_reply, until_gone, wait_for
 from pyrag.server.responses_api import add_responses_route
 from pyrag.server.schemas import (
     RETRIEVE_SCHEMA,
@@ -34,7 +35,7 @@ from pyrag.server.schemas import (
     ErrorReply,
     TraceList,
 )
-from pyrag.server.service import Accepted, Answered, QuestionService
+from pyrag.server.service import Accepted, Answered, QuestionService, cancel
 from pyrag.server.wire import answer_object
 
 HEARTBEAT = 15.0  # seconds between signs of life in a stream
@@ -51,7 +52,8 @@ def create_app(service: QuestionService) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         try:
             await service.start()
-            yield
+            async with mounted(app, service):
+                yield
         finally:
             await service.aclose()
 

@@ -19,9 +19,9 @@ from pyrag.errors import PyRAGError
 from pyrag.llm.protocol import Message
 from pyrag.server.config import Access
 from pyrag.server.errors import ApiError, from_pyrag
-from pyrag.server.replies import EVENT_STREAM, access_of, cancel, json_reply, until_gone
-from pyrag.server.service import Accepted, Answered, QuestionService, ServedIndex
-from pyrag.server.wire import citations_of
+from pyrag.server.replies import EVENT_STREAM, access_of, json_reply, until_gone
+from pyrag.server.service import Accepted, Answered, QuestionService, ServedIndex, cancel
+from pyrag.server.wire import citations_of, progress_of
 from pyrag.trace.model import Trace, TraceError
 
 MODEL = "pyrag"
@@ -205,17 +205,6 @@ async def _chunks(accepted: Accepted, model: str, base: str, *, usage: bool) -> 
         yield b"data: [DONE]\n\n"
     finally:
         await cancel([accepted.task])
-
-
-def progress_of(event: dict[str, Any]) -> str:
-    """Return an event as a line of progress; empty for those that say nothing to a reader."""
-    if event["event"] == "follow_up":
-        return f"{event['note']}\n"
-    if event["event"] == "step_started":
-        return f"{event['primitive']}: {event['query']}\n"
-    if event["event"] == "recovering":
-        return f"trying again: {event['policy']}\n"
-    return "the program is repaired\n" if event["event"] == "rejected" else ""
 
 
 def _data(value: Any) -> bytes:

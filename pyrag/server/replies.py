@@ -12,7 +12,7 @@ from fastapi import Request, Response
 from pyrag.server.config import Access
 from pyrag.server.errors import ApiError
 from pyrag.server.guard import ACCESS
-from pyrag.server.service import Accepted, Answered
+from pyrag.server.service import Accepted, Answered, cancel
 
 EVENT_STREAM = "text/event-stream"
 
@@ -57,13 +57,6 @@ async def wait_for(request: Request, tasks: Sequence[asyncio.Task[Any]]) -> None
 async def _disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-async def cancel(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Cancel tasks and wait until they have ended."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def access_of(request: Request) -> Access:

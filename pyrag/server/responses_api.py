@@ -23,11 +23,11 @@ from pyrag.server.openai_api import (
     failure_of,
     index_of_model,
     outcome_of,
-    progress_of,
     question_in,
 )
-from pyrag.server.replies import EVENT_STREAM, access_of, cancel, json_reply, until_gone
-from pyrag.server.service import Accepted, Answered, QuestionService
+from pyrag.server.replies import EVENT_STREAM, access_of, json_reply, until_gone
+from pyrag.server.service import Accepted, Answered, QuestionService, cancel
+from pyrag.server.wire import progress_of
 
 
 class ResponsesRequest(BaseModel):

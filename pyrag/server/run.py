@@ -7,23 +7,34 @@ import contextlib
 import signal
 import socket
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from pyrag.errors import PyRAGError, UsageError
 from pyrag.server.config import ServerConfig
 from pyrag.settings import Settings
+
+if TYPE_CHECKING:
+    from pyrag.server.service import QuestionService
 
 
 def _ignore(_: str) -> None:
     pass
 
 
-async def serve(settings: Settings, config: ServerConfig, started: Callable[[str], None] = _ignore) -> None:
+async def serve(
+    settings: Settings,
+    config: ServerConfig,
+    started: Callable[[str], None] = _ignore,
+    application: Callable[[QuestionService], Any] | None = None,
+) -> None:
     """Serve until SIGINT or SIGTERM; requests that have begun get `config.shutdown_timeout` seconds to end.
 
     Args:
         settings: of all questions.
         config: address, indexes, limits and keys.
         started: called with the URL once the port is bound and the indexes answer.
+        application: makes the ASGI application, whose lifespan closes the service; None stands for that of
+            `pyrag serve`.
 
     Raises:
         UsageError: fastapi or uvicorn is not installed.
@@ -32,8 +43,10 @@ async def serve(settings: Settings, config: ServerConfig, started: Callable[[str
     try:
         import uvicorn
 
-        from pyrag.server.app import create_app
         from pyrag.server.service import QuestionService
+
+        if application is None:
+            from pyrag.server.app import create_app as application
     except ImportError as error:
         raise UsageError(
             f"pyrag serve needs {error.name}, which is not installed: run pip install 'pyrag-runtime[serve]'"
@@ -48,7 +61,7 @@ async def serve(settings: Settings, config: ServerConfig, started: Callable[[str
         raise
     server = uvicorn.Server(
         uvicorn.Config(
-            create_app(service),
+            application(service),
             log_level="warning",
             access_log=False,
             server_header=False,

@@ -16,6 +16,7 @@ from pyrag.episode.recovery import calls_for, ladder_of
 from pyrag.errors import PyRAGError, ServiceError
 from pyrag.llm.protocol import Message as ChatTurn
 from pyrag.methods.registry import recovery_of
+from pyrag.retrieval.lookup import fetch_passages
 from pyrag.retrieval.protocol import Retriever
 from pyrag.retrieval.server import AT_ONCE, Current
 from pyrag.runtime.engines import Engines, open_engines
@@ -61,6 +62,11 @@ class FollowingRetriever:
         async with self.current.use() as retriever:
             found: list[Passage] = await retriever.retrieve(query, topk)
         return found
+
+    async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
+        """Return the passages of those ids that exist in the newest generation."""
+        async with self.current.use() as retriever:
+            return await fetch_passages(retriever, ids)
 
     async def aclose(self) -> None:
         await self.current.aclose()
@@ -280,6 +286,13 @@ class QuestionService:
         with contextlib.suppress(PyRAGError, OSError):
             await self._follow_up.aclose()
         self.store.close()
+
+
+async def cancel(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Cancel tasks and wait until they have ended."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _over(settings: Settings, place: str | None) -> Settings:

@@ -48,6 +48,17 @@ def event_object(event: Event, at: float) -> dict[str, Any]:
     return {"event": event_name(event), "at": round(at, 6), **shown}
 
 
+def progress_of(event: dict[str, Any]) -> str:
+    """Return an event as a line of progress; empty for those that say nothing to a reader."""
+    if event["event"] == "follow_up":
+        return f"{event['note']}\n"
+    if event["event"] == "step_started":
+        return f"{event['primitive']}: {event['query']}\n"
+    if event["event"] == "recovering":
+        return f"trying again: {event['policy']}\n"
+    return "the program is repaired\n" if event["event"] == "rejected" else ""
+
+
 def citations_of(trace: Trace) -> list[dict[str, Any]]:
     """Return the cited passages with their texts, in the order of their numbers."""
     found = []

@@ -1,0 +1,33 @@
+"""Passages by their ids, from retrievers that can look them up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from pyrag.trace.model import Passage
+
+
+@runtime_checkable
+class PassageLookup(Protocol):
+    """What a retriever may offer besides `retrieve`."""
+
+    async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
+        """Return the passages of those ids that exist, in any order; None where nothing can be looked up."""
+        ...
+
+
+async def fetch_passages(retriever: object, ids: Sequence[str]) -> list[Passage] | None:
+    """Return passages by their ids.
+
+    Args:
+        retriever: any retriever.
+        ids: of the passages.
+
+    Returns:
+        Those that exist, in any order; None if the retriever looks up no ids, as those behind a search API.
+
+    Raises:
+        ServiceError: the index cannot be read.
+    """
+    return await retriever.fetch(ids) if isinstance(retriever, PassageLookup) else None

@@ -1,0 +1,38 @@
+"""Addresses of resources: `pyrag://INDEX` and `pyrag://INDEX/passages/ID`, percent-encoded."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote
+
+from pyrag.server.errors import ApiError
+
+_SCHEME = "pyrag://"
+_PASSAGES = "/passages/"
+PASSAGE_TEMPLATE = f"{_SCHEME}{{index}}{_PASSAGES}{{id}}"
+
+
+def index_uri(name: str) -> str:
+    """Return the address of an index."""
+    return f"{_SCHEME}{quote(name, safe='')}"
+
+
+def passage_uri(index: str, key: str) -> str:
+    """Return the address of a passage.
+
+    Args:
+        index: name of the index.
+        key: id of the passage.
+    """
+    return f"{index_uri(index)}{_PASSAGES}{quote(key, safe='')}"
+
+
+def read_uri(uri: str) -> tuple[str, str | None]:
+    """Return the index and the passage that an address names; None for the index itself.
+
+    Raises:
+        ApiError: it is no address of ours.
+    """
+    if not uri.startswith(_SCHEME):
+        raise ApiError(404, "unknown_resource", f"there is no resource {uri!r}: its address must open with {_SCHEME}")
+    name, separator, key = uri.removeprefix(_SCHEME).partition(_PASSAGES)
+    return unquote(name.rstrip("/")), unquote(key) if separator else None

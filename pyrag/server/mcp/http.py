@@ -1,0 +1,69 @@
+"""MCP over streamable HTTP: an application of its own, or a route of `pyrag serve`, behind the same checks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from pyrag.server.guard import Guard
+from pyrag.server.service import QuestionService
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+PATH = "/mcp"
+
+
+def create_mcp_app(service: QuestionService) -> Starlette:
+    """Return an application that speaks MCP at `/mcp` alone. Its lifespan starts and closes the service."""
+    from starlette.applications import Starlette
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        try:
+            await service.start()
+            async with mounted(app, service):
+                yield
+        finally:
+            await service.aclose()
+
+    app = Starlette(lifespan=lifespan)
+    app.add_middleware(Guard, service=service)
+    return app
+
+
+@asynccontextmanager
+async def mounted(app: Starlette, service: QuestionService) -> AsyncIterator[None]:
+    """Serve MCP at `/mcp` of an application, as long as the block runs; not without the package `mcp`.
+
+    Args:
+        app: the application, behind a `Guard`: hosts, origins, keys and sizes are checked there.
+        service: answers the questions.
+    """
+    try:
+        manager = _session_manager(service)
+    except ImportError:
+        yield
+        return
+    from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
+    from starlette.routing import Route
+
+    app.router.routes.append(Route(PATH, endpoint=StreamableHTTPASGIApp(manager)))
+    async with manager.run():
+        yield
+
+
+def _session_manager(service: QuestionService) -> Any:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    from pyrag.server.mcp.server import ProtocolServer
+    from pyrag.server.mcp.tools import Tools
+
+    tools = Tools(service)
+
+    async def opened() -> Tools:
+        return tools
+
+    server = ProtocolServer(service.config, opened).build()
+    return StreamableHTTPSessionManager(server, max_request_body_size=service.config.max_body)

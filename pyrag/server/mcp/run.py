@@ -1,0 +1,163 @@
+"""The process of `pyrag mcp`: the protocol on stdin and stdout, or over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import stat
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyrag.errors import UsageError
+from pyrag.server.config import ServerConfig
+from pyrag.settings import Settings
+
+if TYPE_CHECKING:
+    from pyrag.server.mcp.tools import Tools
+
+PATIENCE = 1.0  # seconds that the service waits for a client's first message before it opens
+MAX_LINE = 8 << 20  # bytes of one message
+EXTRA = "pip install 'pyrag-runtime[mcp]'"
+
+
+async def serve_stdio(settings: Settings, config: ServerConfig) -> None:
+    """Speak on stdin and stdout until stdin ends or a signal comes. Anything else that is printed goes to stderr.
+
+    Args:
+        settings: of all questions.
+        config: indexes and limits.
+
+    Raises:
+        UsageError: the package `mcp` is not installed.
+        PyRAGError: an index or a model cannot be used.
+    """
+    server_of = _protocol()
+    greeted = asyncio.Event()
+    opening = asyncio.create_task(_open(settings, config, greeted))
+    server = server_of(config, lambda: asyncio.shield(opening)).build()
+    speaking = asyncio.create_task(_speak(server, greeted))
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, speaking.cancel)
+    try:
+        await asyncio.wait({speaking, opening}, return_when=asyncio.FIRST_COMPLETED)
+        if opening.done():
+            opening.result()
+        await asyncio.wait({speaking})
+        if not speaking.cancelled():
+            speaking.result()
+    finally:
+        for task in (speaking, opening):
+            task.cancel()
+        _, tools = await asyncio.gather(speaking, opening, return_exceptions=True)
+        if not isinstance(tools, BaseException):
+            await tools.service.aclose()
+
+
+async def serve_http(settings: Settings, config: ServerConfig, started: Callable[[str], None]) -> None:
+    """Serve `/mcp` until SIGINT or SIGTERM.
+
+    Args:
+        settings: of all questions.
+        config: address, indexes, limits and keys.
+        started: called with the URL once the port is bound and the indexes answer.
+
+    Raises:
+        UsageError: the package `mcp` is not installed.
+        PyRAGError: an index or a model cannot be used, or the port is taken.
+    """
+    _protocol()
+    from pyrag.server.mcp.http import PATH, create_mcp_app
+    from pyrag.server.run import serve
+
+    await serve(settings, config, lambda url: started(url + PATH), create_mcp_app)
+
+
+def _protocol() -> Any:
+    try:
+        from pyrag.server.mcp.server import ProtocolServer
+    except ImportError as error:
+        raise UsageError(
+            f"pyrag mcp needs the package mcp, version 2 ({error.name} is missing): run {EXTRA}"
+        ) from error
+    return ProtocolServer
+
+
+async def _open(settings: Settings, config: ServerConfig, greeted: asyncio.Event) -> Tools:
+    """Open the service once the client has been greeted: the imports alone take half a second."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(greeted.wait(), PATIENCE)
+
+    def opened() -> Tools:
+        from pyrag.server.mcp.tools import Tools
+        from pyrag.server.service import QuestionService
+
+        return Tools(QuestionService(settings, config))
+
+    tools = await asyncio.to_thread(opened)
+    await tools.service.start()
+    return tools
+
+
+async def _speak(server: Any, greeted: asyncio.Event) -> None:
+    from mcp.server.stdio import stdio_server
+
+    with _own_stdin() as descriptor:
+        lines = _announced(await _lines(descriptor), greeted)
+        async with stdio_server(stdin=lines) as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+
+
+@contextlib.contextmanager
+def _own_stdin() -> Iterator[int]:
+    """Yield a descriptor of stdin that no other part of the process and no child can read from."""
+    private = os.dup(0)
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    try:
+        yield private
+    finally:
+        os.dup2(private, 0)
+        os.close(private)
+
+
+async def _lines(descriptor: int) -> Any:
+    """Return the lines of stdin as an asynchronous iterator.
+
+    A pipe is read by the event loop, so that a signal or a failure can end the process: a thread that waits for a line
+    could not be interrupted. Files and terminals are read by a thread all the same.
+    """
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISFIFO(mode) and not stat.S_ISSOCK(mode):
+        import anyio
+
+        return anyio.wrap_file(os.fdopen(descriptor, encoding="utf-8", errors="replace", closefd=False))
+    reader = asyncio.StreamReader(limit=MAX_LINE)
+    pipe = os.fdopen(os.dup(descriptor), "rb", buffering=0)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+    return _decoded(reader)
+
+
+async def _announced(lines: AsyncIterator[str], greeted: asyncio.Event) -> AsyncIterator[str]:
+    """Pass lines on; set the event at the second one, before which the client had its first reply."""
+    number = 0
+    async for line in lines:
+        number += 1
+        if number > 1:
+            greeted.set()
+        yield line
+
+
+async def _decoded(reader: asyncio.StreamReader) -> AsyncIterator[str]:
+    while line := await _next_line(reader):
+        yield line.decode("utf-8", "replace")
+
+
+async def _next_line(reader: asyncio.StreamReader) -> bytes:
+    try:
+        return await reader.readline()
+    except ValueError:  # longer than the limit; what is left of it is no message either, and is answered as such
+        print(f"pyrag: a message has more than {MAX_LINE:,} bytes and is left out", file=sys.stderr)
+        return b"\n"

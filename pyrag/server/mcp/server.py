@@ -1,0 +1,176 @@
+"""The MCP server: tools and resources as the protocol lists and calls them. Needs the package `mcp`, version 2."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import mcp_types as types
+import msgspec
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from pyrag.errors import PyRAGError
+from pyrag.server.config import DEFAULT_INDEX, Access, ServerConfig
+from pyrag.server.errors import ApiError, from_pyrag, public_text
+from pyrag.server.mcp.addresses import PASSAGE_TEMPLATE, index_uri, read_uri
+from pyrag.server.mcp.schemas import (
+    INSTRUCTIONS,
+    TOOLS,
+    OpenArguments,
+    PassageResult,
+    ToolSpec,
+    arguments_of,
+    object_schema,
+)
+
+_JSON = "application/json"
+_TEMPLATE_NAME = "passage"
+Opening = Callable[[], Awaitable[Any]]
+Context = Any
+
+
+class ProtocolServer:
+    """The handlers of the protocol's requests.
+
+    Args:
+        config: names the indexes.
+        opening: returns the `Tools` once the service is open. Listing needs no service, so that a client is answered
+            while indexes and models are being opened.
+    """
+
+    def __init__(self, config: ServerConfig, opening: Opening) -> None:
+        self._names = list(config.indexes) or [DEFAULT_INDEX]
+        self._opening = opening
+
+    def build(self) -> Server[Any]:
+        """Return the server of the package `mcp`, for any transport."""
+        from pyrag import __version__
+
+        return Server(
+            "pyrag",
+            version=__version__,
+            title="pyrag",
+            description="Answers multi-hop questions from indexed documents, with citations.",
+            instructions=INSTRUCTIONS,
+            on_list_tools=self.list_tools,
+            on_call_tool=self.call_tool,
+            on_list_resources=self.list_resources,
+            on_list_resource_templates=self.list_templates,
+            on_read_resource=self.read_resource,
+        )
+
+    async def list_tools(self, context: Context, _: Any) -> types.ListToolsResult:
+        """Answer `tools/list` with the indexes that the caller may use."""
+        names = self._allowed(context)
+        return types.ListToolsResult(tools=[_listed(tool, names) for tool in TOOLS])
+
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        """Answer `tools/call`; a failure is a result with `isError` and one sentence for the model to read."""
+        tool = next((one for one in TOOLS if one.name == params.name), None)
+        try:
+            if tool is None:
+                known = ", ".join(one.name for one in TOOLS)
+                raise ApiError(404, "unknown_tool", f"there is no tool {params.name!r}: choose from {known}")
+            text, result = await self._called(tool, arguments_of(tool, params.arguments), context)
+        except ApiError as error:
+            return _failed(public_text(str(error)))
+        except PyRAGError as error:
+            return _failed(public_text(str(from_pyrag(error))))
+        except Exception:
+            logging.getLogger(__name__).exception("the tool %s failed", params.name)
+            return _failed("internal error: see the log of the server")
+        return types.CallToolResult(
+            content=[types.TextContent(text=text)], structured_content=msgspec.to_builtins(result)
+        )
+
+    async def _called(self, tool: ToolSpec, given: Any, context: Context) -> tuple[str, Any]:
+        from pyrag.server.mcp.tools import answer_text, passages_text
+
+        tools, access = await self._opening(), access_of_request(context)
+        if tool.name == "ask":
+
+            async def report(number: int, said: str) -> None:
+                await context.session.report_progress(float(number), None, said)
+
+            answered = await tools.ask(given, access, report)
+            return answer_text(answered), answered
+        if tool.name == "search":
+            found = await tools.search(given, access)
+            return passages_text(found.passages), found
+        opened: PassageResult = await tools.open_passage(given, access)
+        return passages_text([opened]), opened
+
+    async def list_resources(self, context: Context, _: Any) -> types.ListResourcesResult:
+        """Answer `resources/list` with the indexes that the caller may use."""
+        resources = [
+            types.Resource(
+                uri=index_uri(name),
+                name=name,
+                title=f"Index {name}",
+                description=f"Description of the index {name}: kind, number of passages and files, time of its build.",
+                mime_type=_JSON,
+            )
+            for name in self._allowed(context)
+        ]
+        return types.ListResourcesResult(resources=resources)
+
+    async def list_templates(self, context: Context, _: Any) -> types.ListResourceTemplatesResult:
+        """Answer `resources/templates/list` with the address of a passage."""
+        template = types.ResourceTemplate(
+            uri_template=PASSAGE_TEMPLATE,
+            name=_TEMPLATE_NAME,
+            title="Passage",
+            description="A passage of an index by its id, as search and the citations of ask name it in `uri`.",
+            mime_type=_JSON,
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[template])
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """Answer `resources/read` with an index's description or a passage, as JSON."""
+        uri = str(params.uri)
+        try:
+            name, key = read_uri(uri)
+            tools, access = await self._opening(), access_of_request(context)
+            if key is None:
+                found = tools.about(name, access)
+            else:
+                found = await tools.open_passage(OpenArguments(id=key, index=name), access)
+        except (ApiError, PyRAGError) as error:
+            said = public_text(str(error))
+            code = types.INVALID_PARAMS if isinstance(error, ApiError) else types.INTERNAL_ERROR
+            raise MCPError(code=code, message=said, data={"uri": uri}) from None
+        text = msgspec.json.encode(found).decode()
+        return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=_JSON, text=text)])
+
+    def _allowed(self, context: Context) -> list[str]:
+        access = access_of_request(context)
+        return [name for name in self._names if access.allows(name)]
+
+
+def access_of_request(context: Context) -> Access:
+    """Return what the caller may use: everything over stdio, over HTTP what its API key allows."""
+    if context.request is None:
+        return Access()
+    from pyrag.server.guard import ACCESS  # with it comes the whole service
+
+    found: Access = context.request.scope[ACCESS]
+    return found
+
+
+def _listed(tool: ToolSpec, indexes: Sequence[str]) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input_schema(indexes),
+        output_schema=object_schema(tool.result),
+        annotations=types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
+    )
+
+
+def _failed(sentence: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(text=sentence)], is_error=True)
