@@ -26,7 +26,7 @@ BOUND = re.compile(
 CLASS = re.compile(r"^ *class (\w+)", re.MULTILINE)
 
 RELATIVE_DOCSTRINGS = 0
-WITHOUT_ARGS = 34  # commands of the command line: their options carry their help
+WITHOUT_ARGS = 4  # commands that are registered without a decorator: their options carry their help
 BOUNDS = 0
 LONG_MODULES = 2
 TWICE = 10
@@ -70,7 +70,7 @@ def below(path: str, node: ast.AST, *, public: bool, depth: int = 0) -> Iterator
             names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
             count = sum(name not in ("self", "cls") for name in names) + bool(given.vararg) + bool(given.kwarg)
             overloaded = any(isinstance(one, ast.Name) and one.id == "overload" for one in child.decorator_list)
-            shown = public and depth < 2 and not child.name.startswith("_") and not overloaded
+            shown = public and depth < 2 and not child.name.startswith("_") and not overloaded and not is_command(child)
             yield Definition(path, child.name, ast.get_docstring(child) or "", count, shown)
             yield from below(path, child, public=False, depth=2)
         elif isinstance(child, ast.ClassDef):
@@ -78,6 +78,12 @@ def below(path: str, node: ast.AST, *, public: bool, depth: int = 0) -> Iterator
             yield from below(path, child, public=public and not child.name.startswith("_"), depth=depth + 1)
         else:
             yield from below(path, child, public=public, depth=depth)
+
+
+def is_command(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return True for commands of the command line: their options carry their help."""
+    calls = (one.func for one in function.decorator_list if isinstance(one, ast.Call))
+    return any(isinstance(one, ast.Attribute) and one.attr in ("callback", "command") for one in calls)
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:

@@ -162,7 +162,7 @@ def mcp(
     traces: Annotated[Path | None, typer.Option(help="SQLite file of traces.", show_default="in memory")] = None,
     config: options.Config = None,
 ) -> None:
-    """Serve questions and passages to an assistant as MCP tools."""
+    """Serve an assistant by MCP: tools and resources."""
     from pyrag.cli.mcp import run
 
     run(

@@ -28,11 +28,11 @@ def run(settings: Settings, named: Iterable[str], api_key_file: Path | None, *, 
         PyRAGError: an option is wrong, an index cannot be used, or the port is taken.
     """
     from pyrag.cli.views.terminal import raw_stream
-    from pyrag.server.config import ServerConfig, read_indexes, read_keys
+    from pyrag.server.config import ApiKeys, ServerConfig, read_indexes, read_keys
     from pyrag.server.mcp.run import serve_http, serve_stdio
 
-    keys = {"keys": read_keys(api_key_file, os.environ)} if http else {}
-    config = ServerConfig(indexes=read_indexes(named), max_running=settings.concurrency, **keys, **limits)
+    keys = read_keys(api_key_file, os.environ) if http else ApiKeys()
+    config = ServerConfig(indexes=read_indexes(named), max_running=settings.concurrency, keys=keys, **limits)
     settings = replace(settings, index=None, retriever=None) if config.indexes else settings
     if http:
         asyncio.run(serve_http(settings, config, lambda url: print(f"pyrag: MCP at {url} (Ctrl-C ends)", flush=True)))

@@ -10,7 +10,7 @@ from pyrag.trace.model import Passage
 
 @runtime_checkable
 class PassageLookup(Protocol):
-    """What a retriever may offer besides `retrieve`."""
+    """Optional part of a retriever: a lookup of passages."""
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
         """Return the passages of those ids that exist, in any order; None where nothing can be looked up."""

@@ -46,7 +46,9 @@ async def serve(
         from pyrag.server.service import QuestionService
 
         if application is None:
-            from pyrag.server.app import create_app as application
+            from pyrag.server.app import create_app
+
+            application = create_app
     except ImportError as error:
         raise UsageError(
             f"pyrag serve needs {error.name}, which is not installed: run pip install 'pyrag-runtime[serve]'"

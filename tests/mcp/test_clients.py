@@ -201,12 +201,15 @@ class HeldModel:
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("way", ["stdio", "http"])
 async def test_a_cancelled_call_stops_its_model_calls(era: str, way: str, tmp_path: Path) -> None:
-    async with HeldModel().running() as model:
-        async with over(way, tmp_path, "--llm", model.spec) as target, Client(target, mode=era) as client:
-            asking = asyncio.create_task(client.call_tool("ask", {"question": QUESTION}))
-            await asyncio.wait_for(model.begun.wait(), 60)
-            asking.cancel()
-            await asyncio.wait_for(model.gone.wait(), 60)
+    async with (
+        HeldModel().running() as model,
+        over(way, tmp_path, "--llm", model.spec) as target,
+        Client(target, mode=era) as client,
+    ):
+        asking = asyncio.create_task(client.call_tool("ask", {"question": QUESTION}))
+        await asyncio.wait_for(model.begun.wait(), 60)
+        asking.cancel()
+        await asyncio.wait_for(model.gone.wait(), 60)
 
 
 @asynccontextmanager

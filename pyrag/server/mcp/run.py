@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import stat
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -159,5 +159,5 @@ async def _next_line(reader: asyncio.StreamReader) -> bytes:
     try:
         return await reader.readline()
     except ValueError:  # longer than the limit; what is left of it is no message either, and is answered as such
-        print(f"pyrag: a message has more than {MAX_LINE:,} bytes and is left out", file=sys.stderr)
+        logging.getLogger(__name__).warning("a message has more than %s bytes and is left out", f"{MAX_LINE:,}")
         return b"\n"

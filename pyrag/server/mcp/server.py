@@ -54,19 +54,19 @@ class ProtocolServer:
             title="pyrag",
             description="Answers multi-hop questions from indexed documents, with citations.",
             instructions=INSTRUCTIONS,
-            on_list_tools=self.list_tools,
-            on_call_tool=self.call_tool,
-            on_list_resources=self.list_resources,
-            on_list_resource_templates=self.list_templates,
-            on_read_resource=self.read_resource,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
         )
 
-    async def list_tools(self, context: Context, _: Any) -> types.ListToolsResult:
+    async def _list_tools(self, context: Context, _: Any) -> types.ListToolsResult:
         """Answer `tools/list` with the indexes that the caller may use."""
         names = self._allowed(context)
         return types.ListToolsResult(tools=[_listed(tool, names) for tool in TOOLS])
 
-    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Answer `tools/call`; a failure is a result with `isError` and one sentence for the model to read."""
         tool = next((one for one in TOOLS if one.name == params.name), None)
         try:
@@ -102,7 +102,7 @@ class ProtocolServer:
         opened: PassageResult = await tools.open_passage(given, access)
         return passages_text([opened]), opened
 
-    async def list_resources(self, context: Context, _: Any) -> types.ListResourcesResult:
+    async def _list_resources(self, context: Context, _: Any) -> types.ListResourcesResult:
         """Answer `resources/list` with the indexes that the caller may use."""
         resources = [
             types.Resource(
@@ -116,7 +116,7 @@ class ProtocolServer:
         ]
         return types.ListResourcesResult(resources=resources)
 
-    async def list_templates(self, context: Context, _: Any) -> types.ListResourceTemplatesResult:
+    async def _list_templates(self, context: Context, _: Any) -> types.ListResourceTemplatesResult:
         """Answer `resources/templates/list` with the address of a passage."""
         template = types.ResourceTemplate(
             uri_template=PASSAGE_TEMPLATE,
@@ -127,7 +127,7 @@ class ProtocolServer:
         )
         return types.ListResourceTemplatesResult(resource_templates=[template])
 
-    async def read_resource(
+    async def _read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """Answer `resources/read` with an index's description or a passage, as JSON."""
