@@ -22,6 +22,7 @@ from typing import Any, Literal
 from pyrag._io.redaction import without_secrets
 from pyrag.errors import ConfigError, nearest
 from pyrag.llm.request_options import merged, read_requests
+from pyrag_prompts import PROMPT_SETS
 
 CONFIG_NAME = "pyrag.toml"
 ENVIRONMENT_PREFIX = "PYRAG_"
@@ -95,7 +96,7 @@ class Settings:
     cache_mb: int = 1024  # its maximum size, in MiB
     context_tokens: int | None = None  # the answer model's window; None: as its server tells
     tokenizer: str | None = None  # a tokenizer.json to count by; without one, four bytes are a token
-    prompts: str | None = None  # a folder of prompt templates instead of the package's
+    prompts: str | None = None  # a folder of prompt templates or a packaged set ("small") instead of the default ones
     experience: str | None = None  # an experience library that pyrag evolve made, for the method hera
     sandbox: Literal["kernel", "policy"] = "kernel"
     # Options of model requests, for all agents or for one role: see `pyrag.llm.request_options`.
@@ -232,7 +233,7 @@ def _from_file(path: Path | None) -> dict[str, Any]:
         if key not in _types():
             raise ConfigError(f"{path}: unknown setting {key!r}{nearest(key, _types())}")
     for key in ("index", "prompts", "cache", "tokenizer", "experience", "ca_bundle"):
-        if isinstance(values.get(key), str):
+        if isinstance(values.get(key), str) and not (key == "prompts" and values[key] in PROMPT_SETS):
             values[key] = str(path.parent / Path(values[key]).expanduser())
     return values
 

@@ -1,1 +1,7 @@
-"""Every prompt of the project, one plain template file each. Holds no code: `pyrag.agents.prompts` reads it."""
+"""Every prompt of the project, one plain template file each: `pyrag.agents.prompts` reads it.
+
+Beside the default prompts, each folder in `PROMPT_SETS` holds a set of other ones: `small` is for models that learned
+their task from examples and need no instructions.
+"""
+
+PROMPT_SETS = ("small",)

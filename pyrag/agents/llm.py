@@ -7,6 +7,7 @@ do about an unknown answer, and every fault of a service, which passes through u
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -16,6 +17,7 @@ from pyrag.agents.context_window import FittingAnswerer, FittingRewriter
 from pyrag.agents.conversation import Conversation
 from pyrag.agents.parsing.answers import ParsedAnswer, is_evasive, parse_answer, salvage_answer
 from pyrag.agents.parsing.draft import DraftReader, OnDraft
+from pyrag.agents.parsing.program_queries import program_queries
 from pyrag.agents.parsing.programs import parse_program, syntax_error
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.passages import fenced_passages, numbered
@@ -31,6 +33,7 @@ from pyrag.llm.protocol import ChatModel, Sampling
 from pyrag.trace.model import UNKNOWN, Passage
 
 RETRIES = 3  # of the Decompose and the Plan agent (paper, appendix E.1)
+_ERROR_NAME = re.compile(r"\w*(?:Error|Exception)\b")
 _TRACEBACK = "Traceback (most recent call last)"
 
 
@@ -87,7 +90,12 @@ class LLMPlanner:
         """Return a corrected program that compiles. Args: those of `Planner.repair`."""
         template = "plan.runtime_repair" if _TRACEBACK in error else "plan.check_repair"
         user = self.prompts.render(
-            template, question=question, sub_queries=numbered(sub_queries), source=source, error=error
+            template,
+            question=question,
+            sub_queries=numbered(sub_queries),
+            source=source,
+            error=error,
+            error_line=_error_line(error),
         )
         return await self._program(self._talk("plan.system", user), question)
 
@@ -96,10 +104,12 @@ class LLMPlanner:
         plan = await self._program(talk, question)
         for reply in plan.raw:  # a reply to a syntax error holds the program alone
             try:
-                return Plan(plan.source, plan.usage, parse_sub_queries(_without_program(reply)), plan.raw)
+                return replace(plan, sub_queries=parse_sub_queries(_without_program(reply)))
             except BadOutputError:
                 continue
-        return Plan(plan.source, plan.usage, (), plan.raw, "the planner wrote a program but no list of sub-queries")
+        queries = program_queries(plan.source)
+        note = "" if queries else "the planner wrote a program that asks no documents, and no list of sub-queries"
+        return replace(plan, sub_queries=queries, note="; ".join(filter(None, (plan.note, note))))
 
     def _talk(self, system: str, user: str, request: str | None = None) -> Conversation:
         watch = None if self.on_draft is None else partial(_reading_drafts, self.on_draft)
@@ -107,7 +117,13 @@ class LLMPlanner:
 
     async def _program(self, talk: Conversation, question: str) -> Plan:
         def again(reply: str, problem: str) -> str:
-            return self.prompts.render("plan.syntax_repair", source=_source(reply), error=problem, question=question)
+            return self.prompts.render(
+                "plan.syntax_repair",
+                source=_source(reply),
+                error=problem,
+                error_line=_error_line(problem),
+                question=question,
+            )
 
         try:
             return Plan(await talk.asked(_compiled, again, RETRIES), talk.usage, raw=talk.raw, note=talk.note)
@@ -119,8 +135,16 @@ class LLMPlanner:
             ) from error
 
 
+def _error_line(error: str) -> str:
+    """The line of an error that names it: the last one of a traceback, the first one of a syntax error."""
+    lines = error.strip().splitlines() or [""]
+    return next((line for line in reversed(lines) if _ERROR_NAME.match(line)), lines[-1])
+
+
 def _without_program(reply: str) -> str:
     """A reply without its code blocks, whose lists and f-strings are not what the question was broken into."""
+    if "```" not in reply and "retrieve(" in reply and not syntax_error(reply):
+        return ""
     return "```".join(
         "" if place % 2 and "retrieve(" in part else part for place, part in enumerate(reply.split("```"))
     )

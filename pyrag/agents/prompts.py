@@ -11,7 +11,8 @@ others; their placeholders are those that the method fills, no more and no fewer
 message, stands for what its agent has learned: the operational rules in `NAME.rules.txt` and the behavioural principles
 in `NAME.principles.txt`, one a line, as far as these files are there (HERA evolves them, a folder at a time).
 
-A folder replaces the package's prompts as a whole: a file that it lacks is an error, never a silent mixture.
+A folder replaces the package's prompts as a whole: a file that it lacks is an error, never a silent mixture. Beside
+its default prompts the package has sets of other ones, which are named where a folder would be (`PROMPT_SETS`).
 
 Forms name what belongs in a place by capitals and underscores, `<answer>SHORT_ANSWER</answer>`, and examples are about
 invented names, so that `is_placeholder` and `copies_example` can tell when a small model copies them.
@@ -30,6 +31,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from pyrag.errors import ConfigError
+from pyrag_prompts import PROMPT_SETS
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _INCLUDES = ("contract", "helpers", "example")
@@ -59,8 +61,8 @@ _AROUND = " \t\r\n.…,;:!?\"'`*()[]{}<>\\“”‘’"
 GUIDANCE = ("rules", "principles")  # the kinds of what an agent learns, each a file beside its template
 _GUIDANCE = "{{guidance}}"
 
-# Every template, with the placeholders it must have and those it may have. One without its question would be asked
-# for nothing; better to refuse it than to bill for it.
+# Every template, with the placeholders it must have (one of those that "|" separates) and those it may have. One
+# without its question would be asked for nothing; better to refuse it than to bill for it.
 _TEMPLATES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     name: (frozenset(required.split()), frozenset(optional.split()))
     for name, required, optional in (
@@ -69,9 +71,9 @@ _TEMPLATES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
         ("decompose.retry", "reason", "question"),
         ("plan.system", "", ""),
         ("plan.user", "question sub_queries", ""),
-        ("plan.syntax_repair", "source error", "question"),
-        ("plan.runtime_repair", "question source error", "sub_queries"),
-        ("plan.check_repair", "question source error", "sub_queries"),
+        ("plan.syntax_repair", "source error|error_line", "question"),
+        ("plan.runtime_repair", "question source error|error_line", "sub_queries"),
+        ("plan.check_repair", "question source error|error_line", "sub_queries"),
         ("joint.system", "", ""),
         ("joint.user", "question", ""),
         ("answer.evidence.system", "", ""),
@@ -87,8 +89,10 @@ class Prompts:
     """All templates of one folder. Raises `ConfigError` where the folder does not hold what it must."""
 
     def __init__(self, folder: Traversable) -> None:
-        included = {name: _read(folder, f"plan.{name}") for name in _INCLUDES}
-        self._texts = {name: _checked(folder, name, _filled(_read(folder, name), included)) for name in _TEMPLATES}
+        texts = {name: _read(folder, name) for name in _TEMPLATES}
+        mentioned = {name for text in texts.values() for name in _PLACEHOLDER.findall(text)}
+        included = {name: _read(folder, f"plan.{name}") for name in _INCLUDES if name in mentioned}
+        self._texts = {name: _checked(folder, name, _filled(text, included)) for name, text in texts.items()}
         self._methods = folder / "methods"
         self._read: dict[str, str] = {}
 
@@ -173,13 +177,25 @@ class Prompts:
 
 
 def load_prompts(prompts_dir: str | Path | None = None) -> Prompts:
-    """The prompts of a folder; without one the package's, which are read once."""
+    """The prompts of a folder or of a packaged set; without either the package's own, which are read once."""
+    if prompts_dir is None or str(prompts_dir) in PROMPT_SETS:
+        return _packaged("" if prompts_dir is None else str(prompts_dir))
+    return Prompts(prompts_folder(prompts_dir))
+
+
+def prompts_folder(prompts_dir: str | Path | None = None) -> Traversable:
+    """Return the folder that the setting `prompts` names. Raises `ConfigError` where there is none."""
     if prompts_dir is None:
-        return _packaged()
+        return files("pyrag_prompts")
+    if str(prompts_dir) in PROMPT_SETS:
+        return files("pyrag_prompts") / str(prompts_dir)
     folder = Path(prompts_dir)
     if not folder.is_dir():
-        raise ConfigError(f"there is no prompts folder {folder}: check the setting `prompts`, or leave it out")
-    return Prompts(folder)
+        raise ConfigError(
+            f"there is no prompts folder {folder} and no packaged set of that name ({', '.join(PROMPT_SETS)}): "
+            "check the setting `prompts`, or leave it out"
+        )
+    return folder
 
 
 def is_placeholder(text: str) -> bool:
@@ -221,8 +237,8 @@ def _plain(text: str) -> str:
 
 
 @functools.cache
-def _packaged() -> Prompts:
-    return Prompts(files("pyrag_prompts"))
+def _packaged(name: str = "") -> Prompts:
+    return Prompts(prompts_folder(name or None))
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
@@ -252,11 +268,13 @@ def _read(folder: Traversable, name: str) -> str:
 def _checked(folder: Traversable, name: str, text: str) -> str:
     found = set(_PLACEHOLDER.findall(text))
     required, optional = _TEMPLATES[name]
-    if unknown := sorted(found - required - optional):
-        known = ", ".join(sorted(required | optional | set(_INCLUDES)))
+    choices = [one.split("|") for one in sorted(required)]
+    offered = {one for choice in choices for one in choice} | optional
+    if unknown := sorted(found - offered):
+        known = ", ".join(sorted(offered | set(_INCLUDES)))
         raise ConfigError(
             f"the prompt {folder / name}.txt has an unknown placeholder {{{{{unknown[0]}}}}}: use {known}"
         )
-    if missing := sorted(required - found):
+    if missing := [choice[0] for choice in choices if found.isdisjoint(choice)]:
         raise ConfigError(f"the prompt {folder / name}.txt lacks its placeholder {{{{{missing[0]}}}}}: add it")
     return text

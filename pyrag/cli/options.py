@@ -83,7 +83,10 @@ MaxCalls = Annotated[
 SandboxMode = Annotated[
     str | None, _setting("sandbox", "Sandbox mode: kernel, or policy where the system lacks kernel isolation.")
 ]
-Prompts = Annotated[str | None, _setting("prompts", "Folder of prompt templates.", shown="the package's")]
+Prompts = Annotated[
+    str | None,
+    _setting("prompts", "Folder of prompt templates, or the packaged set small.", shown="the default templates"),
+]
 Experience = Annotated[str | None, _setting("experience", "Experience library of pyrag evolve, for --method hera.")]
 Concurrency = Annotated[int | None, _setting("concurrency", "Questions to answer at the same time.")]
 Cache = Annotated[

@@ -30,7 +30,7 @@ _VERBS = frozenset((
     "is", "are", "was", "were", "be", "been", "has", "have", "had", "does", "did", "do", "became", "born", "died",
     "won", "wrote", "directed", "founded", "plays", "played", "lives", "lived", "located", "belongs", "came", "comes",
 ))  # fmt: skip
-_NAME = re.compile(r"\b(?:[A-Z][\w'’.-]+|\d[\w.-]*)")
+_NAME = re.compile(r"(?<!#)\b(?:[A-Z][\w'’.-]+|\d[\w.-]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,5 +296,5 @@ def _missing_sub_queries(facts: _Facts, sub_queries: Sequence[str]) -> Iterator[
 
 
 def names_in(query: str) -> list[str]:
-    """Words of a query that are names or numbers, in lower case; its first word says nothing."""
+    """Words of a query that are names or numbers, in lower case; its first word and references ("#1") say nothing."""
     return [name.casefold() for name in _NAME.findall(query)[0 if query[:1].islower() else 1 :]]

@@ -14,10 +14,10 @@ import difflib
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from importlib.resources import as_file, files
+from importlib.resources import as_file
 from pathlib import Path
 
-from pyrag.agents.prompts import Prompts, load_prompts
+from pyrag.agents.prompts import Prompts, load_prompts, prompts_folder
 from pyrag.errors import UsageError
 from pyrag.methods.hera.coach.protocol import Guidance
 from pyrag.methods.hera.topology import AGENTS, Agent
@@ -34,12 +34,9 @@ class PromptVersions:
     def begin(self, start: str | None) -> None:
         """Make version 0 from a prompts folder, or from the package's; delete all other versions."""
         self.forget_after(-1)
-        if start is not None:
-            load_prompts(start)  # says what is wrong with the folder before it is copied
-            self._make(0, Path(start), {})
-        else:
-            with as_file(files("pyrag_prompts")) as folder:
-                self._make(0, folder, {})
+        load_prompts(start)  # says what is wrong with the folder before it is copied
+        with as_file(prompts_folder(start)) as folder:
+            self._make(0, folder, {})
 
     def path(self, version: int) -> Path:
         return self._run / VERSIONS / f"{version:04d}"

@@ -16,6 +16,11 @@ from pyrag.trace.model import Passage, Usage
 
 GOOD = 'docs = retrieve("q")\nfinal_answer = answer("q", docs)'
 BROKEN = 'docs = retrieve("q"\nfinal_answer = answer("q", docs)'
+CHAIN = """q1 = "Who directed Dracula?"
+a1 = answer(q1, retrieve(q1))
+q2 = f"When was {a1} born?"
+a2 = answer(q2, retrieve(q2))
+final_answer = a2"""
 PASSAGES = (Passage("p1", "Alpha", "Alpha is a film."), Passage("p2", "Ada", "Ada directed Alpha."))
 
 
@@ -107,11 +112,27 @@ class TestPlanner:
         plan = await agents.planner.plan("q?", None)
         assert (plan.source, plan.sub_queries, plan.usage) == (GOOD, ("a?",), cost(2))
 
-    async def test_joint_without_a_list(self) -> None:
-        agents, _ = scripted(fenced(GOOD))
+    @pytest.mark.parametrize("reply", [fenced(CHAIN), CHAIN])
+    async def test_joint_program_alone_shows_its_questions(self, reply: str) -> None:
+        agents, _ = scripted(reply)
+        plan = await agents.planner.plan("q?", None)
+        assert plan.sub_queries == ("Who directed Dracula?", "When was #1 born?")
+        assert plan.note == ""
+
+    async def test_joint_program_without_questions(self) -> None:
+        agents, _ = scripted(fenced("final_answer = 'yes'"))
         plan = await agents.planner.plan("q?", None)
         assert plan.sub_queries == ()
         assert "no list of sub-queries" in plan.note
+
+    async def test_small_repair_shows_only_the_error_line(self) -> None:
+        model = ScriptedChat([fenced(BROKEN), fenced(GOOD), fenced(GOOD)])
+        planner = make_llm_agents(model, prompts_dir="small").planner
+        await planner.plan("q?", None)
+        assert model.calls[1][-1].content.endswith("SyntaxError: '(' was never closed (line 1)\nCorrect the program.")
+        error = 'Traceback (most recent call last):\n  File "<program>", line 1\nNameError: x'
+        await planner.repair("q?", ["a?"], "final_answer = x", error)
+        assert model.calls[2][-1].content == "q?\n```python\nfinal_answer = x\n```\nNameError: x\nCorrect the program."
 
     async def test_repair_shows_program_and_traceback(self) -> None:
         agents, model = scripted(fenced(GOOD))
@@ -214,5 +235,5 @@ async def test_each_role_has_its_model() -> None:
 
 
 def test_prompts_folder_is_checked_at_once(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"no readable file plan\.contract\.txt"):
+    with pytest.raises(ConfigError, match=r"no readable file decompose\.system\.txt"):
         make_llm_agents(ScriptedChat([]), prompts_dir=tmp_path)

@@ -30,7 +30,8 @@ def data(
         list[str],
         typer.Argument(
             metavar="TASK...",
-            help="answer, synthesis (answers without documents), plan, decompose; OPERA's goals, analysis, rewrite.",
+            help="answer, synthesis (answers without documents), plan, joint (sub-queries and program in one reply), "
+            "decompose; OPERA's goals, analysis, rewrite.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Parquet file to write; an interrupted one is continued.")],
@@ -42,6 +43,21 @@ def data(
     from_run: Annotated[
         list[Path] | None, typer.Option("--from-run", help="Run of pyrag bench. Repeatable.", show_default=False)
     ] = None,
+    decompositions: Annotated[
+        Path | None,
+        typer.Option(help="Folder of questions with gold sub-questions (tasks joint, plan, decompose)."),
+    ] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Restrict --decompositions to sources by the beginning of their names, each with an optional maximum: "
+            "NAME or NAME=NUMBER. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    splits: Annotated[
+        str, typer.Option(help="Splits of --decompositions, separated by commas; empty for all.")
+    ] = "train,none",
     method: Annotated[list[str] | None, typer.Option("--method", help="Restrict runs to these methods.")] = None,
     sft: Annotated[
         bool, typer.Option("--sft", help="Write examples: prompts with the replies of correctly answered questions.")
@@ -61,6 +77,9 @@ def data(
         str, typer.Option(help="Numbers of passages in a prompt; each question gets one of them.")
     ] = "3,5,8,10",
     limit: Annotated[int | None, typer.Option(help="Questions per set.", min=1)] = None,
+    max_row_tokens: Annotated[
+        int | None, typer.Option(help="Maximum length of a row, estimated as bytes / 4.", min=1, show_default=False)
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,
     corpus: Annotated[list[Path] | None, typer.Option(help="Documents for sets without a corpus. Repeatable.")] = None,
     index: options.Index = None,
@@ -76,12 +95,18 @@ def data(
     """Write a training set of the prompts that the agents send."""
     from pyrag.evaluation.datasets.suite import Given
     from pyrag_rl.data.build import Request, build
+    from pyrag_rl.data.decompositions.examples import GoldRequest
 
     settings = options.chosen(locals(), method=None, index=None, retriever=None)  # the sets have these
+    gold = None if decompositions is None else GoldRequest(
+        folder=decompositions, splits=names([splits]), sources=source or (), seed=seed,
+        prompts=settings.prompts, concurrency=settings.concurrency,
+    )  # fmt: skip
     request = Request(
         tasks=names(tasks), out=out, data=folder, sets=names(sets), split=split, runs=from_run or (),
-        methods=names(method), limit=limit, seed=seed, depths=_numbers(depths), held_out=held_out or (),
-        leave_out=leave_out, eval_out=eval_out, eval_share=eval_share, sft=sft,
+        decompositions=gold, methods=names(method), limit=limit, max_tokens=max_row_tokens, seed=seed,
+        depths=_numbers(depths), held_out=held_out or (), leave_out=leave_out, eval_out=eval_out,
+        eval_share=eval_share, sft=sft,
         given=Given(tuple(corpus or ()), Path(index) if index else None, retriever, index_dir),
         settings=settings,
     )  # fmt: skip

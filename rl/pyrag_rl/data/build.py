@@ -24,17 +24,18 @@ from pyrag.llm.context import about_tokens
 from pyrag.runtime.engines import open_engines
 from pyrag.settings import Settings, public
 from pyrag_rl.data import sets, traces
-from pyrag_rl.data.examples import prompted
+from pyrag_rl.data.decompositions.examples import GOLD_TASKS, GoldRequest, gold_examples
+from pyrag_rl.data.examples import PromptlessRow, prompted
 from pyrag_rl.data.held_out import HeldOut, held_out, words_mark
 from pyrag_rl.data.rows import RowWriter, SftWriter, TrainRow, forget_unfinished
 from pyrag_rl.data.unfinished import QuestionRows, Unfinished, open_unfinished
 
 TASKS = {
-    "answer": "answer", "synthesis": "answer", "analysis": "answer", "plan": "plan", "goals": "plan",
+    "answer": "answer", "synthesis": "answer", "analysis": "answer", "plan": "plan", "joint": "plan", "goals": "plan",
     "decompose": "decompose", "rewrite": "rewrite",
 }  # fmt: skip
-"""What rows can be built for, and the agent that learns from them. `synthesis` is answering without documents;
-`goals` and `analysis` are OPERA's Plan and Analysis-Answer agents."""
+"""What rows can be built for, and the agent that learns from them. `synthesis` is answering without documents, `joint`
+planning with the sub-queries in the same reply; `goals` and `analysis` are OPERA's Plan and Analysis-Answer agents."""
 Writer = RowWriter | SftWriter
 Sourced = Sequence[tuple[QuestionSet, Source]]
 _NEEDS_CORPUS = frozenset({"answer", "analysis", "rewrite"})
@@ -48,7 +49,8 @@ class Request:
     """`held_out` are further places of questions to keep out; those that stand beside the training files are always.
 
     `eval_share` of the questions go to `eval_out` instead. With `sft`, prompts and replies to learn are written. Where
-    both are named, a task's rows come from data sets if these have any, else from runs.
+    both are named, a task's rows come from data sets if these have any, else from runs; rows of gold decompositions
+    are added. `max_tokens` bounds a row, estimated by its bytes.
     """
 
     tasks: Sequence[str]
@@ -57,6 +59,7 @@ class Request:
     sets: Sequence[str] = ()
     split: str = "train"
     runs: Sequence[Path] = ()
+    decompositions: GoldRequest | None = None
     methods: Sequence[str] = ()
     limit: int | None = None
     seed: int = 0
@@ -66,6 +69,7 @@ class Request:
     eval_out: Path | None = None
     eval_share: float = 0.0
     sft: bool = False
+    max_tokens: int | None = None
     given: Given = Given()
     settings: Settings = Settings()
 
@@ -120,8 +124,12 @@ def _check(request: Request) -> None:
 
 
 def _check_sources(request: Request) -> None:
-    if not request.runs and request.data is None:
-        raise UsageError("name where questions come from: --data FOLDER with --sets, or --from-run RUN")
+    if not request.runs and request.data is None and request.decompositions is None:
+        raise UsageError(
+            "name where questions come from: --data FOLDER with --sets, --from-run RUN, or --decompositions FOLDER"
+        )
+    if request.decompositions and (other := [one for one in request.tasks if one not in GOLD_TASKS]):
+        raise UsageError(f"gold decompositions have no rows for {other[0]}: name {', '.join(GOLD_TASKS)}")
     if request.data is not None and not request.sets:
         raise UsageError("name the sets of the folder with --sets")
     missing = [one for one in request.tasks if one not in sets.EXAMPLES]
@@ -142,6 +150,8 @@ class _Builder:
         chosen = [open_set(name, request.data, split=request.split, limit=request.limit, seed=request.seed)
                   for name in request.sets]  # fmt: skip
         places = [*request.held_out, *_beside(chosen), *_beside_runs(request.runs)]
+        if request.decompositions:
+            places += _sets_beside(request.decompositions.folder)
         self.held = held_out(dict.fromkeys(places))
         self.built.held_out = [str(one) for one in dict.fromkeys(places)]
         sourced = [(one, self._source(one)) for one in chosen]
@@ -189,13 +199,26 @@ class _Builder:
                     unfinished.keep(group)
                 for row in chain.from_iterable(map(self._of, group)):
                     yield row, ""
+        async for example in self._gold():
+            yield await prompted(example, self.request.settings.prompts), example.reply
+        for example in self._of_runs():
+            yield await prompted(example, self.request.settings.prompts), example.reply
+
+    async def _gold(self) -> AsyncIterator[PromptlessRow]:
+        if self.request.decompositions is None:
+            return
+        async for examples in gold_examples(self.request.decompositions, self.request.tasks, self.built.dropped):
+            self.built.questions += 1
+            for example in examples:
+                yield example
+
+    def _of_runs(self) -> Iterator[PromptlessRow]:
         for run in self.request.runs if self._from_runs else ():
             methods = self.request.methods
             asked_there = [row for row in read_run(run).rows if not methods or row.method in methods]
             self.built.questions += len({(row.set, row.id) for row in asked_there})
             for task in self._from_runs:
-                for example in traces.read_examples(run, task, self.request.methods):
-                    yield await prompted(example, self.request.settings.prompts), example.reply
+                yield from traces.read_examples(run, task, methods, self.request.settings.prompts)
 
     def _of(self, asked: QuestionRows) -> Sequence[TrainRow]:
         self.built.questions += 1
@@ -234,6 +257,9 @@ class _Builder:
                 self.held.check(row)
             self.built.dropped["held out"] += 1
             return
+        if self._is_too_long(row, reply):
+            self.built.dropped[f"longer than about {self.request.max_tokens} tokens"] += 1
+            return
         if self._again(row):
             self.built.dropped["asked before"] += 1
             return
@@ -241,6 +267,10 @@ class _Builder:
         writer = evaluation if away and evaluation is not None else train
         writer.add(replace(row, split="eval" if away else "train"), reply)
         self._count(row)
+
+    def _is_too_long(self, row: TrainRow, reply: str) -> bool:
+        most = self.request.max_tokens
+        return most is not None and sum(map(about_tokens, (reply, *(one.content for one in row.messages)))) > most
 
     def _again(self, row: TrainRow) -> bool:
         text = "\0".join(message.content for message in row.messages)
@@ -267,6 +297,13 @@ def _beside(chosen: Sequence[QuestionSet]) -> Iterator[Path]:
     """The measured questions of the sets whose training questions are asked."""
     for one in chosen:
         if one.path.name.startswith("train") and (measured := find_file(one.path.parent, "questions")):
+            yield measured
+
+
+def _sets_beside(folder: Path) -> Iterator[Path]:
+    """The measured questions of the sets whose folders stand beside a folder of decompositions."""
+    for one in sorted(folder.resolve().parent.iterdir()):
+        if one != folder.resolve() and one.is_dir() and (measured := find_file(one, "questions")):
             yield measured
 
 

@@ -100,6 +100,11 @@ def ask_program(question: str, sub_queries: Sequence[str]) -> Ask:
     return lambda agents: agents.planner.plan(question, sub_queries)
 
 
+def ask_joint_program(question: str) -> Ask:
+    """Ask the Plan agent for sub-queries and program in one reply."""
+    return lambda agents: agents.planner.plan(question, None)
+
+
 def ask_goals(question: str) -> Ask:
     def ask(agents: Agents) -> Awaitable[Any]:
         team = agents.team(opera_agents)

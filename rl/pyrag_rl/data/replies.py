@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from pyrag.agents.prompts import load_prompts
 from pyrag.methods.opera.agents import written_goal
 from pyrag.methods.opera.protocol import Goal
 from pyrag.trace.model import Answer, Attempt
@@ -48,6 +49,20 @@ def rewrite_reply(attempt: Attempt) -> str:
 
 def program_reply(source: str) -> str:
     return f"```python\n{source.strip()}\n```"
+
+
+def joint_reply(source: str, sub_queries: Sequence[str], prompts: str | None = None) -> str:
+    """Write the Plan agent's reply in joint mode: with the sub-queries where its prompt asks for them.
+
+    Args:
+        source: the program.
+        sub_queries: what the question was broken into.
+        prompts: the runtime's setting: a folder of prompts, a packaged set, or None.
+    """
+    program = program_reply(source)
+    if "json" not in load_prompts(prompts).render("joint.system"):
+        return program
+    return f"```json\n{sub_queries_reply(sub_queries)}\n```\n\n{program}"
 
 
 def sub_queries_reply(sub_queries: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
     answer      the question on k passages, k drawn from `depths` for each question (NQ's layout in PyRAG's release)
     decompose   the question
     plan        the question with the sub-queries of the engine's Decompose agent
+    joint       the question, for the Plan agent alone
     goals       the question, for OPERA's Plan agent
     analysis    a hop's own question on k passages, and whether a gold passage is among them
     rewrite     a hop's own question whose search missed its gold passage
@@ -29,6 +30,7 @@ from pyrag_rl.data.examples import (
     ask_answer,
     ask_decomposition,
     ask_goals,
+    ask_joint_program,
     ask_program,
     ask_rewrite,
     documents_of,
@@ -132,6 +134,17 @@ async def programs(question: Question, source: str, row_sources: RowSources) -> 
     return [PromptlessRow(row, ask_program(asked(question), sub_queries))]
 
 
+async def joint_programs(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
+    """Build rows of the Plan agent that writes sub-queries and program in one reply.
+
+    Args:
+        question: a question of a data set.
+        source: name of the set.
+        row_sources: not used.
+    """
+    return [PromptlessRow(_row(question, source, "plan"), ask_joint_program(asked(question)))]
+
+
 async def plans(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
     """Build rows of OPERA's Plan agent.
 
@@ -200,6 +213,7 @@ EXAMPLES: dict[str, Callable[[Question, str, RowSources], Awaitable[list[Promptl
     "answer": readings,
     "decompose": decompositions,
     "plan": programs,
+    "joint": joint_programs,
     "goals": plans,
     "analysis": judgements,
     "rewrite": rewrites,

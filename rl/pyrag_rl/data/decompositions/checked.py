@@ -1,0 +1,102 @@
+"""Programs of gold decompositions, run in the sandbox over gold answers before anyone learns them.
+
+A scripted answerer replies the gold answer of the step that it is asked for, and unknown to any other question;
+searches find the gold passages of their step. So a program passes only if it asks its sub-questions word for word,
+needs no repair, is not objected to by the plan checks, and computes the gold answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyrag.agents.parsing.program_queries import program_queries
+from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading
+from pyrag.errors import BadOutputError
+from pyrag.evaluation.metrics import exact_match
+from pyrag.retrieval.memory import InMemoryRetriever
+from pyrag.runtime.engines import Engines
+from pyrag.runtime.run import answer_question
+from pyrag.settings import Settings
+from pyrag.trace.model import UNKNOWN, Passage, Trace
+from pyrag_rl.data.decompositions.programs import GoldProgram
+from pyrag_rl.data.decompositions.source import GoldQuestion
+from pyrag_rl.data.decompositions.wording import filled
+from pyrag_sandbox import Sandbox
+
+_SETTINGS = Settings(joint=True, repairs=0, recovery="none")
+
+
+class ProgramCheck:
+    """Runs programs over gold answers; one sandbox for all of them."""
+
+    def __init__(self, passages: Mapping[str, Passage]) -> None:
+        self._passages = passages
+        self._sandbox = Sandbox()
+
+    async def fault(self, question: GoldQuestion, program: GoldProgram) -> str:
+        """Return why a program is not to be learned; empty if it may be.
+
+        Args:
+            question: The question with its gold answers.
+            program: Its program.
+        """
+        trace = await self.run(question, program, program.source)
+        if trace.error is not None:
+            return "the program fails"
+        if len(trace.programs) != 1 or trace.warnings:
+            return "plan checks object to the program"
+        if question.answers and not exact_match(trace.answer.text, question.answers):
+            return "the program ends with another answer"
+        return ""
+
+    async def run(self, question: GoldQuestion, program: GoldProgram, source: str) -> Trace:
+        """Return the trace of a program without repairs.
+
+        Args:
+            question: The question with its gold answers.
+            program: The right program, whose sub-questions have gold answers.
+            source: The program to run: the right one, or a broken form of it.
+        """
+        steps = question.sub_questions
+        answers = {number: step.gold for number, step in enumerate(steps, start=1)}
+        asked = {filled(one, answers): steps[place] for place, one in enumerate(program.questions)}
+        found = {
+            query: (self._passages.get(step.supporting) or Passage(query, "", query),) for query, step in asked.items()
+        }
+        conclusion = steps[-1].gold if program.concludes else ""
+        planner = _GivenProgram(source)
+        answerer = _GoldAnswers({query: step.gold for query, step in asked.items()}, conclusion)
+        agents = Agents("gold", planner, planner, answerer)
+        return await answer_question(
+            question.question, Engines(agents, InMemoryRetriever(found), self._sandbox), _SETTINGS
+        )
+
+    async def aclose(self) -> None:
+        await self._sandbox.aclose()
+
+
+class _GivenProgram:
+    """A planner that has one program and no other."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    async def decompose(self, question: str) -> Decomposition:
+        return Decomposition((question,))
+
+    async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
+        return Plan(self._source, sub_queries=program_queries(self._source) or (question,))
+
+    async def repair(self, question: str, sub_queries: Sequence[str], source: str, error: str) -> Plan:
+        raise BadOutputError("there is no other program")
+
+
+class _GoldAnswers:
+    """An answerer that knows the gold answers of a question's steps, and the conclusion from them."""
+
+    def __init__(self, answers: Mapping[str, str], conclusion: str) -> None:
+        self._answers, self._conclusion = answers, conclusion
+
+    async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        text = self._conclusion if passages is None else self._answers.get(query, "")
+        return Reading(text, known=True, citations=(0,) if passages else ()) if text else Reading(UNKNOWN, known=False)

@@ -1,0 +1,105 @@
+"""Rows of the Plan and Decompose agents from gold decompositions, with the replies to learn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyrag_rl.data.decompositions.checked import ProgramCheck
+from pyrag_rl.data.decompositions.programs import GoldProgram, UncoveredFormError, program_of
+from pyrag_rl.data.decompositions.source import GoldQuestion, chosen, read_caps, read_decompositions, read_gold_passages
+from pyrag_rl.data.examples import PromptlessRow, ask_decomposition, ask_joint_program, ask_program
+from pyrag_rl.data.replies import joint_reply, program_reply, sub_queries_reply
+from pyrag_rl.data.rows import TrainRow
+
+GOLD_TASKS = ("joint", "plan", "decompose")
+"""The tasks that gold decompositions have rows for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldRequest:
+    """Choice of questions from a folder of decompositions.
+
+    `splits` are those of its questions, all if empty; `sources` name sources by the beginning of their names, each with
+    the most questions to take of it ("2wiki=2000"), all if empty.
+    """
+
+    folder: Path
+    splits: Sequence[str] = ()
+    sources: Sequence[str] = ()
+    seed: int = 0
+    prompts: str | None = None
+    concurrency: int = 4
+
+
+async def gold_examples(
+    request: GoldRequest, tasks: Sequence[str], dropped: Counter[str]
+) -> AsyncIterator[list[PromptlessRow]]:
+    """Yield the rows of each question whose program was run over its gold answers.
+
+    Args:
+        request: What to take.
+        tasks: Keys of `GOLD_TASKS`.
+        dropped: Counts the questions without rows, by reason and source.
+
+    Raises:
+        DataError: The folder holds no decompositions.
+        UsageError: A source is unknown.
+    """
+    everything = read_decompositions(request.folder)
+    questions = chosen(everything, request.splits, read_caps(request.sources), request.seed)
+    check = ProgramCheck(read_gold_passages(request.folder))
+    try:
+        for group in _groups(questions, request.concurrency):
+            programs = await asyncio.gather(*(_program(one, check) for one in group))
+            for question, program in zip(group, programs, strict=True):
+                if isinstance(program, str):
+                    dropped[f"{program} ({question.source})"] += 1
+                    yield []
+                else:
+                    yield [_example(task, question, program, request.prompts) for task in tasks]
+    finally:
+        await check.aclose()
+
+
+def _groups(questions: Sequence[GoldQuestion], size: int) -> Iterator[Sequence[GoldQuestion]]:
+    yield from (questions[start : start + size] for start in range(0, len(questions), size))
+
+
+async def _program(question: GoldQuestion, check: ProgramCheck) -> GoldProgram | str:
+    """The program of a question, or why there is none to learn from."""
+    if question.form == "qdmr":
+        return "the steps are no questions"
+    if any(not step.gold for step in question.sub_questions):
+        return "a step has no gold answer"
+    try:
+        program = program_of(question.question, question.sub_questions)
+    except UncoveredFormError as error:
+        return str(error)
+    return await check.fault(question, program) or program
+
+
+def _example(task: str, question: GoldQuestion, program: GoldProgram, prompts: str | None) -> PromptlessRow:
+    asked, queries = question.question, program.questions
+    match task:
+        case "joint":
+            ask, reply = ask_joint_program(asked), joint_reply(program.source, queries, prompts)
+        case "plan":
+            ask, reply = ask_program(asked, queries), program_reply(program.source)
+        case _:
+            ask, reply = ask_decomposition(asked), sub_queries_reply(queries)
+    row = TrainRow(
+        index=0,
+        id=question.id,
+        agent="decompose" if task == "decompose" else "plan",
+        source=question.source,
+        question=asked,
+        answers=question.answers,
+        messages=(),
+        sub_queries=queries if task == "plan" else (),
+        hops=len(queries),
+    )
+    return PromptlessRow(row, ask, reply)

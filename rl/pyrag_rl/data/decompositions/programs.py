@@ -1,0 +1,152 @@
+"""The program of a gold decomposition: one search and one reading for each sub-question, then what is left to compute.
+
+    q1 = "Who directed Dracula?"
+    a1 = answer(q1, retrieve(q1))
+    q2 = f"When was {a1} born?"
+    a2 = answer(q2, retrieve(q2))
+    final_answer = a2
+
+A chain ends with the answer of its last step. Dates and kinds are compared in Python; where the answers cannot be read
+as such, and where no rule says how to compare, the Answer agent concludes from them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyrag.agents.python_text import braced, interpolated, literal
+from pyrag_rl.data.decompositions.source import GoldStep
+from pyrag_rl.data.decompositions.wording import REFERENCE, asked_of
+
+_DATES = frozenset({"date of birth", "date of death", "publication date", "inception"})
+_KINDS = frozenset({"country", "country of citizenship", "country of origin", "place of birth", "place of death"})
+_LATER = re.compile(r"\b(?:later|last|latest|younger|youngest|newer|recent|recently|after)\b", re.IGNORECASE)
+_EARLIER = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before)\b", re.IGNORECASE)
+_SAME = re.compile(r"\b(?:same|both|share)\b", re.IGNORECASE)
+
+
+# What a program would compute, and no search finds.
+_COMPUTING = re.compile(
+    r"(?:letters?|digits?|vowels?|consonants?|syllables|initials|(?:first|last) name|(?:ASCII|binary) code|palindrome"
+    r"|prime factors|combinations|concatenation|UTC) (?:\w+ ){0,5}#|(?:date|year)(?: .*)? (?:before|after) #"
+    r"|day of the week was #|What is the (?:result|sum|length|cube|year|day) of\b.* #|#\d+ and UTC"
+)
+
+
+class UncoveredFormError(Exception):
+    """No rule makes a program of a decomposition; the message is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldProgram:
+    """A program and its questions, `#1` standing for the first answer. `concludes` tells that the Answer agent has the
+    last word by design, not only where a computation fails."""
+
+    source: str
+    questions: tuple[str, ...]
+    concludes: bool = False
+
+
+def program_of(question: str, steps: Sequence[GoldStep]) -> GoldProgram:
+    """Return the program of a decomposition.
+
+    Args:
+        question: The user's question.
+        steps: Its sub-questions in order.
+
+    Raises:
+        UncoveredFormError: No rule covers it.
+    """
+    compared = steps[-1] if steps and steps[-1].op == "compare" else None
+    searched = steps[:-1] if compared else steps
+    if not searched:
+        raise UncoveredFormError("no sub-question to search for")
+    questions = tuple(map(asked_of, searched))
+    _check(questions, compared)
+    lines = [line for number, one in enumerate(questions, start=1) for line in _step(number, one)]
+    if compared is None:
+        return GoldProgram("\n".join([*lines, f"final_answer = a{len(questions)}"]), questions)
+    conclusion = _conclusion(question, len(questions))
+    computed = _comparison(question, searched, compared)
+    if computed is None:
+        return GoldProgram("\n".join([*lines, f"final_answer = {conclusion}"]), questions, concludes=True)
+    lines += ["try:", f"    final_answer = {computed}", "except ValueError:", f"    final_answer = {conclusion}"]
+    return GoldProgram("\n".join(lines), questions)
+
+
+def _check(questions: Sequence[str], compared: GoldStep | None) -> None:
+    """Raises `UncoveredFormError` where a step asks for a later answer, or is of no use."""
+    used = set(compared.depends_on) if compared else {len(questions)}
+    for number, question in enumerate(questions, start=1):
+        references = {int(one) for one in REFERENCE.findall(question)}
+        if _COMPUTING.search(question):
+            raise UncoveredFormError("a step computes with letters, digits or dates")
+        if any(one >= number or one < 1 for one in references):
+            raise UncoveredFormError("a step refers to a later one")
+        used |= references
+    if used != set(range(1, len(questions) + 1)):
+        raise UncoveredFormError("a step is not used")
+
+
+def _step(number: int, question: str) -> tuple[str, str]:
+    text = literal(question)
+    if REFERENCE.search(question):
+        text = f'f"{interpolated(question, REFERENCE, lambda match: f"a{match[1]}")}"'
+    return f"q{number} = {text}", f"a{number} = answer(q{number}, retrieve(q{number}))"
+
+
+def _conclusion(question: str, count: int) -> str:
+    """The call that has the Answer agent conclude from all questions and answers."""
+    facts = " ".join(f"{{q{number}}} {{a{number}}}." for number in range(1, count + 1))
+    return f'answer(f"Given: {facts} Answer the question: {braced(question)}")'
+
+
+def _comparison(question: str, steps: Sequence[GoldStep], compared: GoldStep) -> str | None:
+    """The expression that compares two answers; None where no rule says how."""
+    if len(compared.depends_on) != 2:
+        return None
+    one, other = compared.depends_on
+    relations = {step.triple[1] for step in (steps[one - 1], steps[other - 1]) if len(step.triple) == 3}
+    if len(relations) != 1:
+        return None
+    (relation,) = relations
+    names = [_name(question, _root(steps, number)) for number in (one, other)]
+    if relation in _KINDS and _SAME.search(question):
+        return f'"yes" if same_entity(a{one}, a{other}) else "no"'
+    if relation not in _DATES or not all(names) or names[0] == names[1]:
+        return None
+    words = question
+    for name in sorted(names, key=len, reverse=True):
+        words = words.replace(name, " ")
+    later, earlier = bool(_LATER.search(words)), bool(_EARLIER.search(words))
+    if later == earlier:
+        return None
+    sign = ">" if later else "<"
+    return f"{literal(names[0])} if parse_date(a{one}) {sign} parse_date(a{other}) else {literal(names[1])}"
+
+
+def _root(steps: Sequence[GoldStep], number: int) -> GoldStep:
+    """The first step of the chain that ends with a step."""
+    step = steps[number - 1]
+    while step.depends_on and step.depends_on[0] < number:
+        number = step.depends_on[0]
+        step = steps[number - 1]
+    return step
+
+
+def _name(question: str, step: GoldStep) -> str:
+    """The name that a step asks about, as the question spells it; empty if the question does not hold it."""
+    if not step.triple:
+        return ""
+    found = re.search(rf"(?<!\w){re.escape(step.triple[0])}(?!\w)", question, re.IGNORECASE)
+    if found:
+        return found[0]
+    # The templates of sub-questions take the name from the question, which may leave out a part of the page's title.
+    asked = re.fullmatch(
+        r"(?:Who (?:directed|produced)|When (?:was|did)|In which country is|(?:Where|What country) (?:was|is)) (.+?)"
+        r"(?: (?:born|die|released|founded|from|established|created|come out|published))?\?",
+        step.question,
+    )
+    return asked[1] if asked and asked[1] in question else ""

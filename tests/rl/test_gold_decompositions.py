@@ -1,0 +1,266 @@
+"""Gold decompositions become programs that run, and rows whose replies the agents' own parsers read back."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow")
+
+from pyrag.agents.parsing.program_queries import program_queries
+from pyrag.agents.parsing.sub_queries import parse_sub_queries
+from pyrag.errors import DataError, UsageError
+from pyrag.settings import Settings
+from pyrag_rl.data.build import Request, build
+from pyrag_rl.data.decompositions.checked import ProgramCheck
+from pyrag_rl.data.decompositions.examples import GoldRequest
+from pyrag_rl.data.decompositions.programs import UncoveredFormError, program_of
+from pyrag_rl.data.decompositions.source import GoldQuestion, GoldStep, chosen, read_caps
+from pyrag_rl.data.decompositions.wording import asked_of
+from pyrag_rl.data.rows import read_rows
+from pyrag_rl.prompting import GivenReply, agents_over
+
+BRIDGE = GoldQuestion(
+    id="b", source="toy", question="When was the director of Dracula born?", answers=("12 July 1880",), hops=2,
+    split="train",
+    sub_questions=(
+        GoldStep(question="Who directed Dracula?", answer="Tod Browning"),
+        GoldStep(question="When was #1 born?", answer="12 July 1880", depends_on=(1,)),
+    ),
+)  # fmt: skip
+CHAIN = """q1 = "Who directed Dracula?"
+a1 = answer(q1, retrieve(q1))
+q2 = f"When was {a1} born?"
+a2 = answer(q2, retrieve(q2))
+final_answer = a2"""
+
+
+def compared(question: str, relation: str, facts: Sequence[tuple[str, str]], gold: str) -> GoldQuestion:
+    steps = [
+        GoldStep(question=f"When was {name} born?", answer=value, triple=(name, relation, value))
+        for name, value in facts
+    ]
+    last = GoldStep(question=f"Given #1 and #2: {question}", answer=gold, op="compare", depends_on=(1, 2))
+    return GoldQuestion(id="c", source="toy", question=question, answers=(gold,), sub_questions=(*steps, last))
+
+
+BORN = (("Ann Lee", "12 May 1950"), ("Bo Ray", "3 June 1949"))
+COMPARISONS = [
+    compared("Who is older, Ann Lee or Bo Ray?", "date of birth", BORN, "Bo Ray"),
+    compared("Who was born later, Ann Lee or Bo Ray?", "date of birth", BORN, "Ann Lee"),
+    compared(
+        "Which film came out first, The Last Day or First?", "publication date",
+        (("The Last Day", "1950"), ("First", "1951")), "The Last Day",
+    ),
+    compared("Are Ann and Bo from the same country?", "country", (("Ann", "American"), ("Bo", "the U.S.")), "yes"),
+    compared("Are Ann and Bo from the same country?", "country", (("Ann", "Chad"), ("Bo", "Mali")), "no"),
+]  # fmt: skip
+
+
+async def faults(questions: Iterable[GoldQuestion]) -> list[str]:
+    check = ProgramCheck({})
+    try:
+        return [await check.fault(one, program_of(one.question, one.sub_questions)) for one in questions]
+    finally:
+        await check.aclose()
+
+
+def test_a_chain_ends_with_its_last_answer() -> None:
+    program = program_of(BRIDGE.question, BRIDGE.sub_questions)
+    assert program.source == CHAIN
+    assert program.questions == program_queries(program.source) == ("Who directed Dracula?", "When was #1 born?")
+
+
+async def test_programs_compute_the_gold_answer() -> None:
+    assert await faults([BRIDGE, *COMPARISONS]) == [""] * (1 + len(COMPARISONS))
+
+
+async def test_a_program_with_another_answer_is_told() -> None:
+    wrong = GoldQuestion(
+        id="w", source="toy", question=COMPARISONS[0].question, answers=("Ann Lee",),
+        sub_questions=COMPARISONS[0].sub_questions,
+    )  # fmt: skip
+    assert await faults([wrong]) == ["the program ends with another answer"]
+
+
+async def test_an_unreadable_date_is_left_to_the_answer_agent() -> None:
+    unclear = compared(
+        "Who is older, Ann Lee or Bo Ray?", "date of birth", (("Ann Lee", "long ago"), BORN[1]), "Bo Ray"
+    )
+    program = program_of(unclear.question, unclear.sub_questions)
+    check = ProgramCheck({})
+    try:
+        trace = await check.run(unclear, program, program.source)
+    finally:
+        await check.aclose()
+    assert trace.error is None
+    assert trace.steps[-1].query == (
+        "Given: When was Ann Lee born? long ago. When was Bo Ray born? 3 June 1949. "
+        "Answer the question: Who is older, Ann Lee or Bo Ray?"
+    )
+
+
+def test_a_comparison_without_a_rule_is_concluded() -> None:
+    question = compared("Which film has more directors, A or B?", "director", (("A", "x"), ("B", "y")), "A")
+    program = program_of(question.question, question.sub_questions)
+    assert program.concludes
+    assert program.source.endswith('Answer the question: Which film has more directors, A or B?")')
+
+
+def test_quotes_and_braces_stay_text() -> None:
+    steps = (
+        GoldStep(question='Who sang "{x}" \\n?', answer="A"),
+        GoldStep(question='Where is "#1" {y}?', answer="B", depends_on=(1,)),
+    )
+    program = program_of("q?", steps)
+    assert program_queries(program.source) == ('Who sang "{x}" \\n?', 'Where is "#1" {y}?')
+
+
+@pytest.mark.parametrize(
+    ("questions", "reason"),
+    [
+        (["Where is #2?", "Who?"], "later one"),
+        (["Who is A?", "Who is B?"], "not used"),
+        (["Who is A?", "What is the last letter of #1?"], "computes"),
+    ],
+)
+def test_uncovered_forms_have_a_reason(questions: list[str], reason: str) -> None:
+    with pytest.raises(UncoveredFormError, match=reason):
+        program_of("q?", [GoldStep(question=one) for one in questions])
+
+
+@pytest.mark.parametrize(
+    ("question", "plain", "asked"),
+    [
+        ("Souvenir >> performer", "Who performed Souvenir?", "Who performed Souvenir?"),
+        ("#1 >> shares border with", "What is the shares border with of #1?", "What shares a border with #1?"),
+        ("who is #1 's mother ?", "", "Who is #1's mother?"),
+        ("when did #2 become the capital of #3", "", "When did #2 become the capital of #3?"),
+        ("What is the birthplace (country only) of Neymar?", "", "In which country was Neymar born?"),
+    ],
+)
+def test_shorthand_becomes_a_question(question: str, plain: str, asked: str) -> None:
+    assert asked_of(GoldStep(question=question, plain=plain)) == asked
+
+
+def many(source: str, kinds: str) -> list[GoldQuestion]:
+    return [
+        GoldQuestion(id=f"{source}{number}", source=source, question=f"{source} {number}?", answers=("x",), type=kind,
+                     sub_questions=(), split="train")
+        for number, kind in enumerate(kinds)
+    ]  # fmt: skip
+
+
+def test_kinds_take_turns_below_a_maximum() -> None:
+    taken = chosen([*many("aa", "x" * 50 + "yyy"), *many("bb", "z")], (), read_caps(["a=6", "b"]), seed=1)
+    assert sorted(one.type for one in taken) == ["x", "x", "x", "y", "y", "y", "z"]
+    assert taken == chosen([*many("bb", "z"), *many("aa", "x" * 50 + "yyy")], (), read_caps(["a=6", "b"]), seed=1)
+    with pytest.raises(UsageError, match="no source 'cc'"):
+        chosen(many("aa", "x"), (), {"cc": None}, seed=1)
+    with pytest.raises(UsageError, match="NAME=NUMBER"):
+        read_caps(["a=many"])
+
+
+def test_one_wording_of_a_group_is_taken() -> None:
+    wordings = [
+        GoldQuestion(id=str(one), source="a", question=f"{one}?", answers=("x",), sub_questions=(), group="g")
+        for one in range(3)
+    ]
+    assert len(chosen(wordings, (), {}, seed=0)) == 1
+    assert chosen(wordings, ("train",), {}, seed=0) == []
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of decompositions beside a measured set."""
+    rows: list[dict[str, Any]] = [
+        {
+            "id": one.id, "source": one.source, "question": one.question, "answers": one.answers, "split": "train",
+            "sub_questions": [
+                {"question": step.question, "answer": step.answer, "depends_on": step.depends_on, "op": step.op,
+                 "triple": step.triple} for step in one.sub_questions
+            ],
+        }
+        for one in (BRIDGE, COMPARISONS[0])
+    ]  # fmt: skip
+    rows.append({**rows[0], "id": "q", "form": "qdmr"})
+    (tmp_path / "gold").mkdir()
+    (tmp_path / "toy").mkdir()
+    with gzip.open(tmp_path / "gold" / "decompositions.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    measured = {"id": "m", "question": "Something else?", "answers": ["x"]}
+    (tmp_path / "toy" / "questions.jsonl").write_text(json.dumps(measured) + "\n")
+    return tmp_path / "gold"
+
+
+def request(folder: Path, task: str, **more: Any) -> Request:
+    prompts = more.pop("prompts", "small")
+    gold = GoldRequest(folder=folder, splits=("train",), prompts=prompts)
+    return Request(
+        tasks=[task],
+        out=folder.parent / f"{task}.parquet",
+        decompositions=gold,
+        settings=Settings(prompts=prompts),
+        **more,
+    )
+
+
+def conversations(path: Path) -> list[list[dict[str, str]]]:
+    import pyarrow.parquet as pq
+
+    found: list[list[dict[str, str]]] = pq.read_table(path)["messages"].to_pylist()
+    return found
+
+
+def test_joint_rows_of_the_small_set_hold_the_program_alone(folder: Path) -> None:
+    built = build(request(folder, "joint", sft=True))
+    assert (built.rows, built.questions) == (2, 3)
+    assert dict(built.dropped) == {"the steps are no questions (toy)": 1}
+    rows = {one[1]["content"]: one[2]["content"] for one in conversations(folder.parent / "joint.parquet")}
+    assert rows[BRIDGE.question] == f"```python\n{CHAIN}\n```"
+    assert 'final_answer = "Ann Lee" if parse_date(a1) < parse_date(a2) else "Bo Ray"' in rows[COMPARISONS[0].question]
+
+
+async def test_joint_rows_of_the_default_prompts_hold_the_list(folder: Path) -> None:
+    await asyncio.to_thread(build, request(folder, "joint", sft=True, prompts=None))
+    reply = next(one[2]["content"] for one in conversations(folder.parent / "joint.parquet") if "Dracula" in str(one))
+    plan = await agents_over(GivenReply(reply)).planner.plan(BRIDGE.question, None)
+    assert reply.startswith("```json")
+    assert (plan.source.strip(), plan.sub_queries) == (CHAIN, ("Who directed Dracula?", "When was #1 born?"))
+
+
+def test_plan_and_decompose_rows_of_gold_decompositions(folder: Path) -> None:
+    build(request(folder, "decompose", sft=True))
+    replies = [one[-1]["content"] for one in conversations(folder.parent / "decompose.parquet")]
+    assert {parse_sub_queries(one) for one in replies} == {
+        ("Who directed Dracula?", "When was #1 born?"), ("When was Ann Lee born?", "When was Bo Ray born?"),
+    }  # fmt: skip
+    build(request(folder, "plan"))
+    (row,) = [one for one in read_rows(folder.parent / "plan.parquet") if one.id == "b"]
+    assert (row.agent, row.hops, row.answers) == ("plan", 2, BRIDGE.answers)
+    assert row.messages[1].content == f"{BRIDGE.question}\n1. Who directed Dracula?\n2. When was #1 born?"
+
+
+def test_questions_measured_beside_the_folder_are_refused(folder: Path) -> None:
+    measured = {"id": "m", "question": BRIDGE.question, "answers": ["x"]}
+    (folder.parent / "toy" / "questions.jsonl").write_text(json.dumps(measured) + "\n")
+    with pytest.raises(DataError, match="held out"):
+        build(request(folder, "joint", sft=True))
+    assert build(request(folder, "joint", sft=True, leave_out=True)).dropped["held out"] == 1
+
+
+def test_rows_beyond_a_length_are_left_out(folder: Path) -> None:
+    built = build(request(folder, "joint", sft=True, max_tokens=120))
+    assert built.rows == 1
+    assert built.dropped["longer than about 120 tokens"] == 1
+
+
+def test_gold_decompositions_have_no_rows_for_other_tasks(folder: Path) -> None:
+    with pytest.raises(UsageError, match="gold decompositions have no rows for rewrite"):
+        build(request(folder, "rewrite"))
