@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from pyrag.agents.protocol import Agents, Answerer, FindFault, Reading, Rewritten, Written
 from pyrag.agents.reply_room import written_answer
-from pyrag.episode.ledger import Ledger
+from pyrag.episode.ledger import Ledger, asking_step
 from pyrag.episode.program_values import (
     UNKNOWN_ERROR,
     answer_text,
@@ -31,7 +31,15 @@ from pyrag.episode.speculation import PrefetchStats
 from pyrag.errors import PyRAGError
 from pyrag.retrieval.checked import content_id
 from pyrag.retrieval.protocol import Retriever, passages_of
-from pyrag.trace.events import Observer, StepFinished, StepStarted, Warned, ignore
+from pyrag.trace.events import (
+    Observer,
+    ProgramFinished,
+    ProgramStarted,
+    StepFinished,
+    StepStarted,
+    Warned,
+    ignore,
+)
 from pyrag.trace.model import UNKNOWN, Answer, Attempt, Passage, Program, Step
 from pyrag_sandbox import Call, Limits, Outcome, PrimitiveError, Record, Sandbox, Text
 
@@ -114,6 +122,7 @@ class Episode:
         """
         self.programs.append(program)
         program_run = ProgramRun(self, len(self.programs) - 1, first=len(self.steps))
+        self.observer(ProgramStarted(program_run.index))
         primitives: dict[str, Callable[[Call], Awaitable[Any]]] = {
             "retrieve": program_run.retrieve,
             "answer": program_run.answer,
@@ -125,8 +134,11 @@ class Episode:
             outcome = await self.sandbox.run(program.source, primitives, limits=limits, concurrent=self.parallel)
         except BaseException:
             self.steps += program_run.finished(None)
+            self.observer(ProgramFinished(program_run.index, "stopped"))
             raise
+        order = program_run.begun(call.id for call in outcome.calls)
         self.steps += program_run.finished([call.id for call in outcome.calls])
+        self.observer(ProgramFinished(program_run.index, outcome.status, program_run.first, order))
         self.variables = {name: plain(value) for name, value in outcome.variables.items()}
         if outcome.output:
             self.programs[-1] = replace(program, output=outcome.output)
@@ -257,14 +269,15 @@ Primitive = Callable[["ProgramRun", Call], Awaitable[Any]]
 
 @dataclass(slots=True)
 class OpenStep:
-    """A step that has begun, as far as its `Step` is known by then."""
+    """A step that has begun, as far as its `Step` is known by then; `id` is None once the program has dropped it."""
 
-    id: int
+    id: int | None
     call: int  # the sandbox's id
     started: float  # seconds since the question was asked
     fields: dict[str, Any]
 
     def step(self, **more: Any) -> Step:
+        assert self.id is not None, "the step was dropped"
         return Step(id=self.id, started=self.started, **self.fields | more)
 
 
@@ -365,6 +378,7 @@ class ProgramRun:
         searches = {self.retrieved[one][0]: self.retrieved[one][1] for one in self.sources(call, passages)}
         if not searches:
             return []
+        assert step.id is not None, "the step was dropped"
         return await RecoveryRunner(self.episode, step.id, query, searches, passages, reading).up(self.episode.ladder)
 
     def sources(self, call: Call, passages: Sequence[Passage]) -> list[int]:
@@ -440,11 +454,17 @@ class ProgramRun:
             "round": self.index,
             "depends_on": call.depends_on,
         }
-        step = OpenStep(self.first + len(self._open), call.id, self.episode.ledger.elapsed(), known | fields)
+        number = self.first + len(self._open)
+        step = OpenStep(number, call.id, self.episode.ledger.elapsed(), known | fields)
         self._open[call.id] = step
-        self._ids[step.id] = call.id
-        self.episode.observer(StepStarted(step.id, call.name, query))
+        self._ids[number] = call.id
+        needs, topk = self.begun(sorted(call.depends_on)), fields.get("topk")
+        self.episode.observer(StepStarted(number, call.name, query, call.line, self.index, needs, topk))
         return step
+
+    def begun(self, calls: Iterable[int]) -> tuple[int, ...]:
+        """Return the ids of the steps that have begun for these calls, while the program runs."""
+        return tuple(number for one in calls if one in self._open and (number := self._open[one].id) is not None)
 
     async def watched(self, step: OpenStep, work: Awaitable[Any]) -> Any:
         """Await work, and leave a service's failure on the step that it happened at.
@@ -456,11 +476,14 @@ class ProgramRun:
         Raises:
             PyRAGError: that of the work, once the step is finished with its text.
         """
+        token = asking_step.set(step)
         try:
             return await work
         except PyRAGError as error:
             self.finish(step, error=str(error))
             raise
+        finally:
+            asking_step.reset(token)
 
     def finish(self, step: OpenStep, **fields: Any) -> None:
         """End a step now and report it.
@@ -471,7 +494,7 @@ class ProgramRun:
         """
         done = step.step(seconds=self.episode.ledger.elapsed() - step.started, **fields)
         self._steps[step.call] = done
-        self.episode.observer(StepFinished(done))
+        self.episode.observer(StepFinished(replace(done, depends_on=self.begun(sorted(done.depends_on)))))
 
     def finished(self, order: list[int] | None) -> list[Step]:
         """The steps in program order (`order` holds call ids), renumbered; without an order, as they began."""
@@ -479,7 +502,9 @@ class ProgramRun:
         numbers = {call_id: self.first + position for position, call_id in enumerate(kept)}
         self._ids = {number: call_id for call_id, number in numbers.items()}
         steps = [self._steps.get(call_id) or self._open[call_id].step() for call_id in kept]
-        return [_renumbered(step, number, numbers) for step, number in zip(steps, numbers.values(), strict=True)]
+        for call_id, step in self._open.items():
+            step.id = numbers.get(call_id)
+        return [_renumbered(one, number, numbers) for one, number in zip(steps, numbers.values(), strict=True)]
 
     def answer_of(self, call_id: int) -> Answer:
         """The answer that an `answer` call of this round came to."""

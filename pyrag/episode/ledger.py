@@ -11,6 +11,7 @@ import hashlib
 import time
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -18,6 +19,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from pyrag.errors import BadOutputError, BudgetExceededError, DataError, ReplayError
+from pyrag.trace.events import AgentFinished, AgentStarted, Observer, Searched, ignore
 from pyrag.trace.model import Exchange, RoleUsage, Usage
 
 T = TypeVar("T")
@@ -113,6 +115,16 @@ class Journal(Protocol):
     def keep(self, exchange: Exchange) -> None: ...
 
 
+class AskingStep(Protocol):
+    """A step that makes requests. `id` is None once it was dropped from the trace."""
+
+    @property
+    def id(self) -> int | None: ...
+
+
+asking_step: ContextVar[AskingStep | None] = ContextVar("asking_step", default=None)
+
+
 class EarlyCalls(Protocol):
     """Requests that were made before the program asked for them."""
 
@@ -128,6 +140,16 @@ class EarlyCalls(Protocol):
     async def unused(self) -> Usage:
         """Cancel the requests that nobody asked for, and return what they cost."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """The end of a request. `recalled`: its reply comes from a recording or an earlier process."""
+
+    seconds: float
+    spent: Usage
+    failure: str
+    recalled: bool
 
 
 class Ledger:
@@ -149,10 +171,12 @@ class Ledger:
         self.journal = journal
         self.keep = keep or recording is not None
         self.started = time.perf_counter() - (journal.spent if journal else 0.0)
+        self.observer: Observer = ignore
         self.usage = Usage()
         self.roles: dict[str, RoleUsage] = {}
         self.speculative: EarlyCalls | None = None
         self.exchanges: list[Exchange] = []
+        self._calls = 0
         self._calls_under_way = 0
         self._retrievals_under_way = 0
         self._settled = asyncio.Event()  # a new one whenever a request ends
@@ -218,24 +242,50 @@ class Ledger:
         self._check(cost)  # before the request is made, so that requests side by side cannot overspend together
         self._calls_under_way += cost.model_calls
         self._retrievals_under_way += cost.retrievals
+        report = self._report(role, request)
         started = time.perf_counter()
+        reply, recalled, spent, failure = None, None, Usage(), ""
         try:
             recalled = self._recalled(role, request, reply_type)
             reply = await run() if recalled is None else recalled
-            self.usage += spent_on(reply, cost)
-        except BadOutputError as error:
-            self.usage += replace(error.usage or Usage(), seconds=0.0)
+            spent = spent_on(reply, cost)
+        except BaseException as error:
+            if isinstance(error, BadOutputError):
+                spent = replace(error.usage or Usage(), seconds=0.0)
+            failure = str(error) or type(error).__name__
             raise
         finally:
+            self.usage += spent
             seconds = time.perf_counter() - started
             self.roles[role] = self.roles.get(role, RoleUsage()) + RoleUsage(1, seconds)
             self._calls_under_way -= cost.model_calls
             self._retrievals_under_way -= cost.retrievals
             self._settled.set()
             self._settled = asyncio.Event()
+            report(reply, _Ended(seconds, spent, failure, recalled is not None))
         if self.keep or self.journal:
             self._record(role, request, reply, seconds, new=recalled is None)
         return reply
+
+    def _report(self, role: str, request: dict[str, Any]) -> Callable[[Any, _Ended], None]:
+        """Tell the observer that a request begins; return a function that tells it the end."""
+        number, step = self._calls, asking_step.get()
+        self._calls += 1
+
+        def searched(reply: Any, ended: _Ended) -> None:
+            found = 0 if reply is None else len(reply)
+            query, topk = request["query"], request.get("topk", 0)
+            asker = None if step is None else step.id  # its final number, if the program has ended meanwhile
+            self.observer(Searched(number, query, topk, found, ended.seconds, asker, ended.failure))
+
+        def replied(_: Any, ended: _Ended) -> None:
+            cached = ended.recalled or ended.spent.cached_calls > 0
+            self.observer(AgentFinished(number, role, ended.seconds, ended.spent, cached, ended.failure))
+
+        if role == "retrieve":
+            return searched
+        self.observer(AgentStarted(number, role, None if step is None else step.id))
+        return replied
 
     def has_room_for(self, cost: Usage) -> bool:
         """Return whether the budget bears this beside what was spent and what is under way."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pyrag.errors import ServiceError
 from pyrag.retrieval.analysis import Analysis, plain
-from pyrag.trace.model import Passage
+from pyrag.trace.model import Passage, SearchedIndex
 
 if TYPE_CHECKING:
     import tantivy
@@ -155,9 +155,10 @@ def index_of(passages: Iterable[Passage]) -> Bm25Index:
 class Bm25Retriever:
     """A `Retriever` over an opened index."""
 
-    def __init__(self, index: Bm25Index, name: str = "bm25") -> None:
+    def __init__(self, index: Bm25Index, name: str = "bm25", searched: SearchedIndex | None = None) -> None:
         self._index = index
         self._name = name
+        self.searched = searched or SearchedIndex(name, "bm25", passages=len(index))
 
     @property
     def name(self) -> str:

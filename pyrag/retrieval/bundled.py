@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from pyrag.trace.model import Passage
+from pyrag.trace.model import Passage, SearchedIndex
 
 if TYPE_CHECKING:
     from pyrag.retrieval.bm25 import Bm25Retriever
@@ -18,8 +19,11 @@ NAME = "bm25:bundled corpus"
 def bundled_passages() -> list[Passage]:
     import msgspec
 
-    lines = (files("pyrag") / "data" / "corpus.jsonl").read_bytes().splitlines()
-    return [msgspec.json.decode(line, type=Passage) for line in lines]
+    return [msgspec.json.decode(line, type=Passage) for line in _corpus().splitlines()]
+
+
+def _corpus() -> bytes:
+    return (files("pyrag") / "data" / "corpus.jsonl").read_bytes()
 
 
 class BundledRetriever:
@@ -32,6 +36,12 @@ class BundledRetriever:
         from pyrag.retrieval.bm25 import Bm25Retriever, index_of
 
         return Bm25Retriever(index_of(bundled_passages()), NAME)
+
+    @cached_property
+    def searched(self) -> SearchedIndex:
+        corpus = _corpus()
+        fingerprint = hashlib.blake2b(corpus, digest_size=8).hexdigest()
+        return SearchedIndex(NAME, "bm25", fingerprint=fingerprint, passages=len(corpus.splitlines()))
 
     async def retrieve(self, query: str, topk: int) -> list[Passage]:
         """Return the best passages of the bundled corpus.

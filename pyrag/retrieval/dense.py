@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pyrag._io.threads import cores, in_thread
 from pyrag.errors import ServiceError
 from pyrag.retrieval.embedders.batching import Batcher
-from pyrag.trace.model import Passage
+from pyrag.trace.model import Passage, SearchedIndex
 
 if TYPE_CHECKING:
     from pyrag.retrieval.embedders.protocol import Embedder
@@ -40,11 +40,19 @@ class DenseQuery:
 class DenseRetriever:
     """A `Retriever` over opened vectors. The first query checks that the embedder is the index's own."""
 
-    def __init__(self, index: VectorIndex, embedder: Embedder, passages: Lookup, name: str = "dense") -> None:
+    def __init__(
+        self,
+        index: VectorIndex,
+        embedder: Embedder,
+        passages: Lookup,
+        name: str = "dense",
+        searched: SearchedIndex | None = None,
+    ) -> None:
         self._index = index
         self._embedder = embedder
         self._passages = passages
         self._name = name
+        self.searched = searched or SearchedIndex(name, "dense")
         self._checked = False
         self._searches = Batcher(self._search, window=0, max_batch=_SHARE, cached=0, width=cores())
 

@@ -18,6 +18,7 @@ import msgspec
 from pyrag._io.http.client import HttpService
 from pyrag._io.http.options import RETRIEVER_LIMIT, BodyLimit, Transport
 from pyrag.retrieval.checked import Passages, checked
+from pyrag.trace.model import SearchedIndex
 
 _PATH = "/retrieve"
 _PATIENCE = "the setting retrieve_timeout"
@@ -86,6 +87,10 @@ class HttpRetriever:
     @property
     def name(self) -> str:
         return self._service.url
+
+    @property
+    def searched(self) -> SearchedIndex:
+        return SearchedIndex(self.name, "http")
 
     async def retrieve(self, query: str, topk: int) -> Passages:
         """Ask the server for passages; a blank query is not sent.

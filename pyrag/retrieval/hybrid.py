@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pyrag.errors import ConfigError
 from pyrag.retrieval.lookup import fetch_passages
 from pyrag.retrieval.protocol import Retriever
-from pyrag.trace.model import Passage
+from pyrag.trace.model import Passage, SearchedIndex
 
 K = 10
 DEPTH = 100
@@ -32,13 +32,20 @@ class HybridRetriever:
     """A `Retriever` over named parts. A part that fails fails the query: half an answer must not look like a whole."""
 
     def __init__(
-        self, parts: Mapping[str, WeightedRetriever], name: str = "hybrid", *, k: int = K, depth: int = DEPTH
+        self,
+        parts: Mapping[str, WeightedRetriever],
+        name: str = "hybrid",
+        *,
+        k: int = K,
+        depth: int = DEPTH,
+        searched: SearchedIndex | None = None,
     ) -> None:
         self._parts = {key: part for key, part in parts.items() if part.weight > 0}
         if not self._parts or k < 0 or depth < 1:
             raise ConfigError("a hybrid retriever needs a part of a weight above 0, k >= 0 and depth >= 1")
         self._all = [part.retriever for part in parts.values()]
         self._name = name
+        self.searched = searched or SearchedIndex(name, "hybrid")
         self._k = k
         self._depth = depth
 

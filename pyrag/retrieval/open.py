@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyrag._io.http.options import RETRIEVER_LIMIT, BodyLimit, Transport
 from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval.protocol import Retriever
+from pyrag.trace.model import SearchedIndex
 
 if TYPE_CHECKING:
     from pyrag.retrieval.embedders.embedding import TextEmbedder
@@ -110,9 +112,17 @@ def _over_index(folder: Path, shown: str, options: Options) -> Retriever:
 def _of_kind(info: IndexInfo, folder: Path, shown: str, options: Options) -> Retriever:
     from pyrag.retrieval.bm25 import Bm25Retriever
     from pyrag.retrieval.index import open_index
+    from pyrag.retrieval.indexing.checksums import content_fingerprint
 
     bm25 = open_index(folder)
-    sparse = Bm25Retriever(bm25, name=f"bm25:{shown}")
+    searched = partial(
+        SearchedIndex,
+        kind=info.kind,
+        generation=info.generation,
+        fingerprint=content_fingerprint(folder / info.generation),
+        passages=info.passages,
+    )
+    sparse = Bm25Retriever(bm25, name=f"bm25:{shown}", searched=searched(f"bm25:{shown}"))
     if info.kind == "bm25" or options.dense_weight <= 0:
         return sparse
     from pyrag.retrieval.dense import DenseRetriever
@@ -120,14 +130,16 @@ def _of_kind(info: IndexInfo, folder: Path, shown: str, options: Options) -> Ret
     from pyrag.retrieval.vectors.faiss_index import open_vectors
 
     vectors = open_vectors(vectors_folder(folder, info))
-    dense = DenseRetriever(vectors, _embedder(info, options), bm25.passages, name=f"dense:{shown}")
+    dense = DenseRetriever(
+        vectors, _embedder(info, options), bm25.passages, f"dense:{shown}", searched(f"dense:{shown}")
+    )
     if options.dense_weight >= 1:
         return dense
     from pyrag.retrieval.hybrid import HybridRetriever, WeightedRetriever
 
     weight = options.dense_weight
     parts = {"bm25": WeightedRetriever(sparse, 1 - weight), "dense": WeightedRetriever(dense, weight)}
-    return HybridRetriever(parts, name=f"hybrid:{shown}")
+    return HybridRetriever(parts, name=f"hybrid:{shown}", searched=searched(f"hybrid:{shown}"))
 
 
 def _embedder(info: IndexInfo, options: Options) -> TextEmbedder:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from pyrag.errors import ConfigError, MalformedReplyError, PyRAGError, ServiceError
 from pyrag.retrieval.checked import Passages, checked, shown
-from pyrag.trace.model import Passage
+from pyrag.trace.model import Passage, SearchedIndex
 
 _MAX_SAID = 300  # characters of a stranger's message
 
@@ -119,6 +119,10 @@ class OwnRetriever:
     def name(self) -> str:
         return name_of(self.inner)
 
+    @property
+    def searched(self) -> SearchedIndex:
+        return searched_index(self.inner)
+
     async def retrieve(self, query: str, topk: int) -> Passages:
         """Return the checked passages of the object.
 
@@ -149,6 +153,18 @@ def name_of(retriever: object) -> str:
     except Exception:
         name = None
     return name if isinstance(name, str) and name else type(retriever).__name__
+
+
+def searched_index(retriever: object) -> SearchedIndex:
+    """Return what a retriever says of its index; its name alone where it says nothing.
+
+    Retrievers over an index have an attribute `searched`, a `SearchedIndex`; those around another one pass it on.
+    """
+    try:
+        said = retriever.searched  # type: ignore[attr-defined]
+    except Exception:  # a stranger's object may fail wherever it is touched
+        said = None
+    return said if isinstance(said, SearchedIndex) else SearchedIndex(name_of(retriever))
 
 
 def described(error: BaseException) -> str:

@@ -24,8 +24,8 @@ from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.embedders.onnx import clean, open_session, open_tokenizer
 from pyrag.retrieval.embedders.protocol import passage_text
 from pyrag.retrieval.lookup import fetch_passages
-from pyrag.retrieval.protocol import Retriever, name_of, passages_of
-from pyrag.trace.model import Passage
+from pyrag.retrieval.protocol import Retriever, name_of, passages_of, searched_index
+from pyrag.trace.model import Passage, SearchedIndex
 
 Scorer = Callable[[str, Sequence[Passage]], Sequence[float] | Awaitable[Sequence[float]]]
 Pairs = Callable[[Sequence[tuple[str, str]]], list[float]]
@@ -52,6 +52,10 @@ class RerankingRetriever:
     @property
     def name(self) -> str:
         return f"{self._name}({name_of(self._inner)})"
+
+    @property
+    def searched(self) -> SearchedIndex:
+        return replace(searched_index(self._inner), name=self.name)
 
     async def retrieve(self, query: str, topk: int) -> list[Passage]:
         """Return the passages that the scorer ranks best among the first `depth` of the inner retriever.

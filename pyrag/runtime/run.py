@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
+import pyrag_runtime
 from pyrag.embedded.language import is_english
 from pyrag.episode.episode import Episode
 from pyrag.episode.ledger import Budget, Journal, Ledger, Recording
@@ -23,9 +26,11 @@ from pyrag.errors import (
 from pyrag.llm.limiter import question_scope
 from pyrag.methods.program_result import Result
 from pyrag.methods.registry import Method, check_writer, get_method, recovery_of
+from pyrag.retrieval.protocol import searched_index
 from pyrag.runtime.engines import Engines, about_embedded
 from pyrag.settings import Settings, public
-from pyrag.trace.events import Answered, Observer, ignore
+from pyrag.trace.event_codec import recorded
+from pyrag.trace.events import Answered, EventRecorder, Observer, QuestionFinished, QuestionStarted, ignore
 from pyrag.trace.model import UNKNOWN, Answer, Citation, Exchange, Passage, Step, Trace, TraceError
 from pyrag_sandbox import SandboxError
 
@@ -76,6 +81,8 @@ async def answer_question(
         patient=bool(settings.cache),
     )
     ledger = Ledger(budget, recording=recording, keep=keep, journal=journal)
+    started_at, index = _wall_clock(ledger.elapsed()), searched_index(engines.retriever)
+    recorder = ledger.observer = EventRecorder(ledger.elapsed, observer)
     episode = Episode(
         question=question,
         agents=engines.agents,
@@ -87,9 +94,12 @@ async def answer_question(
         unknown_policy=settings.unknown,
         parallel=settings.parallel,
         prefetch_stats=engines.prefetch_stats,
-        observer=observer,
+        observer=recorder,
         extensions=dict(extensions or {}),
         shared=engines.shared(settings),
+    )
+    recorder(
+        QuestionStarted(settings.method, engines.agents.name, engines.retriever.name, started_at, question=question)
     )
     _warn_of_language(episode, settings)
     result, error = Result(Answer(UNKNOWN, known=False)), None
@@ -109,9 +119,26 @@ async def answer_question(
         await episode.aclose()
     if error and error.kind in (BudgetExceededError.kind, "deadline"):
         result = _partial(episode)
-    trace = _trace(episode, result, error, engines, settings)
-    observer(Answered(trace.answer))
-    return trace
+    trace = replace(
+        _trace(episode, result, error, engines, settings),
+        started_at=started_at,
+        pyrag_version=_version(),
+        index=index,
+    )
+    recorder(Answered(trace.answer))
+    recorder(QuestionFinished(trace.error))
+    return replace(trace, events=recorded(recorder.events, trace))
+
+
+def _wall_clock(elapsed: float) -> str:
+    """Return the time `elapsed` seconds ago, from which the times of events count."""
+    started = datetime.now(UTC) - timedelta(seconds=elapsed)
+    return started.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@cache
+def _version() -> str:
+    return pyrag_runtime.version()
 
 
 def _checked(question: str) -> str:

@@ -17,7 +17,7 @@ from pyrag.errors import PyRAGError, ServiceError
 from pyrag.llm.protocol import Message as ChatTurn
 from pyrag.methods.registry import recovery_of
 from pyrag.retrieval.lookup import fetch_passages
-from pyrag.retrieval.protocol import Retriever
+from pyrag.retrieval.protocol import Retriever, searched_index
 from pyrag.retrieval.server import AT_ONCE, Current
 from pyrag.runtime.engines import Engines, open_engines
 from pyrag.runtime.run import MAX_QUESTION_BYTES, answer_question
@@ -26,10 +26,10 @@ from pyrag.server.errors import ApiError
 from pyrag.server.follow_up import FollowUpAgent, Standalone
 from pyrag.server.metrics import Metrics
 from pyrag.server.trace_store import TraceStore
-from pyrag.server.wire import event_object, public_trace
+from pyrag.server.wire import public_event, public_trace
 from pyrag.settings import Settings
 from pyrag.trace.events import Event, of_question
-from pyrag.trace.model import Passage, Trace
+from pyrag.trace.model import Passage, SearchedIndex, Trace
 
 RETRY_AFTER = 2  # seconds
 _WITHOUT_MODELS: dict[str, Any] = {
@@ -48,6 +48,10 @@ class FollowingRetriever:
     @property
     def name(self) -> str:
         return self.current.retriever.name
+
+    @property
+    def searched(self) -> SearchedIndex:
+        return searched_index(self.current.retriever)
 
     async def retrieve(self, query: str, topk: int) -> list[Passage]:
         """Search the newest generation of the index.
@@ -221,7 +225,7 @@ class QuestionService:
         began = loop.time()
 
         def observe(event: Event) -> None:
-            events.put_nowait(event_object(event, loop.time() - began))
+            events.put_nowait(public_event(event, index.name))
 
         try:
             async with asyncio.timeout(settings.deadline):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from pyrag.server.errors import public_text
+from pyrag.trace.event_codec import event_object
 from pyrag.trace.events import Event
-from pyrag.trace.model import Trace
+from pyrag.trace.model import RecordedEvent, Trace, TraceError
 
-_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 _PUBLIC_CONFIG = ("method", "topk", "recovery", "joint", "repairs", "max_calls", "max_tokens", "deadline", "stream")
 
 
@@ -26,26 +25,32 @@ def public_trace(trace: Trace, index: str) -> Trace:
         trace,
         engine=public_text(trace.engine),
         retriever=index,
+        index=trace.index and replace(trace.index, name=index),
+        events=tuple(map(_public, trace.events)),
         config={key: trace.config[key] for key in _PUBLIC_CONFIG if key in trace.config},
         error=error,
         warnings=tuple(map(public_text, trace.warnings)),
     )
 
 
-def event_name(event: Event) -> str:
-    """Return the name of an event in the stream: `StepStarted` is `step_started`."""
-    return _CAPITAL.sub("_", type(event).__name__).lower()
-
-
-def event_object(event: Event, at: float) -> dict[str, Any]:
-    """Return an event as an object.
+def public_event(event: Event, index: str) -> RecordedEvent:
+    """Return an event as the stream sends it, without the server's paths and settings.
 
     Args:
         event: what happened.
-        at: seconds since the request was accepted.
+        index: name of the index, which takes the place of the retriever's.
     """
-    shown = {one.name: getattr(event, one.name) for one in fields(event) if one.name not in ("question", "number")}
-    return {"event": event_name(event), "at": round(at, 6), **shown}
+    shown = event_object(event)
+    if "retriever" in shown:
+        shown |= {"retriever": index, "engine": public_text(shown["engine"])}
+    if isinstance(shown.get("error"), TraceError):
+        shown["error"] = replace(shown["error"], message=public_text(shown["error"].message))
+    return _public(shown)
+
+
+def _public(event: RecordedEvent) -> RecordedEvent:
+    texts = {name: public_text(event[name]) for name in ("error", "message") if isinstance(event.get(name), str)}
+    return {**event, **texts}
 
 
 def progress_of(event: dict[str, Any]) -> str:

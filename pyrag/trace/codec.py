@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pyrag.errors import DataError
+from pyrag.trace.event_codec import recorded
 from pyrag.trace.model import TRACE_VERSION, Trace
+from pyrag.trace.old_events import events_from_content
+
+_WITH_EVENTS = 3  # the first version that has them
 
 
 def to_json(trace: Trace) -> bytes:
@@ -19,26 +24,38 @@ def from_json(data: bytes | str) -> Trace:
     import msgspec
 
     try:
-        values = _current(msgspec.json.decode(data))
-        trace = msgspec.convert(values, Trace)
+        values = msgspec.json.decode(data)
+        written = values.get("version", 1) if isinstance(values, dict) else TRACE_VERSION
+        trace = msgspec.convert(_current(values, written), Trace)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"not a pyrag trace: {error}") from error
     if trace.version != TRACE_VERSION:
         raise DataError(f"this trace has version {trace.version}; this pyrag reads versions 1 to {TRACE_VERSION}")
-    return trace
+    return with_events(trace) if written < _WITH_EVENTS else trace
 
 
-def _current(values: Any) -> Any:
+def with_events(trace: Trace) -> Trace:
+    """Return a trace with events made from its content, in the place of any that it has."""
+    return replace(trace, events=recorded(events_from_content(trace), trace))
+
+
+def _current(values: Any, written: Any) -> Any:
     """Return the values of a trace in the form of this version.
 
     Version 1 kept OPERA's `goals` and HERA's `topology` as fields of the trace, where version 2 keeps them as the
-    extensions of these methods.
+    extensions of these methods. Version 3 adds events, wall-clock time, and the versions of pyrag and the index.
+
+    Args:
+        values: The decoded JSON.
+        written: The version that wrote it.
     """
-    if not isinstance(values, dict) or values.get("version", 1) != 1:
+    if written not in (1, 2):
         return values
-    values = {**values, "version": TRACE_VERSION, "extensions": {}}
-    if goals := values.pop("goals", None):
-        values["extensions"]["opera"] = {"goals": goals}
-    if topology := values.pop("topology", None):
-        values["extensions"]["hera"] = topology
+    values = {**values, "version": TRACE_VERSION}
+    if written == 1:
+        values["extensions"] = {}
+        if goals := values.pop("goals", None):
+            values["extensions"]["opera"] = {"goals": goals}
+        if topology := values.pop("topology", None):
+            values["extensions"]["hera"] = topology
     return values

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-TRACE_VERSION = 2
+TRACE_VERSION = 3
 UNKNOWN = "unknown"
 UNPLANNED = "fallback"  # origin of a program that no agent wrote
 _ASSIGNED = re.compile(r"\s*(\w+) = ")
@@ -188,6 +188,24 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchedIndex:
+    """The index behind a retriever, as far as that knows. `fingerprint` changes with the content of the index.
+
+    `name` is the retriever's own, without secrets; a server is known by its address alone.
+    """
+
+    name: str = ""
+    kind: str = ""  # "bm25", "hybrid", "http", …
+    generation: str = ""
+    fingerprint: str = ""
+    passages: int | None = None
+
+
+RecordedEvent = dict[str, Any]
+"""An event as `pyrag.trace.event_codec` writes it: its name under `event`, seconds under `at`, then its fields."""
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """Everything about one question. `answer.known` is False, and `error` set, where there is no answer."""
 
@@ -212,6 +230,11 @@ class Trace:
     extensions: dict[str, Any] = field(default_factory=dict)
     roles: dict[str, RoleUsage] = field(default_factory=dict)
     fallbacks: tuple[str, ...] = ()  # roles whose plan was the fallback: "decompose", say
+    started_at: str = ""  # wall clock, UTC, as 2026-11-23T16:01:00.000Z
+    pyrag_version: str = ""
+    index: SearchedIndex | None = None
+    # What observers saw; what steps, programs and the answer say is left out: `pyrag.trace.event_codec` joins it.
+    events: tuple[RecordedEvent, ...] = ()
 
     @property
     def program(self) -> str:

@@ -24,6 +24,7 @@ from pyrag.methods.registry import method_names, variants_of
 from pyrag.runtime.engines import Engines
 from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
+from pyrag.trace.events import Observer, ignore
 from pyrag.trace.model import Passage, Trace
 from pyrag_sandbox import Sandbox
 
@@ -174,13 +175,14 @@ class World:
         agents: Agents | None = None,
         recording: Recording | None = None,
         keep: bool = False,
+        observer: Observer = ignore,
         **settings: object,
     ) -> Trace:
         """Asks with the method's own script, unless a model or agents are given."""
         agents = agents or make_llm_agents(model or Chat(SCRIPTS[method]))
         chosen = Settings(**{"topk": 2, **settings, "method": method})  # type: ignore[arg-type]  # real setting names
         engines = Engines(agents, self, self.sandbox)
-        return await answer_question(question, engines, chosen, recording=recording, keep=keep)
+        return await answer_question(question, engines, chosen, recording=recording, keep=keep, observer=observer)
 
     async def ask_embedded(self, method: str, **settings: object) -> Trace:
         return await self.ask(method, agents=embedded_agents(), **settings)  # type: ignore[arg-type]

@@ -79,7 +79,7 @@ def timeless(trace: Trace, *, paid: bool = True) -> Trace:
     )
     exchanges = sorted((replace(one, seconds=0.0) for one in trace.exchanges), key=lambda one: (one.role, one.key))
     roles = {role: RoleUsage(used.requests) for role, used in trace.roles.items()} if paid else {}
-    still = replace(trace, steps=tuple(map(_still, trace.steps)), config={}, roles=roles)
+    still = replace(trace, steps=tuple(map(_still, trace.steps)), config={}, roles=roles, started_at="", events=())
     return replace(still, usage=usage if paid else Usage(), exchanges=tuple(exchanges) if paid else ())
 
 

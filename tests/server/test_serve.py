@@ -101,7 +101,7 @@ async def test_the_stream_shows_events_and_ends_with_the_reply() -> None:
         assert reply.content_type == "text/event-stream"
         blocks = [block.split("\n") for block in (await reply.text()).strip().split("\n\n")]
     names = [block[0].removeprefix("event: ") for block in blocks]
-    assert (names[0], names[-1], names[-2]) == ("accepted", "reply", "answered")
+    assert (names[0], names[-1], names[-2]) == ("accepted", "reply", "question_finished")
     assert {"planned", "step_started", "step_finished"} <= set(names)
     values = [json.loads(block[1].removeprefix("data: ")) for block in blocks]
     assert values[-1]["id"] == values[0]["id"]

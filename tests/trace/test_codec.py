@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from pyrag.cli.traces import load_traces, replay_trace
 from pyrag.errors import DataError
 from pyrag.methods.hera.topology import STATE as HERA
 from pyrag.methods.hera.topology import Node, Topology
 from pyrag.methods.opera.protocol import STATE as OPERA
 from pyrag.methods.opera.protocol import Goal, OperaState, planned_goals
-from pyrag.trace.codec import from_json, to_json
-from pyrag.trace.model import Answer, Trace
+from pyrag.trace.codec import from_json, to_json, with_events
+from pyrag.trace.event_codec import events_of
+from pyrag.trace.model import Answer, SearchedIndex, Trace
+from pyrag.trace.reducer import state_of
+
+GOLDEN = Path(__file__).parent / "golden"
 
 GOALS = (Goal(1, "Who directed Alpha?", "person", search="Alpha director"), Goal(2, "When?", needs=(1,)))
 TOPOLOGY = Topology((Node("docs", "retriever"), Node("said", "answer_generator", depends_on=("docs",))))
@@ -32,7 +38,45 @@ def version_1(trace: Trace) -> bytes:
 def test_version_1_opens_with_the_same_content(extensions: dict[str, object]) -> None:
     trace = replace(TRACE, extensions=extensions)
     assert from_json(to_json(trace)) == trace
-    assert from_json(version_1(trace)) == trace
+    assert from_json(version_1(trace)) == with_events(trace)
+
+
+def test_old_versions_open_with_all_that_they_held() -> None:
+    opened = {number: from_json((GOLDEN / f"version_{number}.json").read_bytes()) for number in (1, 2, 3)}
+    for trace in opened.values():
+        assert (trace.answer.text, trace.answer.known, trace.error) == ("John William Henry II", True, None)
+        assert (len(trace.programs), len(trace.steps), len(trace.citations), trace.version) == (1, 4, 2, 3)
+        state = state_of(events_of(trace))
+        assert ([step.step for step in state.steps.values()], state.phase) == (list(trace.steps), "answered")
+        assert (state.sub_queries, state.answer) == (trace.sub_queries, trace.answer)
+    assert isinstance(opened[3].index, SearchedIndex)
+    assert opened[1].index is None
+    assert opened[1].events[0]["approximate"] is opened[2].events[0]["approximate"] is True
+    assert "approximate" not in opened[3].events[0]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+async def test_recordings_of_old_versions_replay_equal(version: int) -> None:
+    (trace,) = load_traces(GOLDEN / f"version_{version}.json")
+    assert await replay_trace(trace) == []
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"event": "step_finished", "at": 0.0, "step": 7},
+        {"event": "planned", "at": 0.0},
+        {"event": "warned", "at": "soon", "message": "x"},
+        {"event": "agent_started", "at": 0.0, "role": "plan"},
+    ],
+)
+def test_damaged_event_is_named(event: dict[str, object]) -> None:
+    with pytest.raises(DataError, match=f"its event {event['event']} "):
+        events_of(replace(TRACE, events=(event,)))
+
+
+def test_events_of_later_versions_are_passed_over() -> None:
+    assert events_of(replace(TRACE, events=({"event": "dreamt", "at": 1.0, "of": "x"},))) == []
 
 
 def test_methods_read_what_they_wrote() -> None:
@@ -47,7 +91,7 @@ def test_damaged_extension_is_named() -> None:
         planned_goals(replace(TRACE, extensions={"opera": {"goals": 3}}))
 
 
-@pytest.mark.parametrize("values", ['{"version": 3, "question": "Who?", "answer": {"text": "x"}}', "[]", "{", "7"])
+@pytest.mark.parametrize("values", ['{"version": 4, "question": "Who?", "answer": {"text": "x"}}', "[]", "{", "7"])
 def test_other_data_is_no_trace(values: str) -> None:
     with pytest.raises(DataError):
         from_json(values)

@@ -33,6 +33,12 @@ def read_checksums(folder: Path) -> dict[str, Sum]:
         return {}
 
 
+def content_fingerprint(folder: Path) -> str:
+    """Return a digest of the checksums of a generation, equal for copies of it; empty without checksums."""
+    digests = sorted((name, digest) for name, (_, _, digest) in read_checksums(folder).items())
+    return hashlib.blake2b(msgspec.json.encode(digests), digest_size=8).hexdigest() if digests else ""
+
+
 def cut_files(folder: Path) -> Iterator[str]:
     """Yield names of files that are missing or of another size than written; a truncated memory-mapped file may crash a
     reader."""

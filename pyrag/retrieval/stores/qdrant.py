@@ -31,7 +31,7 @@ from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.embedders.protocol import passage_text
 from pyrag.retrieval.stores.qdrant_engines import Engine, Found, LocalEngine, Payload, Point, Query, RemoteEngine
 from pyrag.retrieval.stores.sparse import passage_terms, query_terms
-from pyrag.trace.model import Passage
+from pyrag.trace.model import Passage, SearchedIndex
 
 if TYPE_CHECKING:
     from pyrag.retrieval.embedders.protocol import Embedder, Matrix
@@ -166,6 +166,10 @@ class QdrantRetriever:
     @property
     def name(self) -> str:
         return self._store.name
+
+    @property
+    def searched(self) -> SearchedIndex:
+        return SearchedIndex(self.name, "qdrant")
 
     async def retrieve(self, query: str, topk: int) -> list[Passage]:
         """Return the best passages of the store.

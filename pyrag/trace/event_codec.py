@@ -1,0 +1,259 @@
+"""Events as plain objects: one form for streams, saved traces and replays.
+
+{"event": "step_started", "at": 0.12, "step": 3, …}      seconds since the question was asked, then the fields
+
+A stream holds events whole. A trace holds them without what it says elsewhere, so that it stays small; a field that is
+missing has its default, and these refer to the trace:
+
+    question_started    method, engine, retriever, started_at, question: those of the trace
+    decomposed          sub_queries: those of the trace, unless given
+    planned             program: an index of `programs`
+    rejected            error: an index of the program that has it, or the text
+    step_started        all but step: those of the step
+    step_finished       step: an index of `steps`
+    warned              message: an index of `warnings`, or the text
+    answered            answer: that of the trace
+    question_finished   error: that of the trace
+
+`stream_form` joins them again. Steps have their final numbers there; the events of steps that a program dropped are
+left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields, replace
+from typing import Any, get_args
+
+from pyrag.errors import DataError
+from pyrag.trace.events import (
+    AgentStarted,
+    Answered,
+    Decomposed,
+    Drafting,
+    Event,
+    Planned,
+    ProgramFinished,
+    ProgramStarted,
+    QuestionFinished,
+    QuestionStarted,
+    Recovering,
+    Rejected,
+    Searched,
+    StepFinished,
+    StepStarted,
+    Warned,
+)
+from pyrag.trace.model import Program, RecordedEvent, Trace
+
+_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+# `StepStarted` is `step_started`.
+_KINDS: dict[str, type[Event]] = {_CAPITAL.sub("_", kind.__name__).lower(): kind for kind in get_args(Event)}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+_HIDDEN = ("question", "number", "at")
+_SHOWN = {kind: tuple(one.name for one in fields(kind) if one.name not in _HIDDEN) for kind in _NAMES}
+_SHOWN[QuestionStarted] = ("question", *_SHOWN[QuestionStarted])
+_DIGITS = 5  # of seconds: 10 µs
+_OF_STEP = ("primitive", "query", "line", "round", "depends_on", "topk")
+_OF_QUESTION = ("method", "engine", "retriever", "started_at")
+_LEFT_OUT: dict[type[Event], tuple[str, ...]] = {
+    QuestionStarted: ("question", *_OF_QUESTION),
+    Drafting: ("source",),
+    Answered: ("answer",),
+    QuestionFinished: ("error",),
+}
+
+
+def event_object(event: Event) -> RecordedEvent:
+    """Return an event as a stream sends it; its values are plain data or dataclasses."""
+    shown = {name: getattr(event, name) for name in _SHOWN[type(event)]}
+    return {"event": _NAMES[type(event)], "at": round(event.at, _DIGITS), **shown}
+
+
+def event_of(value: Mapping[str, Any]) -> Event | None:
+    """Return the event of an object in the form of a stream; None for an event that this pyrag does not know.
+
+    Raises:
+        DataError: A field is missing or of another type.
+    """
+    import msgspec
+
+    kind = _KINDS.get(str(value.get("event")))
+    if kind is None:
+        return None
+    try:
+        plain = msgspec.to_builtins(value)
+        del plain["event"]
+        found: Event = msgspec.convert(plain, kind)
+    except msgspec.ValidationError as error:
+        raise DataError(f"not a pyrag trace: its event {value.get('event')} is damaged ({error})") from error
+    return found
+
+
+def recorded(events: Sequence[Event], trace: Trace) -> tuple[RecordedEvent, ...]:
+    """Return the events of a question as its trace keeps them.
+
+    Args:
+        events: All events, in the order in which they happened.
+        trace: The trace, still without events.
+    """
+    import msgspec
+
+    planned = 0
+    found: list[RecordedEvent] = []
+    for event in with_final_steps(events):
+        value = _without_defaults(event)
+        planned += isinstance(event, Planned)
+        found.append(msgspec.to_builtins(_referring(event, value, trace, planned - 1)))
+    return tuple(found)
+
+
+def stream_form(trace: Trace) -> list[RecordedEvent]:
+    """Return the events of a trace as a stream sends them. Raises `DataError` where they refer to what is not there."""
+    return [_joined(value, trace) for value in trace.events]
+
+
+def events_of(trace: Trace) -> list[Event]:
+    """Return the events of a trace; without any, such as those of a question that was never asked, there are none.
+
+    Raises:
+        DataError: An event is damaged.
+    """
+    return [event for value in stream_form(trace) if (event := event_of(value)) is not None]
+
+
+def with_final_steps(events: Sequence[Event]) -> list[Event]:
+    """Return events with the numbers that steps have in the trace, without those of steps that were dropped."""
+    found: list[Event] = []
+    start = 0
+    for event in events:
+        match event:
+            case ProgramStarted():
+                start = len(found)
+            case ProgramFinished(first=first, order=order) if order is not None:
+                numbers = {step: first + place for place, step in enumerate(order)}
+                found[start:] = _renumbered(found[start:], numbers)
+                event = replace(event, order=None)
+        found.append(event)
+    return found
+
+
+def _renumbered(events: Iterable[Event], numbers: Mapping[int, int]) -> Iterator[Event]:
+    for event in events:
+        match event:
+            case StepStarted(step, depends_on=needed):
+                if step in numbers:
+                    yield replace(event, step=numbers[step], depends_on=_final(needed, numbers))
+            case Recovering(step):
+                if step in numbers:
+                    yield replace(event, step=numbers[step])
+            case StepFinished(done):
+                if done.id in numbers:
+                    needed = _final(done.depends_on, numbers)
+                    yield replace(event, step=replace(done, id=numbers[done.id], depends_on=needed))
+            case AgentStarted() | Searched():
+                yield replace(event, step=None if event.step is None else numbers.get(event.step))
+            case _:
+                yield event
+
+
+def _final(steps: Iterable[int], numbers: Mapping[int, int]) -> tuple[int, ...]:
+    return tuple(sorted(numbers[one] for one in steps if one in numbers))
+
+
+def _referring(event: Event, value: RecordedEvent, trace: Trace, program: int) -> RecordedEvent:
+    """Return an event's object with references in the place of what the trace holds."""
+    written = trace.programs[program] if 0 <= program < len(trace.programs) else None
+    match event:
+        case Planned(made) if written and written.source == made.source:
+            return {**value, "program": program}
+        case Rejected(error) if written and written.error == error:
+            return {**value, "error": program}
+        case StepStarted(step) if step < len(trace.steps):
+            return _without(value, *_OF_STEP)
+        case StepFinished(step) if step.id < len(trace.steps):
+            return {**value, "step": step.id}
+        case Warned(message) if message in trace.warnings:
+            return {**value, "message": trace.warnings.index(message)}
+        case Decomposed(sub_queries) if sub_queries == trace.sub_queries:
+            return _without(value, "sub_queries")
+    return _without(value, *_LEFT_OUT.get(type(event), ()))
+
+
+def _joined(value: RecordedEvent, trace: Trace) -> RecordedEvent:
+    """Return an event of a trace as a stream sends it."""
+    join = _JOINS.get(value.get("event", ""))
+    try:
+        return value if join is None else join(value, trace)
+    except (LookupError, TypeError) as error:
+        raise DataError(f"not a pyrag trace: its event {value.get('event')} refers to what it lacks") from error
+
+
+def _with_question(value: RecordedEvent, trace: Trace) -> RecordedEvent:
+    return {**value, "question": trace.question, **{name: getattr(trace, name) for name in _OF_QUESTION}}
+
+
+def _with_program(value: RecordedEvent, trace: Trace) -> RecordedEvent:
+    number = value["program"]
+    return {**value, "program": _as_planned(trace.programs[number])} if isinstance(number, int) else value
+
+
+def _with_rejection(value: RecordedEvent, trace: Trace) -> RecordedEvent:
+    number = value["error"]
+    return {**value, "error": trace.programs[number].error} if isinstance(number, int) else value
+
+
+def _with_start(value: RecordedEvent, trace: Trace) -> RecordedEvent:
+    if "query" in value:
+        return value
+    step = trace.steps[value["step"]]
+    return {**value, **{name: getattr(step, name) for name in _OF_STEP}}
+
+
+def _with_step(value: RecordedEvent, trace: Trace) -> RecordedEvent:
+    number = value["step"]
+    return {**value, "step": trace.steps[number]} if isinstance(number, int) else value
+
+
+def _with_warning(value: RecordedEvent, trace: Trace) -> RecordedEvent:
+    number = value["message"]
+    return {**value, "message": trace.warnings[number]} if isinstance(number, int) else value
+
+
+_JOINS: dict[str, Callable[[RecordedEvent, Trace], RecordedEvent]] = {
+    "question_started": _with_question,
+    "decomposed": lambda value, trace: {"sub_queries": trace.sub_queries, **value},
+    "planned": _with_program,
+    "rejected": _with_rejection,
+    "step_started": _with_start,
+    "step_finished": _with_step,
+    "warned": _with_warning,
+    "answered": lambda value, trace: {"answer": trace.answer, **value},
+    "question_finished": lambda value, trace: {"error": trace.error, **value},
+}
+
+
+def _as_planned(program: Program) -> Program:
+    """Return a program as it was before it ran."""
+    return replace(program, error="", output="")
+
+
+def _without(value: RecordedEvent, *names: str) -> RecordedEvent:
+    return {name: one for name, one in value.items() if name not in names}
+
+
+def _without_defaults(event: Event) -> RecordedEvent:
+    value = event_object(event)
+    for one in fields(event):
+        if one.default is not MISSING and one.name in value and one.name != "at" and value[one.name] == one.default:
+            del value[one.name]
+    for name in ("seconds", "until"):
+        if value.get(name) is not None:
+            value[name] = round(value[name], _DIGITS)
+    if "usage" in value:
+        usage = value["usage"]
+        value["usage"] = {
+            one.name: spent for one in fields(usage) if (spent := getattr(usage, one.name)) != one.default
+        }
+    return value
