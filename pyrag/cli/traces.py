@@ -12,7 +12,7 @@ from pyrag.cli.output import print_json
 from pyrag.cli.views.terminal import one_line
 from pyrag.cli.views.words import counted
 from pyrag.episode.ledger import Recording
-from pyrag.errors import DataError
+from pyrag.errors import DataError, UsageError
 from pyrag.runtime.engines import REPLAY, Engines, open_engines
 from pyrag.runtime.run import answer_question, exchanges_of
 from pyrag.settings import make_settings
@@ -31,6 +31,28 @@ def show(files: Sequence[Path]) -> None:
     for file in files:
         for trace in load_traces(file):
             console.print(trace_view(trace))
+
+
+def write_html(files: Sequence[Path], out: Path | None) -> None:
+    """Write the traces of files as one self-contained page, and print its path.
+
+    Args:
+        files: Traces, one JSON line each.
+        out: The page; None stands for the first file's name with the suffix .html.
+
+    Raises:
+        UsageError: The page would replace a file of traces.
+        PyRAGError: A file cannot be read or the page cannot be written.
+    """
+    from pyrag._io.files import write_atomic
+    from pyrag.trace.html import to_html
+
+    target = out or files[0].with_suffix(".html")
+    if any(target.resolve() == file.resolve() for file in files):
+        raise UsageError(f"{target} holds the traces themselves: name another page with --out")
+    page = to_html([trace for file in files for trace in load_traces(file)])
+    write_atomic(target, page.encode())
+    print(target)
 
 
 def replay(file: Path, *, as_json: bool) -> None:

@@ -1,6 +1,6 @@
 """The FastAPI application: routes over a `QuestionService`.
 
-Left out: TLS and rate limits by caller (put a proxy in front), and pages for people.
+Left out: TLS and rate limits by caller (put a proxy in front).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pyrag.server.guard import Guard
 from pyrag.server.mcp.http import mounted
 from pyrag.server.metrics import CONTENT_TYPE
 from pyrag.server.openai_api import add_openai_routes
+from pyrag.server.page import add_page
 from pyrag.server.replies import EVENT_STREAM, access_of, json_reply, until_gone, wait_for
 from pyrag.server.responses_api import add_responses_route
 from pyrag.server.schemas import (
@@ -72,6 +73,7 @@ def create_app(service: QuestionService) -> FastAPI:
     _add_state(app, service)
     add_openai_routes(app, service)
     add_responses_route(app, service)
+    add_page(app, service)
     app.add_middleware(Guard, service=service)
     return app
 

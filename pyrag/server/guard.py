@@ -11,6 +11,7 @@ import msgspec
 from pyrag.server.config import Access, is_loopback
 from pyrag.server.errors import ApiError
 from pyrag.server.service import QuestionService
+from pyrag.trace.html import SCRIPT, STYLESHEET
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -19,7 +20,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 ACCESS = "pyrag.access"  # key of a scope's entry with the caller's `Access`
-_OPEN = ("/healthz", "/readyz")
+_OPEN = ("/healthz", "/readyz", "/", f"/{SCRIPT}", f"/{STYLESHEET}")  # a browser asks for pages without a key
 
 
 class Guard:

@@ -86,6 +86,19 @@ class TraceList(BaseModel):
     traces: list[dict[str, Any]]
 
 
+class OptionsReply(BaseModel):
+    """Choices of a request, and the engine that answers. `examples` are questions that the bundled corpus answers."""
+
+    version: str
+    engine: str
+    engine_note: str
+    index: str
+    indexes: list[str]
+    method: str
+    methods: list[str]
+    examples: list[str]
+
+
 class ErrorDetail(BaseModel):
     message: str
     type: str

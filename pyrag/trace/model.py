@@ -250,3 +250,9 @@ class Trace:
     @property
     def repairs(self) -> int:
         return max(len(self.programs) - 1, 0)
+
+    def _repr_html_(self) -> str:
+        """Return the view that notebooks show."""
+        from pyrag.trace.html import to_frame
+
+        return to_frame(self)

@@ -1,0 +1,73 @@
+"""Traces as a page for people: the files of the page, a self-contained document, and a frame for notebooks.
+
+`pyrag.server.page` serves the same files. The document loads nothing: a Content-Security-Policy lets its own script and
+stylesheet run, by their hashes, and nothing else. Texts of models and passages stand in it as inert JSON.
+
+Traces are typed as objects here, since `Trace` itself draws on this module in notebooks.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+DOCUMENT, SCRIPT, STYLESHEET = "page.html", "page.js", "page.css"
+_CHARSET_TAG = '<meta charset="utf-8">\n'
+_SCRIPT_TAG = f'<script type="module" src="{SCRIPT}"></script>'
+_STYLE_TAG = f'<link rel="stylesheet" href="{STYLESHEET}">'
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_SHOWN_CONFIG = ("method", "topk", "recovery", "joint", "repairs", "max_calls", "max_tokens", "deadline")
+_FRAME_HEIGHT = 760  # pixels; a frame without the rights of its page cannot ask for more
+
+
+@cache
+def page_file(name: str) -> str:
+    """Return the text of a file of the page: `DOCUMENT`, `SCRIPT` or `STYLESHEET`."""
+    return (files("pyrag.trace") / "page" / name).read_text(encoding="utf-8")
+
+
+def to_html(traces: Sequence[object]) -> str:
+    """Return one self-contained document that shows traces, from disk and without a network.
+
+    Requests and replies of agents, and settings that name files or servers, are left out.
+    """
+    script, style = page_file(SCRIPT), page_file(STYLESHEET)
+    policy = (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+    data = f'<script type="application/json" id="pyrag-traces">{_inert_json(traces)}</script>\n'
+    document = page_file(DOCUMENT).replace(_CHARSET_TAG, _CHARSET_TAG + meta)
+    document = document.replace(_STYLE_TAG, f"<style>{style}</style>")
+    return document.replace(_SCRIPT_TAG, f'{data}<script type="module">{script}</script>')
+
+
+def to_frame(trace: object) -> str:
+    """Return an element for notebooks: a frame that holds the document, without access to the page around it."""
+    document = html.escape(to_html([trace]), quote=True)
+    size = f'width="100%" height="{_FRAME_HEIGHT}"'
+    return f'<iframe title="pyrag trace" sandbox="allow-scripts" {size} frameborder="0" srcdoc="{document}"></iframe>'
+
+
+def _inert_json(traces: Sequence[object]) -> str:
+    import msgspec
+
+    text = msgspec.json.encode([_shown(msgspec.to_builtins(trace)) for trace in traces]).decode()
+    for character, escape in _ESCAPES.items():
+        text = text.replace(character, escape)
+    return text
+
+
+def _shown(values: dict[str, Any]) -> dict[str, Any]:
+    config = {key: value for key, value in values["config"].items() if key in _SHOWN_CONFIG}
+    return {**values, "exchanges": [], "variables": {}, "config": config}
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
