@@ -278,7 +278,7 @@ def trace_html(
     files: Annotated[list[Path], typer.Argument(help="Trace files of pyrag ask --trace, or of a run of pyrag bench.")],
     out: Annotated[Path | None, typer.Option(help="The page.", show_default="the first file's name with .html")] = None,
 ) -> None:
-    """Write saved traces as one page for a browser, which needs no server and no network."""
+    """Write saved traces as one page for a browser."""
     from pyrag.cli.traces import write_html
 
     write_html(files, out)

@@ -282,7 +282,16 @@ async def test_several_indexes_share_one_model(server: ModelServer, indexes: dic
 async def test_the_document_describes_every_route() -> None:
     async with running() as client:
         document = (await client.get("/openapi.json"))[1]
-        known = {"/v1/ask", "/v1/ask/batch", "/retrieve", "/v1/traces", "/v1/traces/{key}", "/healthz", "/readyz"}
+        known = {
+            "/v1/ask",
+            "/v1/ask/batch",
+            "/retrieve",
+            "/v1/traces",
+            "/v1/traces/{key}",
+            "/healthz",
+            "/readyz",
+            "/v1/options",
+        }
         assert known | {"/metrics", "/v1/models", "/v1/chat/completions", "/v1/responses"} == set(document["paths"])
         assert document["components"]["schemas"]["AskRequest"]["properties"]["question"]["examples"]
 
