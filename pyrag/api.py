@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from pyrag._io.loop_thread import LoopThread, Report
 from pyrag._io.redaction import without_secrets
 from pyrag.errors import UsageError
-from pyrag.retrieval.open import QDRANT
+from pyrag.retrieval.open import is_remote
 from pyrag.retrieval.protocol import Retriever
 from pyrag.settings import Settings, make_settings
 from pyrag.trace.events import Observer, check_observer, ignore, of_question
@@ -46,9 +46,9 @@ class PyRAG:
     Args:
         llm: the engine, such as `openai:MODEL@http://host:port/v1`; `embedded` needs no model.
         plan_llm: another engine for the Plan agent (a coder model).
-        retriever: URL of a `/retrieve` server, `qdrant:COLLECTION@PLACE`, an index folder, or an object with the
-            `Retriever` protocol; the bundled corpus if None. The methods of an object are awaited in the loop that
-            answers: for `ask`, that of the object's own thread.
+        retriever: URL of a `/retrieve` server, `qdrant:COLLECTION@PLACE`, `mcp+stdio:COMMAND`, an index folder, or an
+            object with the `Retriever` protocol; the bundled corpus if None. The methods of an object are awaited in
+            the loop that answers: for `ask`, that of the object's own thread.
         settings: any field of `pyrag.Settings`.
 
     Raises:
@@ -66,8 +66,7 @@ class PyRAG:
     ) -> None:
         given = {"llm": llm, "plan_llm": plan_llm, **settings}
         if isinstance(retriever, str | Path):
-            named = str(retriever).startswith(("http://", "https://", QDRANT))
-            given |= {"retriever" if named else "index": str(retriever)}
+            given |= {"retriever" if is_remote(str(retriever)) else "index": str(retriever)}
             retriever = None
         self._start(make_settings(given), retriever)
 

@@ -58,7 +58,7 @@ class Settings:
     answer_llm: str | None = None
     rewrite_llm: str | None = None  # the Rewrite agent's (OPERA: a smaller one)
     index: str | None = None  # an index folder; without one, the bundled corpus
-    retriever: str | None = None  # URL of a /retrieve server, or qdrant:COLLECTION@URL
+    retriever: str | None = None  # URL of a /retrieve server, qdrant:COLLECTION@URL, mcp+stdio:COMMAND
     embedder: str | None = None  # bundled, onnx:DIR, st:NAME or openai:MODEL@URL; else the index's own
     dense_weight: float = 0.5  # what the dense half of a hybrid index counts; the sparse half counts the rest
     rerank: str | None = None  # reader (the embedded one), or a cross-encoder: onnx:DIR or st:NAME

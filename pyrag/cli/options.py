@@ -60,7 +60,12 @@ Index = Annotated[
     str | None, _setting("index", "Folder of the index to search (see pyrag index).", shown="the bundled corpus")
 ]
 RetrieverUrl = Annotated[
-    str | None, _setting("retriever", "URL of a /retrieve server to search instead of an index.", "--retriever")
+    str | None,
+    _setting(
+        "retriever",
+        "Search instead of an index: URL of a /retrieve server, mcp+stdio:COMMAND or mcp+http:URL.",
+        "--retriever",
+    ),
 ]
 TopK = Annotated[int | None, _setting("topk", "Passages to retrieve for each sub-query (1 to 100).")]
 Method = Annotated[str | None, _setting("method", "Method that answers: pyrag, opera, hera, vanilla, ….")]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyrag._io.http.options import RETRIEVER_LIMIT, BodyLimit, Transport
 from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval.protocol import Retriever
+from pyrag.retrieval.remote.mcp_spec import HTTP, STDIO, is_mcp
 from pyrag.trace.model import SearchedIndex
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pyrag.retrieval.index import IndexInfo
 
 QDRANT = "qdrant:"
+_REMOTE = ("http://", "https://", QDRANT, STDIO, HTTP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,8 @@ def open_retriever(
     """Return the retriever that a spec names.
 
     Args:
-        spec: URL, `qdrant:COLLECTION@PLACE`, index folder, or a retriever, which is returned as it is.
+        spec: URL, `qdrant:COLLECTION@PLACE`, `mcp+stdio:COMMAND`, `mcp+http:URL`, index folder, or a retriever,
+            which is returned as it is.
         timeout: Seconds for one request to a server; ignored if `options` are given.
         options: All other options.
 
@@ -63,9 +66,18 @@ def open_retriever(
     return reranked(retriever, options.rerank)
 
 
+def is_remote(spec: str) -> bool:
+    """Return True for specs of searches elsewhere, False for index folders."""
+    return spec.startswith(_REMOTE)
+
+
 def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
     if isinstance(spec, str) and spec.startswith(QDRANT):
         return _over_qdrant(spec, options)
+    if isinstance(spec, str) and is_mcp(spec):
+        from pyrag.retrieval.remote.mcp_tool import McpRetriever
+
+        return McpRetriever(spec, timeout=options.timeout)
     if isinstance(spec, str) and "://" in spec:
         from pyrag.retrieval.http import HttpRetriever
 

@@ -17,6 +17,7 @@ from pyrag.errors import PyRAGError, ServiceError
 from pyrag.llm.protocol import Message as ChatTurn
 from pyrag.methods.registry import recovery_of
 from pyrag.retrieval.lookup import fetch_passages
+from pyrag.retrieval.open import is_remote
 from pyrag.retrieval.protocol import Retriever, searched_index
 from pyrag.retrieval.server import AT_ONCE, Current
 from pyrag.runtime.engines import Engines, open_engines
@@ -302,7 +303,7 @@ async def cancel(tasks: Sequence[asyncio.Task[Any]]) -> None:
 def _over(settings: Settings, place: str | None) -> Settings:
     if place is None:
         return settings
-    remote = place.startswith(("http://", "https://", "qdrant:"))
+    remote = is_remote(place)
     return replace(settings, index=None if remote else place, retriever=place if remote else None)
 
 

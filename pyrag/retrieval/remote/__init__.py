@@ -1,0 +1,1 @@
+"""Searches of other systems as retrievers: MCP servers and web search engines."""

@@ -1,0 +1,158 @@
+"""Specs of MCP servers as retrievers, `mcp+stdio:COMMAND` and `mcp+http:URL`, and the choice of their search tool."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from pyrag._io.redaction import without_secrets
+from pyrag.errors import ConfigError, PermanentServiceError
+
+STDIO, HTTP = "mcp+stdio:", "mcp+http:"
+TOKEN_VARIABLE = "PYRAG_MCP_TOKEN"  # noqa: S105 (its name)
+_OPTIONS = re.compile(r"#((?:tool|env)=[^#]*)$")
+_SEARCHES = ("search", "retrieve", "query", "find", "lookup")
+_QUERIES = ("query", "q", "question", "text", "search", "search_query", "input", "prompt")
+_LIMITS = ("topk", "top_k", "k", "limit", "n", "n_results", "num_results", "max_results", "count", "size")
+
+
+@dataclass(frozen=True, slots=True)
+class McpTarget:
+    """A server and its tool. `command` is empty for a server behind a URL.
+
+    Attributes:
+        name: for traces and messages, without arguments and secrets.
+        tool: name of the tool; empty where the server's tools decide.
+        environment: variables that a command gets besides PATH, HOME and the like.
+    """
+
+    name: str
+    command: tuple[str, ...] = ()
+    url: str = ""
+    tool: str = ""
+    environment: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTool:
+    """A tool with the names of its arguments. `limit` is empty where it takes no number of passages."""
+
+    name: str
+    query: str
+    limit: str = ""
+    max_limit: int | None = None
+
+    def arguments(self, query: str, topk: int) -> dict[str, Any]:
+        """Return the arguments of a call.
+
+        Args:
+            query: text to search for.
+            topk: number of passages; lowered to the tool's own bound.
+        """
+        number = topk if self.max_limit is None else min(topk, self.max_limit)
+        return {self.query: query} | ({self.limit: number} if self.limit else {})
+
+
+def is_mcp(spec: str) -> bool:
+    """Return True for specs of MCP servers."""
+    return spec.startswith((STDIO, HTTP))
+
+
+def read_spec(spec: str) -> McpTarget:
+    """Return the server that a spec names.
+
+    Args:
+        spec: `mcp+stdio:COMMAND` or `mcp+http:URL`, optionally with `#tool=NAME` and `&env=NAME,…` at its end.
+
+    Raises:
+        ConfigError: the command or the URL is missing or unreadable, an option or a variable is unknown.
+    """
+    found = _OPTIONS.search(spec)
+    options = dict(parse_qsl(found[1])) if found else {}
+    rest = spec[: found.start()] if found else spec
+    if unknown := sorted(options.keys() - {"tool", "env"}):
+        raise ConfigError(f"an MCP retriever knows no option {unknown[0]!r}: it takes #tool=NAME&env=NAME,…")
+    tool = options.get("tool", "")
+    if rest.startswith(HTTP):
+        url = rest.removeprefix(HTTP)
+        if not url.startswith(("http://", "https://")):
+            raise ConfigError(f"{HTTP} needs the URL of a server, such as {HTTP}http://127.0.0.1:8011/mcp")
+        return McpTarget(f"{HTTP}{without_secrets(url)}", url=url, tool=tool)
+    try:
+        command = tuple(shlex.split(rest.removeprefix(STDIO)))
+    except ValueError as error:
+        raise ConfigError(f"the command after {STDIO} cannot be read ({error}): quote it as for a shell") from None
+    if not command:
+        raise ConfigError(f"{STDIO} needs the command of a server, such as '{STDIO}pyrag mcp'")
+    named = [name for name in options.get("env", "").split(",") if name]
+    if missing := [name for name in named if name not in os.environ]:
+        raise ConfigError(f"the variable {missing[0]}, which env= names, is not set: set it or leave it out")
+    shown = f"{STDIO}{Path(command[0]).name}"
+    return McpTarget(shown, command, tool=tool, environment={name: os.environ[name] for name in named})
+
+
+def choose_tool(tools: Mapping[str, Mapping[str, Any]], target: McpTarget) -> SearchTool:
+    """Return the tool to search with: the named one, the only one, or the one that is named like a search.
+
+    Args:
+        tools: input schemas by name.
+        target: the server, with the name that the user gave.
+
+    Raises:
+        PermanentServiceError: there is no such tool, several would do, or it takes no text.
+    """
+    names = list(tools)
+    if target.tool:
+        chosen = [name for name in names if name == target.tool]
+    else:
+        chosen = names if len(names) == 1 else _searches(names)
+    if len(chosen) != 1:
+        said = f"has no tool {target.tool!r}" if target.tool else "has no only tool that searches"
+        listed = ", ".join(names[:20]) or "none"
+        message = f"{target.name} {said} (its tools: {listed}): choose one with #tool=NAME at the end of the retriever"
+        raise PermanentServiceError(message, service=target.name)
+    return _search_tool(chosen[0], tools[chosen[0]], target)
+
+
+def _searches(names: Sequence[str]) -> list[str]:
+    """Return the tools that are named like a search: exactly so, else by a word of their name."""
+    for word in _SEARCHES:
+        if word in names:
+            return [word]
+    worded = {name: set(re.split(r"[^a-z]+", re.sub(r"([A-Z])", r"_\1", name).lower())) for name in names}
+    for word in _SEARCHES:
+        if found := [name for name, words in worded.items() if word in words]:
+            return found
+    return []
+
+
+def _search_tool(name: str, schema: Mapping[str, Any], target: McpTarget) -> SearchTool:
+    fields: Mapping[str, Any] = schema.get("properties") or {}
+    required = [one for one in schema.get("required") or () if one in fields]
+    texts = [one for one in fields if "string" in _types(fields[one])]
+    query = next((one for one in _QUERIES if one in texts), None)
+    query = query or next((one for one in required if one in texts), None) or next(iter(texts), None)
+    if query is None or any(one != query and one not in _LIMITS for one in required):
+        needs = ", ".join(required) or "nothing"
+        message = f"the tool {name} of {target.name} needs {needs}: pyrag can give it a query and a number alone"
+        raise PermanentServiceError(message, service=target.name)
+    limit = next((one for one in _LIMITS if one in fields and _types(fields[one]) & {"integer", "number"}), "")
+    most = fields[limit].get("maximum") if limit else None
+    return SearchTool(name, query, limit, int(most) if isinstance(most, int | float) else None)
+
+
+def _types(field: Any) -> set[str]:
+    """Return the JSON types that a field may have."""
+    if not isinstance(field, Mapping):
+        return set()
+    own = field.get("type")
+    found = {own} if isinstance(own, str) else set(own or ())
+    for one in field.get("anyOf") or field.get("oneOf") or ():
+        found |= _types(one)
+    return found

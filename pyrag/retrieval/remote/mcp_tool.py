@@ -1,0 +1,281 @@
+"""A search tool of an MCP server as a retriever. Needs the package `mcp`, version 2.
+
+One connection, and with it one process, stays open for each event loop; after a crash the next search starts another.
+A command runs with the rights of whoever names it: it is the user's, never a program's or a passage's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import json
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from pyrag._io.threads import PerLoop
+from pyrag.errors import (
+    ConfigError,
+    MalformedReplyError,
+    PermanentServiceError,
+    PyRAGError,
+    RetryableServiceError,
+    ServiceError,
+)
+from pyrag.retrieval.checked import Passages, checked
+from pyrag.retrieval.remote.hits import fields_of_hit, hits_in, ranked
+from pyrag.retrieval.remote.mcp_spec import TOKEN_VARIABLE, McpTarget, SearchTool, choose_tool, read_spec
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+START_SECONDS = 60.0  # that a server may take to start and to list its tools
+MAX_PAGES = 10  # of tools
+MAX_SAID = 300  # characters of a server's own words
+_ATTEMPTS = 2
+
+
+class McpRetriever:
+    """A `Retriever` over the search tool of an MCP server.
+
+    Args:
+        spec: `mcp+stdio:COMMAND` or `mcp+http:URL`, as `pyrag.retrieval.remote.mcp_spec.read_spec` reads it.
+        timeout: seconds for one search.
+
+    Raises:
+        ConfigError: the spec is wrong, or the package `mcp` is not installed.
+    """
+
+    def __init__(self, spec: str, *, timeout: float = 10.0) -> None:
+        self._target = read_spec(spec)
+        if importlib.util.find_spec("mcp_types") is None:
+            needs = "needs the package mcp, version 2: run pip install 'pyrag-runtime[mcp]'"
+            raise ConfigError(f"the retriever {self._target.name} {needs}")
+        self._timeout = timeout
+        self._connections: PerLoop[_Connection] = PerLoop(self._connection)
+
+    @property
+    def name(self) -> str:
+        return self._target.name
+
+    async def retrieve(self, query: str, topk: int) -> Passages:
+        """Call the tool; a blank query is not sent. A server that has ended is started again, once.
+
+        Args:
+            query: text to search for.
+            topk: maximum number of passages.
+
+        Raises:
+            ServiceError: the server cannot be started or reached, its tool fails, or replies with no passages.
+        """
+        if not query.strip() or topk < 1:
+            return Passages()
+        connection = self._connections.get()
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                return await connection.search(query, topk)
+            except _ConnectionLostError as lost:
+                await connection.drop(lost.owner)
+                if not left:
+                    message = f"{self.name} ended while it searched{connection.said}: look into its log"
+                    raise RetryableServiceError(message, service=self.name) from lost
+        raise AssertionError("unreachable")
+
+    async def aclose(self) -> None:
+        """End the server of this event loop; those of other loops end with them."""
+        await self._connections.get().drop()
+
+    def _connection(self) -> _Connection:
+        return _Connection(self._target, self._timeout)
+
+
+class _ConnectionLostError(Exception):
+    """The server of a connection's `owner` went away."""
+
+    def __init__(self, owner: asyncio.Task[None]) -> None:
+        super().__init__()
+        self.owner = owner
+
+
+class _Connection:
+    """A client with a task of its own: a client must be closed by the task that opened it."""
+
+    def __init__(self, target: McpTarget, timeout: float) -> None:
+        self._target, self._timeout = target, timeout
+        self._lock = asyncio.Lock()
+        self._owner: asyncio.Task[None] | None = None
+        self._ready: asyncio.Future[tuple[Client, SearchTool]] | None = None
+        self.said = ""  # last words of a command that has ended, in brackets
+
+    async def search(self, query: str, topk: int) -> Passages:
+        from mcp import MCPError
+        from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+
+        name = self._target.name
+        owner, client, tool = await self._open()
+        arguments = tool.arguments(query.encode("utf-8", "replace").decode(), topk)
+        try:
+            reply = await client.call_tool(tool.name, arguments, read_timeout_seconds=self._timeout)
+        except MCPError as error:
+            if error.code == CONNECTION_CLOSED:
+                raise _ConnectionLostError(owner) from error
+            if error.code == REQUEST_TIMEOUT:
+                message = f"{name} did not reply within {self._timeout:g} s: give it more with retrieve_timeout"
+                raise RetryableServiceError(message, service=name, timed_out=True) from error
+            raise PermanentServiceError(f"{name} refused the search ({_short(error)})", service=name) from error
+        except (OSError, ValueError, RuntimeError) as error:  # closed streams, and results against the tool's schema
+            if owner.done():
+                raise _ConnectionLostError(owner) from error
+            raise MalformedReplyError(f"{name} sent no result of a tool ({_short(error)})", service=name) from error
+        if reply.is_error:
+            said = _short(" ".join(_texts(reply))) or "without a word"
+            raise ServiceError(f"the tool {tool.name} of {name} failed ({said}): look into that server", service=name)
+        return _passages(reply, topk, name)
+
+    async def drop(self, lost: asyncio.Task[None] | None = None) -> None:
+        """Close the client and end its process.
+
+        Args:
+            lost: the owner of the client that went away; another search may have started a new one meanwhile.
+        """
+        owner = self._owner
+        if owner is None or (lost is not None and lost is not owner):
+            return
+        self._owner = None
+        owner.cancel()
+        await asyncio.wait([owner])
+
+    async def _open(self) -> tuple[asyncio.Task[None], Client, SearchTool]:
+        async with self._lock:
+            if self._owner is None or self._owner.done():
+                self.said = ""
+                self._ready = asyncio.get_running_loop().create_future()
+                self._owner = asyncio.create_task(self._own(self._ready))
+            owner, ready = self._owner, self._ready
+            assert ready is not None
+            try:
+                return owner, *await asyncio.wait_for(asyncio.shield(ready), START_SECONDS)
+            except TimeoutError:
+                name = self._target.name
+                message = f"{name} did not start within {START_SECONDS:g} s: try it by hand"
+                raise RetryableServiceError(message, service=name, timed_out=True) from None
+
+    async def _own(self, ready: asyncio.Future[tuple[Client, SearchTool]]) -> None:
+        try:
+            async with self._client() as client:
+                ready.set_result((client, choose_tool(await _schemas(client), self._target)))
+                await asyncio.Event().wait()  # until it is cancelled
+        except Exception as error:
+            if not ready.done():
+                ready.set_exception(self._not_started(_leaf(error)))
+                ready.exception()  # whoever waited for it may be gone
+
+    @contextlib.asynccontextmanager
+    async def _client(self) -> AsyncIterator[Client]:
+        from mcp import Client, StdioServerParameters
+        from mcp.client.stdio import stdio_client
+
+        if not self._target.command:
+            async with self._client_over_http() as client:
+                yield client
+            return
+        program, *arguments = self._target.command
+        variables = dict(self._target.environment or {})
+        parameters = StdioServerParameters(command=program, args=arguments, env=variables, cwd=Path.cwd())
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+            try:
+                async with Client(stdio_client(parameters, errlog=log)) as client:
+                    yield client
+            finally:
+                self.said = _last_words(log)
+
+    @contextlib.asynccontextmanager
+    async def _client_over_http(self) -> AsyncIterator[Client]:
+        import httpx2
+        from mcp import Client
+        from mcp.client.streamable_http import streamable_http_client
+
+        token = os.environ.get(TOKEN_VARIABLE, "")
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        limits = httpx2.Timeout(self._timeout, read=None)  # a stream may be silent; the call has its own limit
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=limits) as http,
+            Client(streamable_http_client(self._target.url, http_client=http)) as client,
+        ):
+            yield client
+
+    def _not_started(self, error: BaseException) -> PyRAGError:
+        name = self._target.name
+        if isinstance(error, PyRAGError):
+            return error
+        if isinstance(error, FileNotFoundError | PermissionError):
+            what = f"{name} cannot be started ({error.strerror}): check the command"
+            return PermanentServiceError(what, service=name)
+        said = self.said or f" ({_short(error) or type(error).__name__})"
+        cure = "try its command by hand" if self._target.command else "start it, or check its URL"
+        return RetryableServiceError(f"{name} gave no connection{said}: {cure}", service=name)
+
+
+def _last_words(log: IO[str]) -> str:
+    """Return the end of what a command has printed on stderr, in brackets."""
+    log.seek(0)
+    said = " ".join(log.read().split())[-MAX_SAID:]
+    return f" (it said: {said})" if said else ""
+
+
+async def _schemas(client: Client) -> dict[str, dict[str, Any]]:
+    """Return the input schemas of the server's tools by name."""
+    found: dict[str, dict[str, Any]] = {}
+    cursor = None
+    for _ in range(MAX_PAGES):
+        listed = await client.list_tools(cursor=cursor)
+        found |= {tool.name: tool.input_schema for tool in listed.tools}
+        cursor = listed.next_cursor
+        if cursor is None:
+            break
+    return found
+
+
+def _passages(reply: Any, topk: int, name: str) -> Passages:
+    """Return the passages of a tool's result: of its structured content, else of its texts."""
+    hits = hits_in(reply.structured_content) if reply.structured_content is not None else []
+    if not hits:
+        hits = [hit for block in reply.content for hit in _hits_of_block(block)]
+    given = ranked([fields_of_hit(hit) for hit in hits[:topk]])
+    given = [one | {"source": one.get("source") or name} if isinstance(one, dict) else one for one in given]
+    found = checked(given, topk)
+    if given and not found:
+        raise MalformedReplyError(f"{name} replied with no text that could be a passage", service=name)
+    return found
+
+
+def _hits_of_block(block: Any) -> list[Any]:
+    """Return the hits of a block of content: those of its JSON, else its text as one."""
+    text = getattr(block, "text", None)
+    if isinstance(text, str):
+        with contextlib.suppress(ValueError, RecursionError):
+            if isinstance(value := json.loads(text), dict | list):
+                return hits_in(value)
+        return [text] if text.strip() else []
+    resource = getattr(block, "resource", None)
+    if isinstance(inner := getattr(resource, "text", None), str):
+        return [{"text": inner, "source": str(getattr(resource, "uri", ""))}]
+    return []
+
+
+def _texts(reply: Any) -> list[str]:
+    return [block.text for block in reply.content if isinstance(getattr(block, "text", None), str)]
+
+
+def _leaf(error: BaseException) -> BaseException:
+    """Return the first failure inside of groups of them."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _short(said: object) -> str:
+    return " ".join(str(said).split())[:MAX_SAID]
