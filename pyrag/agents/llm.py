@@ -16,7 +16,7 @@ from pathlib import Path
 from pyrag.agents.context_window import FittingAnswerer, FittingRewriter
 from pyrag.agents.conversation import Conversation
 from pyrag.agents.parsing.answers import ParsedAnswer, is_evasive, parse_answer, salvage_answer
-from pyrag.agents.parsing.draft import DraftReader, OnDraft
+from pyrag.agents.parsing.draft import DraftReader, OnDraft, ignore_draft
 from pyrag.agents.parsing.program_queries import program_queries
 from pyrag.agents.parsing.programs import parse_program, syntax_error
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
@@ -72,11 +72,12 @@ class LLMPlanner:
     model: ChatModel
     prompts: Prompts
     sampling: Sampling = Sampling()
-    on_draft: OnDraft | None = None  # called with each program as far as it is written
+    on_draft: OnDraft | None = None  # called with each program as far as its statements are finished
+    on_text: OnDraft = ignore_draft  # called with each program as far as it is written
 
-    def drafting(self, on_draft: OnDraft) -> LLMPlanner:
-        """This planner, showing its programs while it writes them."""
-        return replace(self, on_draft=on_draft)
+    def drafting(self, on_draft: OnDraft, on_text: OnDraft) -> LLMPlanner:
+        """Return this planner, showing its programs while it writes them. Args: those of `DraftingPlanner.drafting`."""
+        return replace(self, on_draft=on_draft, on_text=on_text)
 
     async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
         """Return a program that compiles. Args: those of `Planner.plan`."""
@@ -112,7 +113,7 @@ class LLMPlanner:
         return replace(plan, sub_queries=queries, note="; ".join(filter(None, (plan.note, note))))
 
     def _talk(self, system: str, user: str, request: str | None = None) -> Conversation:
-        watch = None if self.on_draft is None else partial(_reading_drafts, self.on_draft)
+        watch = None if self.on_draft is None else partial(_reading_drafts, self.on_draft, self.on_text)
         return Conversation(self.model, self.sampling, self.prompts.render(system), user, watch, request)
 
     async def _program(self, talk: Conversation, question: str) -> Plan:
@@ -150,8 +151,8 @@ def _without_program(reply: str) -> str:
     )
 
 
-def _reading_drafts(on_draft: OnDraft) -> Callable[[str], None]:
-    return DraftReader(on_draft).feed
+def _reading_drafts(on_draft: OnDraft, on_text: OnDraft) -> Callable[[str], None]:
+    return DraftReader(on_draft, on_text).feed
 
 
 def _compiled(reply: str) -> str:

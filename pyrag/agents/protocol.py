@@ -109,9 +109,13 @@ class Planner(Protocol):
 class DraftingPlanner(Planner, Protocol):
     """A planner that can show a program while it writes it."""
 
-    def drafting(self, on_draft: Callable[[str], None]) -> Planner:
-        """Return this planner, calling `on_draft` with the beginning of each program whenever more of its statements
-        are finished."""
+    def drafting(self, on_draft: Callable[[str], None], on_text: Callable[[str], None]) -> Planner:
+        """Return this planner, showing its programs while it writes them.
+
+        Args:
+            on_draft: Called with the beginning of a program whenever more statements that work are finished.
+            on_text: Called with the lines of a program whenever there are more of them, finished or not.
+        """
         ...
 
 

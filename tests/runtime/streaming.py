@@ -14,7 +14,11 @@ from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.runtime.engines import Engines
 from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
+from pyrag.trace.codec import from_json, to_json, with_events
+from pyrag.trace.event_codec import events_of
+from pyrag.trace.events import ignore
 from pyrag.trace.model import RoleUsage, Step, Trace, Usage
+from pyrag.trace.reducer import state_of
 from tests.runtime.conftest import World
 
 SAMPLING = Sampling()
@@ -60,8 +64,9 @@ def engines_of(world: World, writer: Writer) -> Engines:
 async def ask(world: World, writer: Writer, **settings: Any) -> Trace:
     engines = engines_of(world, writer)
     keep = bool(settings.pop("keep", False))
-    recording = settings.pop("recording", None)
-    return await answer_question("What?", engines, Settings(**settings), keep=keep, recording=recording)
+    recording, observer = settings.pop("recording", None), settings.pop("observer", ignore)
+    chosen = Settings(**settings)
+    return await answer_question("What?", engines, chosen, keep=keep, recording=recording, observer=observer)
 
 
 def timeless(trace: Trace, *, paid: bool = True) -> Trace:
@@ -81,6 +86,23 @@ def timeless(trace: Trace, *, paid: bool = True) -> Trace:
     roles = {role: RoleUsage(used.requests) for role, used in trace.roles.items()} if paid else {}
     still = replace(trace, steps=tuple(map(_still, trace.steps)), config={}, roles=roles, started_at="", events=())
     return replace(still, usage=usage if paid else Usage(), exchanges=tuple(exchanges) if paid else ())
+
+
+def agrees(trace: Trace) -> None:
+    """Check that the events of a trace lead to its content, those made for an old trace too."""
+    for kept in (trace, with_events(trace)):
+        state = state_of(events_of(from_json(to_json(kept))))
+        assert [(one.id, one.primitive, one.query) for one in state.steps.values()] == [
+            (one.id, one.primitive, one.query) for one in trace.steps
+        ]
+        assert all(step.step in (None, one) for step, one in zip(state.steps.values(), trace.steps, strict=True))
+        assert [(one.program.source, one.error) for one in state.programs] == [
+            (one.source, one.error) for one in trace.programs
+        ]
+        assert (state.sub_queries, state.warnings) == (trace.sub_queries, trace.warnings)
+        assert (state.answer, state.error) == (trace.answer, trace.error)
+        assert state.phase == ("failed" if trace.error else "answered")
+        assert not state.open_steps
 
 
 def _still(step: Step) -> Step:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -15,10 +16,12 @@ from pyrag.errors import RetryableServiceError
 from pyrag.methods.pyrag.speculative_execution import self_contained
 from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
+from pyrag.trace.events import Drafting, Event, Planned
 from pyrag.trace.model import Trace
+from pyrag.trace.reducer import state_of
 from pyrag_sandbox import Sandbox
 from tests.runtime.conftest import World
-from tests.runtime.streaming import Writer, ask, engines_of, fenced, timeless
+from tests.runtime.streaming import Writer, agrees, ask, engines_of, fenced, timeless
 from tests.runtime.test_pipeline import CHAIN, CHAIN_FACTS
 
 ASKED = ("Who directed Alpha?", "Who directed Beta?", "Where?", "When was Ada born?", "unheard of")
@@ -105,6 +108,8 @@ def test_streamed_equals_waited(
     async def check() -> None:
         writer, world = Writer([*map(fenced, written)], lengths, pause), world_of(sandbox, delay)
         waited, streamed = await both(sandbox, writer, world, keep=True, max_calls=max_calls)
+        agrees(waited)
+        agrees(streamed)
         failed = any(program.error for trace in (waited, streamed) for program in trace.programs)
         if any(trace.error and trace.error.kind == "budget" for trace in (waited, streamed)):
             # Which of calls side by side it refuses is chance, and so is what is paid for beside a program's error.
@@ -230,3 +235,18 @@ async def test_searches_end_where_programs_have_words_of_their_own(world: World)
     assert [trace.usage.unused_retrievals for trace in traces] == [2, 2, 0, 0]
     assert all(trace.answer.text == "1 May 1950" for trace in traces)
     assert (engines.prefetch_stats.hits, engines.prefetch_stats.misses) == (0, 4)
+
+
+async def test_drafts_show_the_program_line_by_line(world: World) -> None:
+    world.facts, world.sub_queries = FACTS, ASKED[:1]
+    seen: list[Event] = []
+    trace = await ask(world, Writer([fenced(CHAIN)], (8,)), observer=seen.append)
+    drafts = [event.source for event in seen if isinstance(event, Drafting)]
+    lines = trace.program.splitlines(keepends=True)
+    assert drafts[0] == lines[0]
+    assert all(later.startswith(draft) for draft, later in pairwise(drafts))
+    assert len(drafts) == len(lines)
+    kept = [event for event in trace.events if event["event"] == "drafting"]
+    assert [(event["count"], "source" in event) for event in kept] == [(len(drafts), False)]
+    states = [state_of(seen[:end]) for end, event in enumerate(seen, start=1) if isinstance(event, Drafting | Planned)]
+    assert [state.draft for state in states] == [*drafts, ""]

@@ -23,11 +23,21 @@ _SHORT = 20  # characters that any text may grow by less than, and is read at ea
 _MAX_LINES = 100  # lines of one statement; what is longer is waited for
 
 
-class DraftReader:
-    """Reads one reply. What it does does not depend on how the reply is cut into pieces."""
+def ignore_draft(source: str) -> None:
+    """Take a program of which nobody wants to see more."""
 
-    def __init__(self, on_draft: OnDraft) -> None:
-        self._on_draft = on_draft
+
+class DraftReader:
+    """Reads one reply. What it hands out as finished does not depend on how the reply is cut into pieces.
+
+    Args:
+        on_draft: Called with the finished statements whenever there are more that work.
+        on_text: Called with all lines of the program whenever there are more.
+    """
+
+    def __init__(self, on_draft: OnDraft, on_text: OnDraft = ignore_draft) -> None:
+        self._on_draft, self._on_text = on_draft, on_text
+        self._shown = ""
         self._text = ""
         self._seen = 0  # characters of it when it was read last
         self._begin()
@@ -45,7 +55,11 @@ class DraftReader:
         unread = len(self._text) - self._seen
         if "\n" in piece and unread > len(self._text) // _READS - _SHORT:
             self._seen = len(self._text)
-            self._read(parse_draft(self._text[: self._text.rfind("\n") + 1]))
+            draft = parse_draft(self._text[: self._text.rfind("\n") + 1])
+            if draft.strip() and draft != self._shown:
+                self._shown = draft
+                self._on_text(draft)
+            self._read(draft)
 
     def _read(self, draft: str) -> None:
         if not draft.startswith(self._done + "".join(self._open)):

@@ -17,20 +17,27 @@ from pyrag.cli.views.verdict import confidence, is_weak, remark
 from pyrag.cli.views.words import counted
 from pyrag.runtime.engines import about_embedded
 from pyrag.trace.events import (
-    Answered,
+    AgentFinished,
+    AgentStarted,
     Decomposed,
     Event,
     Planned,
-    Recovering,
     Rejected,
+    Searched,
     StepFinished,
-    StepStarted,
     Warned,
 )
 from pyrag.trace.model import Passage, Program, Step, Trace
+from pyrag.trace.reducer import QuestionState, StepState, reduce
 from pyrag.trace.view import shorten
 
 ORIGINS = {"plan": "Program", "check": "Program, revised after a check", "repair": "Program, repaired"}
+_PHASES = {
+    "waiting": "writing the plan …",
+    "decomposing": "writing the plan …",
+    "planning": "writing the plan …",
+    "repairing": "repairing the program …",
+}
 
 
 class SafeConsole(Console):
@@ -60,57 +67,70 @@ class SafeConsole(Console):
 
 
 class LiveView:
-    """An observer that prints finished steps and keeps a line for each running one."""
+    """An observer that prints what is finished and shows what is under way below it."""
 
     def __init__(self, engine: str, retriever: str, console: Console | None = None) -> None:
         self.console = console or SafeConsole()
-        self._running: dict[int, Text] = {}
+        self.state = QuestionState()
         self._live = Live(console=self.console, refresh_per_second=8, transient=True)
         self._intro = engine_line(engine, retriever)
 
     def __enter__(self) -> Self:
         self.console.print(self._intro)
         self._live.start()
-        self._busy("writing the plan …")
+        self._live.update(under_way(self.state), refresh=True)
         return self
 
     def __exit__(self, *exc: object) -> None:
         self._live.stop()
 
     def __call__(self, event: Event) -> None:
-        match event:
-            case Decomposed(sub_queries):
-                self._live.console.print(sub_queries_view(sub_queries))
-            case Planned(program):
-                self._refresh()
-                self._live.console.print(program_view(program))
-            case Rejected(error):
-                self._busy("repairing the program …")
-                self._live.console.print(error_view(error))
-            case StepStarted(step, primitive, query):
-                self._running[step] = Text.assemble(("… ", "yellow"), (primitive, "bold"), f" {shorten(query)}")
-                self._refresh()
-            case Recovering(step, policy, topk, query):
-                what = f"{policy} to {shorten(query, 60)!r}, top-{topk}" if query else f"{policy} to top-{topk}"
-                self._running[step] = Text.assemble(("↻ ", "yellow"), f"unknown: {what} …")
-                self._refresh()
-            case StepFinished(step):
-                self._running.pop(step.id, None)
-                self._refresh()  # first, since printing shows again what is under way
-                self._live.console.print(step_view(step))
-            case Warned(message):
-                self._live.console.print(Text(f"! {message}", style="yellow"))
-            case Answered():
-                self._live.update(Text(""))
+        self.state = reduce(self.state, event)
+        # First, since printing shows again what is under way; calls are too many to draw each.
+        self._live.update(under_way(self.state), refresh=not isinstance(event, AgentStarted | AgentFinished | Searched))
+        if (news := _news(event)) is not None:
+            self._live.console.print(news)
 
     def finish(self, trace: Trace) -> None:
         self.console.print(answer_view(trace))
 
-    def _refresh(self) -> None:
-        self._live.update(Group(*self._running.values()), refresh=True)
 
-    def _busy(self, what: str) -> None:
-        self._live.update(Text(what, style="dim"), refresh=True)
+def under_way(state: QuestionState) -> RenderableType:
+    """Return what happens at this moment: open steps, the program that is being written, or the phase."""
+    if state.open_steps:
+        return Group(*map(open_step_view, state.open_steps))
+    if state.draft:
+        return Group(Text("Writing the program …", style="dim"), _code(state.draft))
+    return Text(_PHASES.get(state.phase, ""), style="dim")
+
+
+def _news(event: Event) -> RenderableType | None:
+    """Return what an event adds to the output; None for one that only changes what is under way."""
+    match event:
+        case Decomposed(sub_queries):
+            return sub_queries_view(sub_queries)
+        case Planned(program):
+            return program_view(program)
+        case Rejected(error):
+            return error_view(error)
+        case StepFinished(step):
+            return step_view(step)
+        case Warned(message):
+            return Text(f"! {message}", style="yellow")
+    return None
+
+
+def open_step_view(step: StepState) -> Text:
+    """Return one line for a step that has no result, or none yet."""
+    if step.status == "stopped":
+        return Text.assemble(
+            ("■ ", "dim"), (step.primitive, "bold"), f" {shorten(step.query)} ", ("not finished", "dim")
+        )
+    if not step.recoveries:
+        return Text.assemble(("… ", "yellow"), (step.primitive, "bold"), f" {shorten(step.query)}")
+    last = step.recoveries[-1]
+    what = f"{last.policy} to {shorten(last.query, 60)!r}, top-{last.topk}" if last.query else None
+    return Text.assemble(("↻ ", "yellow"), f"unknown: {what or f'{last.policy} to top-{last.topk}'} …")
 
 
 def engine_line(engine: str, retriever: str) -> Text:
@@ -131,10 +151,14 @@ def sub_queries_view(sub_queries: tuple[str, ...]) -> Group:
 
 def program_view(program: Program) -> Group:
     title = ORIGINS.get(program.origin, "Program")
-    code = Syntax("", "python", theme="ansi_dark", background_color="default").highlight(program.source.rstrip())
+    return Group(Text(title, style="bold cyan"), _code(program.source))
+
+
+def _code(source: str) -> Padding:
+    code = Syntax("", "python", theme="ansi_dark", background_color="default").highlight(source.rstrip())
     code.rstrip()
     code.no_wrap = False
-    return Group(Text(title, style="bold cyan"), _indented(code))
+    return _indented(code)
 
 
 def error_view(error: str) -> Group:

@@ -10,12 +10,15 @@ from pyrag.cli.views.live import (
     answer_view,
     engine_line,
     error_view,
+    open_step_view,
     program_view,
     step_view,
     sub_queries_view,
 )
 from pyrag.methods.registry import view_of
+from pyrag.trace.event_codec import events_of
 from pyrag.trace.model import Program, Trace
+from pyrag.trace.reducer import StepState, state_of
 from pyrag.trace.view import Line, RejectedProgram, ShownStep, ViewItem
 
 
@@ -27,16 +30,21 @@ def trace_view(trace: Trace) -> Group:
     ]
     if own := view_of(trace):
         return Group(*rendered, *(_drawn(item, trace) for item in own), *_ending(trace))
-    if trace.sub_queries:
-        rendered.append(sub_queries_view(trace.sub_queries))
-    for number, program in enumerate(trace.programs):
-        rendered.append(program_view(program))
-        rendered += [step_view(step, trace.passages) for step in trace.steps if step.round == number]
+    state = state_of(events_of(trace))
+    if state.sub_queries:
+        rendered.append(sub_queries_view(state.sub_queries))
+    for number, program in enumerate(state.programs):
+        rendered.append(program_view(program.program))
+        rendered += [_step(step, trace) for step in state.steps.values() if step.round == number]
         if program.error:
             rendered.append(error_view(program.error))
-    if not trace.programs:  # a method without programs
-        rendered += [step_view(step, trace.passages) for step in trace.steps]
+    if not state.programs:  # a method without programs
+        rendered += [_step(step, trace) for step in state.steps.values()]
     return Group(*rendered, *_ending(trace))
+
+
+def _step(step: StepState, trace: Trace) -> Text:
+    return open_step_view(step) if step.step is None else step_view(step.step, trace.passages)
 
 
 def _drawn(item: ViewItem, trace: Trace) -> RenderableType:

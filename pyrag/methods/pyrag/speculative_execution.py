@@ -20,7 +20,7 @@ from pyrag.episode.episode import Episode
 from pyrag.episode.plan_checks import names_in
 from pyrag.episode.speculation import SpeculativeCalls
 from pyrag.errors import PyRAGError
-from pyrag.trace.events import ignore
+from pyrag.trace.events import Drafting, ignore
 from pyrag.trace.model import Program
 from pyrag_sandbox import SandboxError
 
@@ -65,7 +65,7 @@ class SpeculativeExecution:
             yield self._episode.agents.planner
             return
         try:
-            yield self._drafting(self._draft)
+            yield self._drafting(self._draft, self._show)
         finally:
             self._next = ""
             self._stop()
@@ -89,6 +89,9 @@ class SpeculativeExecution:
     def _draft(self, source: str) -> None:
         self._next = source
         self._advance()
+
+    def _show(self, source: str) -> None:
+        self._episode.observer(Drafting(source))
 
     def _wait(self) -> None:
         self._waits = True
