@@ -23,11 +23,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, fields, replace
+from dataclasses import fields, replace
 from typing import Any, get_args
 
 from pyrag.errors import DataError
 from pyrag.trace.events import (
+    AgentFinished,
     AgentStarted,
     Answered,
     Decomposed,
@@ -45,15 +46,17 @@ from pyrag.trace.events import (
     StepStarted,
     Warned,
 )
-from pyrag.trace.model import Program, RecordedEvent, Trace
+from pyrag.trace.model import Program, RecordedEvent, Trace, Usage
 
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 # `StepStarted` is `step_started`.
 _KINDS: dict[str, type[Event]] = {_CAPITAL.sub("_", kind.__name__).lower(): kind for kind in get_args(Event)}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 _HIDDEN = ("question", "number", "at")
-_SHOWN = {kind: tuple(one.name for one in fields(kind) if one.name not in _HIDDEN) for kind in _NAMES}
-_SHOWN[QuestionStarted] = ("question", *_SHOWN[QuestionStarted])
+# The fields of each kind with their defaults.
+_SHOWN = {kind: {one.name: one.default for one in fields(kind) if one.name not in _HIDDEN} for kind in _NAMES}
+_SHOWN[QuestionStarted]["question"] = ""
+_SPENT = {one.name: one.default for one in fields(Usage)}
 _DIGITS = 5  # of seconds: 10 µs
 _OF_STEP = ("primitive", "query", "line", "round", "depends_on", "topk")
 _OF_QUESTION = ("method", "engine", "retriever", "started_at")
@@ -103,10 +106,10 @@ def recorded(events: Sequence[Event], trace: Trace) -> tuple[RecordedEvent, ...]
     planned = 0
     found: list[RecordedEvent] = []
     for event in with_final_steps(events):
-        value = _without_defaults(event)
         planned += isinstance(event, Planned)
-        found.append(msgspec.to_builtins(_referring(event, value, trace, planned - 1)))
-    return tuple(found)
+        found.append(_referring(event, trace, planned - 1))
+    plain: list[RecordedEvent] = msgspec.to_builtins(found)
+    return tuple(plain)
 
 
 def stream_form(trace: Trace) -> list[RecordedEvent]:
@@ -133,10 +136,16 @@ def with_final_steps(events: Sequence[Event]) -> list[Event]:
                 start = len(found)
             case ProgramFinished(first=first, order=order) if order is not None:
                 numbers = {step: first + place for place, step in enumerate(order)}
-                found[start:] = _renumbered(found[start:], numbers)
+                if not _are_final(found[start:], numbers):
+                    found[start:] = _renumbered(found[start:], numbers)
                 event = replace(event, order=None)
         found.append(event)
     return found
+
+
+def _are_final(events: Iterable[Event], numbers: Mapping[int, int]) -> bool:
+    begun = (event.step for event in events if isinstance(event, StepStarted))
+    return all(numbers.get(step) == step for step in begun)
 
 
 def _renumbered(events: Iterable[Event], numbers: Mapping[int, int]) -> Iterator[Event]:
@@ -162,23 +171,36 @@ def _final(steps: Iterable[int], numbers: Mapping[int, int]) -> tuple[int, ...]:
     return tuple(sorted(numbers[one] for one in steps if one in numbers))
 
 
-def _referring(event: Event, value: RecordedEvent, trace: Trace, program: int) -> RecordedEvent:
+def _referring(event: Event, trace: Trace, program: int) -> RecordedEvent:
     """Return an event's object with references in the place of what the trace holds."""
     written = trace.programs[program] if 0 <= program < len(trace.programs) else None
     match event:
         case Planned(made) if written and written.source == made.source:
-            return {**value, "program": program}
+            return _compact(event, program=program)
         case Rejected(error) if written and written.error == error:
-            return {**value, "error": program}
+            return _compact(event, error=program)
         case StepStarted(step) if step < len(trace.steps):
-            return _without(value, *_OF_STEP)
+            return _compact(event, *_OF_STEP)
         case StepFinished(step) if step.id < len(trace.steps):
-            return {**value, "step": step.id}
+            return _compact(event, step=step.id)
         case Warned(message) if message in trace.warnings:
-            return {**value, "message": trace.warnings.index(message)}
+            return _compact(event, message=trace.warnings.index(message))
         case Decomposed(sub_queries) if sub_queries == trace.sub_queries:
-            return _without(value, "sub_queries")
-    return _without(value, *_LEFT_OUT.get(type(event), ()))
+            return _compact(event, "sub_queries")
+    return _compact(event, *_LEFT_OUT.get(type(event), ()))
+
+
+def _compact(event: Event, *left_out: str, **references: int) -> RecordedEvent:
+    """Return an event's object without defaults and the fields that are left out."""
+    value: RecordedEvent = {"event": _NAMES[type(event)], "at": round(event.at, _DIGITS)}
+    for name, default in _SHOWN[type(event)].items():
+        if name in references:
+            value[name] = references[name]
+        elif name not in left_out and (one := getattr(event, name)) != default:
+            value[name] = round(one, _DIGITS) if isinstance(one, float) else one
+    if isinstance(event, AgentFinished):
+        value["usage"] = {name: spent for name, zero in _SPENT.items() if (spent := getattr(event.usage, name)) != zero}
+    return value
 
 
 def _joined(value: RecordedEvent, trace: Trace) -> RecordedEvent:
@@ -237,23 +259,3 @@ _JOINS: dict[str, Callable[[RecordedEvent, Trace], RecordedEvent]] = {
 def _as_planned(program: Program) -> Program:
     """Return a program as it was before it ran."""
     return replace(program, error="", output="")
-
-
-def _without(value: RecordedEvent, *names: str) -> RecordedEvent:
-    return {name: one for name, one in value.items() if name not in names}
-
-
-def _without_defaults(event: Event) -> RecordedEvent:
-    value = event_object(event)
-    for one in fields(event):
-        if one.default is not MISSING and one.name in value and one.name != "at" and value[one.name] == one.default:
-            del value[one.name]
-    for name in ("seconds", "until"):
-        if value.get(name) is not None:
-            value[name] = round(value[name], _DIGITS)
-    if "usage" in value:
-        usage = value["usage"]
-        value["usage"] = {
-            one.name: spent for one in fields(usage) if (spent := getattr(usage, one.name)) != one.default
-        }
-    return value

@@ -235,10 +235,10 @@ class EventRecorder:
         self._clock, self._observer = clock, observer
 
     def __call__(self, event: Event) -> None:
-        timed = replace(event, at=self._clock())
+        object.__setattr__(event, "at", self._clock())  # made for this call: nobody has seen it without
         if self._observer is not ignore:
-            self._observer(timed)
-        if isinstance(timed, Drafting) and self.events and isinstance(last := self.events[-1], Drafting):
-            self.events[-1] = replace(last, count=last.count + 1, until=timed.at)
+            self._observer(event)
+        if isinstance(event, Drafting) and self.events and isinstance(last := self.events[-1], Drafting):
+            self.events[-1] = replace(last, count=last.count + 1, until=event.at)
         else:
-            self.events.append(timed)
+            self.events.append(event)
