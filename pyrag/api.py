@@ -7,7 +7,7 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -49,6 +49,8 @@ class PyRAG:
         retriever: URL of a `/retrieve` server, `qdrant:COLLECTION@PLACE`, `mcp+stdio:COMMAND`, an index folder, or an
             object with the `Retriever` protocol; the bundled corpus if None. The methods of an object are awaited in
             the loop that answers: for `ask`, that of the object's own thread.
+        tools: typed functions that programs may call besides `retrieve` and `answer` (see `pyrag.tools`). A list of
+            specs, as for `--tools`, is the setting of that name.
         settings: any field of `pyrag.Settings`.
 
     Raises:
@@ -62,13 +64,15 @@ class PyRAG:
         *,
         plan_llm: str | None = None,
         retriever: str | Path | Retriever | None = None,
+        tools: Sequence[Callable[..., Any] | str] = (),
         **settings: Any,
     ) -> None:
-        given = {"llm": llm, "plan_llm": plan_llm, **settings}
+        functions, specs = _functions_and_specs(tools)
+        given = {"llm": llm, "plan_llm": plan_llm, "tools": specs, **settings}
         if isinstance(retriever, str | Path):
             given |= {"retriever" if is_remote(str(retriever)) else "index": str(retriever)}
             retriever = None
-        self._start(make_settings(given), retriever)
+        self._start(make_settings(given), retriever, functions)
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
@@ -77,9 +81,12 @@ class PyRAG:
         self._start(settings, None)
         return self
 
-    def _start(self, settings: Settings, retriever: Retriever | None) -> None:
+    def _start(
+        self, settings: Settings, retriever: Retriever | None, tools: tuple[Callable[..., Any], ...] = ()
+    ) -> None:
         self.settings = settings
         self._retriever = retriever
+        self._tools = tools
         self._lock = threading.Lock()
         self._thread: LoopThread | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
@@ -90,7 +97,7 @@ class PyRAG:
         from pyrag.episode.ledger import Recording
         from pyrag.runtime.engines import open_engines
 
-        engines = open_engines(self.settings, self._retriever)
+        engines = open_engines(self.settings, self._retriever, tools=self._tools)
         return engines, None if engines.recording is None else Recording.load(engines.recording)
 
     def _engines_here(self) -> tuple[Engines, Recording | None]:
@@ -234,7 +241,7 @@ class PyRAG:
         self._lock, self._thread, self._opened = threading.Lock(), None, None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (type(self), self.settings, self._retriever)
+        return _reopened, (type(self), self.settings, self._retriever, self._tools)
 
     async def __aenter__(self) -> Self:
         return self
@@ -249,10 +256,22 @@ class PyRAG:
         self.close()
 
 
-def _reopened(kind: type[PyRAG], settings: Settings, retriever: Retriever | None) -> PyRAG:
+def _reopened(
+    kind: type[PyRAG], settings: Settings, retriever: Retriever | None, tools: tuple[Callable[..., Any], ...]
+) -> PyRAG:
     made = kind.__new__(kind)
-    made._start(settings, retriever)
+    made._start(settings, retriever, tools)
     return made
+
+
+def _functions_and_specs(
+    tools: Sequence[Callable[..., Any] | str],
+) -> tuple[tuple[Callable[..., Any], ...], tuple[str, ...]]:
+    """Tools as the caller may give them: functions, and specs as on the command line."""
+    if isinstance(tools, str) or callable(tools):
+        raise UsageError(f"tools is a list, not {tools!r}: write tools=[…]")
+    functions = tuple(one for one in tools if not isinstance(one, str))
+    return functions, tuple(one for one in tools if isinstance(one, str))
 
 
 async def _each(questions: Iterable[str] | AsyncIterable[str]) -> AsyncIterator[str]:

@@ -34,10 +34,13 @@ _TRUTHS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", 
 _MIN_CONTEXT = 512  # tokens: the Answer agent's own prompt must fit
 _MIN_CALL = 60.0  # seconds
 _NO_DEADLINE_CALL = 600.0  # seconds
+DATA_TOOLS = ("sql", "table")  # schemes of tools that read a file and run no code of it
+_TOOL = re.compile(r"(?:(\w+)=)?([^:=]+):(.+)", re.DOTALL)
 _ABOVE_ZERO = (
     "topk",
     "max_calls",
     "max_tokens",
+    "max_tool_calls",
     "concurrency",
     "max_in_flight",
     "cache_mb",
@@ -99,6 +102,8 @@ class Settings:
     prompts: str | None = None  # a folder of prompt templates or a packaged set ("small") instead of the default ones
     experience: str | None = None  # an experience library that pyrag evolve made, for the method hera
     sandbox: Literal["kernel", "policy"] = "kernel"
+    tools: tuple[str, ...] = ()  # functions for programs: MODULE:NAME, sql:FILE, table:FOLDER
+    max_tool_calls: int = 50  # calls of tools a question
     # Options of model requests, for all agents or for one role: see `pyrag.llm.request_options`.
     request: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
@@ -219,6 +224,7 @@ def _types() -> dict[str, Any]:
 
 
 def _from_file(path: Path | None) -> dict[str, Any]:
+    chosen = path is not None
     if path is None:
         path = Path(CONFIG_NAME)
         if not path.is_file():
@@ -235,7 +241,30 @@ def _from_file(path: Path | None) -> dict[str, Any]:
     for key in ("index", "prompts", "cache", "tokenizer", "experience", "ca_bundle"):
         if isinstance(values.get(key), str) and not (key == "prompts" and values[key] in PROMPT_SETS):
             values[key] = str(path.parent / Path(values[key]).expanduser())
+    if "tools" in values:
+        values["tools"] = [_tool_of_file(one, path, chosen=chosen) for one in _texts("tools", values["tools"])]
     return values
+
+
+def split_tool(spec: str) -> tuple[str, str, str]:
+    """Return the name, the scheme and the rest of a tool's spec, `[NAME=]SCHEME:REST`; the name may be empty."""
+    found = _TOOL.fullmatch(spec)
+    return (found[1] or "", found[2], found[3]) if found else ("", spec, "")
+
+
+def _tool_of_file(spec: str, path: Path, *, chosen: bool) -> str:
+    """A tool of a settings file, with its path counted from the file's folder.
+
+    A file that was merely found in the current folder may not name a module, whose code would run.
+    """
+    name, scheme, rest = split_tool(spec)
+    if scheme in DATA_TOOLS:
+        return f"{f'{name}=' if name else ''}{scheme}:{path.parent / Path(rest).expanduser()}"
+    if not chosen:
+        raise ConfigError(
+            f"{path} names the tool {spec!r}, which is code: pass it with --tools, or name this file with --config"
+        )
+    return spec
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -255,6 +284,8 @@ def _checked(key: str, value: Any, wanted: Any) -> Any:
     """A value of the wanted type; text (from the environment) is converted."""
     if key == "request":
         return read_requests(value)
+    if key == "tools":
+        return _texts(key, value)
     if typing.get_origin(wanted) is Literal:
         if value not in typing.get_args(wanted):
             raise ConfigError(f"{key} must be one of {', '.join(typing.get_args(wanted))}, not {value!r}")
@@ -270,6 +301,14 @@ def _checked(key: str, value: Any, wanted: Any) -> Any:
         names = " or ".join(option.__name__ for option in options if option is not types.NoneType)
         raise ConfigError(f"{key} must be of type {names}, not {value!r}")
     return value
+
+
+def _texts(key: str, value: Any) -> tuple[str, ...]:
+    """A list of texts; one text, from the environment, has them separated by commas."""
+    given = value.split(",") if isinstance(value, str) else value
+    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+        raise ConfigError(f"{key} must be a list of texts, not {value!r}")
+    return tuple(one.strip() for one in given if one.strip())
 
 
 def _parsed(key: str, text: str, options: tuple[Any, ...]) -> Any:

@@ -28,6 +28,7 @@ LAYERS = [
     {"agents"},
     {"embedded"},
     {"retrieval"},
+    {"tools"},
     {"episode"},
     {"methods"},
     {"evaluation"},

@@ -74,10 +74,15 @@ class LLMPlanner:
     sampling: Sampling = Sampling()
     on_draft: OnDraft | None = None  # called with each program as far as its statements are finished
     on_text: OnDraft = ignore_draft  # called with each program as far as it is written
+    tools: str = ""  # description of the functions that programs may call besides
 
     def drafting(self, on_draft: OnDraft, on_text: OnDraft) -> LLMPlanner:
         """Return this planner, showing its programs while it writes them. Args: those of `DraftingPlanner.drafting`."""
         return replace(self, on_draft=on_draft, on_text=on_text)
+
+    def with_tools(self, tools: str) -> LLMPlanner:
+        """This planner, told of functions that its programs may call."""
+        return replace(self, tools=tools)
 
     async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
         """Return a program that compiles. Args: those of `Planner.plan`."""
@@ -114,7 +119,8 @@ class LLMPlanner:
 
     def _talk(self, system: str, user: str, request: str | None = None) -> Conversation:
         watch = None if self.on_draft is None else partial(_reading_drafts, self.on_draft, self.on_text)
-        return Conversation(self.model, self.sampling, self.prompts.render(system), user, watch, request)
+        told = self.prompts.render_planner(system, self.tools)
+        return Conversation(self.model, self.sampling, told, user, watch, request)
 
     async def _program(self, talk: Conversation, question: str) -> Plan:
         def again(reply: str, problem: str) -> str:

@@ -60,6 +60,7 @@ EXAMPLE_NAMES = (
 _AROUND = " \t\r\n.…,;:!?\"'`*()[]{}<>\\“”‘’"
 GUIDANCE = ("rules", "principles")  # the kinds of what an agent learns, each a file beside its template
 _GUIDANCE = "{{guidance}}"
+_TOOLS = "{{tools}}"  # in the system messages of the Plan agent: stands for `plan.tools.txt` where there are tools
 
 # Every template, with the placeholders it must have (one of those that "|" separates) and those it may have. One
 # without its question would be asked for nothing; better to refuse it than to bill for it.
@@ -69,12 +70,12 @@ _TEMPLATES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
         ("decompose.system", "", ""),
         ("decompose.user", "question", ""),
         ("decompose.retry", "reason", "question"),
-        ("plan.system", "", ""),
+        ("plan.system", "", "tools"),
         ("plan.user", "question sub_queries", ""),
         ("plan.syntax_repair", "source error|error_line", "question"),
         ("plan.runtime_repair", "question source error|error_line", "sub_queries"),
         ("plan.check_repair", "question source error|error_line", "sub_queries"),
-        ("joint.system", "", ""),
+        ("joint.system", "", "tools"),
         ("joint.user", "question", ""),
         ("answer.evidence.system", "", ""),
         ("answer.evidence.user", "documents query", "fence"),
@@ -93,6 +94,7 @@ class Prompts:
         mentioned = {name for text in texts.values() for name in _PLACEHOLDER.findall(text)}
         included = {name: _read(folder, f"plan.{name}") for name in _INCLUDES if name in mentioned}
         self._texts = {name: _checked(folder, name, _filled(text, included)) for name, text in texts.items()}
+        self._folder = folder
         self._methods = folder / "methods"
         self._read: dict[str, str] = {}
 
@@ -103,7 +105,19 @@ class Prompts:
             template: Name of the template, such as "plan.user".
             values: Texts for placeholders; those that it does not mention are ignored.
         """
-        return _filled(self._texts[template], values)
+        return _filled(self._texts[template], {"tools": "", **values})
+
+    def render_planner(self, template: str, tools: str = "") -> str:
+        """Return a system message of the Plan agent.
+
+        Args:
+            template: Name of the template.
+            tools: Description of the functions that programs may call besides; a template of a user's folder that has
+                no place for it is followed by it.
+        """
+        text = self._texts[template]
+        offered = "\n\n" + _filled(_read(self._folder, "plan.tools"), {"tools": tools}) if tools else ""
+        return _filled(text, {"tools": offered}) + (offered if _TOOLS not in text else "")
 
     def render_method(
         self, template: str, values: Mapping[str, str], optional: Collection[str] = ()

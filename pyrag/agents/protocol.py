@@ -119,6 +119,13 @@ class DraftingPlanner(Planner, Protocol):
         ...
 
 
+class ToolPlanner(Planner, Protocol):
+    """A planner whose programs may call the caller's own functions."""
+
+    def with_tools(self, tools: str) -> Planner:
+        """Return this planner, told of these functions: their signatures and descriptions, as text for a prompt."""
+
+
 class Answerer(Protocol):
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
         """Return an answer, which may be unknown.

@@ -82,6 +82,7 @@ def ask(
     embedder: options.Embedder = None,
     rerank: options.Rerank = None,
     least_evidence: options.LeastEvidence = None,
+    tools: options.Tools = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per question.")] = False,
     trace: Annotated[Path | None, typer.Option(help="File to write the traces to, as JSON lines.")] = None,
     record: Annotated[
@@ -113,6 +114,7 @@ def serve(
     sandbox: options.SandboxMode = None,
     concurrency: options.Concurrency = None,
     cache: options.Cache = None,
+    tools: options.Tools = None,
     host: Annotated[str, typer.Option(help="Address to listen on; other than loopback needs a key.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)] = 8010,
     api_key_file: Annotated[Path | None, typer.Option(help="File of API keys, one a line: KEY [INDEX,…].")] = None,

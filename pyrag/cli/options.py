@@ -34,7 +34,9 @@ def chosen(given: Mapping[str, Any], **instead: Any) -> Settings:
 def _setting(name: str, text: str, *flags: str, shown: str = "", metavar: str | None = None) -> Any:
     """Declare the option of a setting; `shown` describes a default that depends on other settings."""
     default = _DEFAULTS[name]
-    text_of_default = shown or ("" if default in (None, False, MISSING) else "on" if default is True else str(default))
+    text_of_default = shown or (
+        "" if default in (None, False, MISSING, ()) else "on" if default is True else str(default)
+    )
     return typer.Option(*flags, help=text, show_default=text_of_default or False, metavar=metavar)
 
 
@@ -107,6 +109,15 @@ Request = Annotated[
         "Option of model requests: temperature, max_tokens, seed or extra_body.NAME; ROLE is plan, decompose, answer "
         "or rewrite. Repeatable.",
         metavar="[ROLE.]KEY=VALUE",
+    ),
+]
+Tools = Annotated[
+    list[str] | None,
+    _setting(
+        "tools",
+        "Function that programs may call: MODULE:NAME, sql:FILE for a database or table:FOLDER for CSV files. "
+        "Repeatable.",
+        metavar="[NAME=]SPEC",
     ),
 ]
 Embedder = Annotated[

@@ -123,7 +123,7 @@ async def replay_trace(trace: Trace) -> list[str]:
     return differences(trace, again)
 
 
-_SOURCES = ("llm", "plan_llm", "decompose_llm", "answer_llm", "rewrite_llm", "index", "retriever", "prompts")
+_SOURCES = ("llm", "plan_llm", "decompose_llm", "answer_llm", "rewrite_llm", "index", "retriever", "prompts", "tools")
 
 
 def differences(old: Trace, new: Trace) -> list[str]:

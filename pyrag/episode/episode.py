@@ -67,7 +67,8 @@ class Episode:
             or nothing (`allow`).
         extensions: The method's own part of the trace: see `pyrag.trace.extensions`.
         shared: What the method keeps open between questions.
-        more: Primitives of the method, beside the usual two.
+        more: Primitives of the method and of tools, beside the usual two.
+        tools: Names of the tools among them; True for those with effects.
     """
 
     question: str
@@ -85,6 +86,7 @@ class Episode:
     extensions: dict[str, Any] = field(default_factory=dict)
     shared: Any = None
     more: Mapping[str, Primitive] = field(default_factory=dict)
+    tools: Mapping[str, bool] = field(default_factory=dict)
     programs: list[Program] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     passages: dict[str, Passage] = field(default_factory=dict)
@@ -129,9 +131,11 @@ class Episode:
             **{name: partial(work, program_run) for name, work in self.more.items()},
         }
         # The calls limit is the sandbox's own, against floods; the ledger's budget is what users set.
-        limits = Limits(calls=max(100, self.ledger.budget.calls + self.ledger.budget.retrievals))
+        budget = self.ledger.budget
+        limits = Limits(calls=max(100, budget.calls + budget.retrievals + budget.tool_calls))
+        side_by_side = self.parallel and not self._has_effects(program.source)
         try:
-            outcome = await self.sandbox.run(program.source, primitives, limits=limits, concurrent=self.parallel)
+            outcome = await self.sandbox.run(program.source, primitives, limits=limits, concurrent=side_by_side)
         except BaseException:
             self.steps += program_run.finished(None)
             self.observer(ProgramFinished(program_run.index, "stopped"))
@@ -143,6 +147,10 @@ class Episode:
         if outcome.output:
             self.programs[-1] = replace(program, output=outcome.output)
         return outcome, program_run
+
+    def _has_effects(self, source: str) -> bool:
+        """True for a program that may call a tool with effects: its calls keep their order, and none is made early."""
+        return any(effects and name in source for name, effects in self.tools.items())
 
     async def aclose(self) -> None:
         """Cancels what is still in flight."""
@@ -178,17 +186,26 @@ class Episode:
         found, memo = await self.ask(
             "retrieve", request, lambda: passages_of(self.retriever, query, topk, self.warn), list[Passage]
         )
-        found = [self._distinct(passage) for passage in found]
-        for passage in found:
-            self.passages.setdefault(passage.id, passage)
-        return found, memo
+        return self.keep_passages(found, f"the retriever {self.retriever.name}"), memo
 
-    def _distinct(self, passage: Passage) -> Passage:
+    def keep_passages(self, found: Iterable[Passage], origin: str) -> list[Passage]:
+        """Add passages to the question, and return them with ids that are their own.
+
+        Args:
+            found: Passages.
+            origin: Who gave them, for warnings.
+        """
+        kept = [self._distinct(passage, origin) for passage in found]
+        for passage in kept:
+            self.passages.setdefault(passage.id, passage)
+        return kept
+
+    def _distinct(self, passage: Passage, origin: str) -> Passage:
         """Under an id of its own, where another retrieval gave another text under its id."""
         known = self.passages.get(passage.id, passage)
         if (known.title, known.text) == (passage.title, passage.text):
             return passage
-        self.warn(f"the retriever {self.retriever.name}: other texts under the same id {passage.id!r}")
+        self.warn(f"{origin}: other texts under the same id {passage.id!r}")
         return replace(passage, id=f"{passage.id}#{content_id(passage.title, passage.text)}")
 
     async def read(

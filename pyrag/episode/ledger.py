@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Most that one question may spend: model calls, retrievals, tokens (prompt and completion), seconds, money.
+    """Most that one question may spend: model calls, retrievals, tool calls, tokens of both kinds, seconds, money.
 
     Prices are per million tokens; without them nothing costs money. `patient`: a request that only those under way
     leave no room for waits for them, since they may turn out to cost nothing (a cache); otherwise it is refused.
@@ -41,6 +41,7 @@ class Budget:
     price_in: float | None = None
     price_out: float | None = None
     patient: bool = False
+    tool_calls: int = 50
 
     def price(self, usage: Usage) -> float | None:
         """Return the cost of the tokens of `usage`; None without prices."""
@@ -76,6 +77,13 @@ class Recording:
     def holds(self, role: str) -> bool:
         """Return True if any request of this role was recorded."""
         return any(recorded == role for recorded, _ in self._replies)
+
+    @property
+    def tools(self) -> dict[str, bool]:
+        """The tools that programs could call, by name; True for those with effects."""
+        requests = (exchange.request for queue in self._replies.values() for exchange in queue)
+        offered = [request["tools"] for request in requests if isinstance(request.get("tools"), dict)]
+        return {str(name): bool(effects) for tools in offered for name, effects in tools.items()}
 
     def reply(self, role: str, key: str, request: dict[str, Any]) -> Exchange:
         """Return the next reply to this request; the last one stays for good.
@@ -179,6 +187,7 @@ class Ledger:
         self._calls = 0
         self._calls_under_way = 0
         self._retrievals_under_way = 0
+        self._tool_calls_under_way = 0
         self._settled = asyncio.Event()  # a new one whenever a request ends
         self._memo: dict[bytes, asyncio.Future[Any]] = {}
 
@@ -211,6 +220,18 @@ class Ledger:
         """The reply to a request that was made before."""
         return self._memo.get(key)
 
+    def forget(self, role: str, request: dict[str, Any]) -> None:
+        """Forget the reply to a request, so that an equal one is made again.
+
+        Args:
+            role: Its role.
+            request: Its data.
+        """
+        self._memo.pop(canonical(role, request), None)
+
+    async def until_certain(self) -> None:
+        """Return once it is certain that the program which calls is the one that counts: here at once."""
+
     def _forget_failure(self, key: bytes, task: asyncio.Future[Any]) -> None:
         if task.cancelled() or task.exception() is not None:
             self._memo.pop(key, None)
@@ -242,6 +263,7 @@ class Ledger:
         self._check(cost)  # before the request is made, so that requests side by side cannot overspend together
         self._calls_under_way += cost.model_calls
         self._retrievals_under_way += cost.retrievals
+        self._tool_calls_under_way += cost.tool_calls
         report = self._report(role, request)
         started = time.perf_counter()
         reply, recalled, spent, failure = None, None, Usage(), ""
@@ -260,6 +282,7 @@ class Ledger:
             self.roles[role] = self.roles.get(role, RoleUsage()) + RoleUsage(1, seconds)
             self._calls_under_way -= cost.model_calls
             self._retrievals_under_way -= cost.retrievals
+            self._tool_calls_under_way -= cost.tool_calls
             self._settled.set()
             self._settled = asyncio.Event()
             report(reply, _Ended(seconds, spent, failure, recalled is not None))
@@ -307,6 +330,7 @@ class Ledger:
         for wanted, limit, what in (
             (spent.model_calls + self._calls_under_way + cost.model_calls, budget.calls, "model calls"),
             (spent.retrievals + self._retrievals_under_way + cost.retrievals, budget.retrievals, "retrievals"),
+            (spent.tool_calls + self._tool_calls_under_way + cost.tool_calls, budget.tool_calls, "tool calls"),
             (tokens, budget.tokens, "tokens"),
         ):
             if limit is not None and wanted > limit:
@@ -344,11 +368,14 @@ class Ledger:
             raise ReplayError(f"the recorded reply to {role} is not in form: {error}") from error
 
 
-_RETRIEVAL, _MODEL_CALL = Usage(retrievals=1), Usage(model_calls=1)
+_RETRIEVAL, _MODEL_CALL, _TOOL_CALL = Usage(retrievals=1), Usage(model_calls=1), Usage(tool_calls=1)
+TOOL = "tool."  # begins the role of a tool's calls
 
 
 def cost_of(role: str) -> Usage:
     """The least that a request costs."""
+    if role.startswith(TOOL):
+        return _TOOL_CALL
     return _RETRIEVAL if role == "retrieve" else _MODEL_CALL
 
 

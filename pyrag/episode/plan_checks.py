@@ -46,7 +46,11 @@ class Problem:
 
 
 def check_plan(
-    source: str, sub_queries: Sequence[str], primitives: Sequence[str], helpers: Sequence[str]
+    source: str,
+    sub_queries: Sequence[str],
+    primitives: Sequence[str],
+    helpers: Sequence[str],
+    tools: Sequence[str] = (),
 ) -> list[Problem]:
     """Return all problems of a program, fatal ones first. A program that does not parse has none here: it fails to run.
 
@@ -55,6 +59,7 @@ def check_plan(
         sub_queries: What it was written for.
         primitives: Names that it may call, beside the helpers.
         helpers: Functions that are there without an import.
+        tools: The primitives among them that are tools: one call may settle several sub-queries.
     """
     try:
         tree = ast.parse(source)
@@ -64,7 +69,7 @@ def check_plan(
     found = [
         *_undefined_names(facts, {*primitives, *helpers}),
         *_no_result(facts),
-        *_under_decomposed(facts, sub_queries),
+        *_under_decomposed(facts, sub_queries, tools),
         *_unused_results(facts),
         *_result_without_steps(facts),
         *_result_as_sentence(facts),
@@ -165,8 +170,8 @@ def _no_result(facts: _Facts) -> Iterator[Problem]:
         yield Problem(f"the program never sets {RESULT}: assign the answer to it at the end", fatal=True)
 
 
-def _under_decomposed(facts: _Facts, sub_queries: Sequence[str]) -> Iterator[Problem]:
-    if facts.repeated:
+def _under_decomposed(facts: _Facts, sub_queries: Sequence[str], tools: Sequence[str]) -> Iterator[Problem]:
+    if facts.repeated or any(map(facts.calls_of, tools)):
         return
     hops = [query for i, query in enumerate(sub_queries) if not (i >= 2 and _COMPARING.search(query))]
     retrieves = len(facts.calls_of("retrieve"))

@@ -75,6 +75,11 @@ class SpeculativeCalls(Ledger):
             self.on_wait()
         return await asyncio.shield(call.task), False
 
+    async def until_certain(self) -> None:
+        """Wait until the program that runs ahead is dropped: what a tool does cannot be taken back."""
+        self.on_wait()
+        await asyncio.Event().wait()
+
     def claim(self, key: bytes, run: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
         """Return a function that gives the reply to a request that counts from now on.
 

@@ -9,9 +9,10 @@ happens when it fails; running, recovery, budget and recording are the episode's
 
 A method with `VARIANTS` is asked for as NAME or NAME:VARIANT (`search-agent:research`); it finds the variant in
 `settings.method`. One with `RECOVERY` tries that at an unknown step, where the settings leave it to the method, and
-not `boost`. One with `WRITES` has a language model write text of its own. One with `view(trace)` shows its traces its
-own way (`pyrag.trace.view`). One with `open_shared(settings)` keeps what that returns between questions, as
-`episode.shared`, until the engines close it.
+not `boost`. One with `WRITES` has a language model write text of its own. One with `CALLS_TOOLS` runs programs of the
+Plan agent, which may call tools (`pyrag.tools`). One with `view(trace)` shows its traces its own way
+(`pyrag.trace.view`). One with `open_shared(settings)` keeps what that returns between questions, as `episode.shared`,
+until the engines close it.
 """
 
 from __future__ import annotations
@@ -86,6 +87,11 @@ def variants_of(name: str) -> tuple[str, ...]:
 def recovery_of(name: str) -> Recovery:
     """Return the recovery that a method tries at an unknown step, where the settings leave that to it."""
     return cast(Recovery, getattr(_module(name.partition(":")[0]), "RECOVERY", "boost"))
+
+
+def calls_tools(name: str) -> bool:
+    """Return True if a method runs programs of the Plan agent, which may call the caller's own functions."""
+    return bool(getattr(_module(name.partition(":")[0]), "CALLS_TOOLS", False))
 
 
 def open_shared(settings: Settings) -> Any:

@@ -103,14 +103,16 @@ def problems(episode: Episode, program: Program) -> tuple[Problem, ...]:
         episode: Its sub-queries and primitives are what the program is checked against.
         program: The program, which need not parse.
     """
-    return _problems(program.source, episode.sub_queries, episode.primitives)
+    return _problems(program.source, episode.sub_queries, episode.primitives, tuple(episode.tools))
 
 
 @lru_cache(maxsize=256)  # programs are checked when they are written, and before they run
-def _problems(source: str, sub_queries: tuple[str, ...], primitives: tuple[str, ...]) -> tuple[Problem, ...]:
+def _problems(
+    source: str, sub_queries: tuple[str, ...], primitives: tuple[str, ...], tools: tuple[str, ...]
+) -> tuple[Problem, ...]:
     from pyrag_sandbox.helpers import ERRORS, HELPERS
 
-    return tuple(check_plan(source, sub_queries, primitives, (*HELPERS, *ERRORS)))
+    return tuple(check_plan(source, sub_queries, primitives, (*HELPERS, *ERRORS), tools))
 
 
 async def request_revision(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from pyrag_sandbox import Sandbox
 if TYPE_CHECKING:
     from pyrag._io.http.options import Transport
     from pyrag.llm.spec import ModelOptions
+    from pyrag.tools.tool import Tool
 
 EMBEDDED = "embedded"
 REPLAY = "replay:"
@@ -51,6 +52,7 @@ class Engines:
     _starters: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)
     _paced: list[PacedChat] = field(default_factory=list)
     _shared: dict[str, Any] = field(default_factory=dict)
+    tools: tuple[Tool[..., Any], ...] = ()
 
     def pace(self) -> str:
         """The measured speed of each model as a clause; empty where nothing is known."""
@@ -88,32 +90,58 @@ class Engines:
             raise errors[0]
 
 
-def open_engines(settings: Settings, retriever: Retriever | None = None, *, meter: Meter | None = None) -> Engines:
+def open_engines(
+    settings: Settings,
+    retriever: Retriever | None = None,
+    *,
+    meter: Meter | None = None,
+    tools: Sequence[Callable[..., Any]] = (),
+) -> Engines:
     """Open what the settings name; nothing is contacted yet.
 
     Args:
         settings: The settings.
         retriever: The caller's own retriever, in place of the one that the settings name.
         meter: Limits what all questions may spend together.
+        tools: The caller's own functions for programs, besides those that the settings name.
 
     Raises:
         ConfigError: a setting makes no sense.
         DataError: a file that the settings name cannot be read.
     """
+    opened, told = _open_tools(settings, tools)
     models = _Models(settings, meter)
     recording = Path(settings.llm.removeprefix(REPLAY)) if settings.llm.startswith(REPLAY) else None
     engines = Engines(
-        agents=_open_agents(settings, models, None),
+        agents=_told_of_tools(_open_agents(settings, models, None), told),
         retriever=_open_retriever(settings, retriever),
         sandbox=Sandbox(require="kernel" if settings.sandbox == "kernel" else "policy"),
         recording=recording,
         _closers=models.closers,
-        _prompted=lambda prompts: _open_agents(settings, models, prompts),
+        _prompted=lambda prompts: _told_of_tools(_open_agents(settings, models, prompts), told),
         _starters=models.starters,
         _paced=models.paced,
+        tools=opened,
     )
     engines.shared(settings)
     return engines
+
+
+def _open_tools(settings: Settings, functions: Sequence[Callable[..., Any]]) -> tuple[tuple[Tool[..., Any], ...], str]:
+    """Return the tools of the settings and of the caller, and their description for the Plan agent."""
+    if not settings.tools and not functions:
+        return (), ""
+    from pyrag.tools.open import open_tools
+    from pyrag.tools.tool import as_tools, describe
+
+    tools = as_tools([*open_tools(settings.tools), *as_tools(functions)])
+    return tools, describe(tools)
+
+
+def _told_of_tools(agents: Agents, description: str) -> Agents:
+    """Return agents whose planner knows the tools, if it can call any."""
+    with_tools = getattr(agents.planner, "with_tools", None) if description else None
+    return agents if with_tools is None else replace(agents, planner=with_tools(description))
 
 
 def model_options(settings: Settings) -> ModelOptions:

@@ -25,7 +25,7 @@ from pyrag.errors import (
 )
 from pyrag.llm.limiter import question_scope
 from pyrag.methods.program_result import Result
-from pyrag.methods.registry import Method, check_writer, get_method, recovery_of
+from pyrag.methods.registry import Method, calls_tools, check_writer, get_method, recovery_of
 from pyrag.retrieval.protocol import searched_index
 from pyrag.runtime.engines import Engines, about_embedded
 from pyrag.settings import Settings, public
@@ -79,6 +79,7 @@ async def answer_question(
         price_in=settings.price_in,
         price_out=settings.price_out,
         patient=bool(settings.cache),
+        tool_calls=settings.max_tool_calls,
     )
     ledger = Ledger(budget, recording=recording, keep=keep, journal=journal)
     started_at, index = _wall_clock(ledger.elapsed()), searched_index(engines.retriever)
@@ -102,6 +103,7 @@ async def answer_question(
         QuestionStarted(settings.method, engines.agents.name, engines.retriever.name, started_at, question=question)
     )
     _warn_of_language(episode, settings)
+    _offer_tools(episode, engines, settings)
     result, error = Result(Answer(UNKNOWN, known=False)), None
     try:
         # A journal's seconds are spent already.
@@ -165,6 +167,24 @@ def _warn_of_language(episode: Episode, settings: Settings) -> None:
         episode.warn(ENGLISH_ONLY)
 
 
+def _offer_tools(episode: Episode, engines: Engines, settings: Settings) -> None:
+    """Let programs call the tools; where a recording answers, those of the recording."""
+    recording = episode.ledger.recording
+    if not (engines.tools if recording is None else recording.tools):
+        return
+    from pyrag.episode.tool_primitives import offer, offered_tools, recorded_tools
+
+    name = settings.method.partition(":")[0]
+    if not calls_tools(name):
+        episode.warn(f"the method {name} calls no tools: use pyrag")
+    elif recording is not None:
+        offer(episode, recorded_tools(recording.tools))
+    elif getattr(engines.agents.planner, "with_tools", None) is None:
+        episode.warn(f"the planner of {engines.agents.name} calls no tools: name a language model with --llm")
+    else:
+        offer(episode, offered_tools(engines.tools))
+
+
 def _as_trace_error(failure: PyRAGError | SandboxError) -> TraceError:
     if isinstance(failure, SandboxError):
         return TraceError("sandbox", str(failure), ServiceError.exit_code)
@@ -223,6 +243,8 @@ def _trace(episode: Episode, result: Result, error: TraceError | None, engines: 
 def cite(steps: list[Step], sources: tuple[int, ...]) -> tuple[Citation, ...]:
     """Return the passages cited by the steps that an answer depends on, each once, in the order of the steps.
 
+    The sources of a tool's data count as cited.
+
     Args:
         steps: All steps of the question.
         sources: Ids of those that the answer depends on.
@@ -230,8 +252,8 @@ def cite(steps: list[Step], sources: tuple[int, ...]) -> tuple[Citation, ...]:
     numbers: dict[str, Citation] = {}
     wanted = set(sources)
     for step in steps:
-        if step.id in wanted and step.answer:
-            for passage in step.answer.citations:
+        if step.id in wanted:
+            for passage in step.answer.citations if step.answer else step.passages if step.mode == "data" else ():
                 numbers.setdefault(passage, Citation(len(numbers) + 1, passage, step.id))
     return tuple(numbers.values())
 

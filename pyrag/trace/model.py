@@ -53,6 +53,7 @@ class Usage:
     cached_tokens: int = 0
     unused_calls: int = 0
     unused_retrievals: int = 0
+    tool_calls: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -66,6 +67,7 @@ class Usage:
             self.cached_tokens + other.cached_tokens,
             self.unused_calls + other.unused_calls,
             self.unused_retrievals + other.unused_retrievals,
+            self.tool_calls + other.tool_calls,
         )
 
 
@@ -123,8 +125,8 @@ class Step:
     round: int = 0  # index into Trace.programs
     topk: int | None = None
     passages: tuple[str, ...] = ()  # ids: those retrieved, or those given to `answer` or `write`
-    mode: str = ""  # for answer: "evidence" or "aggregation"; for write: the prompt template
-    output: str = ""  # for write: the text
+    mode: str = ""  # for answer: "evidence" or "aggregation"; for write: the template; of tools: "data", "documents"
+    output: str = ""  # for write: the text; for a tool: the result as JSON
     answer: Answer | None = None
     attempts: tuple[Attempt, ...] = ()
     depends_on: tuple[int, ...] = ()

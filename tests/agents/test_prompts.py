@@ -176,7 +176,7 @@ def test_no_placeholder_is_left() -> None:
     prompts = load_prompts()
     names = {"question", "sub_queries", "reason", "source", "error", "documents", "query", "fence"}
     for path in PACKAGE.glob("*.txt"):
-        if path.stem not in ("plan.contract", "plan.helpers", "plan.example"):
+        if path.stem not in ("plan.contract", "plan.helpers", "plan.example", "plan.tools"):
             assert "{{" not in prompts.render(path.stem, **dict.fromkeys(names, ""))
 
 

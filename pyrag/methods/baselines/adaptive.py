@@ -17,6 +17,8 @@ from pyrag.methods.pyrag import method as pyrag
 from pyrag.methods.step_recorder import StepRecorder
 from pyrag.settings import Settings
 
+CALLS_TOOLS = True
+
 
 class Route(Enum):
     """The paper's three classes of questions."""

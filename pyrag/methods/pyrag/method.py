@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from pyrag.agents.protocol import Decomposition, Plan
 from pyrag.episode.episode import Episode
@@ -15,6 +16,8 @@ from pyrag.methods.step_recorder import Found, StepRecorder
 from pyrag.settings import Settings
 from pyrag.trace.events import Decomposed
 from pyrag.trace.model import Program, Usage
+
+CALLS_TOOLS = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
@@ -57,18 +60,24 @@ async def write_program(episode: Episode, settings: Settings, ahead: Speculative
         ahead: Runs the program while it is written.
     """
     question = episode.question
+    offered = _offered(episode)
     if not settings.joint:
         await decompose(episode)
         ahead.search(episode.sub_queries)
     given = None if settings.joint else list(episode.sub_queries)
     with ahead.watching() as planner:
         plan = await episode.ledger.call(
-            "plan", {"question": question, "sub_queries": given}, lambda: planner.plan(question, given), Plan
+            "plan", {"question": question, "sub_queries": given} | offered, lambda: planner.plan(question, given), Plan
         )
     if settings.joint:
         episode.sub_queries = plan.sub_queries or (question,)
         episode.observer(Decomposed(episode.sub_queries))
     return announce(episode, _draft(episode, plan, "plan"))
+
+
+def _offered(episode: Episode) -> dict[str, Any]:
+    """The part of a request that names the tools, from which a recording knows them; empty without any."""
+    return {"tools": dict(episode.tools)} if episode.tools else {}
 
 
 def _draft(episode: Episode, plan: Plan, origin: str) -> Draft:
@@ -81,7 +90,8 @@ async def _revise(episode: Episode, ahead: SpeculativeExecution, program: Progra
     with ahead.watching() as planner:
         plan = await episode.ledger.call(
             "repair",
-            {"question": question, "sub_queries": sub_queries, "program": program.source, "error": error},
+            {"question": question, "sub_queries": sub_queries, "program": program.source, "error": error}
+            | _offered(episode),
             lambda: planner.repair(question, sub_queries, program.source, error),
             Plan,
         )

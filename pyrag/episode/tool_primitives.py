@@ -1,0 +1,134 @@
+"""The caller's functions as primitives of a program: each call is a step with budget, memo, recording and sources.
+
+A recording replays a question without its tools: what it holds is a call's arguments as the program wrote them, and the
+reply. Left out: checking arguments and results, and running the function (`pyrag.tools.calls`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from pyrag.episode.episode import Episode, Primitive, ProgramRun
+from pyrag.episode.ledger import TOOL
+from pyrag.episode.program_values import UNKNOWN_ERROR, record
+from pyrag.episode.recovery import ids_of
+from pyrag.errors import ReplayError
+from pyrag.tools.calls import ToolReply, call_tool
+from pyrag.tools.tool import Tool
+from pyrag_sandbox import Call, PrimitiveError, Record, Text
+
+MAX_ARGUMENT_BYTES = 256 * 1024  # of all arguments of one call
+MAX_OUTPUT = 2_000  # characters of a result that a step shows
+_MAX_QUERY = 500
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """A tool that programs of a question may call; without `tool`, one that a recording replays."""
+
+    name: str
+    effects: bool = False
+    tool: Tool[..., Any] | None = None
+
+
+def offered_tools(tools: Iterable[Tool[..., Any]]) -> tuple[OfferedTool, ...]:
+    """Return tools as those that programs may call."""
+    return tuple(OfferedTool(one.name, one.effects, one) for one in tools)
+
+
+def recorded_tools(names: Mapping[str, bool]) -> tuple[OfferedTool, ...]:
+    """Return the tools of a recording, from `Recording.tools`."""
+    return tuple(OfferedTool(name, effects) for name, effects in names.items())
+
+
+def offer(episode: Episode, tools: Sequence[OfferedTool]) -> None:
+    """Let programs of an episode call tools.
+
+    Args:
+        episode: The question under way.
+        tools: The tools.
+    """
+    primitives: dict[str, Primitive] = {one.name: partial(_call, one) for one in tools}
+    episode.tools = {one.name: one.effects for one in tools}
+    episode.more = {**episode.more, **primitives}
+
+
+async def _call(offered: OfferedTool, program_run: ProgramRun, call: Call) -> Any:
+    episode = program_run.episode
+    args = [_plain(episode, call, one) for one in call.args]
+    kwargs = {name: _plain(episode, call, one) for name, one in call.kwargs.items()}
+    query = _shown(call.name, args, kwargs)
+    program_run.refuse_unknown(call, query)
+    await episode.ledger.until_certain()
+    step = program_run.start(call, query)
+    reply, memo = await program_run.watched(step, _asked(episode, offered, {"args": args, "kwargs": kwargs}))
+    if reply.error:
+        program_run.finish(step, error=reply.error, memo=memo)
+        raise PrimitiveError(reply.error, reply.error_type)
+    passages = episode.keep_passages(reply.passages, f"the tool {call.name}")
+    output = "" if reply.documents else _clipped(msgspec.json.encode(reply.value).decode(), MAX_OUTPUT)
+    mode = "documents" if reply.documents else "data"
+    program_run.finish(step, output=output, passages=ids_of(passages), mode=mode, memo=memo)
+    return [record(one) for one in passages] if reply.documents else reply.value
+
+
+async def _asked(episode: Episode, offered: OfferedTool, request: dict[str, Any]) -> tuple[ToolReply, bool]:
+    """Return the reply, and True if the memo had it. Failures are not remembered, and effects happen each time."""
+    role = f"{TOOL}{offered.name}"
+
+    async def run() -> ToolReply:
+        if offered.tool is None:
+            raise ReplayError(f"the recording holds no call of the tool {offered.name}: record again")
+        return await call_tool(offered.tool, request["args"], request["kwargs"])
+
+    if offered.effects:
+        reply, memo = await episode.ledger.call(role, request, run, ToolReply), False
+    else:
+        reply, memo = await episode.ledger.once(role, request, run, ToolReply)
+    if reply.error:
+        episode.ledger.forget(role, request)
+    if reply.note:
+        episode.warn(reply.note)
+    return reply, memo
+
+
+def _plain(episode: Episode, call: Call, value: Any) -> Any:
+    """A program's value as plain data: answers as texts, passages as dicts. Raises `PrimitiveError`."""
+    if isinstance(value, Text):
+        if value.absent is not None:
+            raise PrimitiveError(
+                f"an argument of {call.name}() is an answer that is unknown: test is_known(…) first", UNKNOWN_ERROR
+            )
+        return value.text
+    if isinstance(value, Record):
+        passage = episode.passages.get(str(value.fields.get("id")))
+        return dict(value.fields) if passage is None else msgspec.to_builtins(passage)
+    if isinstance(value, list | tuple):
+        return [_plain(episode, call, one) for one in value]
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            raise PrimitiveError(f"{call.name}() takes dicts with text as keys only", "TypeError")
+        return {key: _plain(episode, call, one) for key, one in value.items()}
+    return value
+
+
+def _shown(name: str, args: list[Any], kwargs: dict[str, Any]) -> str:
+    """The arguments as a step shows them. Raises `PrimitiveError` where they are too large."""
+    try:
+        size = len(msgspec.json.encode([args, kwargs]))
+    except (UnicodeEncodeError, TypeError, OverflowError) as error:
+        raise PrimitiveError(f"{name}() cannot take these arguments: {error}", "TypeError") from error
+    if size > MAX_ARGUMENT_BYTES:
+        raise PrimitiveError(f"{name}() takes at most {MAX_ARGUMENT_BYTES} bytes of arguments", "ValueError")
+    if len(args) == 1 and not kwargs and isinstance(args[0], str):
+        return _clipped(args[0], _MAX_QUERY)
+    return _clipped(", ".join((*map(repr, args), *(f"{key}={one!r}" for key, one in kwargs.items()))), _MAX_QUERY)
+
+
+def _clipped(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

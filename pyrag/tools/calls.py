@@ -1,0 +1,202 @@
+"""One call of a tool: arguments checked, the function run within its time, its result checked and bounded.
+
+Whatever goes wrong in a call is a reply too, since the program gets it as an exception that its author can mend, and a
+recording must hold it. Covered: arguments of any type and number, results of any type and size, exceptions of any kind,
+functions that do not end. Not covered: the memory that a function takes, and a thread that outlives its time limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Thread
+from typing import Any
+
+import msgspec
+
+from pyrag.retrieval.checked import checked
+from pyrag.tools.tool import Sourced, Tool, ToolError, returned_type, signature_of
+from pyrag.tools.types import is_passages
+from pyrag.trace.model import Passage
+from pyrag_sandbox.wire import encode
+
+MAX_RESULT_BYTES = 900_000  # of one result; what may cross into a sandbox is a little more
+MAX_DOCUMENTS = 100
+MAX_SOURCES = 10
+_MAX_MESSAGE = 600  # characters of an error
+_PATH = re.compile(r"(?<![\w.:/\\])(?:[A-Za-z]:)?(?:[/\\][^\s/\\'\"<>|:,;()]+)+[/\\]?")
+_OWN_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError, TimeoutError, PermissionError)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReply:
+    """The outcome of one call: a value, documents, or an error that the program gets as an exception.
+
+    Attributes:
+        value: Plain data.
+        passages: The documents that were returned, or the sources of the value.
+        documents: Whether the passages are the result.
+        error: The exception's message; empty if there was none.
+        error_type: Its name, as the program sees it.
+        note: Warning for the user.
+    """
+
+    value: Any = None
+    passages: tuple[Passage, ...] = ()
+    documents: bool = False
+    error: str = ""
+    error_type: str = ""
+    note: str = ""
+
+
+async def call_tool(tool: Tool[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> ToolReply:
+    """Return what a call comes to; never raises, unless it is cancelled.
+
+    Args:
+        tool: The tool.
+        args: The program's positional arguments, as plain data.
+        kwargs: Its keyword arguments.
+    """
+    try:
+        values = _arguments(tool, args, kwargs)
+    except TypeError as error:
+        return ToolReply(error=f"{tool.name}() {error}", error_type="TypeError")
+    try:
+        async with asyncio.timeout(tool.timeout):
+            result = await _run(tool.function, values, tool.name)
+    except TimeoutError as error:
+        if error.args:  # the function's own
+            return _failed(tool, error)
+        message = f"{tool.name}() took longer than {tool.timeout:g} s: ask it for less"
+        return ToolReply(error=message, error_type="TimeoutError")
+    except Exception as error:  # whatever the function raises
+        return _failed(tool, error)
+    try:
+        return _reply(tool, result)
+    except Exception as error:  # and whatever its result does when it is looked at
+        return _misshapen(tool, error)
+
+
+def _arguments(tool: Tool[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
+    """Bind and convert arguments. Raises `TypeError` in words for the program's author."""
+    signature, hints = signature_of(tool.function, tool.name)
+    bound = signature.bind(*args, **kwargs)
+    for name, value in bound.arguments.items():
+        try:
+            bound.arguments[name] = msgspec.convert(value, hints[name])
+        except msgspec.ValidationError as error:
+            raise TypeError(f"cannot take this {name!r}: {str(error)[:_MAX_MESSAGE]}") from error
+    return bound
+
+
+async def _run(function: Callable[..., Any], values: inspect.BoundArguments, name: str) -> Any:
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+        return await _guarded(function(*values.args, **values.kwargs))
+    result = await _in_own_thread(lambda: function(*values.args, **values.kwargs), f"pyrag-tool-{name}")
+    return await _guarded(result) if inspect.isawaitable(result) else result
+
+
+async def _guarded(work: Any) -> Any:
+    try:
+        return await work
+    except (SystemExit, KeyboardInterrupt) as error:  # which would end the event loop
+        raise ToolError(f"{type(error).__name__}: {error}") from error
+
+
+async def _in_own_thread(function: Callable[[], Any], name: str) -> Any:
+    """Run a function in a daemon thread: one that never ends must hold up neither a pool nor the end of the process."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if not done.done():
+            done.set_result((result, error))
+
+    def work() -> None:
+        result, failure = None, None
+        try:
+            result = function()
+        except BaseException as error:
+            failure = error
+        with suppress(RuntimeError):  # the loop was closed meanwhile
+            loop.call_soon_threadsafe(settle, result, failure)
+
+    Thread(target=contextvars.copy_context().run, args=(work,), name=name, daemon=True).start()
+    result, error = await done
+    if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
+        raise error
+    if error is not None:  # of the kinds that asyncio cannot pass on
+        raise ToolError(f"{type(error).__name__}: {error}") from error
+    return result
+
+
+def _reply(tool: Tool[..., Any], result: Any) -> ToolReply:
+    """Raises `TypeError`, `ValueError` or `msgspec.ValidationError` where the result is not as annotated."""
+    sources: Sequence[Passage] = ()
+    if isinstance(result, Sourced):
+        result, sources = result.value, checked(result.sources, MAX_SOURCES)
+    wanted = returned_type(tool)
+    if is_passages(wanted):
+        found = checked(msgspec.convert(result, list[Passage]), MAX_DOCUMENTS)
+        return ToolReply(passages=tuple(found), documents=True, note=_note(tool, found.notes))
+    value = msgspec.to_builtins(result, str_keys=True)
+    msgspec.convert(value, wanted)
+    encode(value, _NoHandles(), MAX_RESULT_BYTES)
+    value = msgspec.json.decode(msgspec.json.encode(value))  # as a recording will hold it: tuples are lists
+    return ToolReply(value, tuple(sources))
+
+
+def _note(tool: Tool[..., Any], notes: Sequence[str]) -> str:
+    return f"the tool {tool.name}: {'; '.join(notes)}" if notes else ""
+
+
+def _failed(tool: Tool[..., Any], error: Exception) -> ToolReply:
+    """An exception of the function, without the places of the host that its message may name."""
+    if isinstance(error, ToolError):
+        return ToolReply(error=f"{tool.name}(): {_clipped(str(error))}", error_type=ToolError.__name__)
+    kind = type(error).__name__
+    said = _PATH.sub(lambda found: re.split(r"[/\\]", found[0].rstrip("/\\"))[-1], _said(error))
+    name = kind if type(error).__module__ == "builtins" and isinstance(error, _OWN_ERRORS) else ToolError.__name__
+    shown = said if name == kind else f"{kind}: {said}" if said else kind
+    return ToolReply(error=f"{tool.name}() failed: {_clipped(shown)}", error_type=name)
+
+
+def _misshapen(tool: Tool[..., Any], error: Exception) -> ToolReply:
+    if isinstance(error, ValueError) and not isinstance(error, msgspec.ValidationError | UnicodeError):
+        message = f"the result of {tool.name}() is too large or no plain data ({error}): ask it for less"
+        return ToolReply(error=_clipped(message), error_type="ValueError")
+    message = f"{tool.name}() returned something else than it promises ({_clipped(_said(error))})"
+    return ToolReply(error=message, error_type=ToolError.__name__, note=f"the tool {message}")
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
+def _clipped(text: str) -> str:
+    text = " ".join(text.encode("utf-8", "replace").decode().split())
+    return text if len(text) <= _MAX_MESSAGE else f"{text[: _MAX_MESSAGE - 1]}…"
+
+
+class _NoHandles:
+    """A table of objects that cross by handle, with none in it: results are plain data."""
+
+    def pack(self, value: Any) -> None:
+        return None
+
+    def unpack(self, handle: int) -> Any:
+        raise LookupError(handle)
+
+    def add_text(self, handle: int, text: str, fields: dict[str, Any], *absent: Any) -> Any:
+        raise LookupError(handle)
+
+    def add_record(self, handle: int, fields: dict[str, Any], str_field: str) -> Any:
+        raise LookupError(handle)

@@ -1,0 +1,94 @@
+"""Tools by their specs, as `--tools` and the setting `tools` name them.
+
+    MODULE:NAME          a function of a Python module, or a list of functions
+    sql:FILE             `sql(query)` over a database that is only read
+    table:FOLDER         `table(name)` over the CSV and TSV files of a folder
+    NAME=SPEC            the same under another name
+
+Naming a module imports it, and so runs its code.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyrag.errors import ConfigError
+from pyrag.settings import split_tool
+from pyrag.tools.tool import Tool, as_tools
+
+_FORMS = "MODULE:FUNCTION, sql:FILE or table:FOLDER"
+
+
+def open_tools(specs: Iterable[str]) -> tuple[Tool[..., Any], ...]:
+    """Return the tools that specs name.
+
+    Args:
+        specs: Specs, each of which may name several tools.
+
+    Raises:
+        ConfigError: A spec names nothing, or something that cannot be a tool.
+        DataError: A file or folder cannot be read.
+    """
+    return as_tools(one for spec in specs for one in open_tool(spec))
+
+
+def open_tool(spec: str) -> tuple[Tool[..., Any], ...]:
+    """Return the tools of one spec; most name one. Raises what `open_tools` raises."""
+    name, scheme, rest = split_tool(spec)
+    if not rest:
+        raise ConfigError(f"{spec!r} names no tool: write {_FORMS}")
+    opened = _SCHEMES[scheme](rest) if scheme in _SCHEMES else _of_module(scheme, rest)
+    if name and len(opened) > 1:
+        raise ConfigError(
+            f"{scheme}:{rest} names {len(opened)} tools, which cannot all be called {name!r}: name one of them"
+        )
+    return tuple(replace(one, name=name) for one in opened) if name else opened
+
+
+def _of_module(module: str, name: str) -> tuple[Tool[..., Any], ...]:
+    if module.endswith(".py") or "/" in module:
+        raise ConfigError(f"{module!r} is a file: name its module, as in --tools {Path(module).stem}:{name}")
+    try:
+        found: Any = _imported(module)
+    except Exception as error:  # whatever the module's code raises
+        raise ConfigError(
+            f"cannot import {module!r} for --tools {module}:{name} ({type(error).__name__}: {error})"
+        ) from error
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise ConfigError(f"the module {module} has no {name!r}: check --tools {module}:{name}")
+        found = getattr(found, part)
+    return as_tools(found if isinstance(found, list | tuple) else [found])
+
+
+def _imported(module: str) -> Any:
+    """Import a module, also from the current folder, where a command's user keeps tools."""
+    here = str(Path.cwd())
+    added = here not in sys.path and "" not in sys.path
+    if added:
+        sys.path.append(here)
+    try:
+        return importlib.import_module(module)
+    finally:
+        if added:
+            sys.path.remove(here)
+
+
+def _sql(place: str) -> tuple[Tool[..., Any], ...]:
+    from pyrag.tools.sql import sql_tool
+
+    return (sql_tool(place),)
+
+
+def _table(place: str) -> tuple[Tool[..., Any], ...]:
+    from pyrag.tools.table import table_tool
+
+    return (table_tool(place),)
+
+
+_SCHEMES: dict[str, Callable[[str], tuple[Tool[..., Any], ...]]] = {"sql": _sql, "table": _table}

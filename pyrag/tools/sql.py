@@ -1,0 +1,140 @@
+"""`sql(query)`: a SELECT over a database that programs can read and nothing else.
+
+    PyRAG("openai:MODEL@URL", tools=[sql_tool("shop.db")])
+
+Each query runs in a process of its own (`sql_worker.py`), which is ended when its time is over. Its rows are dicts, and
+the answer that depends on them cites the query.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyrag.errors import ConfigError, DataError
+from pyrag.tools.tool import Sourced, Tool, ToolError
+from pyrag.trace.model import Passage
+
+MAX_ROWS = 500
+MAX_SECONDS = 5.0
+MAX_BYTES = 500_000  # of the rows of one query
+MAX_QUERY = 16 * 1024  # characters
+_GRACE = 3.0  # seconds for the process to start and to end by itself
+_SHOWN_ROWS = 5  # of a citation
+_COMMAND = (sys.executable, "-I", str(Path(__file__).with_name("sql_worker.py")))
+_HEADS = {"sqlite": (0, b"SQLite format 3\0"), "duckdb": (8, b"DUCK")}
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A database file with the limits of one query."""
+
+    path: Path
+    engine: str
+    rows: int = MAX_ROWS
+    seconds: float = MAX_SECONDS
+
+    async def __call__(self, query: str) -> Sourced[list[dict[str, Any]]]:
+        if len(query) > MAX_QUERY:
+            raise ToolError(f"a query has at most {MAX_QUERY} characters")
+        process = await asyncio.create_subprocess_exec(
+            *_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={}
+        )
+        try:
+            async with asyncio.timeout(self.seconds + _GRACE):
+                said, _ = await process.communicate(self._request(query))
+        except TimeoutError:
+            raise ToolError(f"the query took longer than {self.seconds:g} s: read fewer rows") from None
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+        rows: list[dict[str, Any]] = _outcome(said)["rows"]
+        return Sourced(rows, (self._source(query, rows),))
+
+    def schema(self) -> str:
+        """Return the tables and their columns as text. Raises `DataError` where the database cannot be read."""
+        try:
+            done = subprocess.run(  # noqa: S603 (our own program)
+                _COMMAND, input=self._request(None), capture_output=True, timeout=30, env={}, check=False
+            )
+            return str(_outcome(done.stdout)["schema"])
+        except (ToolError, subprocess.TimeoutExpired) as error:
+            raise DataError(f"cannot read the database {self.path}: {error}") from error
+
+    def _request(self, query: str | None) -> bytes:
+        return json.dumps({
+            "engine": self.engine, "path": str(self.path), "query": query, "rows": self.rows,
+            "seconds": self.seconds, "bytes": MAX_BYTES,
+        }).encode()  # fmt: skip
+
+    def _source(self, query: str, rows: list[dict[str, Any]]) -> Passage:
+        shown = [query, *(json.dumps(row, ensure_ascii=False) for row in rows[:_SHOWN_ROWS])]
+        if len(rows) > _SHOWN_ROWS:
+            shown.append(f"… {len(rows)} rows")
+        key = hashlib.blake2b(query.encode("utf-8", "replace"), digest_size=6).hexdigest()
+        return Passage(f"{self.path.name}#{key}", self.path.name, "\n".join(shown), source=self.path.name)
+
+
+def sql_tool(
+    path: str | Path, *, name: str = "sql", rows: int = MAX_ROWS, seconds: float = MAX_SECONDS
+) -> Tool[..., Any]:
+    """Return `sql(query)` over a database file.
+
+    Args:
+        path: A file of SQLite, or of DuckDB if that is installed. It is only read.
+        name: The name that programs call it by.
+        rows: Maximum rows of one query; a query with more is an error, so that no count is taken of a part.
+        seconds: Time of one query.
+
+    Raises:
+        ConfigError: DuckDB is not installed, or a limit makes no sense.
+        DataError: The file is no database, or cannot be read.
+    """
+    if rows < 1 or not seconds > 0:
+        raise ConfigError(f"{name}: rows and seconds must be above 0, not {rows} and {seconds}")
+    place = Path(path).expanduser()
+    database = Database(place, _engine_of(place), rows, seconds)
+    description = (
+        f"Rows of one SELECT statement ({_DIALECTS[database.engine]}) over the database {place.name}, as dicts by "
+        f"column. At most {rows} rows: count, sum, sort and filter in SQL. Tables:\n{database.schema()}"
+    )
+    return Tool(database, name, description, timeout=seconds + 2 * _GRACE)
+
+
+_DIALECTS = {"sqlite": "SQLite's SQL", "duckdb": "DuckDB's SQL"}
+
+
+def _engine_of(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            head = file.read(64)
+    except OSError as error:
+        raise DataError(f"cannot read the database {path}: {error.strerror}") from error
+    engine = next((name for name, (place, mark) in _HEADS.items() if head[place:].startswith(mark)), "")
+    if not engine:
+        raise DataError(f"{path} is no database of SQLite or DuckDB: name its file")
+    if engine == "duckdb" and importlib.util.find_spec("duckdb") is None:
+        raise ConfigError(f"{path} is a DuckDB database: install duckdb (pip install duckdb)")
+    return engine
+
+
+def _outcome(said: bytes) -> Mapping[str, Any]:
+    """Return what the process said. Raises `ToolError` where that is an error, or nothing."""
+    try:
+        found: dict[str, Any] = json.loads(said)
+    except ValueError:
+        raise ToolError("the query was stopped: it takes too much memory or time") from None
+    if "error" in found:
+        raise ToolError(str(found["error"]))
+    return found

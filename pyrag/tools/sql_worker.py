@@ -1,0 +1,231 @@
+"""The process that runs one query: `python -I sql_worker.py`, a request as JSON on stdin, its outcome on stdout.
+
+SQL that a model wrote is hostile input, so it runs outside of pyrag's own process, which ends the process when its time
+is over. Here the database itself refuses everything but reading: it is opened read-only, an authorizer (SQLite) or the
+configuration (DuckDB) denies other files, extensions and settings, and memory, rows and bytes have limits.
+
+Imports nothing of pyrag.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+MAX_VALUE = 1_000_000  # bytes of one value inside of the database
+MAX_SCHEMA = 4_000  # characters of the schema's description
+_MAX_NAME = 60
+_SQLITE_MEMORY = 512 << 20  # bytes of address space; what is over is "out of memory"
+_DUCKDB_MEMORY = 4 << 30
+_MAX_FILE = 1 << 20  # bytes; a database with a write-ahead log needs a small file beside it to be read
+_REFUSED = frozenset(("edit", "fsdir", "fts3_tokenizer", "load_extension", "readfile", "writefile", "zipfile"))
+
+
+def main() -> None:
+    request = json.load(sys.stdin)
+    _limit(request)
+    with contextlib.closing(_DATABASES[request["engine"]](request)) as database:
+        try:
+            outcome = database.schema() if request["query"] is None else _rows(database, request)
+        except MemoryError:
+            outcome = {"error": "the query takes too much memory"}
+        except Exception as error:  # of the database, in its own words
+            outcome = {"error": database.reason(error)}
+    json.dump(outcome, sys.stdout)
+
+
+def _limit(request: dict[str, Any]) -> None:
+    """Bound memory and processor time of this process, and keep it from filling the disk."""
+    memory = _DUCKDB_MEMORY if request["engine"] == "duckdb" else _SQLITE_MEMORY
+    seconds = math.ceil(request["seconds"]) + 1
+    for kind, most in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, _MAX_FILE),
+    ):
+        with contextlib.suppress(OSError, ValueError):  # a system that has no such limit
+            resource.setrlimit(kind, (most, most))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+
+class _SQLite:
+    """A SQLite database that can be read and nothing else."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        import sqlite3
+
+        self._deadline = time.monotonic() + request["seconds"]
+        self._connection = sqlite3.connect(f"{Path(request['path']).absolute().as_uri()}?mode=ro", uri=True)
+        for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "temp_store=MEMORY"):
+            self._connection.execute(f"PRAGMA {pragma}")
+        self._connection.text_factory = lambda data: data.decode("utf-8", "replace")
+        for limit, most in (
+            (sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE),
+            (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
+            (sqlite3.SQLITE_LIMIT_EXPR_DEPTH, 100),
+            (sqlite3.SQLITE_LIMIT_COMPOUND_SELECT, 50),
+            (sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1_000),
+            (sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0),
+        ):
+            self._connection.setlimit(limit, most)
+        self._connection.set_progress_handler(self._is_late, 10_000)
+
+    def _is_late(self) -> bool:
+        return bool(time.monotonic() > self._deadline)
+
+    def query(self, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
+        self._connection.set_authorizer(_authorize)
+        cursor = self._connection.execute(query)
+        return [str(column[0]) for column in cursor.description or ()], cursor
+
+    def schema(self) -> dict[str, Any]:
+        found = self._connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY name"
+        )
+        return {"schema": described({str(name): self._columns(str(name)) for (name,) in found.fetchall()})}
+
+    def _columns(self, table: str) -> list[str]:
+        quoted = '"' + table.replace('"', '""') + '"'
+        keys = {row[3]: f"{row[2]}.{row[4]}" for row in self._connection.execute(f"PRAGMA foreign_key_list({quoted})")}
+        return [
+            f"{row[1]} {row[2]}".strip() + (f" references {keys[row[1]]}" if row[1] in keys else "")
+            for row in self._connection.execute(f"PRAGMA table_info({quoted})")
+        ]
+
+    def reason(self, error: Exception) -> str:
+        return "the query took too long: read fewer rows" if self._is_late() else str(error)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _authorize(action: int, first: str | None, second: str | None, *rest: Any) -> int:
+    """Allow what a SELECT needs."""
+    import sqlite3
+
+    if action == sqlite3.SQLITE_FUNCTION:
+        return sqlite3.SQLITE_DENY if (second or "").lower() in _REFUSED else sqlite3.SQLITE_OK
+    reading = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE)
+    return sqlite3.SQLITE_OK if action in reading else sqlite3.SQLITE_DENY
+
+
+class _DuckDB:
+    """A DuckDB database that can be read and nothing else."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        import duckdb
+
+        self._duckdb = duckdb
+        config = {
+            "enable_external_access": "false",
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "memory_limit": "512MB",
+            "temp_directory": "",
+            "threads": "1",
+        }
+        self._connection = duckdb.connect(request["path"], read_only=True, config=config)
+        self._connection.execute("SET lock_configuration = true")
+
+    def query(self, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
+        statements = self._connection.extract_statements(query)
+        if len(statements) != 1 or statements[0].type != self._duckdb.StatementType.SELECT:
+            raise ValueError("only one SELECT statement is possible")
+        found = self._connection.execute(statements[0])
+        return [str(column[0]) for column in found.description or ()], iter(found.fetchone, None)
+
+    def schema(self) -> dict[str, Any]:
+        columns = self._connection.execute(
+            "SELECT table_name, column_name, data_type FROM information_schema.columns "
+            "WHERE table_schema = 'main' ORDER BY table_name, ordinal_position"
+        ).fetchall()
+        tables: dict[str, list[str]] = {}
+        for table, column, kind in columns:
+            tables.setdefault(str(table), []).append(f"{column} {kind}")
+        return {"schema": described(tables)}
+
+    def reason(self, error: Exception) -> str:
+        return str(error)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+_DATABASES: dict[str, type[_SQLite] | type[_DuckDB]] = {"sqlite": _SQLite, "duckdb": _DuckDB}
+
+
+def _rows(database: _SQLite | _DuckDB, request: dict[str, Any]) -> dict[str, Any]:
+    columns, found = database.query(request["query"])
+    names, size = unique(columns), 0
+    rows: list[dict[str, Any]] = []
+    for row in found:
+        if len(rows) == request["rows"]:
+            return {"error": f"more than {request['rows']} rows: count, sum or filter in SQL, or add a LIMIT"}
+        values = [plain(value) for value in row]
+        size += sum(len(value) if isinstance(value, str) else 8 for value in values) + 64
+        if size > request["bytes"]:
+            return {"error": f"the rows have more than {request['bytes']} bytes: select fewer columns or rows"}
+        rows.append(dict(zip(names, values, strict=True)))
+    return {"rows": rows}
+
+
+def plain(value: Any) -> Any:
+    """Return a value of a database as JSON has it: dates as ISO text, decimals as numbers, blobs as their size."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, bytes | bytearray | memoryview):
+        return f"<{len(value)} bytes>"
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, dict):
+        return {str(key): plain(one) for key, one in value.items()}
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return str(value)
+    return number if math.isfinite(number) else None
+
+
+def unique(columns: Sequence[str]) -> list[str]:
+    """Return column names with a number after those that were there before."""
+    names: list[str] = []
+    for column in columns:
+        name, number = column, 2
+        while name in names:
+            name, number = f"{column}_{number}", number + 1
+        names.append(name)
+    return names
+
+
+def described(tables: dict[str, list[str]]) -> str:
+    """Return tables with their columns, one a line, as far as there is room."""
+    lines: list[str] = []
+    room = MAX_SCHEMA
+    for table, columns in tables.items():
+        line = f"{_name(table)}({', '.join(map(_name, columns))})"
+        room -= len(line) + 1
+        if room < 0:
+            lines.append(f"… and {len(tables) - len(lines)} more tables")
+            break
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _name(text: str) -> str:
+    """A name of the database on one line; it goes into a prompt."""
+    return "".join(one if one.isprintable() else " " for one in text)[:_MAX_NAME]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""`table(name)`: rows of CSV and TSV files as data, so that counts and sums come from the file and not from a reader.
+
+    PyRAG("openai:MODEL@URL", retriever="notes/.pyrag", tools=[table_tool("notes")])
+
+A column is read as numbers or dates where each of its cells is one. Dates become ISO text, which compares as dates do.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pyrag.errors import DataError
+from pyrag.tools.tool import Sourced, Tool, ToolError
+from pyrag.trace.model import Passage
+
+Cell = str | int | float | bool | None
+MAX_FILE_MB = 64
+MAX_ROWS = 100_000  # of a file
+MAX_TABLES = 200
+_MAX_CELL = 1_000_000  # characters
+_SHOWN_ROWS = 3  # of a citation
+_SHOWN_TABLES = 40
+_SHOWN_COLUMNS = 30
+_MAX_NAME = 60
+_DELIMITERS = {".csv": ",;\t|", ".tsv": "\t"}
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9]\d{0,17}|[1-9]\d{0,2}(?:,\d{3}){1,5})")
+_NUMBER = re.compile(r"[-+]?(?:0|[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+)?(?:\.\d+)?(?:[eE][-+]?\d{1,2})?")
+_DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y")
+_NOTHING = frozenset(("", "na", "n/a", "null", "none", "-"))
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of a folder: paths by name."""
+
+    paths: dict[str, Path]
+
+    def __call__(
+        self, name: str, where: dict[str, Cell] | None = None, columns: list[str] | None = None
+    ) -> Sourced[list[dict[str, Any]]]:
+        if name not in self.paths:
+            raise ToolError(f"there is no table {name!r}: choose from {', '.join(list(self.paths)[:_SHOWN_TABLES])}")
+        header, rows = read_table(self.paths[name])
+        if unknown := [one for one in (*(where or {}), *(columns or ())) if one not in header]:
+            raise ToolError(f"the table {name!r} has no column {unknown[0]!r}: choose from {', '.join(header)}")
+        found = [row for row in rows if all(row[key] == value for key, value in (where or {}).items())]
+        kept = [{key: row[key] for key in columns or header} for row in found]
+        return Sourced(kept, (self._source(name, kept),))
+
+    def _source(self, name: str, rows: Sequence[dict[str, Any]]) -> Passage:
+        path = self.paths[name]
+        lines = [", ".join(f"{key}: {value}" for key, value in row.items()) for row in rows[:_SHOWN_ROWS]]
+        text = "\n".join([f"{len(rows)} rows of {path.name}", *lines])
+        return Passage(f"table:{name}", path.name, text[:2_000], source=path.name)
+
+
+def table_tool(folder: str | Path, *, name: str = "table") -> Tool[..., Any]:
+    """Return `table(name, where, columns)` over the CSV and TSV files of a folder and the folders in it.
+
+    Args:
+        folder: The folder, or a single file.
+        name: The name that programs call it by.
+
+    Raises:
+        DataError: There are no such files, or one of them cannot be read.
+    """
+    place = Path(folder).expanduser()
+    paths = _tables_in(place)
+    shown = list(paths.items())[:_SHOWN_TABLES]
+    listed = [f"{key}: {', '.join(map(_name, read_table(path)[0][:_SHOWN_COLUMNS]))}" for key, path in shown]
+    if len(paths) > _SHOWN_TABLES:
+        listed.append(f"… and {len(paths) - _SHOWN_TABLES} more")
+    description = (
+        "All rows of a table as dicts by column, numbers as numbers and dates as ISO text; None stands for an empty "
+        "cell. `where` keeps the rows with these values, `columns` leaves the other columns out: use both on large "
+        f"tables. Tables with their columns:\n{chr(10).join(listed)}"
+    )
+    return Tool(Tables(paths), name, description)
+
+
+def _tables_in(place: Path) -> dict[str, Path]:
+    found = [place] if place.is_file() else sorted(one for one in place.rglob("*") if one.suffix.lower() in _DELIMITERS)
+    found = [one for one in found if one.suffix.lower() in _DELIMITERS and one.is_file()]
+    if not found:
+        raise DataError(f"there is no CSV or TSV file in {place}: name the folder that holds them")
+    if len(found) > MAX_TABLES:
+        raise DataError(
+            f"{place} holds {len(found)} tables, and at most {MAX_TABLES} are possible: name a folder in it"
+        )
+    stems = [one.stem for one in found]
+    root = place if place.is_dir() else place.parent
+    names = [one.stem if stems.count(one.stem) == 1 else str(one.relative_to(root)) for one in found]
+    return dict(zip(names, found, strict=True))
+
+
+def read_table(path: Path) -> tuple[tuple[str, ...], tuple[dict[str, Any], ...]]:
+    """Return the columns and rows of a file. Raises `DataError` where it is no table or too large."""
+    try:
+        state = path.stat()
+        return _read(path, state.st_mtime_ns, state.st_size)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise DataError(f"cannot read the table {path}: {reason}; save it as CSV in UTF-8") from error
+
+
+@lru_cache(maxsize=16)
+def _read(path: Path, changed: int, size: int) -> tuple[tuple[str, ...], tuple[dict[str, Any], ...]]:
+    if size > MAX_FILE_MB << 20:
+        raise DataError(f"the table {path} is larger than {MAX_FILE_MB} MiB: put it into a database, and use sql:FILE")
+    csv.field_size_limit(max(csv.field_size_limit(), _MAX_CELL))
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        first = file.readline()
+        marks = {mark: len(next(csv.reader([first], delimiter=mark), [])) for mark in _DELIMITERS[path.suffix.lower()]}
+        file.seek(0)
+        reader = csv.reader(file, delimiter=max(marks, key=lambda mark: marks[mark]))
+        header = _unique([cell.strip() for cell in next(reader, [])])
+        cells = [row for row in reader if any(cell.strip() for cell in row)]
+    if not header:
+        raise DataError(f"the table {path} is empty: it needs a first line with the names of its columns")
+    if len(cells) > MAX_ROWS:
+        raise DataError(f"the table {path} has more than {MAX_ROWS:,} rows: put it into a database, and use sql:FILE")
+    filled = [[cell.strip() for cell in row[: len(header)]] + [""] * (len(header) - len(row)) for row in cells]
+    columns = [_values([row[place] for row in filled]) for place in range(len(header))]
+    return tuple(header), tuple(dict(zip(header, row, strict=True)) for row in zip(*columns, strict=True))
+
+
+def _unique(header: Sequence[str]) -> list[str]:
+    names: list[str] = []
+    for place, given in enumerate(header, start=1):
+        name = given or f"column {place}"
+        names.append(name if name not in names else f"{name} {place}")
+    return names
+
+
+def _values(cells: list[str]) -> list[Cell]:
+    """A column's cells as the narrowest type that all of them have; cells that say nothing are None."""
+    filled = {cell for cell in cells if cell.lower() not in _NOTHING}
+    for read in (_integer, _number, *map(_date_reader, _DATES)):
+        values = {cell: read(cell) for cell in filled}
+        if all(value is not None for value in values.values()):
+            return [values.get(cell) for cell in cells]
+    return [cell or None for cell in cells]
+
+
+def _integer(cell: str) -> int | None:
+    return int(cell.replace(",", "")) if _INTEGER.fullmatch(cell) else None
+
+
+def _number(cell: str) -> float | None:
+    return float(cell.replace(",", "")) if any(map(str.isdigit, cell)) and _NUMBER.fullmatch(cell) else None
+
+
+def _date_reader(form: str) -> Callable[[str], str | None]:
+    def read(cell: str) -> str | None:
+        try:
+            return dt.datetime.strptime(cell, form).date().isoformat()
+        except ValueError:
+            return None
+
+    return read
+
+
+def _name(text: str) -> str:
+    """A column's name on one line; it goes into a prompt."""
+    return "".join(one if one.isprintable() else " " for one in text)[:_MAX_NAME]
