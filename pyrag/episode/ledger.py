@@ -291,7 +291,10 @@ class Ledger:
         return reply
 
     def _report(self, role: str, request: dict[str, Any]) -> Callable[[Any, _Ended], None]:
-        """Tell the observer that a request begins; return a function that tells it the end."""
+        """Tell the observer that a request begins; return a function that tells it the end. A tool's call is told by
+        its step."""
+        if role.startswith(TOOL):
+            return lambda reply, ended: None
         number, step = self._calls, asking_step.get()
         self._calls += 1
 
