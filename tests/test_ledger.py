@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from pyrag.agents.protocol import Reading
-from pyrag.episode.ledger import Budget, Ledger, Recording, request_key
+from pyrag.episode.ledger import Budget, Ledger, Recording
+from pyrag.episode.requests import request_key
 from pyrag.errors import BadOutputError, BudgetExceededError, DataError, ReplayError
 from pyrag.trace.model import Passage, Usage
 

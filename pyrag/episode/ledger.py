@@ -7,7 +7,6 @@ complete, whichever engine is behind it.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable
@@ -18,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from pyrag.episode.requests import TOOL, canonical, cost_of, request_key, spent_on
 from pyrag.errors import BadOutputError, BudgetExceededError, DataError, ReplayError
 from pyrag.trace.events import AgentFinished, AgentStarted, Observer, Searched, ignore
 from pyrag.trace.model import Exchange, RoleUsage, Usage
@@ -369,50 +369,3 @@ class Ledger:
             return msgspec.convert(exchange.reply.get("value"), reply_type)
         except msgspec.ValidationError as error:
             raise ReplayError(f"the recorded reply to {role} is not in form: {error}") from error
-
-
-_RETRIEVAL, _MODEL_CALL, _TOOL_CALL = Usage(retrievals=1), Usage(model_calls=1), Usage(tool_calls=1)
-TOOL = "tool."  # begins the role of a tool's calls
-
-
-def cost_of(role: str) -> Usage:
-    """The least that a request costs."""
-    if role.startswith(TOOL):
-        return _TOOL_CALL
-    return _RETRIEVAL if role == "retrieve" else _MODEL_CALL
-
-
-def spent_on(reply: Any, cost: Usage) -> Usage:
-    """Return the cost of a request. An agent that needed several model calls (retries) says so.
-
-    Args:
-        reply: What the agent or retriever replied; its `usage` counts where it has one.
-        cost: What a request of its role costs at least.
-    """
-    spent: Usage | None = getattr(reply, "usage", None)
-    if spent is None:
-        return cost
-    calls = spent.model_calls if spent.cached_calls else max(cost.model_calls, spent.model_calls)
-    if (spent.model_calls, spent.retrievals, spent.seconds, spent.cost) == (calls, cost.retrievals, 0.0, None):
-        return spent  # as most agents say it
-    return replace(spent, model_calls=calls, retrievals=cost.retrievals, seconds=0.0, cost=None)
-
-
-def canonical(role: str, request: dict[str, Any]) -> bytes:
-    """Return bytes that are equal for equal requests, in any process.
-
-    Args:
-        role: The agent's role, or `retrieve`.
-        request: What is asked, as plain data.
-    """
-    return msgspec.json.encode([role, request], order="sorted")
-
-
-def request_key(role: str, request: dict[str, Any]) -> str:
-    """Return a digest of the canonical form.
-
-    Args:
-        role: The agent's role, or `retrieve`.
-        request: What is asked, as plain data.
-    """
-    return hashlib.sha256(canonical(role, request)).hexdigest()[:32]

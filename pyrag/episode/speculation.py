@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from pyrag.episode.ledger import Ledger, canonical, cost_of, spent_on
+from pyrag.episode.ledger import Ledger
+from pyrag.episode.requests import canonical, cost_of, spent_on
 from pyrag.errors import BudgetExceededError
 from pyrag.trace.model import Usage
 

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from pyrag.episode.episode import Episode, Primitive, ProgramRun
-from pyrag.episode.ledger import TOOL
 from pyrag.episode.program_values import UNKNOWN_ERROR, record
 from pyrag.episode.recovery import ids_of
+from pyrag.episode.requests import TOOL
 from pyrag.errors import ReplayError
 from pyrag.tools.calls import ToolReply, call_tool
 from pyrag.tools.tool import Tool
