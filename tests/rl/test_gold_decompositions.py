@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import random
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,14 @@ import pytest
 pytest.importorskip("pyarrow")
 
 from pyrag.agents.parsing.program_queries import program_queries
+from pyrag.agents.parsing.programs import parse_program
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.errors import DataError, UsageError
 from pyrag.settings import Settings
 from pyrag_rl.data.build import Request, build
 from pyrag_rl.data.decompositions.checked import ProgramCheck
 from pyrag_rl.data.decompositions.examples import GoldRequest
+from pyrag_rl.data.decompositions.faults import FAULTS
 from pyrag_rl.data.decompositions.programs import UncoveredFormError, program_of
 from pyrag_rl.data.decompositions.source import GoldQuestion, GoldStep, chosen, read_caps
 from pyrag_rl.data.decompositions.wording import asked_of
@@ -96,10 +100,10 @@ async def test_an_unreadable_date_is_left_to_the_answer_agent() -> None:
     program = program_of(unclear.question, unclear.sub_questions)
     check = ProgramCheck({})
     try:
-        trace = await check.run(unclear, program, program.source)
+        trace, fault = await check.run(unclear, program, program.source)
     finally:
         await check.aclose()
-    assert trace.error is None
+    assert (trace.error, fault) == (None, None)
     assert trace.steps[-1].query == (
         "Given: When was Ann Lee born? long ago. When was Bo Ray born? 3 June 1949. "
         "Answer the question: Who is older, Ann Lee or Bo Ray?"
@@ -201,7 +205,7 @@ def folder(tmp_path: Path) -> Path:
 
 def request(folder: Path, task: str, **more: Any) -> Request:
     prompts = more.pop("prompts", "small")
-    gold = GoldRequest(folder=folder, splits=("train",), prompts=prompts)
+    gold = GoldRequest(folder=folder, splits=("train",), prompts=prompts, repairs=more.pop("repairs", 0.0))
     return Request(
         tasks=[task],
         out=folder.parent / f"{task}.parquet",
@@ -245,6 +249,31 @@ def test_plan_and_decompose_rows_of_gold_decompositions(folder: Path) -> None:
     (row,) = [one for one in read_rows(folder.parent / "plan.parquet") if one.id == "b"]
     assert (row.agent, row.hops, row.answers) == ("plan", 2, BRIDGE.answers)
     assert row.messages[1].content == f"{BRIDGE.question}\n1. Who directed Dracula?\n2. When was #1 born?"
+
+
+async def test_every_fault_shows() -> None:
+    seen, check = set(), ProgramCheck({})
+    try:
+        for question in (BRIDGE, COMPARISONS[0]):
+            program = program_of(question.question, question.sub_questions)
+            for name, make in FAULTS.items():
+                source = make(program.source, random.Random(1))
+                if source != program.source:
+                    assert (await check.run(question, program, source))[1] is not None, name
+                    seen.add(name)
+    finally:
+        await check.aclose()
+    assert seen == set(FAULTS)
+
+
+def test_repair_rows_hold_the_real_error_and_the_right_program(folder: Path) -> None:
+    built = build(request(folder, "joint", sft=True, repairs=1.0))
+    repairs = [one for one in conversations(folder.parent / "joint.parquet") if "Correct the program." in str(one)]
+    assert (built.rows, len(repairs)) == (4, 2)
+    for system, user, reply in repairs:
+        assert system["content"].startswith("Write a Python program")
+        assert re.search(r"```\n.*(Error: |never |used|does not depend)", user["content"])
+        assert parse_program(reply["content"]) not in user["content"]
 
 
 def test_questions_measured_beside_the_folder_are_refused(folder: Path) -> None:

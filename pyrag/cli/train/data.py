@@ -58,6 +58,10 @@ def data(
     splits: Annotated[
         str, typer.Option(help="Splits of --decompositions, separated by commas; empty for all.")
     ] = "train,none",
+    repair_share: Annotated[
+        float,
+        typer.Option(help="Share of --decompositions with a further row: a failing program to repair.", min=0, max=1),
+    ] = 0.0,
     method: Annotated[list[str] | None, typer.Option("--method", help="Restrict runs to these methods.")] = None,
     sft: Annotated[
         bool, typer.Option("--sft", help="Write examples: prompts with the replies of correctly answered questions.")
@@ -100,7 +104,7 @@ def data(
     settings = options.chosen(locals(), method=None, index=None, retriever=None)  # the sets have these
     gold = None if decompositions is None else GoldRequest(
         folder=decompositions, splits=names([splits]), sources=source or (), seed=seed,
-        prompts=settings.prompts, concurrency=settings.concurrency,
+        repairs=repair_share, prompts=settings.prompts, concurrency=settings.concurrency,
     )  # fmt: skip
     request = Request(
         tasks=names(tasks), out=out, data=folder, sets=names(sets), split=split, runs=from_run or (),

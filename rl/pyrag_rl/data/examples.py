@@ -105,6 +105,18 @@ def ask_joint_program(question: str) -> Ask:
     return lambda agents: agents.planner.plan(question, None)
 
 
+def ask_repair(question: str, sub_queries: Sequence[str], source: str, error: str) -> Ask:
+    """Ask the Plan agent to repair a program.
+
+    Args:
+        question: the user's question.
+        sub_queries: those that the program was written for.
+        source: the program that failed.
+        error: what was found against it.
+    """
+    return lambda agents: agents.planner.repair(question, sub_queries, source, error)
+
+
 def ask_goals(question: str) -> Ask:
     def ask(agents: Agents) -> Awaitable[Any]:
         team = agents.team(opera_agents)

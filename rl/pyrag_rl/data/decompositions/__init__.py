@@ -3,6 +3,7 @@
     source     the file of decompositions, and which of its questions are taken
     wording    sub-questions as an agent would ask them
     programs   the program of a decomposition
+    faults     programs broken as small models break them
     checked    that a program runs over the gold answers and ends with the right one
     examples   rows of the agents, with the replies to learn
 

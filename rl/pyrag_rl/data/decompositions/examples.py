@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pyrag_rl.data.decompositions.checked import ProgramCheck
+from pyrag_rl.data.decompositions.faults import broken
 from pyrag_rl.data.decompositions.programs import GoldProgram, UncoveredFormError, program_of
 from pyrag_rl.data.decompositions.source import GoldQuestion, chosen, read_caps, read_decompositions, read_gold_passages
-from pyrag_rl.data.examples import PromptlessRow, ask_decomposition, ask_joint_program, ask_program
+from pyrag_rl.data.examples import PromptlessRow, ask_decomposition, ask_joint_program, ask_program, ask_repair
 from pyrag_rl.data.replies import joint_reply, program_reply, sub_queries_reply
 from pyrag_rl.data.rows import TrainRow
 
@@ -24,13 +27,15 @@ class GoldRequest:
     """Choice of questions from a folder of decompositions.
 
     `splits` are those of its questions, all if empty; `sources` name sources by the beginning of their names, each with
-    the most questions to take of it ("2wiki=2000"), all if empty.
+    the most questions to take of it ("2wiki=2000"), all if empty. `repairs` is the share of questions with a further
+    row: a program that fails, to be repaired.
     """
 
     folder: Path
     splits: Sequence[str] = ()
     sources: Sequence[str] = ()
     seed: int = 0
+    repairs: float = 0.0
     prompts: str | None = None
     concurrency: int = 4
 
@@ -60,7 +65,8 @@ async def gold_examples(
                     dropped[f"{program} ({question.source})"] += 1
                     yield []
                 else:
-                    yield [_example(task, question, program, request.prompts) for task in tasks]
+                    made = [_example(task, question, program, request.prompts) for task in tasks]
+                    yield [*made, *await _repairs(question, program, request, check)]
     finally:
         await check.aclose()
 
@@ -82,6 +88,34 @@ async def _program(question: GoldQuestion, check: ProgramCheck) -> GoldProgram |
     return await check.fault(question, program) or program
 
 
+async def _repairs(
+    question: GoldQuestion, program: GoldProgram, request: GoldRequest, check: ProgramCheck
+) -> list[PromptlessRow]:
+    """A row that repairs a broken form of the program, if the draw says so and the fault shows."""
+    draw = random.Random(f"{request.seed}:repair:{question.source}:{question.id}")  # noqa: S311  a draw, no secret
+    if draw.random() >= request.repairs:
+        return []
+    source = broken(program, draw)
+    _, fault = await check.run(question, program, source)
+    if fault is None:
+        return []
+    ask = ask_repair(question.question, fault.sub_queries, source, fault.error)
+    return [PromptlessRow(_row(question, "plan"), ask, program_reply(program.source))]
+
+
+def _row(question: GoldQuestion, agent: str, **more: Any) -> TrainRow:
+    return TrainRow(
+        index=0,
+        id=question.id,
+        agent=agent,
+        source=question.source,
+        question=question.question,
+        answers=question.answers,
+        messages=(),
+        **more,
+    )
+
+
 def _example(task: str, question: GoldQuestion, program: GoldProgram, prompts: str | None) -> PromptlessRow:
     asked, queries = question.question, program.questions
     match task:
@@ -91,15 +125,6 @@ def _example(task: str, question: GoldQuestion, program: GoldProgram, prompts: s
             ask, reply = ask_program(asked, queries), program_reply(program.source)
         case _:
             ask, reply = ask_decomposition(asked), sub_queries_reply(queries)
-    row = TrainRow(
-        index=0,
-        id=question.id,
-        agent="decompose" if task == "decompose" else "plan",
-        source=question.source,
-        question=asked,
-        answers=question.answers,
-        messages=(),
-        sub_queries=queries if task == "plan" else (),
-        hops=len(queries),
-    )
+    agent = "decompose" if task == "decompose" else "plan"
+    row = _row(question, agent, sub_queries=queries if task == "plan" else (), hops=len(queries))
     return PromptlessRow(row, ask, reply)
