@@ -388,8 +388,8 @@ class TestGoingOn:
         ({"tasks": ["answr"]}, "did you mean 'answer'"),
         ({"tasks": ["plan", "answer"]}, "one training set is for one agent"),
         ({"tasks": ["plan"]}, "--data FOLDER with --sets, --from-run"),
-        ({"tasks": ["synthesis"], "data": Path(), "sets": ["x"]}, "come from runs only"),
-        ({"tasks": ["plan"], "data": Path(), "sets": ["x"], "sft": True}, "replies to learn come from runs"),
+        ({"tasks": ["synthesis"], "data": Path(), "sets": ["x"]}, "rows for synthesis come from runs or"),
+        ({"tasks": ["plan"], "data": Path(), "sets": ["x"], "sft": True}, "replies to learn for plan come from runs"),
         ({"tasks": ["plan"], "runs": [Path()], "eval_share": 0.1}, "belong together"),
         ({"tasks": ["plan"], "runs": [Path()], "out": Path("/")}, "/ is a folder"),
         (

@@ -205,7 +205,7 @@ def folder(tmp_path: Path) -> Path:
 
 def request(folder: Path, task: str, **more: Any) -> Request:
     prompts = more.pop("prompts", "small")
-    gold = GoldRequest(folder=folder, splits=("train",), prompts=prompts, repairs=more.pop("repairs", 0.0))
+    gold = GoldRequest(folder=folder, splits=("train",), repairs=more.pop("repairs", 0.0))
     return Request(
         tasks=[task],
         out=folder.parent / f"{task}.parquet",

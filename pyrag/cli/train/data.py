@@ -45,7 +45,7 @@ def data(
     ] = None,
     decompositions: Annotated[
         Path | None,
-        typer.Option(help="Folder of questions with gold sub-questions (tasks joint, plan, decompose)."),
+        typer.Option(help="Folder of questions with gold sub-questions (not for OPERA's tasks)."),
     ] = None,
     source: Annotated[
         list[str] | None,
@@ -64,7 +64,11 @@ def data(
     ] = 0.0,
     method: Annotated[list[str] | None, typer.Option("--method", help="Restrict runs to these methods.")] = None,
     sft: Annotated[
-        bool, typer.Option("--sft", help="Write examples: prompts with the replies of correctly answered questions.")
+        bool,
+        typer.Option(
+            "--sft",
+            help="Write examples: prompts with right replies, from gold labels or right answers.",
+        ),
     ] = False,
     eval_out: Annotated[Path | None, typer.Option(help="Parquet file for the questions of --eval-share.")] = None,
     eval_share: Annotated[
@@ -81,6 +85,12 @@ def data(
         str, typer.Option(help="Numbers of passages in a prompt; each question gets one of them.")
     ] = "3,5,8,10",
     limit: Annotated[int | None, typer.Option(help="Questions per set.", min=1)] = None,
+    several_share: Annotated[
+        float, typer.Option(help="Share of answers to learn over several passages, the gold one among them.")
+    ] = 0.2,
+    unknown_share: Annotated[
+        float, typer.Option(help="Share of answers to learn over passages without the answer: unknown.")
+    ] = 0.1,
     max_row_tokens: Annotated[
         int | None, typer.Option(help="Maximum length of a row, estimated as bytes / 4.", min=1, show_default=False)
     ] = None,
@@ -100,17 +110,19 @@ def data(
     from pyrag.evaluation.datasets.suite import Given
     from pyrag_rl.data.build import Request, build
     from pyrag_rl.data.decompositions.examples import GoldRequest
+    from pyrag_rl.data.readings import ReadingMix
 
     settings = options.chosen(locals(), method=None, index=None, retriever=None)  # the sets have these
+    mix = ReadingMix(several=several_share, unknown=unknown_share, tokens=max_row_tokens, seed=seed)
     gold = None if decompositions is None else GoldRequest(
         folder=decompositions, splits=names([splits]), sources=source or (), seed=seed,
-        repairs=repair_share, prompts=settings.prompts, concurrency=settings.concurrency,
+        repairs=repair_share, mix=mix, concurrency=settings.concurrency,
     )  # fmt: skip
     request = Request(
         tasks=names(tasks), out=out, data=folder, sets=names(sets), split=split, runs=from_run or (),
         decompositions=gold, methods=names(method), limit=limit, max_tokens=max_row_tokens, seed=seed,
         depths=_numbers(depths), held_out=held_out or (), leave_out=leave_out, eval_out=eval_out,
-        eval_share=eval_share, sft=sft,
+        eval_share=eval_share, sft=sft, mix=mix,
         given=Given(tuple(corpus or ()), Path(index) if index else None, retriever, index_dir),
         settings=settings,
     )  # fmt: skip
@@ -152,6 +164,8 @@ def _print(request: Request, built: Built, *, as_json: bool) -> None:
     print("by set: " + ", ".join(f"{name} {count}" for name, count in built.by_source.items()))
     if built.sufficient:
         print("documents: " + ", ".join(f"{name} {count}" for name, count in built.sufficient.items()))
+    if built.passages:
+        print("prompts: " + ", ".join(f"{count} with {kind}" for kind, count in built.passages.items()))
     if built.dropped:
         print("left out: " + ", ".join(f"{count} {why}" for why, count in built.dropped.items()))
     print(f"longest prompt: about {built.longest} tokens ({_LIMITS[request.sft]})")

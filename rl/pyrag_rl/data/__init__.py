@@ -2,6 +2,8 @@
 
     sets      questions of data sets in the common layout, with what a retriever finds for them
     traces    questions that a run of pyrag bench answered, with what each agent did
+    readings  answers to learn from gold passages
+    decompositions  programs, sub-queries and answers from gold sub-questions
     replies   what an agent would have replied, in its own form
     held_out  that no question is both learnt from and measured on
     build     from a request to files

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,11 @@ from pyrag.runtime.engines import open_engines
 from pyrag.settings import Settings, public
 from pyrag_rl.data import sets, traces
 from pyrag_rl.data.decompositions.examples import GOLD_TASKS, GoldRequest, gold_examples
+from pyrag_rl.data.decompositions.source import read_corpus
 from pyrag_rl.data.examples import PromptlessRow, prompted
 from pyrag_rl.data.held_out import HeldOut, held_out, words_mark
+from pyrag_rl.data.readings import ReadingMix
+from pyrag_rl.data.replies import fitted
 from pyrag_rl.data.rows import RowWriter, SftWriter, TrainRow, forget_unfinished
 from pyrag_rl.data.unfinished import QuestionRows, Unfinished, open_unfinished
 
@@ -50,7 +53,7 @@ class Request:
 
     `eval_share` of the questions go to `eval_out` instead. With `sft`, prompts and replies to learn are written. Where
     both are named, a task's rows come from data sets if these have any, else from runs; rows of gold decompositions
-    are added. `max_tokens` bounds a row, estimated by its bytes.
+    are added. `mix` says over which passages answers are learnt. `max_tokens` bounds a row, estimated by its bytes.
     """
 
     tasks: Sequence[str]
@@ -69,6 +72,7 @@ class Request:
     eval_out: Path | None = None
     eval_share: float = 0.0
     sft: bool = False
+    mix: ReadingMix = ReadingMix()
     max_tokens: int | None = None
     given: Given = Given()
     settings: Settings = Settings()
@@ -84,6 +88,7 @@ class Built:
     longest: int = 0
     by_source: Counter[str] = field(default_factory=Counter)
     sufficient: Counter[str] = field(default_factory=Counter)
+    passages: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
     held_out: list[str] = field(default_factory=list)
 
@@ -132,11 +137,10 @@ def _check_sources(request: Request) -> None:
         raise UsageError(f"gold decompositions have no rows for {other[0]}: name {', '.join(GOLD_TASKS)}")
     if request.data is not None and not request.sets:
         raise UsageError("name the sets of the folder with --sets")
-    missing = [one for one in request.tasks if one not in sets.EXAMPLES]
-    if request.data is not None and missing and not request.runs:
-        raise UsageError(f"rows for {missing[0]} come from runs only: pass --from-run RUN")
-    if request.sft and request.data is not None:
-        raise UsageError("replies to learn come from runs: pass --from-run RUN instead of --data")
+    missing = [one for one in request.tasks if one not in (sets.WITH_REPLIES if request.sft else sets.EXAMPLES)]
+    if request.data is not None and missing and not (request.runs or request.decompositions):
+        what = "replies to learn" if request.sft and missing[0] in sets.EXAMPLES else "rows"
+        raise UsageError(f"{what} for {missing[0]} come from runs or gold decompositions: pass --from-run RUN")
 
 
 class _Builder:
@@ -171,8 +175,9 @@ class _Builder:
 
     @property
     def _from_sets(self) -> list[str]:
-        """The tasks whose rows come from data sets: all that these have rows for."""
-        return [task for task in self.request.tasks if task in sets.EXAMPLES] if self.request.data else []
+        """The tasks whose rows come from data sets: all that these have rows for, or replies where these are learnt."""
+        known = sets.WITH_REPLIES if self.request.sft else sets.EXAMPLES
+        return [task for task in self.request.tasks if task in known] if self.request.data else []
 
     @property
     def _from_runs(self) -> list[str]:
@@ -191,18 +196,22 @@ class _Builder:
         done: Counter[str] = Counter()
         for asked in unfinished.done():
             done[asked.set] += 1
-            for row in self._of(asked):
-                yield row, ""
+            for one in self._of(asked):
+                yield one
         for chosen, source in sourced:
             async for group in self._groups(chosen, source, done[chosen.name]):
                 if _TAKES_LONG & set(self.request.tasks):
                     unfinished.keep(group)
-                for row in chain.from_iterable(map(self._of, group)):
-                    yield row, ""
+                for one in chain.from_iterable(map(self._of, group)):
+                    yield one
         async for example in self._gold():
-            yield await prompted(example, self.request.settings.prompts), example.reply
+            yield await self._prompted(example)
         for example in self._of_runs():
-            yield await prompted(example, self.request.settings.prompts), example.reply
+            yield await self._prompted(example)
+
+    async def _prompted(self, example: PromptlessRow) -> tuple[TrainRow, str]:
+        prompts = self.request.settings.prompts
+        return await prompted(example, prompts), fitted(example.reply, prompts)
 
     async def _gold(self) -> AsyncIterator[PromptlessRow]:
         if self.request.decompositions is None:
@@ -218,20 +227,24 @@ class _Builder:
             asked_there = [row for row in read_run(run).rows if not methods or row.method in methods]
             self.built.questions += len({(row.set, row.id) for row in asked_there})
             for task in self._from_runs:
-                yield from traces.read_examples(run, task, methods, self.request.settings.prompts)
+                yield from traces.read_examples(run, task, methods)
 
-    def _of(self, asked: QuestionRows) -> Sequence[TrainRow]:
+    def _of(self, asked: QuestionRows) -> Sequence[tuple[TrainRow, str]]:
         self.built.questions += 1
+        if not asked.rows:
+            self.built.dropped[f"without a row ({asked.set})"] += 1
         self.progress(self.built)
-        return asked.rows
+        return list(zip_longest(asked.rows, asked.replies, fillvalue=""))  # type: ignore[arg-type]  # replies are fewer
 
     async def _groups(self, chosen: QuestionSet, source: Source, done: int) -> AsyncIterator[list[QuestionRows]]:
         """Several questions at once, in their order and without the first that are done."""
         settings = self.request.settings
         engines = open_engines(replace(settings, **source.overrides))  # type: ignore[arg-type]  # both are str | None
         row_sources = sets.RowSources(
-            engines.retriever, engines.agents.decomposer, self.request.seed, self.request.depths, settings.topk
-        )
+            engines.retriever, engines.agents.decomposer, self.request.seed, self.request.depths, settings.topk,
+            self.request.mix if self.request.sft else None,
+            read_corpus(chosen.corpus) if self.request.sft and chosen.corpus else {},
+        )  # fmt: skip
         answerable = islice((one for one in chosen.questions if one.answers), done, None)
         try:
             while group := list(islice(answerable, settings.concurrency)):
@@ -245,8 +258,8 @@ class _Builder:
             for task in self._from_sets
             for example in await sets.EXAMPLES[task](question, set_name, row_sources)
         ]
-        rows = [await prompted(one, self.request.settings.prompts) for one in made]
-        return QuestionRows(set_name, question.id, tuple(rows))
+        rows = [await self._prompted(one) for one in made]
+        return QuestionRows(set_name, question.id, tuple(row for row, _ in rows), tuple(reply for _, reply in rows))
 
     def _add(self, row: TrainRow, reply: str, train: Writer, evaluation: Writer | None) -> None:
         if self.request.sft and not reply:
@@ -283,6 +296,11 @@ class _Builder:
         self.built.by_source[row.source] += 1
         if row.sufficient is not None:
             self.built.sufficient["sufficient" if row.sufficient else "insufficient"] += 1
+        if row.agent == "answer":
+            count = len(row.documents or ())
+            self.built.passages[
+                "no passages" if not count else "one passage" if count == 1 else "several passages"
+            ] += 1
         self.built.longest = max(self.built.longest, sum(about_tokens(one.content) for one in row.messages))
         self.progress(self.built)
 
@@ -324,6 +342,7 @@ def _identity(request: Request, sourced: Sourced) -> dict[str, Any]:
         "seed": request.seed,
         "split": request.split,
         "depths": list(request.depths),
+        "sft": [request.mix.several, request.mix.unknown, request.mix.tokens or 0] if request.sft else [],
         "questions": {one.name: one.sha256 for one, _ in sourced},
         "passages": {one.name: source.identity or source.name for one, source in sourced},
         "settings": {name: settings[name] for name in _DECISIVE},

@@ -6,6 +6,7 @@ For supervised sets and for candidates from traces, which keep what an agent dec
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 
 from pyrag.agents.prompts import load_prompts
@@ -13,6 +14,8 @@ from pyrag.methods.opera.agents import written_goal
 from pyrag.methods.opera.protocol import Goal
 from pyrag.trace.model import Answer, Attempt
 
+_THINKING = re.compile(r"\A<redacted_thinking>.*?</redacted_thinking>\n", re.DOTALL)
+_SUB_QUERIES = re.compile(r"\A```json\n.*?\n```\n\n(?=```python\n)", re.DOTALL)
 THINKING = ("<redacted_thinking>", "</redacted_thinking>")  # as the answer prompts ask for it
 
 
@@ -51,18 +54,27 @@ def program_reply(source: str) -> str:
     return f"```python\n{source.strip()}\n```"
 
 
-def joint_reply(source: str, sub_queries: Sequence[str], prompts: str | None = None) -> str:
-    """Write the Plan agent's reply in joint mode: with the sub-queries where its prompt asks for them.
+def joint_reply(source: str, sub_queries: Sequence[str]) -> str:
+    """Write the Plan agent's reply in joint mode.
 
     Args:
         source: the program.
         sub_queries: what the question was broken into.
+    """
+    return f"```json\n{sub_queries_reply(sub_queries)}\n```\n\n{program_reply(source)}"
+
+
+def fitted(reply: str, prompts: str | None) -> str:
+    """Return a reply without the parts that the prompts do not ask for: thinking, and sub-queries before a program.
+
+    Args:
+        reply: a reply in the form of the default prompts.
         prompts: the runtime's setting: a folder of prompts, a packaged set, or None.
     """
-    program = program_reply(source)
-    if "json" not in load_prompts(prompts).render("joint.system"):
-        return program
-    return f"```json\n{sub_queries_reply(sub_queries)}\n```\n\n{program}"
+    asked = load_prompts(prompts)
+    if THINKING[0] not in asked.render("answer.evidence.system"):
+        reply = _THINKING.sub("", reply)
+    return reply if "```json" in asked.render("joint.system") else _SUB_QUERIES.sub("", reply)
 
 
 def sub_queries_reply(sub_queries: Sequence[str]) -> str:

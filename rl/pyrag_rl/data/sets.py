@@ -16,14 +16,15 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyrag.agents.protocol import Decomposer
 from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.scoring import asked
 from pyrag.retrieval.protocol import Retriever
+from pyrag.trace.model import Passage
 from pyrag_rl.data.examples import (
     PromptlessRow,
     ask_analysis,
@@ -35,6 +36,7 @@ from pyrag_rl.data.examples import (
     ask_rewrite,
     documents_of,
 )
+from pyrag_rl.data.readings import ReadingMix, gold_reading
 from pyrag_rl.data.rows import TrainRow
 
 _REFERENCE = re.compile(r"#(\d+)")
@@ -42,13 +44,16 @@ _REFERENCE = re.compile(r"#(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class RowSources:
-    """Sources of rows. `topk` is the number of passages that a step searches for at run time."""
+    """Sources of rows. `topk` is the number of passages that a step searches for at run time; `mix` asks for replies to
+    learn, over the gold passages in `corpus`."""
 
     retriever: Retriever
     decomposer: Decomposer
     seed: int = 0
     depths: tuple[int, ...] = (3, 5, 8, 10)
     topk: int = 5
+    mix: ReadingMix | None = None
+    corpus: Mapping[str, Passage] = field(default_factory=dict)
 
     def depth(self, question: Question) -> int:
         """The k of a question: the same on any machine."""
@@ -96,7 +101,7 @@ def _row(question: Question, source: str, agent: str, **more: Any) -> TrainRow:
 
 
 async def readings(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
-    """Build rows of the Answer agent: the question on its retrieved passages.
+    """Build rows of the Answer agent: the question on its retrieved passages, or on gold ones with the reply to learn.
 
     Args:
         question: a question of a data set.
@@ -104,10 +109,27 @@ async def readings(question: Question, source: str, row_sources: RowSources) -> 
         row_sources: retriever and draws.
     """
     query = asked(question)
+    if row_sources.mix is not None:
+        return await _gold_readings(question, source, row_sources, row_sources.mix)
     found = await row_sources.retriever.retrieve(query, row_sources.depth(question))
     if not found:
         return []
     return [PromptlessRow(_row(question, source, "answer", documents=documents_of(found)), ask_answer(query, found))]
+
+
+async def _gold_readings(
+    question: Question, source: str, row_sources: RowSources, mix: ReadingMix
+) -> list[PromptlessRow]:
+    """The row of a question with one gold passage; none for others, and where that does not hold the answer."""
+    gold = [row_sources.corpus[one] for one in question.supporting if one in row_sources.corpus]
+    if len(gold) != 1 or len(question.supporting) != 1:
+        return []
+    query = asked(question)
+    made = await gold_reading(f"{source}:{question.id}", query, question.answers, gold[0], row_sources.retriever, mix)
+    if made is None:
+        return []
+    row = _row(question, source, "answer", documents=documents_of(made.passages), sufficient=made.sufficient)
+    return [PromptlessRow(row, ask_answer(query, made.passages), made.reply)]
 
 
 async def decompositions(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
@@ -218,3 +240,6 @@ EXAMPLES: dict[str, Callable[[Question, str, RowSources], Awaitable[list[Promptl
     "analysis": judgements,
     "rewrite": rewrites,
 }
+
+WITH_REPLIES = ("answer",)
+"""The tasks for which sets know replies to learn."""

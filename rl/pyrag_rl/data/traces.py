@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,25 +81,21 @@ def accepted(row: ResultRow, answer: Answer) -> tuple[str, ...]:
     return row.gold if exact_match(answer.text, row.gold) else (answer.text,)
 
 
-def read_examples(
-    run: Path, task: str, methods: Sequence[str] = (), prompts: str | None = None
-) -> Iterator[PromptlessRow]:
+def read_examples(run: Path, task: str, methods: Sequence[str] = ()) -> Iterator[PromptlessRow]:
     """Yield all examples of a task that a run holds, question by question.
 
     Args:
         run: a folder of `pyrag bench`.
         task: a key of `EXAMPLES`.
         methods: methods whose traces are read; all, if empty.
-        prompts: the runtime's setting, where it says what a reply holds.
 
     Raises:
         DataError: the folder is no run.
     """
     opened = read_run(run)
-    examples_of = partial(joint_programs, prompts=prompts) if task == "joint" else EXAMPLES[task]
     for row in opened.rows:
         if row.gold and (not methods or row.method in methods):
-            yield from examples_of(row, opened.trace(row))
+            yield from EXAMPLES[task](row, opened.trace(row))
 
 
 def _row(row: ResultRow, agent: str, **more: Any) -> TrainRow:
@@ -256,16 +251,15 @@ def programs(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
         )
 
 
-def joint_programs(row: ResultRow, trace: Trace, prompts: str | None = None) -> Iterator[PromptlessRow]:
+def joint_programs(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
     """Yield Plan rows of joint mode: sub-queries and first program in one reply.
 
     Args:
         row: the scored question.
         trace: its trace, of whatever mode.
-        prompts: the runtime's setting, which says what the reply holds.
     """
     for one in programs(row, trace):
-        reply = joint_reply(trace.programs[0].source, trace.sub_queries, prompts) if one.reply else ""
+        reply = joint_reply(trace.programs[0].source, trace.sub_queries) if one.reply else ""
         yield PromptlessRow(replace(one.row, sub_queries=()), ask_joint_program(trace.question), reply)
 
 

@@ -23,11 +23,12 @@ from pyrag_rl.data.rows import TrainRow
 
 @dataclass(frozen=True, slots=True)
 class QuestionRows:
-    """Rows that one question gave, with their prompts."""
+    """Rows that one question gave, with their prompts; `replies` are those to learn, where there are any."""
 
     set: str
     id: str
     rows: tuple[TrainRow, ...]
+    replies: tuple[str, ...] = ()
 
 
 class Unfinished:

@@ -29,7 +29,7 @@ _SETTINGS = Settings(joint=True, repairs=1, recovery="none")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What a planner is told of a program that is to be repaired, and the sub-queries that it is shown."""
+    """The error of a program as its planner is told, and the sub-queries that it is shown."""
 
     sub_queries: tuple[str, ...]
     error: str
@@ -66,13 +66,14 @@ class ProgramCheck:
         """
         steps = question.sub_questions
         answers = {number: step.gold for number, step in enumerate(steps, start=1)}
-        asked = {filled(one, answers): steps[place] for place, one in enumerate(program.questions)}
+        asked = {filled(one, answers): number for number, one in enumerate(program.questions, start=1)}
         found = {
-            query: (self._passages.get(step.supporting) or Passage(query, "", query),) for query, step in asked.items()
+            query: (self._passages.get(question.passage_of(number)) or Passage(query, "", query),)
+            for query, number in asked.items()
         }
         conclusion = steps[-1].gold if program.concludes else ""
         planner = _GivenProgram(source)
-        answerer = _GoldAnswers({query: step.gold for query, step in asked.items()}, conclusion)
+        answerer = _GoldAnswers({query: answers[number] for query, number in asked.items()}, conclusion)
         agents = Agents("gold", planner, planner, answerer)
         engines = Engines(agents, InMemoryRetriever(found), self._sandbox)
         return await answer_question(question.question, engines, _SETTINGS), planner.fault

@@ -13,12 +13,14 @@ from typing import Any
 from pyrag_rl.data.decompositions.checked import ProgramCheck
 from pyrag_rl.data.decompositions.faults import broken
 from pyrag_rl.data.decompositions.programs import GoldProgram, UncoveredFormError, program_of
+from pyrag_rl.data.decompositions.readings import READING_TASKS, reading_examples
 from pyrag_rl.data.decompositions.source import GoldQuestion, chosen, read_caps, read_decompositions, read_gold_passages
 from pyrag_rl.data.examples import PromptlessRow, ask_decomposition, ask_joint_program, ask_program, ask_repair
+from pyrag_rl.data.readings import ReadingMix
 from pyrag_rl.data.replies import joint_reply, program_reply, sub_queries_reply
 from pyrag_rl.data.rows import TrainRow
 
-GOLD_TASKS = ("joint", "plan", "decompose")
+GOLD_TASKS = ("joint", "plan", "decompose", *READING_TASKS)
 """The tasks that gold decompositions have rows for."""
 
 
@@ -28,7 +30,7 @@ class GoldRequest:
 
     `splits` are those of its questions, all if empty; `sources` name sources by the beginning of their names, each with
     the most questions to take of it ("2wiki=2000"), all if empty. `repairs` is the share of questions with a further
-    row: a program that fails, to be repaired.
+    row: a program that fails, to be repaired. `mix` says over which passages the steps are answered.
     """
 
     folder: Path
@@ -36,14 +38,14 @@ class GoldRequest:
     sources: Sequence[str] = ()
     seed: int = 0
     repairs: float = 0.0
-    prompts: str | None = None
+    mix: ReadingMix = ReadingMix()
     concurrency: int = 4
 
 
 async def gold_examples(
     request: GoldRequest, tasks: Sequence[str], dropped: Counter[str]
 ) -> AsyncIterator[list[PromptlessRow]]:
-    """Yield the rows of each question whose program was run over its gold answers.
+    """Yield the rows of each question; those of programs only where its program was run over its gold answers.
 
     Args:
         request: What to take.
@@ -56,7 +58,12 @@ async def gold_examples(
     """
     everything = read_decompositions(request.folder)
     questions = chosen(everything, request.splits, read_caps(request.sources), request.seed)
-    check = ProgramCheck(read_gold_passages(request.folder))
+    passages = read_gold_passages(request.folder)
+    if set(tasks) <= set(READING_TASKS):
+        async for rows in reading_examples(questions, passages, tasks, request.mix, dropped):
+            yield rows
+        return
+    check = ProgramCheck(passages)
     try:
         for group in _groups(questions, request.concurrency):
             programs = await asyncio.gather(*(_program(one, check) for one in group))
@@ -65,7 +72,7 @@ async def gold_examples(
                     dropped[f"{program} ({question.source})"] += 1
                     yield []
                 else:
-                    made = [_example(task, question, program, request.prompts) for task in tasks]
+                    made = [_example(task, question, program) for task in tasks]
                     yield [*made, *await _repairs(question, program, request, check)]
     finally:
         await check.aclose()
@@ -116,11 +123,11 @@ def _row(question: GoldQuestion, agent: str, **more: Any) -> TrainRow:
     )
 
 
-def _example(task: str, question: GoldQuestion, program: GoldProgram, prompts: str | None) -> PromptlessRow:
+def _example(task: str, question: GoldQuestion, program: GoldProgram) -> PromptlessRow:
     asked, queries = question.question, program.questions
     match task:
         case "joint":
-            ask, reply = ask_joint_program(asked), joint_reply(program.source, queries, prompts)
+            ask, reply = ask_joint_program(asked), joint_reply(program.source, queries)
         case "plan":
             ask, reply = ask_program(asked, queries), program_reply(program.source)
         case _:

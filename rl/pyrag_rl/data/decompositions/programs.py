@@ -103,6 +103,17 @@ def _conclusion(question: str, count: int) -> str:
     return f'answer(f"Given: {facts} Answer the question: {braced(question)}")'
 
 
+def concluding_query(question: str, asked: Sequence[tuple[str, str]]) -> str:
+    """Return what such a call asks once its questions and answers are known.
+
+    Args:
+        question: The user's question.
+        asked: The questions of the program with their answers.
+    """
+    facts = " ".join(f"{query} {answer}." for query, answer in asked)
+    return f"Given: {facts} Answer the question: {question}"
+
+
 def _comparison(question: str, steps: Sequence[GoldStep], compared: GoldStep) -> str | None:
     """The expression that compares two answers; None where no rule says how."""
     if len(compared.depends_on) != 2:

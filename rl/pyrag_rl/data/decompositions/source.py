@@ -54,7 +54,16 @@ class GoldQuestion:
     hops: int = 0
     form: str = ""  # "qdmr": steps are noun phrases
     group: str = ""
+    supporting: tuple[str, ...] = ()  # ids of its gold passages, in the order of the steps where these have none
     answerable: bool = True
+
+    def passage_of(self, number: int) -> str:
+        """Return the id of the gold passage of a step, counted from 1; empty where it is not known."""
+        searched = [one for one in self.sub_questions if one.op != "compare"]
+        if number > len(searched):
+            return ""
+        own = searched[number - 1].supporting
+        return own or (self.supporting[number - 1] if len(self.supporting) == len(searched) else "")
 
     @property
     def kind(self) -> str:
@@ -79,11 +88,14 @@ def read_decompositions(folder: Path) -> Iterator[GoldQuestion]:
 
 def read_gold_passages(folder: Path) -> dict[str, Passage]:
     """Return the gold passages of a folder by id; empty where it has none. Raises `DataError`."""
+    path = find_file(folder, CORPUS)
+    return {} if path is None else read_corpus(path)
+
+
+def read_corpus(path: Path) -> dict[str, Passage]:
+    """Return the passages of a file by id. Raises `DataError`."""
     import msgspec
 
-    path = find_file(folder, CORPUS)
-    if path is None:
-        return {}
     decoder = msgspec.json.Decoder(Passage)
     try:
         return {one.id: one for one in (decoder.decode(line) for _, line in numbered_lines(path))}

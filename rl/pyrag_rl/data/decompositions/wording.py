@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from pyrag_rl.data.decompositions.source import GoldStep
 
@@ -79,7 +80,7 @@ def asked_of(step: GoldStep) -> str:
     return text[:1].upper() + text[1:]
 
 
-def filled(question: str, answers: dict[int, str]) -> str:
+def filled(question: str, answers: Mapping[int, str]) -> str:
     """Return a question with earlier answers put in.
 
     Args:
