@@ -24,6 +24,7 @@ Watch = Callable[[], Callable[[str], None]]
 
 _SHOWN = 8_000  # characters of a bad reply that its author sees again
 _LEFT_OUT = "(a reply too long to show)"
+_MIN_ROOM = 256  # tokens of a reply where the window is too small for the prompt and the room that was asked for
 COPIED = "it copies the example or the form of the prompt: write a reply of your own, about what you are asked"
 CUT_OFF = "it was cut off at the limit of {tokens} tokens: be shorter"
 FILTERED = "it was cut off by a content filter"
@@ -32,7 +33,9 @@ FILTERED = "it was cut off by a content filter"
 class Conversation:
     """State of one agent call: its replies, the bad ones included. Where the model can show a reply while it
     writes, `watch` is called for each, and what it returns with each piece. `request` is what the agent is asked and
-    shown, without the prompt's own text; with it, a reply that copies the prompt's example is refused."""
+    shown, without the prompt's own text; with it, a reply that copies the prompt's example is refused. `shorter` is the
+    user's message without what can be spared, for windows that are too small, and `question` what no retry there lacks.
+    """
 
     def __init__(
         self,
@@ -42,12 +45,16 @@ class Conversation:
         user: str,
         watch: Watch | None = None,
         request: str | None = None,
+        *,
+        shorter: str = "",
+        question: str = "",
     ) -> None:
         self._model = model
         self._sampling = sampling
         self._watch = watch
         self._request = request
         self._opening = (Message("system", system), Message("user", user))
+        self._shorter, self._question = shorter, question
         self._replies: list[Reply] = []
 
     @property
@@ -132,7 +139,8 @@ class Conversation:
         return value
 
     async def ask(self) -> str:
-        return await self._complete(self._opening)
+        """Ask, where the window is too small with the shorter message, then without the system message."""
+        return await self._first_that_fits(self._opening, *self._spared(self._shorter))
 
     async def retry(self, user: str) -> str:
         """Ask again with the last reply and `user`; earlier bad replies are left out, since they mislead."""
@@ -145,7 +153,25 @@ class Conversation:
             return await self._complete((*self._opening, Message("assistant", shown), Message("user", user)))
         except ContextLengthError:  # the question itself fitted: show less, and ask for no more than then
             self._sampling = before
-            return await self._complete((*self._opening, Message("assistant", _LEFT_OUT), Message("user", user)))
+        told = user if self._question in user else f"Question: {self._question}\n\n{user}"
+        spared = self._spared(told) if self._question else ()
+        return await self._first_that_fits(
+            (*self._opening, Message("assistant", _LEFT_OUT), Message("user", user)), *spared
+        )
+
+    def _spared(self, user: str) -> tuple[tuple[Message, ...], ...]:
+        """The messages that are left of a request in a small window, most first."""
+        return ((self._opening[0], Message("user", user)), (Message("user", user),)) if user else ()
+
+    async def _first_that_fits(self, *requests: tuple[Message, ...]) -> str:
+        """Make the first request that the window has room for; each further one asks for a reply half as long."""
+        for request in requests[:-1]:
+            try:
+                return await self._complete(request)
+            except ContextLengthError:
+                half = max(self._sampling.max_tokens // 2, min(_MIN_ROOM, self._sampling.max_tokens))
+                self._sampling = replace(self._sampling, max_tokens=half)
+        return await self._complete(requests[-1])
 
     def blame(self, problem: str) -> str:
         """Return the fault of the last reply, and that it was cut off if it was."""

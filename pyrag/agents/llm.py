@@ -35,6 +35,8 @@ from pyrag.trace.model import UNKNOWN, Passage
 RETRIES = 3  # of the Decompose and the Plan agent (paper, appendix E.1)
 _ERROR_NAME = re.compile(r"\w*(?:Error|Exception)\b")
 _TRACEBACK = "Traceback (most recent call last)"
+_NOT_LISTED = "(left out: see the program)"
+_MAX_ERROR = 400  # characters that a repair shows where the window is small
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +92,30 @@ class LLMPlanner:
             return await self._joint_plan(question)
         listed = numbered(sub_queries)
         user = self.prompts.render("plan.user", question=question, sub_queries=listed)
-        return await self._program(self._talk("plan.system", user, f"{question}\n{listed}"), question)
+        talk = self._talk("plan.system", user, f"{question}\n{listed}", question=question)
+        return await self._program(talk, question)
 
     async def repair(self, question: str, sub_queries: Sequence[str], source: str, error: str) -> Plan:
         """Return a corrected program that compiles. Args: those of `Planner.repair`."""
         template = "plan.runtime_repair" if _TRACEBACK in error else "plan.check_repair"
-        user = self.prompts.render(
-            template,
-            question=question,
-            sub_queries=numbered(sub_queries),
-            source=source,
-            error=error,
-            error_line=_error_line(error),
-        )
-        return await self._program(self._talk("plan.system", user), question)
+
+        def shown(listed: str, error: str) -> str:
+            return self.prompts.render(
+                template,
+                question=question,
+                sub_queries=listed,
+                source=source,
+                error=error,
+                error_line=_error_line(error),
+            )
+
+        shorter = shown(_NOT_LISTED, _end(error))
+        talk = self._talk("plan.system", shown(numbered(sub_queries), error), shorter=shorter, question=question)
+        return await self._program(talk, question)
 
     async def _joint_plan(self, question: str) -> Plan:
-        talk = self._talk("joint.system", self.prompts.render("joint.user", question=question), question)
+        user = self.prompts.render("joint.user", question=question)
+        talk = self._talk("joint.system", user, question, question=question)
         plan = await self._program(talk, question)
         for reply in plan.raw:  # a reply to a syntax error holds the program alone
             try:
@@ -117,10 +126,12 @@ class LLMPlanner:
         note = "" if queries else "the planner wrote a program that asks no documents, and no list of sub-queries"
         return replace(plan, sub_queries=queries, note="; ".join(filter(None, (plan.note, note))))
 
-    def _talk(self, system: str, user: str, request: str | None = None) -> Conversation:
+    def _talk(
+        self, system: str, user: str, request: str | None = None, *, shorter: str = "", question: str
+    ) -> Conversation:
         watch = None if self.on_draft is None else partial(_reading_drafts, self.on_draft, self.on_text)
-        told = self.prompts.render_planner(system, self.tools)
-        return Conversation(self.model, self.sampling, told, user, watch, request)
+        said = self.prompts.render_planner(system, self.tools)
+        return Conversation(self.model, self.sampling, said, user, watch, request, shorter=shorter, question=question)
 
     async def _program(self, talk: Conversation, question: str) -> Plan:
         def again(reply: str, problem: str) -> str:
@@ -146,6 +157,11 @@ def _error_line(error: str) -> str:
     """The line of an error that names it: the last one of a traceback, the first one of a syntax error."""
     lines = error.strip().splitlines() or [""]
     return next((line for line in reversed(lines) if _ERROR_NAME.match(line)), lines[-1])
+
+
+def _end(error: str) -> str:
+    """The end of an error, which names it; frames of a traceback come before."""
+    return error if len(error) <= _MAX_ERROR else "…" + error[-_MAX_ERROR:]
 
 
 def _without_program(reply: str) -> str:

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from pyrag.episode.episode import Episode
 from pyrag.episode.plan_checks import Problem, check_plan
-from pyrag.errors import BadOutputError, ProgramFailedError
+from pyrag.errors import BadOutputError, ContextLengthError, ProgramFailedError
 from pyrag.methods.program_result import Failure, Result, execute
 from pyrag.trace.events import Planned, Rejected
 from pyrag.trace.model import UNKNOWN, Answer, Program
@@ -131,7 +131,7 @@ async def request_revision(
     episode.programs[-1] = replace(episode.programs[-1], error=error)
     try:
         draft = await revise(program, error, origin)
-    except BadOutputError as refusal:
+    except (BadOutputError, ContextLengthError) as refusal:
         episode.warn(str(refusal))
         return None
     if draft.program.source.strip() == program.source.strip():

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from pyrag.errors import RetryableServiceError, UsageError
+from pyrag.agents.protocol import Plan
+from pyrag.errors import ContextLengthError, RetryableServiceError, UsageError
 from pyrag.trace.events import Event, Recovering, StepFinished, StepStarted
 from pyrag.trace.model import Trace
 from tests.runtime.conftest import World
@@ -197,6 +198,17 @@ async def test_a_planner_that_insists_ends_the_repairs(world: World) -> None:
     trace = await world.ask()
     assert world.count("repair") == 1
     assert trace.error is not None
+
+
+async def test_a_repair_beyond_the_window_ends_as_a_failed_program(world: World) -> None:
+    async def too_long(*_: object) -> Plan:
+        raise ContextLengthError("the prompt is too long")
+
+    world.programs, world.repair = ["x = [][0]\nfinal_answer = x"], too_long  # type: ignore[method-assign]
+    trace = await world.ask()
+    assert trace.error is not None
+    assert trace.error.kind == "program"
+    assert "the prompt is too long" in " ".join(trace.warnings)
 
 
 async def test_a_check_is_heard_once_and_costs_no_step(world: World) -> None:
