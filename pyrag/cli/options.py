@@ -51,6 +51,8 @@ Llm = Annotated[
 PlanLlm = Annotated[
     str | None, _setting("plan_llm", "Engine of the Plan agent, such as a coder model.", shown="that of --llm")
 ]
+DecomposeLlm = Annotated[str | None, _setting("decompose_llm", "Engine of the Decompose agent.", shown="that of --llm")]
+AnswerLlm = Annotated[str | None, _setting("answer_llm", "Engine of the Answer agent.", shown="that of --llm")]
 RewriteLlm = Annotated[
     str | None, _setting("rewrite_llm", "Engine of the Rewrite agent, such as a small model.", shown="that of --llm")
 ]

@@ -11,7 +11,10 @@ pytest.importorskip("yaml")
 
 from pyrag.errors import ConfigError
 from pyrag_rl.config import load_config, save_config
+from pyrag_rl.data.examples import Ask, ask_answer, ask_decomposition, ask_joint_program, ask_program
+from pyrag_rl.data.rows import RowWriter, SftWriter, TrainRow
 from pyrag_rl.folder import RunFolder
+from pyrag_rl.prompting import prompt_of
 from pyrag_rl.verl.export import commands, export
 
 
@@ -26,7 +29,8 @@ def exported(folder: Path, rank: int = 24) -> RunFolder:
 @pytest.mark.parametrize(
     ("agent", "algorithm", "options"),
     [
-        ("answer", "grpo", "--llm"),
+        ("answer", "grpo", "--answer-llm"),
+        ("decompose", "sft", "--decompose-llm"),
         ("plan", "grpo", "--plan-llm"),
         ("plan", "mapgrpo", "--method opera --plan-llm"),
         ("rewrite", "mapgrpo", "--method opera --rewrite-llm"),
@@ -42,6 +46,38 @@ def test_the_lines_serve_the_adapter_and_ask_its_agent(
         f"--max-loras 1 --lora-modules planner={run.adapter}"
     )
     assert ask == f"pyrag ask {options} openai:planner@http://127.0.0.1:8000/v1 'Who directed the film Dracula?'"
+
+
+@pytest.mark.parametrize(
+    ("agent", "ask", "prompts", "options"),
+    [
+        ("plan", ask_joint_program("Who?"), None, "--joint "),
+        ("plan", ask_joint_program("Who?"), "small", "--joint --prompts small "),
+        ("plan", ask_program("Who?", ("Who?",)), None, ""),
+        ("plan", ask_program("Who?", ("Who?",)), "small", "--prompts small "),
+        ("decompose", ask_decomposition("Who?"), "small", "--prompts small "),
+        ("answer", ask_answer("Who?", None), "small", "--prompts small "),
+    ],
+)
+@pytest.mark.parametrize("supervised", [True, False])
+async def test_the_ask_line_has_the_prompts_of_training(
+    agent: str, ask: Ask, prompts: str | None, options: str, supervised: bool, tmp_path: Path
+) -> None:
+    row = TrainRow(
+        index=0, id="1", agent=agent, source="toy", question="Who?", answers=("x",),
+        messages=await prompt_of(ask, prompts),
+    )  # fmt: skip
+    data = tmp_path / "train.parquet"
+    with SftWriter(data) if supervised else RowWriter(data) as writer:
+        writer.add(row, "reply")
+    made = load_config(agent, "sft" if supervised else "grpo", model="Qwen/x", data=str(data))
+    asked = commands(made, exported(tmp_path), merged=False)[1]
+    assert asked.split("/v1 ")[1] == f"{options}'Who directed the film Dracula?'"
+
+
+def test_settings_of_the_run_stand_in_for_lost_rows(tmp_path: Path) -> None:
+    made = load_config("plan", "sft", model="Qwen/x", data="gone", runtime={"joint": True, "prompts": "small"})
+    assert "/v1 --joint --prompts small 'Who" in commands(made, exported(tmp_path), merged=False)[1]
 
 
 def test_the_embedded_reader_needs_no_export(tmp_path: Path) -> None:

@@ -60,6 +60,8 @@ def bench(
     ] = False,
     llm: options.Llm = None,
     plan_llm: options.PlanLlm = None,
+    decompose_llm: options.DecomposeLlm = None,
+    answer_llm: options.AnswerLlm = None,
     rewrite_llm: options.RewriteLlm = None,
     recovery: options.Recovery = None,
     topk: options.TopK = None,

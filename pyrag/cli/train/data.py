@@ -100,6 +100,7 @@ def data(
     retriever: options.RetrieverUrl = None,
     index_dir: Annotated[Path, typer.Option(help="Folder for the indexes of corpora.")] = Path("runs/indexes"),
     llm: options.Llm = None,
+    decompose_llm: options.DecomposeLlm = None,
     topk: options.TopK = None,
     prompts: options.Prompts = None,
     concurrency: options.Concurrency = None,

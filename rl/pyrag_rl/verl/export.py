@@ -15,15 +15,23 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyrag.errors import ConfigError
+from pyrag.agents.prompts import load_prompts
+from pyrag.errors import ConfigError, DataError
 from pyrag.llm.clients.adapters import read_adapter
 from pyrag.llm.clients.serve_line import Serving, serve_line, shown
+from pyrag_prompts import PROMPT_SETS
 from pyrag_rl.config import EMBEDDED, TrainConfig, saved_config
+from pyrag_rl.data.rows import is_supervised, read_conversations, read_rows
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.verl.launch import TrainingFailedError, environment, last_error
 
 _ADAPTER = "lora_adapter"  # where verl's merger puts it
-_OPTIONS = {"plan": "--plan-llm", "rewrite": "--rewrite-llm"}  # of `pyrag ask`; the others are --llm's
+_SYSTEM_MESSAGES = {
+    "plan": ("plan.system", "joint.system"),
+    "decompose": ("decompose.system",),
+    "answer": ("answer.evidence.system", "answer.aggregation.system"),
+    "rewrite": (),  # a method's, without further options
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +95,44 @@ def commands(config: TrainConfig, folder: RunFolder, *, merged: bool) -> tuple[s
         serving = Serving(model=str(folder.merged.resolve()), served_name=name)
     else:
         serving = Serving(model=config.model, adapters=[read_adapter(f"{name}={folder.adapter.resolve()}")])
-    option = _OPTIONS.get(config.agent, "--llm")
     method = ["--method", "opera"] if config.algorithm == "mapgrpo" else []
-    ask = ["pyrag", "ask", *method, option, f"openai:{name}@http://127.0.0.1:8000/v1", "Who directed the film Dracula?"]
+    engine = [f"--{config.agent}-llm", f"openai:{name}@http://127.0.0.1:8000/v1"]
+    ask = ["pyrag", "ask", *method, *engine, *serving_options(config), "Who directed the film Dracula?"]
     return shown(serve_line(serving)), shlex.join(ask)
+
+
+def serving_options(config: TrainConfig) -> list[str]:
+    """Return the options of `pyrag ask` under which the agent is sent the prompts that it was trained on.
+
+    The first row says which prompts these are; where it is gone, or its prompt is nobody's, the settings of the run do.
+
+    Args:
+        config: the run.
+    """
+    given = config.runtime.get("prompts")
+    joint, prompts = bool(config.runtime.get("joint")), given
+    system, user, question = _first_prompt(Path(config.data))
+    for one in dict.fromkeys((given, None, *PROMPT_SETS)):
+        templates = load_prompts(one)
+        if system in [templates.render(name) for name in _SYSTEM_MESSAGES[config.agent]]:
+            as_joint = (templates.render("joint.system"), templates.render("joint.user", question=question))
+            joint, prompts = (system, user) == as_joint, one
+            break
+    return [*(["--joint"] if joint else []), *(["--prompts", str(prompts)] if prompts else [])]
+
+
+def _first_prompt(data: Path) -> tuple[str, str, str]:
+    """System message, user message and question of a training set's first row; empty where there is none."""
+    try:
+        if is_supervised(data):
+            first = read_conversations(data)[0]
+            said, question = {one["role"]: one["content"] for one in first.messages}, first.question
+        else:
+            row = read_rows(data)[0]
+            said, question = {one.role: one.content for one in row.messages}, row.question
+    except (DataError, IndexError):
+        return "", "", ""
+    return said.get("system", ""), said.get("user", ""), question
 
 
 def merge_adapter(base: str, adapter: Path, out: Path) -> None:
