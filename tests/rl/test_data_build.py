@@ -237,6 +237,35 @@ class TestReplies:
             replies(run, tmp_path / "sft", "plan")
 
 
+def run_of_program(write: Callable[[Trace, str], Path], source: str) -> Path:
+    chat = ScriptedChat(
+        {
+            "decompose": [json.dumps([FIRST])],
+            "plan": [f"```python\n{source}\n```"],
+            "answer": "<answer>Menlo Park</answer>",
+        }
+    )
+    return write(answered(chat, {"seat": [PASSAGES["p2"]], FIRST: [PASSAGES["p1"]]}), "pyrag")
+
+
+def test_a_program_to_learn_searches_for_what_it_asks(write: Callable[[Trace, str], Path], tmp_path: Path) -> None:
+    found = f'docs = retrieve("{FIRST}")\nbuyer = answer("{FIRST}", docs)\n'
+    run = run_of_program(
+        write, f'{found}docs2 = retrieve("seat", topk=5)\nfinal_answer = answer(f"Where is {{buyer}}?", docs2)'
+    )
+    built = build(Request(tasks=["plan"], runs=[run], out=tmp_path / "a", sft=True))
+    assert (built.rows, built.mended) == (1, 1)
+    (said,) = replies(run, tmp_path / "b", "joint")
+    assert 'docs2 = retrieve(f"Where is {buyer}?")\n' in said
+    assert build(Request(tasks=["plan"], runs=[run], out=tmp_path / "c")).mended == 0  # nothing is learnt from it
+
+
+def test_a_program_that_cannot_be_mended_is_counted(write: Callable[[Trace, str], Path], tmp_path: Path) -> None:
+    source = f'docs = retrieve("seat")\nx = answer("{FIRST}", docs)\nfinal_answer = answer(f"Where is {{x}}?", docs)'
+    with pytest.raises(DataError, match="1 whose program searches for another query than it asks"):
+        replies(run_of_program(write, source), tmp_path / "a", "plan")
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A data set whose second training question is also measured, in other spelling."""

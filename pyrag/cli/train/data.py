@@ -167,6 +167,8 @@ def _print(request: Request, built: Built, *, as_json: bool) -> None:
         print("documents: " + ", ".join(f"{name} {count}" for name, count in built.sufficient.items()))
     if built.passages:
         print("prompts: " + ", ".join(f"{count} with {kind}" for kind, count in built.passages.items()))
+    if built.mended:
+        print(f"mended: {counted(built.mended, 'program')}, which now search for the query that they ask")
     if built.dropped:
         print("left out: " + ", ".join(f"{count} {why}" for why, count in built.dropped.items()))
     print(f"longest prompt: about {built.longest} tokens ({_LIMITS[request.sft]})")

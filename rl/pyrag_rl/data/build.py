@@ -80,12 +80,14 @@ class Request:
 
 @dataclass(slots=True)
 class Built:
-    """Counts of a build. `longest` is a prompt in estimated tokens (four bytes each); `dropped` counts by reason."""
+    """Counts of a build. `longest` is a prompt in estimated tokens (four bytes each); `dropped` counts by reason, and
+    `mended` programs that were brought under the contract of the prompts."""
 
     questions: int = 0
     rows: int = 0
     eval_rows: int = 0
     longest: int = 0
+    mended: int = 0
     by_source: Counter[str] = field(default_factory=Counter)
     sufficient: Counter[str] = field(default_factory=Counter)
     passages: Counter[str] = field(default_factory=Counter)
@@ -227,7 +229,12 @@ class _Builder:
             asked_there = [row for row in read_run(run).rows if not methods or row.method in methods]
             self.built.questions += len({(row.set, row.id) for row in asked_there})
             for task in self._from_runs:
-                yield from traces.read_examples(run, task, methods)
+                for example in traces.read_examples(run, task, methods):
+                    if self.request.sft and example.fault:
+                        self.built.dropped[example.fault] += 1
+                        continue
+                    self.built.mended += self.request.sft and example.mended
+                    yield example
 
     def _of(self, asked: QuestionRows) -> Sequence[tuple[TrainRow, str]]:
         self.built.questions += 1

@@ -17,11 +17,16 @@ Ask = Callable[[Agents], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class PromptlessRow:
-    """A row without prompt, how its agent is asked, and a reply worth learning ("" where none is known)."""
+    """A row without prompt, how its agent is asked, and a reply worth learning ("" where none is known).
+
+    `fault` says why a reply that led to a right answer is not worth learning, `mended` that it is not word for word.
+    """
 
     row: TrainRow
     ask: Ask
     reply: str = ""
+    fault: str = ""
+    mended: bool = False
 
 
 async def prompted(example: PromptlessRow, prompts: str | None = None) -> TrainRow:

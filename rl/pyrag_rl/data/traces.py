@@ -11,7 +11,7 @@ it, and is left out otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from pyrag.evaluation.runs.folder import read_run
 from pyrag.evaluation.scoring import ResultRow
 from pyrag.methods.opera.protocol import planned_goals
 from pyrag.trace.model import UNPLANNED, Answer, Attempt, Passage, Step, Trace
+from pyrag_rl.data.contract import BROKEN, under_contract
 from pyrag_rl.data.examples import (
     PromptlessRow,
     ask_analysis,
@@ -241,13 +242,13 @@ def programs(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
         row: the scored question.
         trace: its trace.
     """
-    if trace.sub_queries and not planned_goals(trace) and trace.programs:
-        first = trace.programs[0]
-        learnt = _right(row) and len(trace.programs) == 1 and first.origin != UNPLANNED
+    for source, fault, mended in _first_programs(row, trace):
         yield PromptlessRow(
             _row(row, "plan", sub_queries=trace.sub_queries),
             ask_program(trace.question, trace.sub_queries),
-            program_reply(first.source) if learnt else "",
+            program_reply(source) if source else "",
+            fault,
+            mended,
         )
 
 
@@ -258,9 +259,21 @@ def joint_programs(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
         row: the scored question.
         trace: its trace, of whatever mode.
     """
-    for one in programs(row, trace):
-        reply = joint_reply(trace.programs[0].source, trace.sub_queries) if one.reply else ""
-        yield PromptlessRow(replace(one.row, sub_queries=()), ask_joint_program(trace.question), reply)
+    for source, fault, mended in _first_programs(row, trace):
+        reply = joint_reply(source, trace.sub_queries) if source else ""
+        yield PromptlessRow(_row(row, "plan"), ask_joint_program(trace.question), reply, fault, mended)
+
+
+def _first_programs(row: ResultRow, trace: Trace) -> Iterator[tuple[str, str, bool]]:
+    """The first program as it should be learnt ("": not at all), why it should not be, and whether it was mended."""
+    if not trace.sub_queries or planned_goals(trace) or not trace.programs:
+        return
+    first = trace.programs[0]
+    if not _right(row) or len(trace.programs) > 1 or first.origin == UNPLANNED:
+        yield "", "", False
+        return
+    source = under_contract(first.source)
+    yield source or "", "" if source else BROKEN, source not in (None, first.source)
 
 
 def plans(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:

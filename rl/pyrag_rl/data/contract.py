@@ -1,0 +1,100 @@
+"""Programs of other planners brought under the contract of the prompts, whose rule 2 is "the same query in both".
+
+The embedded planner searches by keywords and asks in a sentence; a language model that learns its programs word for
+word would learn to break the rule. So each search gets the query that its documents are asked, and loses a `topk` that
+is the default. Where no such query can be given, the program is not to be learnt. Left out: every other rule, which the
+plan checks and the answer speak for.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+
+from pyrag.settings import Settings
+
+BROKEN = "whose program searches for another query than it asks"
+
+
+def under_contract(source: str) -> str | None:
+    """Return the program with the same query in each search and the question about its documents.
+
+    Args:
+        source: a program that runs.
+
+    Returns:
+        None where documents are asked several questions, or a question uses what is found after the search.
+    """
+    tree = ast.parse(source)
+    searches = _searches(tree)
+    questions = _questions(tree)
+    replaced: list[tuple[ast.expr, str]] = []
+    for name, search in searches.items():
+        asked = questions.get(name, search.args[:1])
+        query = asked[0]
+        if any(ast.dump(one) != ast.dump(query) for one in asked[1:]):
+            return None
+        if ast.dump(search.args[0]) != ast.dump(query) and not _names(query) <= _bound_before(tree, search):
+            return None
+        text = ast.get_source_segment(source, query) or ast.unparse(query)
+        replaced.append((search, f"retrieve({text}{_depth(search)})"))
+    return _with(source, replaced)
+
+
+def _depth(search: ast.Call) -> str:
+    """The depth of a search as its call writes it; empty for the default."""
+    given = [*search.args[1:2], *(one.value for one in search.keywords if one.arg == "topk")]
+    return "".join(f", topk={ast.unparse(one)}" for one in given if ast.unparse(one) != str(Settings().topk))
+
+
+def _searches(tree: ast.Module) -> dict[str, ast.Call]:
+    """The searches by the name that their documents get; a name that is bound again is none."""
+    bound: defaultdict[str, list[ast.expr]] = defaultdict(list)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            bound[node.targets[0].id].append(node.value)
+    return {
+        name: value
+        for name, (value, *more) in bound.items()
+        if not more and isinstance(value, ast.Call) and _calls(value, "retrieve") and value.args
+    }
+
+
+def _questions(tree: ast.Module) -> dict[str, list[ast.expr]]:
+    """The queries of each `answer(query, documents)` by the name of its documents."""
+    asked: defaultdict[str, list[ast.expr]] = defaultdict(list)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _calls(node, "answer") and len(node.args) > 1:
+            documents = node.args[1]
+            if isinstance(documents, ast.Name):
+                asked[documents.id].append(node.args[0])
+    return asked
+
+
+def _calls(node: ast.Call, name: str) -> bool:
+    return isinstance(node.func, ast.Name) and node.func.id == name
+
+
+def _names(node: ast.expr) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def _bound_before(tree: ast.Module, search: ast.Call) -> set[str]:
+    return {name for name, line in _bindings(tree) if line < search.lineno}
+
+
+def _bindings(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+
+
+def _with(source: str, replaced: list[tuple[ast.expr, str]]) -> str:
+    """The program with expressions replaced, the last one first, so that places before it stay."""
+    lines = [line.encode() for line in source.splitlines(keepends=True)]  # columns count bytes
+    for node, text in sorted(replaced, key=lambda one: (one[0].lineno, one[0].col_offset), reverse=True):
+        assert node.end_lineno is not None
+        first, last = node.lineno - 1, node.end_lineno - 1
+        lines[first : last + 1] = [lines[first][: node.col_offset] + text.encode() + lines[last][node.end_col_offset :]]
+    return b"".join(lines).decode()
