@@ -3,6 +3,7 @@
 PyRAGError                    exit code 1
 ├── UsageError                exit code 2   the caller asked for something that makes no sense
 │   ├── ConfigError           a setting is unknown or has a wrong value
+│   │   └── FilterError       a filter of passages cannot be read
 │   └── DataError             a file the user gave cannot be read as what it should be
 ├── ServiceError              exit code 3   a model or retriever could not be used
 │   ├── RetryableServiceError it may work later: timeouts, 5xx, 429, connection refused or reset
@@ -43,6 +44,10 @@ class UsageError(PyRAGError):
 
 class ConfigError(UsageError):
     kind = "config"
+
+
+class FilterError(ConfigError):
+    pass
 
 
 class DataError(UsageError):

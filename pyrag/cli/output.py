@@ -31,6 +31,7 @@ def as_object(trace: Trace) -> dict[str, Any]:
                 "source": trace.passages[citation.passage].source,
                 "start": trace.passages[citation.passage].start,
                 "end": trace.passages[citation.passage].end,
+                "metadata": trace.passages[citation.passage].metadata,
                 "step": citation.step,
             }
             for citation in trace.citations

@@ -11,10 +11,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyrag.errors import ServiceError
 from pyrag.retrieval.analysis import Analysis, plain
+from pyrag.retrieval.checked import Passages
+from pyrag.retrieval.filters.metadata import encoded
+from pyrag.retrieval.filters.selection import KEY, METADATA, NO_METADATA, PassageSelector, key_of
+from pyrag.retrieval.filters.tree import Filter
 from pyrag.trace.model import Passage, SearchedIndex
 
 if TYPE_CHECKING:
@@ -28,12 +32,17 @@ take milliseconds, in which the event loop would stand still. (Handing over cost
 _ANALYZER = "pyrag"
 _MAX_TIES = 1000
 _PAGE = 20_000
+_SEVEN = 0x97  # how msgpack opens a list of seven
 
 _Stored = tuple[str, str, str, str, int | None, int | None]
+_StoredWithMetadata = tuple[str, str, str, str, int | None, int | None, dict[str, Any]]
 
 
 def schema() -> tantivy.Schema:
-    """`id` and `source` are whole terms, by which passages can be deleted; `stored` holds the passage as msgpack."""
+    """`id` and `source` are whole terms, by which passages can be deleted; `stored` holds the passage as msgpack.
+
+    `metadata` is a passage's metadata as one term, and `key` a hash of its id: see `filters.selection`.
+    """
     import tantivy
 
     builder = tantivy.SchemaBuilder()
@@ -42,6 +51,8 @@ def schema() -> tantivy.Schema:
     for name in ("title", "body"):
         builder.add_text_field(name, tokenizer_name=_ANALYZER, index_option="freq")
     builder.add_bytes_field("stored", stored=True)
+    builder.add_text_field(METADATA, tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field(KEY, fast=True)
     return builder.build()
 
 
@@ -50,11 +61,13 @@ def document(passage: Passage) -> tantivy.Document:
     import tantivy
 
     title = plain(passage.title)
-    stored = msgspec.msgpack.encode(
-        (passage.id, passage.title, passage.text, passage.source, passage.start, passage.end)
-    )
+    fields = (passage.id, passage.title, passage.text, passage.source, passage.start, passage.end)
+    stored = msgspec.msgpack.encode((*fields, passage.metadata) if passage.metadata else fields)
     body = f"{title}\n{plain(passage.text)}"
-    return tantivy.Document(id=passage.id, source=passage.source, title=title, body=body, stored=stored)
+    made = tantivy.Document(id=passage.id, source=passage.source, title=title, body=body, stored=stored)
+    made.add_text(METADATA, encoded(passage.metadata) or NO_METADATA)
+    made.add_integer(KEY, key_of(passage.id))
+    return made
 
 
 def register(index: tantivy.Index) -> None:
@@ -70,19 +83,23 @@ class Bm25Index:
         index.reload()
         self._schema = index.schema
         self._searcher = index.searcher()
+        self.selector = PassageSelector(self._searcher, self._schema)
         self._analysis = Analysis()
 
     def __len__(self) -> int:
         return self._searcher.num_docs
 
-    def search(self, query: str, topk: int) -> list[Passage]:
+    def search(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the best passages, best first; none for a query without a word.
 
         Args:
             query: Text, never read as query syntax.
             topk: Maximum number of passages.
+            where: Filter that passages must pass; their scores are those without it.
         """
         parsed = self._query(query)
+        if parsed is not None and where is not None:
+            parsed = self.selector.restricted(parsed, where)
         if parsed is None or topk < 1:
             return []
         passages = [self._passage(score, address) for score, address in self._hits(parsed, topk)]
@@ -133,8 +150,11 @@ class Bm25Index:
     def _passage(self, score: float, address: tantivy.DocAddress) -> Passage:
         import msgspec
 
-        stored = msgspec.msgpack.decode(self._searcher.doc(address)["stored"][0], type=_Stored)
-        key, title, text, source, start, end = stored
+        data = self._searcher.doc(address)["stored"][0]
+        if data[0] == _SEVEN:
+            key, title, text, source, start, end, metadata = msgspec.msgpack.decode(data, type=_StoredWithMetadata)
+            return Passage(key, title, text, score, source, {}, start, end, metadata)
+        key, title, text, source, start, end = msgspec.msgpack.decode(data, type=_Stored)
         return Passage(key, title, text, score=score, source=source, start=start, end=end)
 
 
@@ -164,20 +184,21 @@ class Bm25Retriever:
     def name(self) -> str:
         return self._name
 
-    async def retrieve(self, query: str, topk: int) -> list[Passage]:
+    async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the best passages; searches of large indexes run in a thread.
 
         Args:
             query: Text to search for.
             topk: Maximum number of passages.
+            where: Filter that passages must pass.
 
         Raises:
             ServiceError: A file of the index is damaged.
         """
         try:
             if len(self._index) <= INLINE_PASSAGES:
-                return self._index.search(query, topk)
-            return await asyncio.to_thread(self._index.search, query, topk)
+                return self._found(query, topk, where)
+            return await asyncio.to_thread(self._found, query, topk, where)
         except (ValueError, OSError) as error:  # what tantivy raises for a file that went bad under it
             message = f"index {self._name} cannot be searched ({error}): build it again with pyrag index and --rebuild"
             raise ServiceError(message, service=self._name) from error
@@ -189,6 +210,10 @@ class Bm25Retriever:
         except (ValueError, OSError) as error:
             message = f"index {self._name} cannot be read ({error}): build it again with pyrag index and --rebuild"
             raise ServiceError(message, service=self._name) from error
+
+    def _found(self, query: str, topk: int, where: Filter | None) -> list[Passage]:
+        found = self._index.search(query, topk, where)
+        return found if where is None else Passages(found, self._index.selector.notes(where))
 
     async def aclose(self) -> None:
         """Nothing to close: the index is unmapped with the object."""

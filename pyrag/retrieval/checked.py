@@ -12,15 +12,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from pyrag.retrieval.documents.model import split_contents
+from pyrag.retrieval.filters.metadata import metadata_of
 from pyrag.trace.model import Passage
 
 MAX_TEXT = 1_000_000  # bytes of one passage
 MAX_TEXTS = 7_000_000  # bytes of all passages of one retrieval
 _MAX_NAME = 4_096  # characters of an id, a title or a source
 _MAX_PARTS = 100
+_MAX_METADATA = 1000  # fields that are looked at
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # a byte of these takes six on its way into a sandbox
 _SHOWN = 60
 
@@ -110,7 +113,16 @@ class _Check:
         if not 0 < len(key) < _MAX_NAME:
             key = content_id(title, text)
         score, parts = self._score(given.score), self._parts(given.parts)
-        return Passage(key, title, text, score, source, parts, None if end is None else start, end)
+        metadata = self._metadata(given.metadata)
+        return Passage(key, title, text, score, source, parts, None if end is None else start, end, metadata)
+
+    def _metadata(self, metadata: object) -> dict[str, Any]:
+        if not isinstance(metadata, Mapping):
+            return {}
+        kept, left_out = metadata_of(dict(islice(metadata.items(), _MAX_METADATA)))
+        if left_out or len(metadata) > _MAX_METADATA:
+            self._mended["fields of metadata that are too large were left out"] += 1
+        return kept
 
     def _text(self, text: str) -> str:
         text = str(text)  # a subclass may be anything
@@ -157,6 +169,8 @@ def _is_sound(passage: Passage) -> bool:
         and math.isfinite(passage.score)
         and passage.id != ""
         and type(passage.parts) is dict
+        and type(passage.metadata) is dict
+        and not passage.metadata
         and all(type(one) is float and math.isfinite(one) for one in passage.parts.values())
         and all(one is None or type(one) is int for one in (passage.start, passage.end))
         and not any(map(_needs_mending, (*names, passage.text)))
@@ -186,10 +200,10 @@ def _from_mapping(given: Mapping[Any, Any]) -> Passage | None:
         return None
     key = given.get("id")
     place = {"start": given.get("start"), "end": given.get("end")}
-    score, parts = given.get("score"), given.get("parts")
+    score, parts, metadata = given.get("score"), given.get("parts"), given.get("metadata")
     return Passage(
         "" if key is None else key, _name(title), text, 0.0 if score is None else score, _name(given.get("source")),
-        parts if isinstance(parts, dict) else {}, **place,
+        parts if isinstance(parts, dict) else {}, **place, metadata=metadata if isinstance(metadata, dict) else {},
     )  # fmt: skip
 
 

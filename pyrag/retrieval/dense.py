@@ -120,7 +120,7 @@ def _passages(hits: list[Hit], known: dict[str, Passage]) -> list[Passage]:
 
 
 _PUT = tuple(getattr(Passage, one.name).__set__ for one in fields(Passage))
-_ID, _TITLE, _TEXT, _SCORE, _SOURCE, _PARTS, _START, _END = _PUT
+_ID, _TITLE, _TEXT, _SCORE, _SOURCE, _PARTS, _START, _END, _METADATA = _PUT
 
 
 def _scored(one: Passage, score: float) -> Passage:
@@ -134,4 +134,5 @@ def _scored(one: Passage, score: float) -> Passage:
     _PARTS(made, {PART: score})
     _START(made, one.start)
     _END(made, one.end)
+    _METADATA(made, one.metadata)
     return made

@@ -42,6 +42,7 @@ class _Document(msgspec.Struct):
     start: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     end: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     parts: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    metadata: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     score: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     document: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
@@ -53,7 +54,7 @@ class _RetrieveReply(msgspec.Struct):
 _replies = msgspec.json.Decoder(_RetrieveReply)
 _documents = msgspec.json.Decoder(_Document)
 _LONG = ("title", "text", "contents")
-_SHORT = ("id", "source", "start", "end", "parts", "score")
+_SHORT = ("id", "source", "start", "end", "parts", "metadata", "score")
 
 
 class HttpRetriever:

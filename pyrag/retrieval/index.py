@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from pyrag.retrieval.indexing.parts import Part
     from pyrag.retrieval.indexing.update import IndexProgress
 
-FORMAT = 2
+FORMAT = 3
+READABLE = (2, FORMAT)  # 2 keeps no metadata
 KINDS = ("bm25", "hybrid")
 VECTORS = "vectors"
 T = TypeVar("T")
@@ -201,7 +202,7 @@ def read_info(path: str | Path) -> IndexInfo:
     try:
         data = (folder / MARK).read_bytes()
         made = msgspec.json.decode(data, type=_Versions)
-        if (made.format, made.analysis) != (FORMAT, analysis.VERSION):
+        if made.format not in READABLE or made.analysis != analysis.VERSION:
             has, reads = f"{made.format}.{made.analysis}", f"{FORMAT}.{analysis.VERSION}"
             raise DataError(f"the index {folder} has version {has} and this pyrag reads version {reads}: {again}")
         info = msgspec.json.decode(data, type=IndexInfo)

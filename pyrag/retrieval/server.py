@@ -301,6 +301,8 @@ def hit_of(passage: Passage, *, scored: bool) -> dict[str, Any]:
         document |= {"start": passage.start, "end": passage.end}
     if passage.parts:
         document["parts"] = passage.parts
+    if passage.metadata:
+        document["metadata"] = passage.metadata
     return {"document": document, "score": passage.score} if scored else document
 
 

@@ -50,6 +50,7 @@ class CitationReply(BaseModel):
     source: str
     start: int | None
     end: int | None
+    metadata: dict[str, Any]
     step: int
 
 

@@ -78,6 +78,7 @@ def citations_of(trace: Trace) -> list[dict[str, Any]]:
                 "source": passage.source,
                 "start": passage.start,
                 "end": passage.end,
+                "metadata": passage.metadata,
                 "step": citation.step,
             }
         )

@@ -28,6 +28,7 @@ class Passage:
     parts: dict[str, float] = field(default_factory=dict, hash=False)  # what each part of a hybrid gave it
     start: int | None = None  # the characters of the source's text that it was made of
     end: int | None = None
+    metadata: dict[str, Any] = field(default_factory=dict, hash=False)  # further fields of the record it came from
 
     @property
     def place(self) -> str:

@@ -58,7 +58,7 @@ def test_json_lines(tmp_path: Path, name: str) -> None:
     passages = read(path)
     assert [replace(passage, start=None, end=None) for passage in passages] == [
         Passage("a", "T", "x", source=str(path)),
-        Passage("7", "", "y", source=str(path)),
+        Passage("7", "", "y", source=str(path), metadata={"other": [1]}),
         Passage("c", "Jed Hoyer", "He was born.\nIn 1973.", source=str(path)),
         Passage("d", "", "no title\nhere", source=str(path)),
     ]

@@ -35,7 +35,7 @@ def read(*paths: Path | str, columns: Columns | None = None) -> list[Passage]:
 
 
 def bare(passages: list[Passage]) -> list[Passage]:
-    return [replace(one, source="", start=None, end=None) for one in passages]
+    return [replace(one, source="", start=None, end=None, metadata={}) for one in passages]
 
 
 def complaint(*paths: Path | str) -> str:
@@ -123,6 +123,8 @@ def test_an_endless_value_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_tables(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_bytes(text.encode())
     passages = read(tmp_path / name)
+    others = [{"other": 1}, {"other": 2}] if "other" in text else [{}, {}]
+    assert [one.metadata for one in passages] == others
     assert bare(passages) == BARE
     rows = [text.removeprefix("\ufeff")[one.start : one.end] for one in passages]
     assert rows == text.splitlines()[1:3]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrag.cli.output import print_json
 from pyrag.cli.views.terminal import printable, raw_stream
-from pyrag.cli.views.words import counted
+from pyrag.cli.views.words import counted, field_words
 
 if TYPE_CHECKING:
     from pyrag.retrieval.documents.model import Columns
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 20  # files that were left out
 _NAMED = 5  # files of one remark
+_FIELDS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,7 +243,7 @@ def info(folder: Path, *, as_json: bool) -> None:
     """
     import msgspec
 
-    from pyrag.retrieval.index import open_generation, read_info, vectors_folder
+    from pyrag.retrieval.index import open_generation, open_index, read_info, vectors_folder
     from pyrag.retrieval.indexing.records import Records
     from pyrag.retrieval.vectors.faiss_index import read_vector_info
 
@@ -255,9 +256,10 @@ def info(folder: Path, *, as_json: bool) -> None:
     generation = folder / about.generation
     sizes = {part.name: _size(part) for part in sorted(generation.glob("*/"))}
     vectors = read_vector_info(vectors_folder(folder, about)) if about.embedder else None
+    fields = open_index(folder).selector.fields
     if as_json:
         left_out = [{"file": name, "reason": reason} for name, reason in problems]
-        facts = {**msgspec.to_builtins(about), "vectors": msgspec.to_builtins(vectors)}
+        facts = {**msgspec.to_builtins(about), "vectors": msgspec.to_builtins(vectors), "fields": fields}
         print_json({"index": str(folder), **facts, "left_out": left_out, "bytes": _size(generation), "parts": sizes})
         return
     passages, files = counted(about.passages, "passage"), counted(about.files, "file")
@@ -265,6 +267,10 @@ def info(folder: Path, *, as_json: bool) -> None:
     print(f"  from {', '.join(about.sources)}")
     parts = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in sizes.items())
     print(f"  {_size(generation) / 1e6:.1f} MB ({parts}) in {about.generation}")
+    if fields:
+        shown = [f"{name} ({count})" for name, count in list(fields.items())[:_FIELDS]]
+        more = f" and {len(fields) - _FIELDS} more" if len(fields) > _FIELDS else ""
+        print(printable(f"  metadata: {', '.join(shown)}{more}"))
     if vectors:
         print(f"  vectors of {about.embedder}: {_described(vectors)}")
         if short := _shortfall(vectors):
@@ -314,7 +320,8 @@ def search(folder: Path, query: str, topk: int, *, as_json: bool) -> None:
     for number, one in enumerate(passages, 1):
         parts = "".join(f", {name} {score:.3f}" for name, score in one.parts.items()) if len(one.parts) > 1 else ""
         found_at = f"{one.title or one.id} ({one.score:.3f}{parts}) {one.place}"
-        print(printable(f"{number}. {found_at}\n   {_shortened(one.text)}"))
+        facts = f"\n   {_shortened(field_words(one.metadata))}" if one.metadata else ""
+        print(printable(f"{number}. {found_at}\n   {_shortened(one.text)}{facts}"))
     if not passages:
         print("nothing found", file=sys.stderr)
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from pyrag.cli.views.terminal import ReaderGone, printable, raw_stream
 from pyrag.cli.views.verdict import confidence, is_weak, remark
-from pyrag.cli.views.words import counted
+from pyrag.cli.views.words import counted, field_words
 from pyrag.runtime.engines import about_embedded
 from pyrag.trace.events import (
     AgentFinished,
@@ -210,7 +210,8 @@ def answer_view(trace: Trace) -> Group:
     for citation in trace.citations:
         passage = trace.passages[citation.passage]
         where = f"  ({passage.place})" if passage.place else ""
-        body = f": {shorten(passage.text, 160)}{where}"
+        facts = f"  {shorten(field_words(passage.metadata), 120)}" if passage.metadata else ""
+        body = f": {shorten(passage.text, 160)}{where}{facts}"
         head = (f"[{citation.number}] ", "cyan"), (passage.title or passage.id, "bold")
         lines.append(_indented(Text.assemble(*head, body)))
     return Group(*lines, cost_line(trace))

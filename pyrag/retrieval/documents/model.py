@@ -114,14 +114,16 @@ def utf8(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()
 
 
-def digest(title: str, text: str) -> str:
+def digest(title: str, text: str, metadata: str = "") -> str:
     """Return the hash at the end of the ids of passages without their own id.
 
     Args:
         title: Title of the passage.
         text: Its text.
+        metadata: Its metadata as JSON, if two passages may differ in it alone.
     """
-    return hashlib.blake2b(f"{title}\0{text}".encode(), digest_size=8).hexdigest()
+    said = f"{title}\0{text}\0{metadata}" if metadata else f"{title}\0{text}"
+    return hashlib.blake2b(said.encode(), digest_size=8).hexdigest()
 
 
 def split_contents(contents: str, title: str = "") -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Passages out of running text: plain text, Markdown, and what converters make of other formats.
+"""Passages out of running text: plain text, Markdown with its front matter, and what converters make of other formats.
 
 `start` and `end` of a passage are characters of the text: of the decoded file without a byte order mark, or of what the
 converter made of it. The source of a passage from a PDF file names the page on which it begins.
@@ -9,19 +9,18 @@ from __future__ import annotations
 import codecs
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from typing import Any
 
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.chunking import Chunk, chunks
 from pyrag.retrieval.documents.converters import docx_markdown, html_markdown, pdf_pages
+from pyrag.retrieval.documents.front_matter import split_front_matter
 from pyrag.retrieval.documents.model import Document, Placed, at, digest
-from pyrag.retrieval.documents.records import ENCODING_CURE, not_utf8
+from pyrag.retrieval.documents.records import ENCODING_CURE, not_utf8, record_metadata
 from pyrag.retrieval.documents.unpack import Opened
 from pyrag.trace.model import Passage
 
 _PIECE = 1 << 20  # bytes of a line that are read at once
-_FRONT_LINES = 200
-_FENCES = ("---", "+++")
 
 
 def plain_text(file: Opened) -> Iterator[Placed]:
@@ -29,10 +28,12 @@ def plain_text(file: Opened) -> Iterator[Placed]:
 
 
 def markdown(file: Opened) -> Iterator[Placed]:
-    front, title, lines = _front_matter(_lines(file))
+    front, fields, lines = split_front_matter(_lines(file))
+    title = next((str(value).strip() for name, value in fields.items() if name.lower() == "title" and value), "")
     found = chunks(lines, title or file.document.title, markdown=True)
     moved = (Chunk(one.title, one.text, one.start + front, one.end + front) for one in found)
-    yield from _placed(file.document, moved)
+    others = {name: value for name, value in fields.items() if name.lower() != "title"}
+    yield from _placed(file.document, moved, metadata=record_metadata(file, others))
 
 
 def html(file: Opened) -> Iterator[Placed]:
@@ -57,7 +58,12 @@ def pdf(file: Opened) -> Iterator[Placed]:
         raise DataError(f"{file.document.name} holds no text, as scanned pages do: make it searchable by OCR")
 
 
-def _placed(document: Document, found: Iterable[Chunk], pages: list[int] | None = None) -> Iterator[Placed]:
+def _placed(
+    document: Document,
+    found: Iterable[Chunk],
+    pages: list[int] | None = None,
+    metadata: dict[str, Any] | None = None,
+) -> Iterator[Placed]:
     seen: dict[str, int] = {}
     for chunk in found:
         hashed = digest(chunk.title, chunk.text)
@@ -65,7 +71,9 @@ def _placed(document: Document, found: Iterable[Chunk], pages: list[int] | None 
         key = f"{document.key}#{hashed}" + (f"-{nth}" if nth > 1 else "")
         page = f"#page={bisect_right(pages, chunk.start)}" if pages else ""
         source = document.name + page
-        passage = Passage(key, chunk.title, chunk.text, source=source, start=chunk.start, end=chunk.end)
+        passage = Passage(
+            key, chunk.title, chunk.text, source=source, start=chunk.start, end=chunk.end, metadata=metadata or {}
+        )
         yield Placed(passage, document, 0, own_id=False)
 
 
@@ -84,29 +92,6 @@ def _lines(file: Opened) -> Iterator[str]:
         number += line.endswith(b"\n")
     if decoder.getstate()[0]:
         raise DataError(f"{at(file.document, number)}: not UTF-8 (cut off in a character): save the file as UTF-8")
-
-
-def _front_matter(lines: Iterator[str]) -> tuple[int, str, Iterator[str]]:
-    """Return the length of the front matter, its title and the lines after it; one without an end counts as text."""
-    first = next(lines, "")
-    fence = first.rstrip()
-    held = [first]
-    if fence in _FENCES:
-        for line in lines:
-            held.append(line)
-            if line.rstrip() == fence:
-                return sum(map(len, held)), _title(held), lines
-            if len(held) > _FRONT_LINES:
-                break
-    return 0, "", chain(held, lines)
-
-
-def _title(lines: Iterable[str]) -> str:
-    for line in lines:
-        name, mark, value = line.partition("=" if "=" in line and ":" not in line.partition("=")[0] else ":")
-        if mark and name.strip().lower() == "title":
-            return value.strip().strip("\"'").strip()
-    return ""
 
 
 def _page_lines(pages: Iterable[str], starts: list[int]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from pyrag.trace.model import Passage
 
 __all__ = ["MARK", "MAX_LINE", "Columns", "Document", "Placed", "find_documents", "read_opened", "read_passages"]
 
-VERSION = 1  # of what is made of a file: another one has files that did not change read again
+VERSION = 2  # of what is made of a file: another one has files that did not change read again
 _READERS = {
     ".jsonl": records.json_lines,
     ".json": records.json_file,

@@ -2,7 +2,8 @@
 
 A JSON line holds `text`, and may hold `title` and `id`; or Search-R1's `contents` (first line the quoted title, the
 rest the text). A JSON file holds a list of such objects, an object of them by id, an object with such a list in it, or
-one. A table has a header. All are read in pieces: no more than one record is in memory.
+one. A table has a header. All other fields and columns are metadata (`pyrag.retrieval.filters.metadata`).
+All are read in pieces: no more than one record is in memory.
 
 `start` and `end` of a passage are the characters of the record in the file, decoded, without a byte order mark.
 """
@@ -11,21 +12,25 @@ from __future__ import annotations
 
 import codecs
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import zip_longest
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.model import MAX_LINE, Columns, Document, Placed, at, digest, split_contents
 from pyrag.retrieval.documents.unpack import Opened
+from pyrag.retrieval.filters.metadata import MAX_VALUE, encoded, metadata_of, metadata_of_cells
 from pyrag.trace.model import Passage
 
 WHOLE = "*"  # as the column of the text: all columns
 _DELIMITERS = {".csv": ",;\t|", ".tsv": "\t"}
 _SUBJECTS = ("title", "name")  # columns that say what a row is about
 _NUMBERS = frozenset("0123456789.,:/%-+ ")
+_MAX_FIELD = 1 << 16  # bytes of a further field; more is not read
+_MAX_REMARKS = 20
 
 
 ENCODING_CURE = ", or add --encoding with its name, or --encoding auto"
@@ -38,6 +43,10 @@ class _Record(msgspec.Struct):
     contents: str | None = None
 
 
+_OWN = frozenset(_Record.__struct_fields__)
+_raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
 def json_lines(file: Opened) -> Iterator[Placed]:
     decode = msgspec.json.Decoder(_Record).decode
     for number, start, line in _lines(file):
@@ -48,7 +57,44 @@ def json_lines(file: Opened) -> Iterator[Placed]:
             record = decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise _bad_line(place, line, error) from error
-        yield _placed(record, file.document, number, (start, start + _length(line.rstrip())))
+        metadata = record_metadata(file, _fields_of_line(file, line))
+        yield _placed(record, file.document, number, (start, start + _length(line.rstrip())), metadata)
+
+
+def _fields_of_line(file: Opened, line: bytes) -> dict[str, object]:
+    """Return the further fields of a line; those that are too large stay encoded, and are left out."""
+    found: dict[str, object] = {}
+    for name, raw in _raw_fields.decode(line).items():
+        if name in _OWN:
+            continue
+        if len(memoryview(raw)) > _MAX_FIELD:
+            _leave_out(file, [name])
+            continue
+        with suppress(msgspec.DecodeError, RecursionError):
+            found[name] = msgspec.json.decode(raw)
+    return found
+
+
+def record_metadata(file: Opened, fields: Mapping[str, object]) -> dict[str, Any]:
+    """Return the metadata of a record; fields that are left out become a remark on its file.
+
+    Args:
+        file: The open document.
+        fields: The record's further fields.
+    """
+    if not fields:
+        return {}
+    metadata, left_out = metadata_of(fields)
+    _leave_out(file, left_out)
+    return metadata
+
+
+def _leave_out(file: Opened, names: Iterable[str]) -> None:
+    """Note once a file which fields of it were too large."""
+    for name in names:
+        remark = f"the field {name!r} is left out where it is too large (above {MAX_VALUE} bytes) or one too many"
+        if remark not in file.remarks and len(file.remarks) < _MAX_REMARKS:
+            file.remarks.append(remark)
 
 
 def json_file(file: Opened) -> Iterator[Placed]:
@@ -61,7 +107,8 @@ def json_file(file: Opened) -> Iterator[Placed]:
             record = _converted(value, where)
             if record.id is None and key:
                 record.id = key
-            yield _placed(record, document, 0, (start, end), where)
+            fields = {name: one for name, one in value.items() if name not in _OWN}
+            yield _placed(record, document, 0, (start, end), record_metadata(file, fields), where)
     except NotJSON as error:
         raise DataError(f"{document.name}: not JSON ({error}): fix it, or write one object a line as .jsonl") from error
     except UnicodeDecodeError as error:
@@ -97,20 +144,31 @@ def table(file: Opened, columns: Columns) -> Iterator[Placed]:
     header = rows.header(_DELIMITERS[document.kind], columns)
     if rows.whole:
         file.remarks.append("no column 'text', so every row was taken whole")
-        yield from _whole_rows(document, rows, header)
+        yield from _whole_rows(file, rows, header)
         return
     places = {name: header.index(column.lower()) for name, column in _named(columns) if column.lower() in header}
+    taken, names = set(places.values()), rows.names
     for number, row, span in rows:
         if not any(row):
             continue
         fields = {name: row[place] for name, place in places.items() if place < len(row)}
-        yield _placed(_Record(**fields), document, number, span)
+        others = ((name, row[place]) for place, name in enumerate(names) if place < len(row) and place not in taken)
+        yield _placed(_Record(**fields), document, number, span, _cells(file, others))
 
 
-def _whole_rows(document: Document, rows: _Rows, header: list[str]) -> Iterator[Placed]:
+def _whole_rows(file: Opened, rows: _Rows, header: list[str]) -> Iterator[Placed]:
+    document = file.document
     for number, row, span in rows:
         if text := _row_text(header, row):
-            yield _placed(_Record(title=_row_title(document.title, header, row), text=text), document, number, span)
+            record = _Record(title=_row_title(document.title, header, row), text=text)
+            cells = _cells(file, zip((name.strip() for name in header), row, strict=False))
+            yield _placed(record, document, number, span, cells)
+
+
+def _cells(file: Opened, cells: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    metadata, left_out = metadata_of_cells((name, cell) for name, cell in cells if name)
+    _leave_out(file, left_out)
+    return metadata
 
 
 class _Rows:
@@ -122,6 +180,7 @@ class _Rows:
         self._number = self._at = self._end = 0
         self._delimiter = ","
         self.whole = False  # no column is that of the text
+        self.names: list[str] = []  # of the columns, as they are written
         self._size = 0  # characters of the row so far
 
     def header(self, delimiters: str, columns: Columns) -> list[str]:
@@ -129,7 +188,8 @@ class _Rows:
         first = "".join(self._some(1)).strip()
         found = {mark: next(csv.reader([first], delimiter=mark), []) for mark in delimiters}
         for self._delimiter, header in found.items():
-            names = [name.strip().lower() for name in header]
+            self.names = [name.strip() for name in header]
+            names = [name.lower() for name in self.names]
             if columns.text.lower() in names:
                 return names
         if first and (columns.text == WHOLE or (columns.are_default and not self._document.given)):
@@ -199,11 +259,18 @@ def _length(line: bytes) -> int:
     return len(line) if line.isascii() else len(line.decode("utf-8", "replace"))
 
 
-def _placed(record: _Record, document: Document, number: int, span: tuple[int, int], place: str = "") -> Placed:
+def _placed(
+    record: _Record,
+    document: Document,
+    number: int,
+    span: tuple[int, int],
+    metadata: dict[str, Any],
+    place: str = "",
+) -> Placed:
     title, text = _title_and_text(record, place or at(document, number))
     own_id = record.id is not None and record.id != ""
-    key = str(record.id) if own_id else f"{document.key}#{digest(title, text)}"
-    passage = Passage(key, title, text, source=document.name, start=span[0], end=span[1])
+    key = str(record.id) if own_id else f"{document.key}#{digest(title, text, encoded(metadata))}"
+    passage = Passage(key, title, text, source=document.name, start=span[0], end=span[1], metadata=metadata)
     return Placed(passage, document, number, own_id)
 
 

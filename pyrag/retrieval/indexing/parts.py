@@ -50,7 +50,7 @@ class Part(Protocol):
 
     @property
     def keeps_places(self) -> bool:
-        """True if it stores source, start and end; it is then told of passages that moved, as delete and add."""
+        """True if it stores source, start, end and metadata; changes of these alone come as delete and add."""
         ...
 
     def writer(self, folder: Path) -> PartWriter:

@@ -18,6 +18,7 @@ from pyrag.retrieval.documents.find import find_documents
 from pyrag.retrieval.documents.model import Document, Placed, Stamp
 from pyrag.retrieval.documents.reading import Columns, no_documents, nothing_found, read_opened, used_twice
 from pyrag.retrieval.documents.unpack import Opened, digest_of, opened
+from pyrag.retrieval.filters.metadata import encoded
 from pyrag.retrieval.indexing.parts import Part, PartWriter
 from pyrag.retrieval.indexing.records import ALL, CHANGED, UNFINISHED, File, Known, Records, hash64
 from pyrag.trace.model import Passage
@@ -60,7 +61,7 @@ class _PassageBatch:
 
     new: list[Passage] = field(default_factory=list)
     other: list[Passage] = field(default_factory=list)  # another text under the id
-    moved: list[Passage] = field(default_factory=list)
+    moved: list[Passage] = field(default_factory=list)  # also those whose metadata changed alone
     put: list[Known] = field(default_factory=list)
     also: list[tuple[str, int]] = field(default_factory=list)
 
@@ -241,7 +242,7 @@ class IndexUpdate:
         elif old is not None and old.file != file.file:
             self._ask_holders(passage.id, file)
         content = hash64(passage.title, passage.text)
-        place = hash64(passage.source, passage.start, passage.end)
+        place = hash64(passage.source, passage.start, passage.end, encoded(passage.metadata))
         new = known[passage.id] = Known(passage.id, file.file, file.version, content, place)
         batch.put.append(new)
         if old is None:

@@ -1,0 +1,1 @@
+"""Filters over the metadata of passages: their language, their meaning, and what an index makes of them."""

@@ -1,0 +1,353 @@
+"""Filters as users write them: a text, or a mapping of Python or JSON.
+
+    year >= 2020 and team = "ops"
+    access in ("public", "internal") and not (tags contains "draft" or exists expires)
+    {"year": {">=": 2020}, "team": "ops"}
+
+    filter      = all {"or" all}
+    all         = single {"and" single}
+    single      = "not" single | "(" filter ")" | "exists" field | field comparison
+    comparison  = ("=" | "!=" | "<" | "<=" | ">" | ">=") value | ["not"] "in" "(" value {"," value} ")"
+                | ["not"] "contains" value
+
+Values are texts in quotes, numbers, `true` and `false`; `field = null` is `not exists field`. A field with other
+characters than letters, digits, `_`, `.` and `-` stands in backquotes. Errors name the character.
+
+In a mapping, all keys must hold: a field with its value, with a list of values (`in`) or with a mapping of operators;
+or `and`, `or` with a list of mappings, and `not` with one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn, cast
+
+from pyrag.errors import FilterError
+from pyrag.retrieval.filters.tree import (
+    KEYWORDS,
+    Comparison,
+    Containment,
+    Existence,
+    Filter,
+    Membership,
+    Operator,
+    Scalar,
+    all_of,
+    any_of,
+    kind_of,
+)
+
+MAX_CHARACTERS = 8192
+MAX_COMPARISONS = 256
+MAX_DEPTH = 32
+MAX_VALUES = 1000
+_MAX_INTEGER = 1 << 63
+_OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+    | (?P<number>[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.]))
+    | (?P<quoted>`(?:[^`]|``)+`)
+    | (?P<word>[^\W\d][\w.-]*)
+    | (?P<mark>==|!=|<=|>=|[=<>()\[\],])
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_WORDS: dict[str, Scalar | None] = {"true": True, "false": False, "null": None}
+_EXAMPLE = 'such as year >= 2020 and team = "ops"'
+
+
+def filter_of(given: str | Mapping[str, Any] | Filter | None) -> Filter | None:
+    """Return the filter that a caller gave in any form; None for none. Raises `FilterError`."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return parsed(given)
+    if isinstance(given, Mapping):
+        found = _Mapping().filter(given, 0)
+        if len(str(found)) > MAX_CHARACTERS:
+            raise FilterError(f"the filter is longer than {MAX_CHARACTERS} characters: use fewer values")
+        return found
+    if isinstance(given, Filter):
+        return given
+    raise FilterError(f"a filter is a text or a mapping, {_EXAMPLE}, not {type(given).__name__}")
+
+
+def parsed(text: str) -> Filter:
+    """Return the filter that a text says. Raises `FilterError` with the place."""
+    if len(text) > MAX_CHARACTERS:
+        raise FilterError(f"the filter has {len(text)} characters: use at most {MAX_CHARACTERS}")
+    if not text.strip():
+        raise FilterError(f"the filter is empty: write a comparison, {_EXAMPLE}")
+    parser = _Parser(text)
+    found = parser.any_of(0)
+    parser.end()
+    return found
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    start: int
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._comparisons = 0
+        self._token = self._next()
+
+    def any_of(self, depth: int) -> Filter:
+        if depth > MAX_DEPTH:
+            self._fail(f"brackets and not are nested more than {MAX_DEPTH} deep")
+        parts = [self._all_of(depth)]
+        while self._took("word", "or"):
+            parts.append(self._all_of(depth))
+        return any_of(*parts)
+
+    def end(self) -> None:
+        if self._token.kind != "end":
+            self._fail("expected and, or, or the end")
+
+    def _all_of(self, depth: int) -> Filter:
+        parts = [self._single(depth)]
+        while self._took("word", "and"):
+            parts.append(self._single(depth))
+        return cast(Filter, all_of(*parts))
+
+    def _single(self, depth: int) -> Filter:
+        if depth > MAX_DEPTH:
+            self._fail(f"brackets and not are nested more than {MAX_DEPTH} deep")
+        if self._took("word", "not"):
+            return self._single(depth + 1).negated()
+        if self._took("mark", "("):
+            inner = self.any_of(depth + 1)
+            self._need(")")
+            return inner
+        self._comparisons += 1
+        if self._comparisons > MAX_COMPARISONS:
+            self._fail(f"more than {MAX_COMPARISONS} comparisons")
+        if self._took("word", "exists"):
+            return Existence(self._field())
+        return self._comparison(self._field())
+
+    def _comparison(self, field: str) -> Filter:
+        negated = self._took("word", "not")
+        if self._took("word", "in"):
+            return Membership(field, self._values(), not negated)
+        if self._took("word", "contains"):
+            start = self._token
+            value = self._value()
+            if value is None:
+                self._fail("no list contains null", start)
+            return Containment(field, value, not negated)
+        mark = self._token
+        if negated or mark.kind != "mark" or mark.text.replace("==", "=") not in _OPERATORS:
+            self._fail("expected in or contains" if negated else f"expected {', '.join(_OPERATORS)}, in or contains")
+        self._token = self._next()
+        start = self._token
+        value = self._value()
+        fault = _fault_of(operator := cast(Operator, mark.text.replace("==", "=")), value)
+        if fault:
+            self._fail(fault, start)
+        return _compared(field, operator, value)
+
+    def _values(self) -> tuple[Scalar, ...]:
+        opening = self._token
+        if opening.text not in ("(", "[") or opening.kind != "mark":
+            self._fail('expected values in brackets, such as ("ops", "sales")')
+        self._token = self._next()
+        values = [self._value()]
+        while self._took("mark", ","):
+            values.append(self._value())
+        self._need(")" if opening.text == "(" else "]")
+        if fault := _fault_of_values(values):
+            self._fail(fault, opening)
+        return cast("tuple[Scalar, ...]", tuple(values))
+
+    def _value(self) -> Scalar | None:
+        token = self._token
+        if token.kind == "text":
+            value: Scalar | None = self._unquoted(token)
+        elif token.kind == "number":
+            value = _number(token.text)
+            if value is None:
+                self._fail("a number that is too large")
+        elif token.kind == "word" and token.text.lower() in _WORDS:
+            value = _WORDS[token.text.lower()]
+        else:
+            cure = f'; put a text in quotes: "{token.text}"' if token.kind == "word" else ""
+            self._fail(f"expected a value{cure}")
+        self._token = self._next()
+        return value
+
+    def _unquoted(self, token: _Token) -> str:
+        inner = token.text[1:-1]
+        if token.text[0] == "'":
+            inner = re.sub(r"\\(.)|(\")", lambda found: _requoted(found[0]), inner, flags=re.DOTALL)
+        try:
+            value = str(json.loads(f'"{inner}"', strict=False))
+            value.encode()
+        except ValueError:
+            self._fail("a text with a wrong \\ in it: write \\\\ for \\")
+        return value
+
+    def _field(self) -> str:
+        token = self._token
+        if token.kind == "quoted":
+            self._token = self._next()
+            return token.text[1:-1].replace("``", "`")
+        if token.kind != "word" or token.text.lower() in KEYWORDS:
+            self._fail("expected the name of a field" + (", in backquotes" if token.kind == "word" else ""))
+        self._token = self._next()
+        return token.text
+
+    def _took(self, kind: str, text: str) -> bool:
+        """Go past a token if it is the next one."""
+        if self._token.kind != kind or self._token.text.lower() != text:
+            return False
+        self._token = self._next()
+        return True
+
+    def _need(self, mark: str) -> None:
+        if not self._took("mark", mark):
+            self._fail(f"expected {mark}")
+
+    def _next(self) -> _Token:
+        rest = self._text[self._at :]
+        if not rest.strip():
+            return _Token("end", "", len(self._text))
+        found = _TOKEN.match(self._text, self._at)
+        if found is None:
+            start = self._at + len(rest) - len(rest.lstrip())
+            what = "a text that does not end" if self._text[start] in "\"'`" else "a character that means nothing"
+            self._fail(what, _Token("", self._text[start:], start))
+        self._at = found.end()
+        kind = cast(str, found.lastgroup)
+        return _Token(kind, found[kind], found.start(kind))
+
+    def _fail(self, why: str, token: _Token | None = None) -> NoReturn:
+        token = token or self._token
+        place = "its end" if token.kind == "end" else f"character {token.start + 1}, {_short(token.text)}"
+        raise FilterError(f"the filter cannot be read at {place}: {why}")
+
+
+class _Mapping:
+    """Reads filters out of mappings, within the limits of texts."""
+
+    def __init__(self) -> None:
+        self._comparisons = 0
+
+    def filter(self, given: object, depth: int) -> Filter:
+        if depth > MAX_DEPTH:
+            raise FilterError(f"the filter is nested more than {MAX_DEPTH} deep")
+        if not isinstance(given, Mapping) or not given or not all(isinstance(key, str) for key in given):
+            raise FilterError(f"a part of the filter is {_short(given)}: write a mapping such as {{'team': 'ops'}}")
+        return cast(Filter, all_of(*(self._entry(key, value, depth) for key, value in given.items())))
+
+    def _entry(self, key: str, value: object, depth: int) -> Filter:
+        if key == "not":
+            return self.filter(value, depth + 1).negated()
+        if key in ("and", "or"):
+            if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+                raise FilterError(f"{key!r} of the filter needs a list of mappings, not {_short(value)}")
+            parts = [self.filter(one, depth + 1) for one in value]
+            return cast(Filter, all_of(*parts)) if key == "and" else any_of(*parts)
+        self._check_field(key)
+        if isinstance(value, Mapping):
+            if not value:
+                raise FilterError(f"the filter compares {key!r} with nothing: write {{'=': value}}")
+            return cast(Filter, all_of(*(self._operation(key, name, one) for name, one in value.items())))
+        return self._operation(key, "in" if isinstance(value, list | tuple) else "=", value)
+
+    def _check_field(self, key: str) -> None:
+        try:
+            key.encode()
+        except UnicodeEncodeError:
+            raise FilterError("a field of the filter holds half of a character") from None
+        if not key:
+            raise FilterError("a field of the filter has no name")
+
+    def _operation(self, field: str, name: object, value: object) -> Filter:
+        self._comparisons += 1
+        if self._comparisons > MAX_COMPARISONS:
+            raise FilterError(f"the filter has more than {MAX_COMPARISONS} comparisons: use fewer")
+        if name in ("in", "not in"):
+            if not isinstance(value, list | tuple):
+                raise FilterError(f"the filter's {name!r} of {field!r} needs a list of values, not {_short(value)}")
+            values = [_scalar(field, one) for one in value]
+            if fault := _fault_of_values(values):
+                raise FilterError(f"the filter's {name!r} of {field!r}: {fault}")
+            return Membership(field, cast("tuple[Scalar, ...]", tuple(values)), name == "in")
+        if name == "exists":
+            if not isinstance(value, bool):
+                raise FilterError(f"the filter's 'exists' of {field!r} is true or false, not {_short(value)}")
+            return Existence(field, value)
+        one = _scalar(field, value)
+        if name == "contains" and one is not None:
+            return Containment(field, one)
+        if name not in _OPERATORS:
+            known = ", ".join(map(repr, (*_OPERATORS, "in", "not in", "contains", "exists")))
+            raise FilterError(f"the filter knows no operator {name!r} of {field!r}: use {known}")
+        operator = cast(Operator, name)
+        if fault := _fault_of(operator, one):
+            raise FilterError(f"the filter compares {field!r} with {_short(value)}: {fault}")
+        return _compared(field, operator, one)
+
+
+def _compared(field: str, operator: Operator, value: Scalar | None) -> Filter:
+    return Existence(field, operator == "!=") if value is None else Comparison(field, operator, value)
+
+
+def _fault_of(operator: Operator, value: Scalar | None) -> str:
+    """Return what is wrong with a comparison; empty if nothing is."""
+    unordered = value is None or isinstance(value, bool)
+    return "only = and != compare with true, false and null" if unordered and operator not in ("=", "!=") else ""
+
+
+def _fault_of_values(values: Sequence[Scalar | None]) -> str:
+    if not values:
+        return "it has no values"
+    if len(values) > MAX_VALUES:
+        return f"it has more than {MAX_VALUES} values"
+    kinds = {kind_of(value) for value in values}
+    alike = len(kinds) == 1 and "nothing" not in kinds
+    return "" if alike else "its values must be all texts, all numbers or all truths"
+
+
+def _scalar(field: str, value: object) -> Scalar | None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise FilterError(f"the filter compares {field!r} with {value}, which is no number")
+    if isinstance(value, int) and abs(value) >= _MAX_INTEGER:
+        raise FilterError(f"the filter compares {field!r} with a number that is too large")
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise FilterError(f"the filter compares {field!r} with half of a character") from None
+        return str(value)
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    raise FilterError(f"the filter compares {field!r} with {_short(value)}: use a text, a number, a truth or None")
+
+
+def _number(text: str) -> Scalar | None:
+    try:
+        value = float(text) if any(mark in text for mark in ".eE") else int(text)
+        return value if math.isfinite(value) and (isinstance(value, float) or abs(value) < _MAX_INTEGER) else None
+    except (ValueError, OverflowError):  # of thousands of digits
+        return None
+
+
+def _requoted(found: str) -> str:
+    r"""Return a piece of a text in single quotes as JSON writes it: `\'` and `"` change sides."""
+    return "'" if found == "\\'" else '\\"' if found == '"' else found
+
+
+def _short(value: object) -> str:
+    shown = " ".join(repr(value).split())
+    return shown if len(shown) <= 40 else shown[:39] + "…"
