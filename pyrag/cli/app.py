@@ -126,6 +126,9 @@ def serve(
     max_waiting: Annotated[int, typer.Option(help="Questions that may wait; further ones get 429.", min=0)] = 64,
     traces: Annotated[Path | None, typer.Option(help="SQLite file of traces.", show_default="in memory")] = None,
     max_traces: Annotated[int, typer.Option(help="Traces to keep.", min=1)] = 1000,
+    trace_days: Annotated[
+        float | None, typer.Option(help="Days to keep a trace.", min=0.0, show_default="no limit")
+    ] = None,
     config: options.Config = None,
 ) -> None:
     """Serve questions, passages and traces over HTTP."""
@@ -141,6 +144,7 @@ def serve(
         max_waiting=max_waiting,
         traces=traces,
         max_traces=max_traces,
+        trace_days=trace_days,
     )
 
 

@@ -1,4 +1,4 @@
-"""`pyrag serve-retriever`: one index for many processes."""
+"""`pyrag serve-retriever`: one index for many processes, by the server of `pyrag serve` without questions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def serve(spec: str, host: str, port: int, *, embedder: str | None, rerank: str 
         rerank: Reranker; None for none.
     """
     from pyrag.retrieval import Options, open_retriever
-    from pyrag.retrieval.server import serve
+    from pyrag.server.config import ServerConfig
+    from pyrag.server.run import serve_retriever
 
     folder = Path(spec).expanduser()
 
@@ -25,6 +26,9 @@ def serve(spec: str, host: str, port: int, *, embedder: str | None, rerank: str 
         print(f"serving {name} at {url}; use it with: pyrag ask --retriever {url} (Ctrl-C ends)", flush=True)
 
     options = Options(embedder=embedder, rerank=rerank)
+    config = ServerConfig(host=host, port=port, allow_anonymous=True)  # as Search-R1's clients send no key
     asyncio.run(
-        serve(lambda: open_retriever(spec, options=options), folder if folder.is_dir() else None, host, port, started)
+        serve_retriever(
+            lambda: open_retriever(spec, options=options), folder if folder.is_dir() else None, config, started
+        )
     )

@@ -114,7 +114,7 @@ def open_engines(
     recording = Path(settings.llm.removeprefix(REPLAY)) if settings.llm.startswith(REPLAY) else None
     engines = Engines(
         agents=_told_of_tools(_open_agents(settings, models, None), told),
-        retriever=_open_retriever(settings, retriever),
+        retriever=retriever_of(settings, retriever),
         sandbox=Sandbox(require="kernel" if settings.sandbox == "kernel" else "policy"),
         recording=recording,
         _closers=models.closers,
@@ -305,8 +305,17 @@ def _cached(model: ChatModel, settings: Settings) -> ChatModel:
     return CachedChat(model, store)
 
 
-def _open_retriever(settings: Settings, own: Retriever | None) -> Retriever:
-    """`own` is an object of the caller's; without one and without a name in the settings, the bundled corpus is it."""
+def retriever_of(settings: Settings, own: Retriever | None = None) -> Retriever:
+    """Return the retriever of settings.
+
+    Args:
+        settings: name a retriever or an index; without either, the bundled corpus is searched.
+        own: the caller's own object, in place of all that.
+
+    Raises:
+        ConfigError: the settings name no retriever.
+        DataError: the index cannot be opened.
+    """
     from pyrag._io.http.options import RETRIEVER_LIMIT
     from pyrag.retrieval import Options, open_retriever
     from pyrag.retrieval.bundled import BundledRetriever

@@ -1,4 +1,4 @@
-"""The FastAPI application: routes over a `QuestionService`.
+"""The FastAPI applications: all routes over a `QuestionService`, or those of searching over a `SearchService`.
 
 Left out: TLS and rate limits by caller (put a proxy in front).
 """
@@ -6,83 +6,139 @@ Left out: TLS and rate limits by caller (put a proxy in front).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import msgspec
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
 from fastapi.responses import StreamingResponse
 from starlette.exceptions import HTTPException
 
+import pyrag_runtime
 from pyrag.errors import PyRAGError
-from pyrag.retrieval.server import BadRequestError, read_request, search_all
 from pyrag.server.errors import ApiError, from_pyrag, public_text
 from pyrag.server.guard import Guard
 from pyrag.server.mcp.http import mounted
 from pyrag.server.metrics import CONTENT_TYPE
-from pyrag.server.openai_api import add_openai_routes
+from pyrag.server.openai_api.chat import add_chat_routes
+from pyrag.server.openai_api.responses import add_responses_route
 from pyrag.server.page import add_page
-from pyrag.server.replies import EVENT_STREAM, access_of, json_reply, until_gone, wait_for
-from pyrag.server.responses_api import add_responses_route
+from pyrag.server.replies import STILL_WORKING, StrictRoute, access_of, failure_of_task, heard, json_reply, until_gone
 from pyrag.server.schemas import (
+    EVENT_STREAM,
+    HEALTH_REPLY,
+    RETRIEVE_REPLY,
     RETRIEVE_SCHEMA,
     AskReply,
     AskRequest,
     BatchReply,
     BatchRequest,
-    ErrorReply,
+    StateReply,
     TraceList,
+    TraceReply,
+    refusals,
+    streamed,
 )
+from pyrag.server.search import SearchService
 from pyrag.server.service import Accepted, Answered, QuestionService, cancel
+from pyrag.server.trace_store import TraceFilter
 from pyrag.server.wire import answer_object
 
-HEARTBEAT = 15.0  # seconds between signs of life in a stream
 MAX_LISTED = 200
-_REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorReply} for status in (400, 401, 403, 404, 408, 413, 429, 503)
-}
+MAX_NUMBER = 1 << 62  # of a trace
+_STREAM = """event: accepted
+data: {"id":"0f3c…"}
+
+event: step_started
+data: {"event":"step_started","at":0.031,"step":0,"primitive":"retrieve","query":"film Alpha"}
+
+event: reply
+data: {"id":"0f3c…","answer":"Uppsala","known":true, …}
+"""
+_EVENTS = (
+    "With `stream` or `Accept: text/event-stream`: `accepted` with the id, then each event of the trace as it happens "
+    "with `at`, its seconds since the question was accepted, and at the end `reply` with the answer, or `error`."
+)
 
 
 def create_app(service: QuestionService) -> FastAPI:
-    """Return the application. Its lifespan starts and closes the service."""
+    """Return the application of `pyrag serve`. Its lifespan closes the service."""
+    app = _application(service)
+    _add_questions(app, service)
+    _add_traces(app, service)
+    add_chat_routes(app, service)
+    add_responses_route(app, service)
+    add_page(app, service)
+    return app
+
+
+def create_search_app(service: SearchService) -> FastAPI:
+    """Return the application of `pyrag serve-retriever`. Its lifespan closes the service."""
+    return _application(service)
+
+
+def _application(service: SearchService) -> FastAPI:
+    """Return an application with what both have: searching, the state, refusals and the guard."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         try:
             await service.start()
-            async with mounted(app, service):
+            async with mounted(app, service) if isinstance(service, QuestionService) else nullcontext():
                 yield
         finally:
             await service.aclose()
 
     app = FastAPI(
         title="pyrag",
+        version=pyrag_runtime.version(),
         summary="Multi-hop questions answered by programs over retrieve() and answer().",
         docs_url=None,  # its page loads scripts of another site
         redoc_url=None,
         lifespan=lifespan,
-        responses=_REFUSALS,
+        responses=refusals(),
     )
-    _add_errors(app)
-    _add_questions(app, service)
+    app.router.route_class = StrictRoute
+    vars(app)["openapi"] = _document_of(app, service)
+    _add_errors(app, service)
     _add_passages(app, service)
-    _add_traces(app, service)
     _add_state(app, service)
-    add_openai_routes(app, service)
-    add_responses_route(app, service)
-    add_page(app, service)
     app.add_middleware(Guard, service=service)
     return app
 
 
-def _add_errors(app: FastAPI) -> None:
+def _document_of(app: FastAPI, service: SearchService) -> Callable[[], dict[str, Any]]:
+    @cache
+    def document() -> dict[str, Any]:
+        found: dict[str, Any] = get_openapi(
+            title=app.title, version=app.version, summary=app.summary, routes=app.routes, tags=app.openapi_tags
+        )
+        for operations in found["paths"].values():
+            for operation in operations.values():
+                operation["responses"].pop("422", None)  # refused with 400, in the form of the others
+        found["components"]["schemas"].pop("HTTPValidationError", None)
+        found["components"]["schemas"].pop("ValidationError", None)
+        found["components"]["securitySchemes"] = {
+            "bearer": {"type": "http", "scheme": "bearer"},
+            "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+        }
+        keyed: list[dict[str, list[str]]] = [{"bearer": []}, {"key": []}]
+        found["security"] = keyed if service.config.keys else [{}, *keyed]
+        return found
+
+    return document
+
+
+def _add_errors(app: FastAPI, service: SearchService) -> None:
     def refused(error: ApiError, request: Request) -> Response:
-        headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
-        flat = request.url.path == "/retrieve"  # whose protocol has a sentence there
-        return json_reply({"error": public_text(str(error))} if flat else error.body, error.status, headers)
+        service.metrics.refused(error.code)
+        return json_reply(error.body_at(request.url.path), error.status, error.headers)
 
     async def api_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, ApiError)
@@ -94,14 +150,14 @@ def _add_errors(app: FastAPI) -> None:
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"] if part != "body")
-        return refused(ApiError(400, "invalid_request", f"{place or 'the body'}: {first['msg']}"), request)
+        return refused(_invalid(error.errors()[0]), request)
 
     async def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         message = f"{error.detail} ({request.method} {request.url.path}): GET /openapi.json lists what there is"
-        return refused(ApiError(error.status_code, "http_error", message), request)
+        reply = refused(ApiError(error.status_code, "http_error", message), request)
+        reply.headers.update(error.headers or {})
+        return reply
 
     async def internal(request: Request, error: Exception) -> Response:
         return refused(ApiError(500, "internal_error", "internal error: see the log of the server"), request)
@@ -116,82 +172,156 @@ def _add_errors(app: FastAPI) -> None:
         app.add_exception_handler(kind, handler)
 
 
-def _add_questions(app: FastAPI, service: QuestionService) -> None:
-    streams: dict[int | str, dict[str, Any]] = {200: {"model": AskReply, "content": {EVENT_STREAM: {}}}}
+def _invalid(problem: dict[str, Any]) -> ApiError:
+    """Return the refusal of a request that pydantic found wrong."""
+    if problem["type"] == "json_invalid":
+        return ApiError(400, "invalid_json", problem["ctx"]["error"])
+    place = ".".join(str(part) for part in problem["loc"] if part not in ("body", "query", "path"))
+    return ApiError(400, "invalid_request", f"{place or 'the body'}: {problem['msg']}", param=place or None)
 
-    @app.post("/v1/ask", response_model=None, responses=streams, summary="Answer a question")
+
+def _add_questions(app: FastAPI, service: QuestionService) -> None:
+    @app.post(
+        "/v1/ask", response_model=None, responses=streamed(AskReply, _STREAM, _EVENTS), summary="Answer a question",
+        tags=["questions"],
+    )  # fmt: skip
     async def ask(body: AskRequest, request: Request) -> Response:
         index = service.index(body.index, access_of(request))
         accepted = service.accept(body.question, index, body.limits(), body.method)
         if body.stream or EVENT_STREAM in request.headers.get("accept", ""):
             stream = _events(accepted, whole=body.include_trace)
             return StreamingResponse(stream, media_type=EVENT_STREAM, headers={"Cache-Control": "no-store"})
-        (done,) = await until_gone(request, [accepted])
+        (done,) = await until_gone(request, [accepted.task])
         return json_reply(_reply(done, whole=body.include_trace))
 
     @app.post(
-        "/v1/ask/batch", response_model=None, responses={200: {"model": BatchReply}}, summary="Answer many questions"
-    )
+        "/v1/ask/batch", response_model=None, responses={200: {"model": BatchReply}}, summary="Answer many questions",
+        tags=["questions"],
+    )  # fmt: skip
     async def ask_batch(body: BatchRequest, request: Request) -> Response:
         if len(body.questions) > service.config.max_batch:
             message = f"{len(body.questions)} questions at once: send at most {service.config.max_batch}"
-            raise ApiError(400, "too_many_questions", message)
+            raise ApiError(400, "too_many_questions", message, param="questions")
         index = service.index(body.index, access_of(request))
         service.admit(len(body.questions))
-        accepted: list[Accepted] = []
+        tasks: list[asyncio.Task[Answered]] = []
         try:
             for question in body.questions:
-                one = service.accept(question, index, body.limits(), body.method)
-                accepted.append(one)
+                accepted = service.accept(question, index, body.limits(), body.method)
+                tasks.append(accepted.task)
         except BaseException:
-            await cancel([one.task for one in accepted])
+            await cancel(tasks)
             raise
-        done = await until_gone(request, accepted)
+        done = await until_gone(request, tasks)
         return json_reply({"results": [_reply(one, whole=body.include_trace) for one in done]})
 
 
-def _add_passages(app: FastAPI, service: QuestionService) -> None:
-    extra = {"requestBody": {"required": True, "content": {"application/json": {"schema": RETRIEVE_SCHEMA}}}}
-
-    @app.post("/retrieve", response_model=None, openapi_extra=extra, summary="Search, by Search-R1's protocol")
-    async def retrieve(request: Request, index: str | None = None) -> Response:
-        served = service.index(index, access_of(request))
-        try:
-            wanted = read_request(await request.body())
-        except BadRequestError as error:
-            raise ApiError(400, "invalid_request", str(error)) from None
-        searching = asyncio.create_task(search_all(served.retriever, wanted, service.search_slots))
-        await wait_for(request, [searching])
-        return json_reply({"result": searching.result()})
-
-
 def _add_traces(app: FastAPI, service: QuestionService) -> None:
-    @app.get("/v1/traces", response_model=None, responses={200: {"model": TraceList}}, summary="List kept traces")
-    async def traces(request: Request, limit: int = 50, before: int | None = None) -> Response:
-        if not 1 <= limit <= MAX_LISTED or not abs(before or 0) < 1 << 62:
+    @app.get(
+        "/v1/traces", response_model=None, responses={200: {"model": TraceList}}, summary="List kept traces",
+        tags=["traces"],
+    )  # fmt: skip
+    async def traces(
+        request: Request,
+        limit: int = 50,
+        before: int | None = None,
+        index: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        known: bool | None = None,
+    ) -> Response:
+        if not 1 <= limit <= MAX_LISTED or not abs(before or 0) < MAX_NUMBER:
             raise ApiError(400, "invalid_request", f"limit must be 1 to {MAX_LISTED}, and before a number of a trace")
-        names = [name for name in service.indexes if access_of(request).allows(name)]
-        found = await asyncio.to_thread(service.store.newest, names, limit, before)
-        return json_reply({"traces": [asdict(one) for one in found]})
+        access = access_of(request)
+        names = service.allowed(access) if index is None else [service.named(index, access)]
+        wanted = TraceFilter(indexes=names, before=before, since=_epoch(since), until=_epoch(until), known=known)
+        found = await service.store.newest(wanted, limit + 1)
+        more = found[limit - 1].number if len(found) > limit else None
+        return json_reply({"traces": [asdict(one) for one in found[:limit]], "next": more})
 
-    @app.get("/v1/traces/{key}", response_model=None, summary="Return a kept trace")
-    async def trace(key: str, request: Request) -> Response:
-        found = await asyncio.to_thread(service.store.get, key.encode("utf-8", "replace").decode())
+    @app.get(
+        "/v1/traces/{id}", response_model=None, responses={200: {"model": TraceReply}}, summary="Return a kept trace",
+        tags=["traces"],
+    )  # fmt: skip
+    async def trace(id: str, request: Request) -> Response:  # noqa: A002
+        found = await service.store.get(id)
         if found is None or not access_of(request).allows(found[0]):
-            raise ApiError(404, "unknown_trace", "there is no such trace: only the newest are kept")
+            raise _no_trace()
         return json_reply(found[1])
 
+    @app.delete("/v1/traces/{id}", response_model=None, status_code=204, summary="Delete a kept trace", tags=["traces"])
+    async def delete_trace(id: str, request: Request) -> Response:  # noqa: A002
+        if not await service.store.delete(id, service.allowed(access_of(request))):
+            raise _no_trace()
+        return Response(status_code=204)
 
-def _add_state(app: FastAPI, service: QuestionService) -> None:
-    @app.get("/healthz", response_model=None, summary="Say that the process runs")
+
+def _no_trace() -> ApiError:
+    return ApiError(404, "unknown_trace", "there is no such trace: only the newest are kept")
+
+
+def _epoch(moment: datetime | None) -> float | None:
+    """Return a time in seconds of the epoch; one without a zone is in UTC."""
+    if moment is None:
+        return None
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (OverflowError, ValueError, OSError):
+        raise ApiError(400, "invalid_request", "since and until must be times such as 2026-01-31T12:00:00Z") from None
+
+
+def _add_passages(app: FastAPI, service: SearchService) -> None:
+    body = {"requestBody": {"required": True, "content": {"application/json": {"schema": RETRIEVE_SCHEMA}}}}
+
+    @app.post(
+        "/retrieve", response_model=None, openapi_extra=body, responses={**refusals(flat=True), 200: RETRIEVE_REPLY},
+        summary="Search, by Search-R1's protocol", tags=["passages"],
+    )  # fmt: skip
+    async def retrieve(request: Request, index: str | None = None) -> Response:
+        service.check_open()
+        name = service.named(index, access_of(request))
+        (found,) = await until_gone(request, [service.begin(service.search(name, await request.body()))])
+        return json_reply({"result": found})
+
+    @app.get(
+        "/health", response_model=None, responses={200: HEALTH_REPLY}, tags=["passages"],
+        summary="Name an index and the generation of it that is served",
+    )  # fmt: skip
+    async def health(request: Request, index: str | None = None) -> Response:
+        name = service.named(index, access_of(request))
+        served = service.retrievers[name]
+        state = {"status": "ok", "retriever": name}
+        if generation := await asyncio.to_thread(lambda: served.generation):
+            state["generation"] = generation
+        if served.problem:
+            state["problem"] = public_text(served.problem)
+        return json_reply(state)
+
+
+def _add_state(app: FastAPI, service: SearchService) -> None:
+    state: dict[int | str, dict[str, Any]] = {200: {"model": StateReply}}
+
+    @app.get("/healthz", response_model=None, responses=state, summary="Say that the process runs", tags=["state"])
     async def healthz() -> Response:
         return json_reply({"status": "ok"})
 
-    @app.get("/readyz", response_model=None, summary="Say whether questions are taken")
-    async def readyz() -> Response:
-        return json_reply({"status": "ok"} if service.ready else {"status": "starting"}, 200 if service.ready else 503)
+    missing: dict[str, Any] = {"model": StateReply, "description": "Something is missing, or the server is ending."}
 
-    @app.get("/metrics", response_model=None, summary="Counters for Prometheus")
+    @app.get(
+        "/readyz", response_model=None, responses={**state, 503: missing}, summary="Say whether requests are served",
+        tags=["state"],
+    )  # fmt: skip
+    async def readyz() -> Response:
+        problems = await service.problems()
+        shown = {"status": "not ready" if problems else "ok", "problems": problems}
+        return json_reply(shown, 503 if problems else 200)
+
+    text = {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Prometheus' text format."}
+
+    @app.get(
+        "/metrics", response_model=None, response_class=Response, responses={200: text},
+        summary="Counters for Prometheus", tags=["state"],
+    )  # fmt: skip
     async def metrics() -> Response:
         return Response(service.metrics.text(service.gauges), headers={"Content-Type": CONTENT_TYPE})
 
@@ -200,22 +330,12 @@ async def _events(accepted: Accepted, *, whole: bool) -> AsyncIterator[bytes]:
     """Yield a question's events, and its reply as the last one, as Server-Sent Events."""
     try:
         yield _event("accepted", {"id": accepted.id})
-        while True:
-            try:
-                async with asyncio.timeout(HEARTBEAT):
-                    event = await accepted.events.get()
-            except TimeoutError:
-                yield b": still working\n\n"
-                continue
-            if event is None:
-                break
-            yield _event(event["event"], event)
-        try:
+        async for event in heard(accepted.events):
+            yield STILL_WORKING if event is None else _event(event["event"], event)
+        if failure := failure_of_task(accepted.task):
+            yield _event("error", failure.body)
+        else:
             yield _event("reply", _reply(accepted.task.result(), whole=whole))
-        except (ApiError, PyRAGError) as error:
-            yield _event("error", (error if isinstance(error, ApiError) else from_pyrag(error)).body)
-        except Exception:
-            yield _event("error", ApiError(500, "internal_error", "an internal error").body)
     finally:
         await cancel([accepted.task])
 

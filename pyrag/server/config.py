@@ -19,9 +19,15 @@ _LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The indexes that a caller may use: those named, or all of them where `indexes` is None."""
+    """Rights of a caller.
+
+    Attributes:
+        indexes: those that it may use; None for all of them.
+        owner: a word that stands for its key, which conversations are bound to; empty for callers without one.
+    """
 
     indexes: frozenset[str] | None = None
+    owner: str = ""
 
     def allows(self, index: str) -> bool:
         return self.indexes is None or index in self.indexes
@@ -57,7 +63,10 @@ class ServerConfig:
         max_batch: questions of one batch.
         traces: SQLite file of traces; None keeps them in memory.
         max_traces: traces that are kept; the oldest go first.
+        trace_days: days that a trace is kept; None for no limit.
         shutdown_timeout: seconds that running requests get to end at shutdown.
+        max_connections: open connections; further ones get 503.
+        header_timeout: seconds that the head of a request may take to arrive.
     """
 
     host: str = "127.0.0.1"
@@ -72,7 +81,10 @@ class ServerConfig:
     max_batch: int = 64
     traces: Path | None = None
     max_traces: int = 1000
-    shutdown_timeout: int = 5
+    trace_days: float | None = None
+    shutdown_timeout: float = 5.0
+    max_connections: int = 1000
+    header_timeout: float = 10.0
 
     def __post_init__(self) -> None:
         if not is_loopback(self.host) and not self.keys and not self.allow_anonymous:
@@ -146,7 +158,8 @@ def _key(line: str) -> tuple[bytes, Access]:
     if len(key) < MIN_KEY:
         raise ConfigError(f"an API key has only {len(key)} characters: use at least {MIN_KEY}")
     names = frozenset(filter(None, (name.strip() for name in indexes.split(","))))
-    return _digest(key), Access(names or None)
+    digest = _digest(key)
+    return digest, Access(names or None, hashlib.sha256(digest).hexdigest()[:16])
 
 
 def _digest(key: str) -> bytes:

@@ -7,7 +7,9 @@ import re
 from pyrag._io.redaction import without_secrets
 from pyrag.errors import PyRAGError, UsageError
 
-_PATH = re.compile(r"(?<![\w/:.~])(?:~|/)[^\s:'\",;()]*/[^\s:'\",;()]+")
+_PATH = re.compile(r"""(['"])~?/(?!/)[^'"\n]+\1|(?<![\w/.~\])<])~?/(?!/)[^\s:'",;()]+""")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+MAX_MESSAGE = 2000  # characters
 
 
 class ApiError(Exception):
@@ -18,16 +20,36 @@ class ApiError(Exception):
         code: word for programs, such as `unknown_index`.
         message: one sentence with the cure.
         retry_after: seconds after which the same request may succeed; sent as `Retry-After`.
+        param: field of the request that is wrong.
     """
 
-    def __init__(self, status: int, code: str, message: str, *, retry_after: int | None = None) -> None:
+    def __init__(
+        self, status: int, code: str, message: str, *, retry_after: int | None = None, param: str | None = None
+    ) -> None:
         super().__init__(message)
-        self.status, self.code, self.retry_after = status, code, retry_after
+        self.status, self.code, self.retry_after, self.param = status, code, retry_after, param
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The reply's headers beside those of its body."""
+        found = {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
+        return {**found, "WWW-Authenticate": "Bearer"} if self.status == 401 else found
 
     @property
     def body(self) -> dict[str, object]:
         """The reply, in the form that clients of OpenAI's API expect."""
-        return {"error": {"message": public_text(str(self)), "type": kind_of(self.status), "code": self.code}}
+        kind = kind_of(self.status)
+        return {"error": {"message": self.sentence, "type": kind, "param": self.param, "code": self.code}}
+
+    def body_at(self, path: str) -> dict[str, object]:
+        """Return the reply at a path; Search-R1's protocol has a bare sentence there."""
+        return {"error": self.sentence} if path == "/retrieve" else self.body
+
+    @property
+    def sentence(self) -> str:
+        """The message on one line, as text that can be sent, whatever of the request it quotes."""
+        text = _CONTROL.sub(" ", str(self)).encode("utf-8", "replace").decode()
+        return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}…"
 
 
 def kind_of(status: int) -> str:
@@ -41,9 +63,14 @@ def kind_of(status: int) -> str:
 
 def from_pyrag(error: PyRAGError) -> ApiError:
     """Return a deliberate error as a refusal: 400 where the request is at fault, else 503."""
-    return ApiError(400 if isinstance(error, UsageError) else 503, error.kind, str(error))
+    return ApiError(400 if isinstance(error, UsageError) else 503, error.kind, public_text(str(error)))
 
 
 def public_text(text: str) -> str:
     """Return a message on one line, without secrets and without paths of the server's files."""
-    return _PATH.sub("a file of the server", " ".join(without_secrets(text).split()))
+    return " ".join(public_lines(text).split())
+
+
+def public_lines(text: str) -> str:
+    """Return a text without secrets and without paths of the server's files, in its lines."""
+    return _PATH.sub("a file of the server", without_secrets(text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -10,7 +11,7 @@ import msgspec
 
 from pyrag.server.config import Access, is_loopback
 from pyrag.server.errors import ApiError
-from pyrag.server.service import QuestionService
+from pyrag.server.search import SearchService
 from pyrag.trace.html import SCRIPT, STYLESHEET
 
 Scope = MutableMapping[str, Any]
@@ -20,24 +21,30 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 ACCESS = "pyrag.access"  # key of a scope's entry with the caller's `Access`
+_METHODS = ("GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH")
 _OPEN = ("/healthz", "/readyz", "/", f"/{SCRIPT}", f"/{STYLESHEET}")  # a browser asks for pages without a key
 
 
 class Guard:
     """ASGI middleware around the application."""
 
-    def __init__(self, app: App, service: QuestionService) -> None:
-        self._app, self._service, self._config = app, service, service.config
+    def __init__(self, app: App, service: SearchService) -> None:
+        self._app, self._config, self._metrics = app, service.config, service.metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
 
+        began, answered = time.monotonic(), False
+
         async def counted(message: Message) -> None:
+            nonlocal answered
             if message["type"] == "http.response.start":
+                answered = True
                 route = getattr(scope.get("route"), "path", "other")
-                self._service.metrics.requests[route, message["status"]] += 1
+                method = scope["method"] if scope["method"] in _METHODS else "other"
+                self._metrics.requested(route, method, message["status"], time.monotonic() - began)
                 message["headers"] = [*message.get("headers", ()), (b"x-content-type-options", b"nosniff")]
             await send(message)
 
@@ -47,9 +54,15 @@ class Guard:
             scope[ACCESS] = self._access(scope["path"], headers)
             body = await self._body(receive, headers)
         except ApiError as error:
-            await _refuse(error, counted)
+            self._metrics.refused(error.code)
+            await _refuse(error, scope["path"], counted)
             return
-        await self._app(scope, _replayed(body, receive), counted)
+        try:
+            await self._app(scope, _replayed(body, receive), counted)
+        except Exception:
+            if not answered:
+                self._metrics.requested("failed", scope["method"], 500, time.monotonic() - began)
+            raise
 
     def _check_origin(self, headers: dict[str, str]) -> None:
         """Refuse pages of other sites: by their origin, and by the host where names of others lead to loopback."""
@@ -72,6 +85,8 @@ class Guard:
         return access
 
     async def _body(self, receive: Receive, headers: dict[str, str]) -> bytes:
+        if headers.get("content-encoding", "identity") != "identity":
+            raise ApiError(415, "unsupported_encoding", "the request is packed: send plain JSON")
         most, length = self._config.max_body, headers.get("content-length", "0")
         too_large = ApiError(413, "body_too_large", f"the request is larger than {most:,} bytes: send less at once")
         if length.isdecimal() and int(length) > most:
@@ -82,6 +97,8 @@ class Guard:
                 more = True
                 while more:
                     message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise ApiError(400, "client_gone", "the client went away before its request was complete")
                     body += message.get("body", b"")
                     more = message.get("more_body", False)
                     if len(body) > most:
@@ -105,10 +122,9 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _refuse(error: ApiError, send: Send) -> None:
-    body = msgspec.json.encode(error.body)
+async def _refuse(error: ApiError, path: str, send: Send) -> None:
+    body = msgspec.json.encode(error.body_at(path))
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if error.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
+    headers += [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
     await send({"type": "http.response.start", "status": error.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -3,25 +3,82 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pyrag.trace.model import Trace
 
-BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)  # seconds
+BUCKETS = (0.005, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)  # seconds
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SPENT = ("model_calls", "cached_calls", "retrievals", "prompt_tokens", "completion_tokens", "cost")
+_HELP = {
+    "pyrag_requests_total": "Requests by route, method and status.",
+    "pyrag_request_seconds": "Seconds from a request to the start of its reply, by route.",
+    "pyrag_refusals_total": "Requests refused or failed, by the code of the error.",
+    "pyrag_questions_total": "Finished questions by index and outcome: known, unknown or the kind of the error.",
+    "pyrag_question_seconds": "Seconds that questions took, without their wait for a place.",
+    "pyrag_wait_seconds": "Seconds that questions waited for a place.",
+    "pyrag_model_calls_total": "Model calls of questions.",
+    "pyrag_cached_calls_total": "Model calls answered from the cache.",
+    "pyrag_retrievals_total": "Searches of questions.",
+    "pyrag_prompt_tokens_total": "Tokens of prompts.",
+    "pyrag_completion_tokens_total": "Tokens of replies.",
+    "pyrag_cost_total": "Cost of questions in the currency of the prices.",
+    "pyrag_store_errors_total": "Traces that could not be kept.",
+    "pyrag_requests_in_flight": "Questions and searches that are being worked on or wait.",
+    "pyrag_questions_running": "Questions that are being answered.",
+    "pyrag_questions_waiting": "Questions that wait for a place.",
+    "pyrag_sandbox_restarts": "Times that the sandbox's factory of workers was started again.",
+}
+Labels = tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
+class Histogram:
+    """Counts of durations by bucket, and their sum."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
+    seconds: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.counts[bisect_left(BUCKETS, seconds)] += 1
+        self.seconds += seconds
+
+
 class Metrics:
     """Counts since the service started. Used from its event loop alone."""
 
-    requests: Counter[tuple[str, int]] = field(default_factory=Counter)  # by route and status
-    questions: Counter[tuple[str, str]] = field(default_factory=Counter)  # by index and outcome
-    spent: Counter[str] = field(default_factory=Counter)
-    buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
-    seconds: float = 0.0
+    def __init__(self) -> None:
+        self._counts: dict[str, Counter[Labels]] = defaultdict(Counter)
+        self._amounts: Counter[str] = Counter({"store_errors": 0})
+        self._histograms: dict[str, dict[Labels, Histogram]] = defaultdict(lambda: defaultdict(Histogram))
+        self._histograms["pyrag_question_seconds"][()] = Histogram()
+        self._histograms["pyrag_wait_seconds"][()] = Histogram()
+
+    def requested(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count a request.
+
+        Args:
+            route: path of its route, with the names of parameters.
+            method: HTTP method.
+            status: HTTP status of the reply.
+            seconds: time until the reply began.
+        """
+        self._counts["pyrag_requests_total"][("route", route), ("method", method), ("status", str(status))] += 1
+        self._histograms["pyrag_request_seconds"][(("route", route),)].add(seconds)
+
+    def refused(self, code: str) -> None:
+        """Count a refusal by the code of its error."""
+        self._counts["pyrag_refusals_total"][(("code", code),)] += 1
+
+    def waited(self, seconds: float) -> None:
+        """Count the wait of a question for a place."""
+        self._histograms["pyrag_wait_seconds"][()].add(seconds)
+
+    def count(self, name: str) -> None:
+        """Count an event without labels, such as `store_errors`."""
+        self._amounts[name] += 1
 
     def answered(self, index: str, trace: Trace) -> None:
         """Count a finished question.
@@ -31,28 +88,46 @@ class Metrics:
             trace: its `error.kind` is the outcome, else `known` or `unknown`.
         """
         outcome = trace.error.kind if trace.error else "known" if trace.answer.known else "unknown"
-        self.questions[index, outcome] += 1
-        self.buckets[bisect_left(BUCKETS, trace.usage.seconds)] += 1
-        self.seconds += trace.usage.seconds
-        for name in ("model_calls", "retrievals", "prompt_tokens", "completion_tokens"):
-            self.spent[name] += getattr(trace.usage, name)
+        self._counts["pyrag_questions_total"][("index", index), ("outcome", outcome)] += 1
+        self._histograms["pyrag_question_seconds"][()].add(trace.usage.seconds)
+        for name in _SPENT:
+            self._amounts[name] += getattr(trace.usage, name) or 0
 
     def text(self, gauges: Mapping[str, float]) -> str:
         """Return everything in Prometheus' text format, with gauges whose values the caller knows."""
-        lines = ["# TYPE pyrag_http_requests_total counter"]
-        for (route, status), count in sorted(self.requests.items()):
-            lines.append(f'pyrag_http_requests_total{{route="{route}",status="{status}"}} {count}')
-        lines.append("# TYPE pyrag_questions_total counter")
-        for (index, outcome), count in sorted(self.questions.items()):
-            lines.append(f'pyrag_questions_total{{index="{index}",outcome="{outcome}"}} {count}')
-        for name, count in sorted(self.spent.items()):
-            lines += [f"# TYPE pyrag_{name}_total counter", f"pyrag_{name}_total {count}"]
-        lines += [*self._histogram(), *(f"# TYPE {name} gauge\n{name} {value:g}" for name, value in gauges.items())]
+        lines: list[str] = []
+        for name, values in sorted(self._counts.items()):
+            lines += [*_head(name, "counter"), *(_line(name, labels, one) for labels, one in sorted(values.items()))]
+        for amount, value in sorted(self._amounts.items()):
+            name = f"pyrag_{amount}_total"
+            lines += [*_head(name, "counter"), _line(name, (), value)]
+        for name, series in sorted(self._histograms.items()):
+            lines += _head(name, "histogram")
+            for labels, histogram in sorted(series.items()):
+                lines += _buckets(name, labels, histogram)
+        for name, gauge in gauges.items():
+            lines += [*_head(name, "gauge"), _line(name, (), gauge)]
         return "\n".join(lines) + "\n"
 
-    def _histogram(self) -> list[str]:
-        lines, total = ["# TYPE pyrag_question_seconds histogram"], 0
-        for bound, count in zip((*map(str, BUCKETS), "+Inf"), self.buckets, strict=True):
-            total += count
-            lines.append(f'pyrag_question_seconds_bucket{{le="{bound}"}} {total}')
-        return [*lines, f"pyrag_question_seconds_sum {self.seconds:g}", f"pyrag_question_seconds_count {total}"]
+
+def _head(name: str, kind: str) -> Iterator[str]:
+    yield f"# HELP {name} {_HELP[name]}"
+    yield f"# TYPE {name} {kind}"
+
+
+def _line(name: str, labels: Labels, value: float) -> str:
+    shown = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
+    return f"{name}{{{shown}}} {value:.15g}" if shown else f"{name} {value:.15g}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _buckets(name: str, labels: Labels, histogram: Histogram) -> Iterator[str]:
+    total = 0
+    for bound, count in zip((*map(str, BUCKETS), "+Inf"), histogram.counts, strict=True):
+        total += count
+        yield _line(f"{name}_bucket", (*labels, ("le", bound)), total)
+    yield _line(f"{name}_sum", labels, histogram.seconds)
+    yield _line(f"{name}_count", labels, total)

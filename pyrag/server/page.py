@@ -13,7 +13,6 @@ from fastapi import FastAPI, Request, Response
 import pyrag_runtime
 from pyrag.errors import ConfigError
 from pyrag.methods.registry import check_writer, method_names
-from pyrag.retrieval.bundled import NAME as BUNDLED_NAME
 from pyrag.runtime.engines import about_embedded
 from pyrag.server.config import Access
 from pyrag.server.errors import public_text
@@ -74,7 +73,7 @@ def options_of(service: QuestionService, access: Access) -> dict[str, Any]:
     """
     served = service.index(None, access)
     can_write = served.engines.agents.writer is not None
-    bundled = served.retriever.name == BUNDLED_NAME
+    bundled = served.settings.index is None and served.settings.retriever is None
     return {
         "version": pyrag_runtime.version(),
         "engine": public_text(served.engines.agents.name),

@@ -1,47 +1,66 @@
-"""Helpers of the routes: what a caller may use, replies in JSON, and questions that end with their client."""
+"""Helpers of the routes: strict bodies, rights of a caller, replies, and questions that end with their client."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 from fastapi import Request, Response
+from fastapi.routing import APIRoute
 
+from pyrag.errors import PyRAGError
 from pyrag.server.config import Access
-from pyrag.server.errors import ApiError
+from pyrag.server.errors import ApiError, from_pyrag
 from pyrag.server.guard import ACCESS
-from pyrag.server.service import Accepted, Answered, cancel
+from pyrag.server.service import cancel
 
-EVENT_STREAM = "text/event-stream"
+T = TypeVar("T")
+
+HEARTBEAT = 15.0  # seconds between signs of life in a stream
+STILL_WORKING = b": still working\n\n"
+_MEDIA = ("application/json", "text/json")
 
 
-async def until_gone(request: Request, accepted: Sequence[Accepted]) -> list[Answered]:
-    """Return what questions came to, in their order; cancel them if the client goes away first.
+async def until_gone(request: Request, tasks: Sequence[asyncio.Task[T]]) -> list[T]:
+    """Return the results of tasks, in their order; cancel them if the client goes away first.
 
     Args:
         request: of the client.
-        accepted: questions that are waiting or running.
+        tasks: questions or searches that are waiting or running.
 
     Raises:
         ApiError: a question was refused while it waited, or the client has gone.
+        PyRAGError: a task failed.
     """
-    tasks = [one.task for one in accepted]
-    await wait_for(request, tasks)
-    return [task.result() for task in tasks]
+    await _wait_for(request, tasks)
+    return [result_of(task) for task in tasks]
 
 
-async def wait_for(request: Request, tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Wait for tasks; cancel them if the client goes away first.
+def result_of(task: asyncio.Task[T]) -> T:
+    """Return the result of a task that has ended. Raises its error; `ApiError` where the end of the server cut it."""
+    if task.cancelled():
+        raise ApiError(503, "shutting_down", "the server ended before the work was done: ask again", retry_after=2)
+    return task.result()
 
-    Args:
-        request: of the client.
-        tasks: their results and errors are left to the caller.
 
-    Raises:
-        ApiError: the client has gone.
-    """
+def failure_of_task(task: asyncio.Task[Any]) -> ApiError | None:
+    """Return the refusal that a task's error is shown as; None if it has a result."""
+    try:
+        result_of(task)
+    except ApiError as error:
+        return error
+    except PyRAGError as error:
+        return from_pyrag(error)
+    except Exception:
+        return ApiError(500, "internal_error", "internal error: see the log of the server")
+    return None
+
+
+async def _wait_for(request: Request, tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Wait for tasks; cancel them, and raise `ApiError`, if the client goes away first."""
     gone: asyncio.Task[Any] = asyncio.create_task(_disconnected(request))
     every: asyncio.Task[Any] = asyncio.create_task(asyncio.wait(tasks))
     try:
@@ -52,6 +71,20 @@ async def wait_for(request: Request, tasks: Sequence[asyncio.Task[Any]]) -> None
         gone.cancel()
         every.cancel()
         await cancel(tasks)
+
+
+async def heard(events: asyncio.Queue[dict[str, Any] | None]) -> AsyncIterator[dict[str, Any] | None]:
+    """Yield the events of a question, and None whenever nothing has happened for `HEARTBEAT` seconds."""
+    while True:
+        try:
+            async with asyncio.timeout(HEARTBEAT):
+                event = await events.get()
+        except TimeoutError:
+            yield None
+            continue
+        if event is None:
+            return
+        yield event
 
 
 async def _disconnected(request: Request) -> None:
@@ -74,3 +107,60 @@ def json_reply(value: Any, status: int = 200, headers: dict[str, str] | None = N
         headers: further headers.
     """
     return Response(msgspec.json.encode(value), status, headers, media_type="application/json")
+
+
+class StrictRequest(Request):
+    """A request whose JSON must be JSON: no NaN, no name twice in an object, no half characters, no endless depth."""
+
+    async def json(self) -> Any:
+        try:
+            return read_json(await self.body())
+        except ApiError as error:
+            raise Unread(error) from None
+
+
+class Unread(json.JSONDecodeError):
+    """A refusal in the only form that FastAPI passes on from a body."""
+
+    def __init__(self, refusal: ApiError) -> None:
+        super().__init__(str(refusal), "", 0)
+
+
+class StrictRoute(APIRoute):
+    """A route that reads its body as a `StrictRequest`."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+
+        async def strict(request: Request) -> Response:
+            if self.body_field is not None:
+                _check_media(request)
+            return await handler(StrictRequest(request.scope, request.receive))
+
+        return strict
+
+
+def read_json(body: bytes) -> Any:
+    """Return the value of a body. Raises `ApiError` where it is no JSON, or may be read in two ways."""
+    try:
+        msgspec.json.decode(body)  # refuses NaN, half characters and numbers without end
+        return json.loads(body, object_pairs_hook=_object)
+    except RecursionError:
+        raise ApiError(400, "invalid_json", "the body is nested too deeply: send flat JSON") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise ApiError(400, "invalid_json", f"the body cannot be read ({error}): send JSON in UTF-8") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"it names {twice[:80]!r} twice")
+    return found
+
+
+def _check_media(request: Request) -> None:
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media not in _MEDIA and not media.endswith("+json"):
+        raise ApiError(415, "unsupported_media_type", "the body must be JSON: send Content-Type: application/json")

@@ -1,4 +1,4 @@
-"""The process of `pyrag serve`: uvicorn with the application, until a signal ends it."""
+"""The processes of `pyrag serve` and `pyrag serve-retriever`: uvicorn with an application, until a signal ends it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,21 @@ import contextlib
 import signal
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyrag.errors import PyRAGError, UsageError
-from pyrag.server.config import ServerConfig
+from pyrag.retrieval.protocol import Retriever
+from pyrag.server.config import DEFAULT_INDEX, ServerConfig
 from pyrag.settings import Settings
 
 if TYPE_CHECKING:
+    from pyrag.server.search import SearchService
     from pyrag.server.service import QuestionService
+
+_KEEP_ALIVE = 75  # seconds that a connection may rest between two requests
+_FLUSH = 2  # seconds that the last replies get to leave
+_MAX_HEAD = 1 << 16  # bytes of a request's line and headers
 
 
 def _ignore(_: str) -> None:
@@ -27,7 +34,7 @@ async def serve(
     started: Callable[[str], None] = _ignore,
     application: Callable[[QuestionService], Any] | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; requests that have begun get `config.shutdown_timeout` seconds to end.
+    """Serve questions until SIGINT or SIGTERM; work that has begun gets `config.shutdown_timeout` seconds to end.
 
     Args:
         settings: of all questions.
@@ -40,46 +47,121 @@ async def serve(
         UsageError: fastapi or uvicorn is not installed.
         PyRAGError: an index or a model cannot be used, or the port is taken.
     """
-    try:
-        import uvicorn
-
+    with _extra("pyrag serve"):
         from pyrag.server.service import QuestionService
 
         if application is None:
             from pyrag.server.app import create_app
 
             application = create_app
+    listener = _listener(config)
+    with contextlib.closing(listener):
+        service = QuestionService(settings, config)
+        await _run(service, application(service), listener, started)
+
+
+async def serve_retriever(
+    opener: Callable[[], Retriever],
+    folder: Path | None,
+    config: ServerConfig,
+    started: Callable[[str, str], None] = lambda _url, _name: None,
+) -> None:
+    """Serve a retriever until SIGINT or SIGTERM; searches that have begun are answered.
+
+    Args:
+        opener: opens the retriever; called again for each new generation.
+        folder: index folder to watch; None for a retriever that does not change.
+        config: address and limits.
+        started: called with the URL and the retriever's name.
+
+    Raises:
+        UsageError: fastapi or uvicorn is not installed.
+        PyRAGError: there is no index, a required model is missing, or the port is taken.
+    """
+    with _extra("pyrag serve-retriever"):
+        from pyrag.server.app import create_search_app
+        from pyrag.server.search import SearchService, following
+    name = ""
+
+    def named() -> Retriever:
+        nonlocal name
+        retriever = opener()
+        name = retriever.name
+        return retriever
+
+    retriever = following(named, folder, DEFAULT_INDEX)
+    listener = _listener(config)
+    with contextlib.closing(listener):
+        service = SearchService(config, {DEFAULT_INDEX: retriever})
+        await _run(service, create_search_app(service), listener, lambda url: started(url, name))
+
+
+@contextlib.contextmanager
+def _extra(command: str) -> Any:
+    try:
+        yield
     except ImportError as error:
         raise UsageError(
-            f"pyrag serve needs {error.name}, which is not installed: run pip install 'pyrag-runtime[serve]'"
+            f"{command} needs {error.name}, which is not installed: run pip install 'pyrag-runtime[serve]'"
         ) from error
-    listener = _listener(config)
-    service = QuestionService(settings, config)
+
+
+async def _run(service: SearchService, app: Any, listener: socket.socket, started: Callable[[str], None]) -> None:
+    """Run an application until a signal: the service is drained while the port stays open, then all is closed."""
     try:
         await service.start()  # before uvicorn runs, so that a failure is one sentence
     except PyRAGError:
-        listener.close()
         await service.aclose()
         raise
-    server = uvicorn.Server(
-        uvicorn.Config(
-            application(service),
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=config.shutdown_timeout,
-        )
-    )
-    vars(server)["capture_signals"] = contextlib.nullcontext  # uvicorn's own raises signals again at the end
+    server = server_of(service, app)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, setattr, server, "should_exit", True)
+        loop.add_signal_handler(number, stop.set)
     host, port = listener.getsockname()[:2]
     serving = asyncio.create_task(server.serve(sockets=[listener]))
+    stopping = asyncio.create_task(stop.wait())
     while not server.started and not serving.done():  # noqa: ASYNC110 (uvicorn has no event for it)
         await asyncio.sleep(0.01)
     if server.started:
         started(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    await service.drain()
+    server.should_exit = True
     await serving
+
+
+def server_of(service: SearchService, app: Any, **options: Any) -> Any:
+    """Return the uvicorn server of an application, which leaves signals to its caller.
+
+    Args:
+        service: of the application.
+        app: the application.
+        options: further options of uvicorn.
+    """
+    import uvicorn
+
+    from pyrag.server.connections import PatientConnection
+
+    config = service.config
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http=PatientConnection.within(config.header_timeout),
+            ws="none",
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            limit_concurrency=config.max_connections,
+            h11_max_incomplete_event_size=_MAX_HEAD,
+            timeout_keep_alive=_KEEP_ALIVE,
+            timeout_graceful_shutdown=_FLUSH,
+            **options,
+        )
+    )
+    vars(server)["capture_signals"] = contextlib.nullcontext  # uvicorn's own raises signals again at the end
+    return server
 
 
 def _listener(config: ServerConfig) -> socket.socket:

@@ -6,7 +6,19 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pyrag.retrieval.search_protocol import MAX_QUERIES, MAX_TOPK
+
+EVENT_STREAM = "text/event-stream"
 QUESTION = "Where is the company that made the film Alpha based?"
+_PASSAGE = {
+    "id": "mill.md#1",
+    "title": "The mill",
+    "text": "The mill was founded by Ann.",
+    "contents": '"The mill"\nThe mill was founded by Ann.',
+    "source": "mill.md",
+    "start": 0,
+    "end": 28,
+}
 
 
 class _Limits(BaseModel):
@@ -17,7 +29,7 @@ class _Limits(BaseModel):
     deadline: float | None = Field(None, gt=0, description="Seconds; lowered to the server's own limit.")
     max_calls: int | None = Field(None, ge=1, description="Model calls; lowered to the server's own limit.")
     max_tokens: int | None = Field(None, ge=1, description="Tokens; lowered to the server's own limit.")
-    max_cost: float | None = Field(None, ge=0, description="Money; only where the server knows prices.")
+    max_cost: float | None = Field(None, gt=0, description="Money; only where the server knows prices.")
     topk: int | None = Field(None, ge=1, le=100, description="Passages a sub-query.")
 
     def limits(self) -> dict[str, Any]:
@@ -28,7 +40,7 @@ class _Limits(BaseModel):
 class AskRequest(_Limits):
     """One question."""
 
-    question: str = Field(description="In English for the embedded engine.", examples=[QUESTION])
+    question: str = Field(min_length=1, description="In English for the embedded engine.", examples=[QUESTION])
     stream: bool = Field(False, description="Reply with Server-Sent Events, as `Accept: text/event-stream` does.")
     include_trace: bool = Field(False, description="Add the whole trace to the reply.")
 
@@ -43,21 +55,21 @@ class BatchRequest(_Limits):
 class CitationReply(BaseModel):
     """A passage that the answer rests on."""
 
-    number: int
+    number: int = Field(description="Number in the text, from 1.")
     id: str
     title: str
     text: str
-    source: str
-    start: int | None
+    source: str = Field(description="Address, or the place below what was indexed; empty if unknown.")
+    start: int | None = Field(description="First character of the source's text.")
     end: int | None
-    metadata: dict[str, Any]
-    step: int
+    metadata: dict[str, Any] = Field(description="Fields of the record or document that it came from.")
+    step: int = Field(description="Step of the program that cited it.")
 
 
 class AskReply(BaseModel):
     """The answer to a question. A question that failed has `error`, and the answer `unknown`."""
 
-    id: str
+    id: str = Field(description="Id of the trace: GET /v1/traces/{id}.")
     question: str
     answer: str
     known: bool
@@ -81,10 +93,42 @@ class BatchReply(BaseModel):
     results: list[AskReply]
 
 
+class TraceLine(BaseModel):
+    """A line of the history."""
+
+    number: int = Field(description="Rises with each trace; `before` takes it.")
+    id: str
+    created: float = Field(description="Seconds of the epoch.")
+    index: str
+    question: str
+    answer: str
+    known: bool
+    error: str = Field(description="Kind of the failure; empty without one.")
+    seconds: float
+
+
 class TraceList(BaseModel):
     """Summaries of traces, the newest first."""
 
-    traces: list[dict[str, Any]]
+    traces: list[TraceLine]
+    next: int | None = Field(description="`before` of the next page; null after the last one.")
+
+
+class TraceReply(BaseModel):
+    """A trace, as `pyrag trace show` reads it from a file."""
+
+    model_config = ConfigDict(extra="allow")
+
+    version: int
+    question: str
+    answer: dict[str, Any]
+
+
+class StateReply(BaseModel):
+    """State of the server."""
+
+    status: str = Field(examples=["ok"])
+    problems: list[str] = Field([], description="Sentences on what is missing.")
 
 
 class OptionsReply(BaseModel):
@@ -101,9 +145,10 @@ class OptionsReply(BaseModel):
 
 
 class ErrorDetail(BaseModel):
-    message: str
-    type: str
-    code: str
+    message: str = Field(description="One sentence that says what is wrong and what to do.")
+    type: str = Field(description="OpenAI's word for the class of the status.", examples=["invalid_request_error"])
+    param: str | None = Field(None, description="Field of the request that is wrong.")
+    code: str = Field(description="Word for programs.", examples=["invalid_request"])
 
 
 class ErrorReply(BaseModel):
@@ -112,13 +157,98 @@ class ErrorReply(BaseModel):
     error: ErrorDetail
 
 
+class FlatErrorReply(BaseModel):
+    """A refusal in Search-R1's protocol."""
+
+    error: str
+
+
+class ModelLine(BaseModel):
+    """An index as a model."""
+
+    id: str = Field(examples=["pyrag"])
+    object: str
+    created: int
+    owned_by: str
+
+
+class ModelList(BaseModel):
+    """Indexes as models."""
+
+    object: str
+    data: list[ModelLine]
+
+
+_RETRY = {"Retry-After": {"description": "Seconds after which to try again.", "schema": {"type": "integer"}}}
+_REASONS: dict[int, str] = {
+    400: "The request is wrong.",
+    401: "The API key is missing or unknown.",
+    403: "Another host or origin than this server's.",
+    404: "There is no such thing, or it is not the caller's.",
+    405: "The path has no such method.",
+    408: "The body did not arrive in time.",
+    413: "The body is too large.",
+    415: "The body is no plain JSON.",
+    429: "The queue is full.",
+    500: "An internal error; the log of the server says more.",
+    502: "A model server or the sandbox failed.",
+    503: "The server is starting or ending, or a service that it needs failed.",
+    504: "The deadline passed.",
+}
+
+
+def refusals(*, flat: bool = False) -> dict[int | str, dict[str, Any]]:
+    """Return the refusals of a route for the OpenAPI document; `flat` for those of Search-R1's protocol."""
+    model = FlatErrorReply if flat else ErrorReply
+    found: dict[int | str, dict[str, Any]] = {
+        status: {"model": model, "description": reason} for status, reason in _REASONS.items()
+    }
+    for status in (429, 503):
+        found[status]["headers"] = _RETRY
+    return found
+
+
+def streamed(model: type[BaseModel], example: str, events: str) -> dict[int | str, dict[str, Any]]:
+    """Return the reply of a route that answers in JSON or as Server-Sent Events.
+
+    Args:
+        model: of the JSON.
+        example: first events of a stream.
+        events: sentence on the events.
+    """
+    stream = {EVENT_STREAM: {"schema": {"type": "string", "description": events}, "example": example}}
+    return {200: {"model": model, "description": f"The answer. {events}", "content": stream}}
+
+
 RETRIEVE_SCHEMA = {
     "type": "object",
     "required": ["queries"],
     "properties": {
-        "queries": {"type": "array", "items": {"type": "string"}, "maxItems": 1024},
-        "topk": {"type": ["integer", "null"], "minimum": 1, "maximum": 1000},
+        "queries": {"type": "array", "items": {"type": "string"}, "maxItems": MAX_QUERIES},
+        "topk": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_TOPK},
         "return_scores": {"type": "boolean", "default": False},
     },
     "example": {"queries": ["who founded the mill"], "topk": 3, "return_scores": True},
+}
+RETRIEVE_REPLY: dict[str, Any] = {
+    "description": "Passages of each query, best first; bare documents without `return_scores`.",
+    "content": {
+        "application/json": {
+            "schema": {
+                "type": "object",
+                "required": ["result"],
+                "properties": {"result": {"type": "array", "items": {"type": "array", "items": {"type": "object"}}}},
+            },
+            "example": {"result": [[{"document": _PASSAGE, "score": 1.5}]]},
+        }
+    },
+}
+HEALTH_REPLY: dict[str, Any] = {
+    "description": "The index, the generation in its folder, and what keeps that from being opened.",
+    "content": {
+        "application/json": {
+            "schema": {"type": "object", "additionalProperties": {"type": "string"}},
+            "example": {"status": "ok", "retriever": "default", "generation": "gen-18eab8d90b9e0f7e"},
+        }
+    },
 }

@@ -4,77 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import uuid
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyrag.episode.ledger import Recording
+from pyrag.episode.ledger import Budget, Recording
 from pyrag.episode.recovery import calls_for, ladder_of
-from pyrag.errors import PyRAGError, ServiceError
-from pyrag.llm.protocol import Message as ChatTurn
+from pyrag.errors import PyRAGError, ServiceError, StorageError
+from pyrag.llm.protocol import Message
 from pyrag.methods.registry import recovery_of
-from pyrag.retrieval.lookup import fetch_passages
+from pyrag.retrieval.following import FollowingRetriever
 from pyrag.retrieval.open import is_remote
-from pyrag.retrieval.protocol import Retriever, searched_index
-from pyrag.retrieval.server import AT_ONCE, Current
-from pyrag.runtime.engines import Engines, open_engines
+from pyrag.retrieval.protocol import Retriever
+from pyrag.runtime.engines import Engines, open_engines, retriever_of
 from pyrag.runtime.run import MAX_QUESTION_BYTES, answer_question
 from pyrag.server.config import DEFAULT_INDEX, Access, ServerConfig
-from pyrag.server.errors import ApiError
+from pyrag.server.errors import ApiError, public_text
 from pyrag.server.follow_up import FollowUpAgent, Standalone
-from pyrag.server.metrics import Metrics
+from pyrag.server.search import RETRY_AFTER, SearchService, following
 from pyrag.server.trace_store import TraceStore
 from pyrag.server.wire import public_event, public_trace
 from pyrag.settings import Settings
 from pyrag.trace.events import Event, of_question
-from pyrag.trace.model import Passage, SearchedIndex, Trace
+from pyrag.trace.model import Trace, Usage
+from pyrag_sandbox import SandboxError
 
-RETRY_AFTER = 2  # seconds
-_WITHOUT_MODELS: dict[str, Any] = {
-    "llm": "embedded",
-    **dict.fromkeys(("plan_llm", "decompose_llm", "answer_llm", "rewrite_llm", "experience")),
-}
+_SANDBOX_CHECK = 5.0  # seconds between two looks at the sandbox
+_SANDBOX_PATIENCE = 30.0  # seconds that a look may take
 _LOWERED = ("deadline", "max_calls", "max_tokens", "max_cost", "topk")
-
-
-class FollowingRetriever:
-    """A retriever over an index folder that opens each new generation; searches that have begun keep the old one."""
-
-    def __init__(self, current: Current) -> None:
-        self.current = current
-
-    @property
-    def name(self) -> str:
-        return self.current.retriever.name
-
-    @property
-    def searched(self) -> SearchedIndex:
-        return searched_index(self.current.retriever)
-
-    async def retrieve(self, query: str, topk: int) -> list[Passage]:
-        """Search the newest generation of the index.
-
-        Args:
-            query: Words to search for.
-            topk: Number of passages, at most.
-
-        Returns:
-            Passages, best first.
-        """
-        async with self.current.use() as retriever:
-            found: list[Passage] = await retriever.retrieve(query, topk)
-        return found
-
-    async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
-        """Return the passages of those ids that exist in the newest generation."""
-        async with self.current.use() as retriever:
-            return await fetch_passages(retriever, ids)
-
-    async def aclose(self) -> None:
-        await self.current.aclose()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +45,28 @@ class ServedIndex:
     name: str
     engines: Engines
     settings: Settings
-    retriever: Retriever
+
+    @property
+    def retriever(self) -> Retriever:
+        return self.engines.retriever
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """The conversation that a question belongs to.
+
+    Attributes:
+        earlier: messages before the question, the oldest first.
+        owner: caller that may go on with it.
+        keep: keep the trace and the conversation.
+    """
+
+    earlier: tuple[Message, ...] = ()
+    owner: str = ""
+    keep: bool = True
+
+
+_ALONE = Dialogue()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +87,7 @@ class Accepted:
     events: asyncio.Queue[dict[str, Any] | None]
 
 
-class QuestionService:
+class QuestionService(SearchService):
     """Answers questions over named indexes with one set of engines. Belongs to one event loop.
 
     Args:
@@ -119,36 +101,31 @@ class QuestionService:
     """
 
     def __init__(self, settings: Settings, config: ServerConfig) -> None:
-        self.config, self.metrics = config, Metrics()
-        self.store = TraceStore(config.traces, config.max_traces)
-        self._slots = asyncio.Semaphore(config.max_running)
-        self.search_slots = asyncio.Semaphore(AT_ONCE)
-        self._pending = self._running = 0
-        self._opened: list[Engines] = []
+        self.store = TraceStore(config.traces, config.max_traces, config.trace_days)
+        self._engines = open_engines(replace(settings, index=None, retriever=None))
+        self._follow_up = FollowUpAgent(settings)
         self.indexes: dict[str, ServedIndex] = {}
         named: dict[str, str | None] = {**config.indexes} or {DEFAULT_INDEX: None}
+        retrievers: dict[str, FollowingRetriever] = {}
         for name, place in named.items():
-            self.indexes[name] = self._open(name, _over(settings, place))
-        self._follow_up = FollowUpAgent(settings)
-        self.ready = False
-
-    def _open(self, name: str, settings: Settings) -> ServedIndex:
-        retrieving = replace(settings, **_WITHOUT_MODELS)
-        opened = open_engines(retrieving if self._opened else settings)
-        self._opened.append(opened)
-        if settings.index is not None:
-            follow = Current(lambda: open_engines(retrieving).retriever, Path(settings.index).expanduser())
-            opened.retriever = FollowingRetriever(follow)
-        shared = replace(self._opened[0], retriever=opened.retriever)  # models are opened, and loaded, once
-        return ServedIndex(name, shared, settings, opened.retriever)
+            own = _over(settings, place)
+            folder = None if own.index is None else Path(own.index).expanduser()
+            retrievers[name] = following(partial(retriever_of, own), folder, name)
+            # Models are opened, and loaded, once.
+            self.indexes[name] = ServedIndex(name, replace(self._engines, retriever=retrievers[name]), own)
+        super().__init__(config, retrievers)
+        self._places = asyncio.Semaphore(config.max_running)
+        self._pending = self._running = 0
+        self._sandbox_problem, self._sandbox_checked = "", -math.inf
 
     @property
     def gauges(self) -> dict[str, float]:
-        """Questions that are being answered and that wait."""
-        return {"pyrag_questions_running": self._running, "pyrag_questions_waiting": self._pending - self._running}
+        """Values of this moment, for the metrics."""
+        counts = {"pyrag_questions_running": self._running, "pyrag_questions_waiting": self._pending - self._running}
+        return {**super().gauges, **counts, "pyrag_sandbox_restarts": self._engines.sandbox.restarts}
 
     def index(self, name: str | None, access: Access) -> ServedIndex:
-        """Return an index.
+        """Return an index that a caller may use.
 
         Args:
             name: None stands for the only one, or the one named `default`, or the first that the caller may use.
@@ -157,24 +134,21 @@ class QuestionService:
         Raises:
             ApiError: the index is unknown, or not the caller's.
         """
-        allowed = [one for one in self.indexes if access.allows(one)]
-        if name is None:
-            name = DEFAULT_INDEX if DEFAULT_INDEX in allowed or not allowed else allowed[0]
-        if name not in allowed:
-            raise ApiError(404, "unknown_index", f"there is no index {name!r}: choose from {', '.join(allowed)}")
-        return self.indexes[name]
+        return self.indexes[self.named(name, access)]
 
     def admit(self, count: int) -> None:
         """Refuse questions for which there is no place in the queue.
 
         Raises:
-            ApiError: 429, with the seconds after which to try again; 400 where the queue is shorter than `count`.
+            ApiError: 429, with the seconds after which to try again; 400 where the queue is shorter than `count`; 503
+                while the server is ending.
         """
+        self.check_open()
         places = self.config.max_running + self.config.max_waiting
         if count > places:
             raise ApiError(400, "too_many_questions", f"{count} questions at once: send at most {places}")
         if self._pending + count > places:
-            message = f"{self._pending} questions wait already: ask again in a moment"
+            message = f"{self._pending} questions are running or waiting already: ask again in a moment"
             raise ApiError(429, "queue_full", message, retry_after=RETRY_AFTER)
 
     def accept(
@@ -183,7 +157,7 @@ class QuestionService:
         index: ServedIndex,
         limits: dict[str, Any],
         method: str | None = None,
-        earlier: Sequence[ChatTurn] = (),
+        dialogue: Dialogue = _ALONE,
     ) -> Accepted:
         """Begin to answer a question.
 
@@ -193,7 +167,7 @@ class QuestionService:
             limits: settings by name (`deadline`, `max_calls`, `max_tokens`, `max_cost`, `topk`); a value above the
                 server's own is lowered to it.
             method: name of a method; None stands for the server's own.
-            earlier: messages of the conversation that the question belongs to, the oldest first.
+            dialogue: the conversation that the question belongs to.
 
         Raises:
             ApiError: the queue is full, or the question is empty or too long.
@@ -205,7 +179,7 @@ class QuestionService:
         events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         key = uuid.uuid4().hex
         self._pending += 1
-        task = asyncio.create_task(self._answer(key, question, index, settings, events, earlier))
+        task = self.begin(self._answer(key, question, index, settings, events, dialogue))
         task.add_done_callback(partial(self._finished, events))
         return Accepted(key, task, events)
 
@@ -220,42 +194,62 @@ class QuestionService:
         index: ServedIndex,
         settings: Settings,
         events: asyncio.Queue[Any],
-        earlier: Sequence[ChatTurn],
+        dialogue: Dialogue,
     ) -> Answered:
-        loop = asyncio.get_running_loop()
-        began = loop.time()
+        began = asyncio.get_running_loop().time()
+        async with self._place(settings.deadline):
+            follow_up = await self._standalone(dialogue.earlier, question, settings, events)
+            settings = _after(settings, follow_up.usage, asyncio.get_running_loop().time() - began)
+            trace = await self._trace_of(follow_up.question, index, settings, events)
+        if follow_up.note:
+            warnings = (*trace.warnings, follow_up.note)  # last: events refer to warnings by their place
+            trace = replace(trace, warnings=warnings, usage=trace.usage + follow_up.usage)
+        trace = public_trace(trace, index.name)
+        self.metrics.answered(index.name, trace)
+        return Answered(key, index.name, await self._kept(key, index.name, trace, question, dialogue))
 
-        def observe(event: Event) -> None:
-            events.put_nowait(public_event(event, index.name))
-
+    @contextlib.asynccontextmanager
+    async def _place(self, deadline: float | None) -> AsyncIterator[None]:
+        """Wait for one of the places of running questions, and hold it."""
+        began = asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(settings.deadline):
-                await self._slots.acquire()
+            async with asyncio.timeout(deadline):
+                await self._places.acquire()
         except TimeoutError:
             message = "the deadline passed while the question waited for a place: ask again later"
             raise ApiError(503, "busy", message, retry_after=RETRY_AFTER) from None
+        self.metrics.waited(asyncio.get_running_loop().time() - began)
         self._running += 1
         try:
-            follow_up = await self._standalone(earlier, question, settings, events)
-            if settings.deadline is not None:
-                settings = replace(settings, deadline=max(0.001, settings.deadline - (loop.time() - began)))
-            recording = Recording.load(index.engines.recording) if index.engines.recording else None
-            observer = of_question(observe, question)
-            asked = follow_up.question
-            trace = await answer_question(asked, index.engines, settings, observer=observer, recording=recording)
+            yield
         finally:
             self._running -= 1
-            self._slots.release()
-        if follow_up.note:
-            warnings = (follow_up.note, *trace.warnings)
-            trace = replace(trace, warnings=warnings, usage=trace.usage + follow_up.usage)
-        shown = public_trace(trace, index.name)
-        self.metrics.answered(index.name, shown)
-        await asyncio.to_thread(self.store.add, key, index.name, shown)
-        return Answered(key, index.name, shown)
+            self._places.release()
+
+    async def _trace_of(
+        self, question: str, index: ServedIndex, settings: Settings, events: asyncio.Queue[Any]
+    ) -> Trace:
+        def observe(event: Event) -> None:
+            events.put_nowait(public_event(event, index.name))
+
+        recording = Recording.load(index.engines.recording) if index.engines.recording else None
+        observer = of_question(observe, question)
+        return await answer_question(question, index.engines, settings, observer=observer, recording=recording)
+
+    async def _kept(self, key: str, index: str, trace: Trace, question: str, dialogue: Dialogue) -> Trace:
+        """Keep a trace. A store that fails costs the trace, never the answer: the reply has a warning then."""
+        if not dialogue.keep:
+            return trace
+        turns = (*dialogue.earlier, Message("user", question), Message("assistant", trace.answer.text))
+        try:
+            await self.store.add(key, index, trace, owner=dialogue.owner, turns=turns)
+        except StorageError as error:
+            self.metrics.count("store_errors")
+            return replace(trace, warnings=(*trace.warnings, public_text(f"the trace was not kept: {error}")))
+        return trace
 
     async def _standalone(
-        self, earlier: Sequence[ChatTurn], question: str, settings: Settings, events: asyncio.Queue[Any]
+        self, earlier: Sequence[Message], question: str, settings: Settings, events: asyncio.Queue[Any]
     ) -> Standalone:
         if not earlier:
             return Standalone(question, "")
@@ -265,29 +259,50 @@ class QuestionService:
         except TimeoutError:
             raise ApiError(504, "deadline", "the deadline passed while the follow-up was rewritten") from None
         except ServiceError as error:
-            raise ApiError(502, error.kind, str(error)) from error
+            raise ApiError(502, error.kind, public_text(str(error))) from error
         if len(found.question.encode("utf-8", "replace")) > MAX_QUESTION_BYTES:
             found = replace(found, question=question, note="the follow-up was asked as it is: it became too long")
         events.put_nowait({"event": "follow_up", "question": found.question, "note": found.note, "at": 0.0})
         return found
 
+    async def problems(self) -> list[str]:
+        """Return sentences on what keeps the service from answering; none where it is ready."""
+        found = await super().problems()
+        if found or (problem := await self._sandbox_state()) == "":
+            return found
+        return [f"the sandbox does not run programs: {problem}"]
+
+    async def _sandbox_state(self) -> str:
+        """Return the problem of the sandbox, empty if a program ran in it; looks again after `_SANDBOX_CHECK`."""
+        now = asyncio.get_running_loop().time()
+        if now - self._sandbox_checked > _SANDBOX_CHECK:
+            self._sandbox_checked = now
+            try:
+                async with asyncio.timeout(_SANDBOX_PATIENCE):
+                    outcome = await self._engines.sandbox.run("final_answer = 1", {})
+                self._sandbox_problem = "" if outcome.value == 1 else public_text(str(outcome.error or outcome.status))
+            except (SandboxError, TimeoutError) as error:
+                self._sandbox_problem = public_text(str(error)) or "it gave no answer in time"
+        return self._sandbox_problem
+
     async def start(self) -> None:
-        """Load models and search every index once, so that the first question finds them ready.
+        """Load models, search every index and run a program once, so that the first question finds them ready.
 
         Raises:
-            PyRAGError: an index or a model that searching needs cannot be used.
+            PyRAGError: an index, a model that searching needs, or the sandbox cannot be used.
         """
-        for index in self.indexes.values():
-            await index.engines.start()
-            await index.retriever.retrieve("who wrote this", 1)
-        self.ready = True
+        if self.started:
+            return
+        await self._engines.start()
+        if problem := await self._sandbox_state():
+            raise PyRAGError(f"the sandbox does not run programs: {problem}")
+        await super().start()
 
     async def aclose(self) -> None:
-        """Close engines and the store; a failure of one part does not keep the others open."""
-        self.ready = False
-        for engines in self._opened:
-            with contextlib.suppress(PyRAGError, OSError):
-                await engines.aclose()
+        """Close retrievers, engines and the store; a failure of one part does not keep the others open."""
+        await super().aclose()
+        with contextlib.suppress(PyRAGError, OSError):
+            await self._engines.aclose()
         with contextlib.suppress(PyRAGError, OSError):
             await self._follow_up.aclose()
         self.store.close()
@@ -335,3 +350,21 @@ def _bound(settings: Settings, name: str) -> Any:
         recovery = recovery_of(settings.method) if settings.recovery == "auto" else settings.recovery
         return calls_for(ladder_of(recovery, settings.boost_topk))
     return max(settings.topk, settings.boost_topk) if name == "topk" else getattr(settings, name)
+
+
+def _after(settings: Settings, spent: Usage, seconds: float) -> Settings:
+    """Return the settings that are left after a follow-up was rewritten. Raises `ApiError` if it took the budget."""
+    left: dict[str, Any] = {}
+    if settings.deadline is not None:
+        left["deadline"] = max(0.001, settings.deadline - seconds)
+    if spent.model_calls:
+        left["max_calls"] = _bound(settings, "max_calls") - spent.model_calls
+        if settings.max_tokens is not None:
+            left["max_tokens"] = settings.max_tokens - spent.prompt_tokens - spent.completion_tokens
+        if settings.max_cost is not None:
+            price = Budget(price_in=settings.price_in, price_out=settings.price_out).price(spent)
+            left["max_cost"] = settings.max_cost - (price or 0.0)
+    short = [name for name, value in left.items() if value <= 0]
+    if short:
+        raise ApiError(400, "budget", f"{short[0]} was spent on making the follow-up a question of its own: raise it")
+    return replace(settings, **left)

@@ -1,25 +1,43 @@
-"""Traces of answered questions in SQLite, the newest of them."""
+"""Traces of answered questions in SQLite: the newest of them, and none older than wanted."""
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-import threading
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
-from pyrag.errors import StorageError
+import msgspec
+
+from pyrag.errors import DataError, StorageError
+from pyrag.llm.protocol import Message
 from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.model import Trace
 
+T = TypeVar("T")
+DAY = 86_400.0  # seconds
+_VERSION = 1  # of the tables
+_BUSY = 2.0  # seconds that a write waits for another process
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS traces (
-    number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, created REAL NOT NULL, index_name TEXT NOT NULL,
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, created REAL NOT NULL, index_name TEXT NOT NULL,
     question TEXT NOT NULL, answer TEXT NOT NULL, known INTEGER NOT NULL, error TEXT NOT NULL,
-    seconds REAL NOT NULL, trace BLOB NOT NULL)
+    seconds REAL NOT NULL, owner TEXT NOT NULL, turns BLOB NOT NULL, trace BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS traces_created ON traces (created);
 """
 _SUMMARY = "number, id, created, index_name, question, answer, known, error, seconds"
+_INSERT = """
+INSERT INTO traces (id, created, index_name, question, answer, known, error, seconds, owner, turns, trace)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_OLDEST = """
+DELETE FROM traces WHERE number <= (SELECT number FROM traces ORDER BY number DESC LIMIT 1 OFFSET ?)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,79 +55,160 @@ class TraceSummary:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceFilter:
+    """Traces that are wanted.
+
+    Attributes:
+        indexes: names of indexes.
+        before: only traces with a lower number.
+        since: only traces made at this time or later, in seconds of the epoch.
+        until: only traces made before this time.
+        known: only traces whose answer is known, or unknown.
+    """
+
+    indexes: Collection[str]
+    before: int | None = None
+    since: float | None = None
+    until: float | None = None
+    known: bool | None = None
+
+
 class TraceStore:
-    """At most `limit` traces; the oldest are deleted. May be used from several threads.
+    """Traces, at most so many and so old. One thread of its own uses the database, so no event loop waits for a disk.
 
     Args:
         path: a SQLite file, created where it is missing; None keeps the traces in memory.
-        limit: number of traces kept.
+        limit: number of traces kept; the oldest are deleted.
+        days: days that a trace is kept; None for no limit.
 
     Raises:
         StorageError: the file cannot be opened or written.
     """
 
-    def __init__(self, path: Path | None, limit: int) -> None:
-        self._limit, self._lock, self._shown = limit, threading.Lock(), path.name if path else "memory"
-        try:
-            self._database = sqlite3.connect(path or ":memory:", check_same_thread=False, isolation_level=None)
-            if path:
-                path.chmod(0o600)  # questions and passages are private
-            self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute("PRAGMA synchronous = NORMAL")
-            self._database.execute(_SCHEMA)
-        except (sqlite3.Error, OSError) as error:
-            raise self._failed(error) from error
+    def __init__(self, path: Path | None, limit: int, days: float | None = None) -> None:
+        self._limit, self._seconds, self._shown = limit, days and days * DAY, path.name if path else "memory"
+        self._thread = ThreadPoolExecutor(1, "traces")
+        self._database = self._thread.submit(self._open, path).result()
 
-    def add(self, key: str, index: str, trace: Trace) -> None:
+    async def add(self, key: str, index: str, trace: Trace, *, owner: str = "", turns: Sequence[Message] = ()) -> None:
         """Keep a trace.
 
         Args:
             key: its id.
             index: name of the index that was asked.
-            trace: what is kept.
+            trace: the trace.
+            owner: caller that may go on with the conversation.
+            turns: messages of the conversation, the question and its answer last.
 
         Raises:
             StorageError: the file cannot be written.
         """
         row = (
             key, time.time(), index, trace.question, trace.answer.text, trace.answer.known,
-            trace.error.kind if trace.error else "", trace.usage.seconds, to_json(trace),
+            trace.error.kind if trace.error else "", trace.usage.seconds, owner, msgspec.json.encode(turns),
         )  # fmt: skip
-        columns = "id, created, index_name, question, answer, known, error, seconds, trace"
-        with self._lock:
-            try:
-                self._database.execute(f"INSERT INTO traces ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)  # noqa: S608
-                self._database.execute(
-                    "DELETE FROM traces WHERE number <= (SELECT max(number) FROM traces) - ?", (self._limit,)
-                )
-            except sqlite3.Error as error:
-                raise self._failed(error) from error
 
-    def get(self, key: str) -> tuple[str, Trace] | None:
+        def write() -> None:
+            self._database.execute(_INSERT, (*row, to_json(trace)))
+            self._database.execute(_OLDEST, (self._limit,))
+
+        await self._run(write)
+
+    async def get(self, key: str) -> tuple[str, Trace] | None:
         """Return the index and the trace of an id; None if it is not kept (any more)."""
-        with self._lock:
-            row = self._database.execute("SELECT index_name, trace FROM traces WHERE id = ?", (key,)).fetchone()
-        return None if row is None else (row[0], from_json(row[1]))
+        row = await self._one("SELECT index_name, trace FROM traces WHERE id = ?", key)
+        try:
+            return None if row is None else (row[0], from_json(row[1]))
+        except DataError as error:
+            raise self._failed(error) from error
 
-    def newest(self, indexes: Collection[str], limit: int, before: int | None = None) -> list[TraceSummary]:
+    async def turns(self, key: str, owner: str) -> list[Message] | None:
+        """Return the messages of a conversation up to an answer; None if it is not kept, or another caller's.
+
+        Args:
+            key: id of the trace of the answer.
+            owner: the caller.
+        """
+        row = await self._one("SELECT turns FROM traces WHERE id = ? AND owner = ?", key, owner)
+        return None if row is None else msgspec.json.decode(row[0], type=list[Message])
+
+    async def delete(self, key: str, indexes: Collection[str]) -> bool:
+        """Delete a trace. Return False if it is not kept, or of another index.
+
+        Args:
+            key: its id.
+            indexes: names of the indexes that the caller may use.
+        """
+        query = f"DELETE FROM traces WHERE id = ? AND index_name IN ({_marks(indexes)})"  # noqa: S608
+        done = await self._run(lambda: self._database.execute(query, (_text(key), *indexes)).rowcount)
+        return done > 0
+
+    async def newest(self, wanted: TraceFilter, limit: int) -> list[TraceSummary]:
         """Return summaries, the newest first.
 
         Args:
-            indexes: names of the indexes whose traces are wanted.
+            wanted: which traces.
             limit: most summaries.
-            before: only traces with a lower number.
         """
-        marks = ", ".join("?" * len(indexes))
-        chosen = f"index_name IN ({marks}) AND number < ? ORDER BY number DESC LIMIT ?"
-        query = f"SELECT {_SUMMARY} FROM traces WHERE {chosen}"  # noqa: S608
-        bound = (1 << 62) if before is None else before
-        with self._lock:
-            rows = self._database.execute(query, (*indexes, bound, limit)).fetchall()
+        conditions = {
+            "number < ?": wanted.before, "created >= ?": wanted.since, "created < ?": wanted.until,
+            "known = ?": wanted.known,
+        }  # fmt: skip
+        given = {text: value for text, value in conditions.items() if value is not None}
+        where = " AND ".join([f"index_name IN ({_marks(wanted.indexes)})", *given])
+        query = f"SELECT {_SUMMARY} FROM traces WHERE {where} ORDER BY number DESC LIMIT ?"  # noqa: S608
+        values = (*wanted.indexes, *given.values(), limit)
+        rows = await self._run(lambda: self._database.execute(query, values).fetchall())
         return [replace(TraceSummary(*row), known=bool(row[6])) for row in rows]
 
     def close(self) -> None:
-        with self._lock:
-            self._database.close()
+        self._thread.submit(self._database.close).result()
+        self._thread.shutdown()
+
+    def _open(self, path: Path | None) -> sqlite3.Connection:
+        try:
+            if path:
+                path.touch(mode=0o600)
+                path.chmod(0o600)  # questions and passages are private
+            database = sqlite3.connect(path or ":memory:", timeout=_BUSY, isolation_level=None)
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            if tables and version != _VERSION:
+                raise sqlite3.DatabaseError("it is no file of traces of this version")
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = NORMAL")
+            database.executescript(_SCHEMA)
+            database.execute(f"PRAGMA user_version = {_VERSION}")
+        except (sqlite3.Error, OSError) as error:
+            raise self._failed(error) from error
+        return database
+
+    async def _one(self, query: str, *values: str) -> tuple[Any, ...] | None:
+        given = tuple(map(_text, values))
+        row: tuple[Any, ...] | None = await self._run(lambda: self._database.execute(query, given).fetchone())
+        return row
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        """Return the result of work in the database's thread; traces that are too old are deleted first."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, partial(self._guarded, work))
+
+    def _guarded(self, work: Callable[[], T]) -> T:
+        try:
+            if self._seconds is not None:
+                self._database.execute("DELETE FROM traces WHERE created < ?", (time.time() - self._seconds,))
+            return work()
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
 
     def _failed(self, error: Exception) -> StorageError:
-        return StorageError(f"the traces cannot be kept in {self._shown} ({error}): choose another --traces file")
+        reason = getattr(error, "strerror", None) or error
+        return StorageError(f"the traces in {self._shown} cannot be used ({reason}): choose another --traces file")
+
+
+def _marks(values: Collection[str]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _text(value: str) -> str:
+    return value.encode("utf-8", "replace").decode()

@@ -1,15 +1,20 @@
-"""Traces and events as the service sends them: plain JSON, without paths and settings of the server."""
+"""Traces, events and passages as the service sends them: plain JSON, without paths and settings of the server."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-from pyrag.server.errors import public_text
+from pyrag.server.errors import public_lines, public_text
 from pyrag.trace.event_codec import event_object
 from pyrag.trace.events import Event
-from pyrag.trace.model import RecordedEvent, Trace, TraceError
+from pyrag.trace.model import Passage, Program, RecordedEvent, Step, Trace, TraceError
 
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_WILDCARD = re.compile(r"[*?\[]")
 _PUBLIC_CONFIG = ("method", "topk", "recovery", "joint", "repairs", "max_calls", "max_tokens", "deadline", "stream")
 
 
@@ -27,6 +32,9 @@ def public_trace(trace: Trace, index: str) -> Trace:
         retriever=index,
         index=trace.index and replace(trace.index, name=index),
         events=tuple(map(_public, trace.events)),
+        programs=tuple(map(_public_program, trace.programs)),
+        steps=tuple(map(_public_step, trace.steps)),
+        passages={key: public_passage(one) for key, one in trace.passages.items()},
         config={key: trace.config[key] for key in _PUBLIC_CONFIG if key in trace.config},
         error=error,
         warnings=tuple(map(public_text, trace.warnings)),
@@ -45,18 +53,75 @@ def public_event(event: Event, index: str) -> RecordedEvent:
         shown |= {"retriever": index, "engine": public_text(shown["engine"])}
     if isinstance(shown.get("error"), TraceError):
         shown["error"] = replace(shown["error"], message=public_text(shown["error"].message))
+    if isinstance(step := shown.get("step"), Step):
+        shown["step"] = _public_step(step)
+    if isinstance(program := shown.get("program"), Program):
+        shown["program"] = _public_program(program)
     return _public(shown)
 
 
 def _public(event: RecordedEvent) -> RecordedEvent:
-    texts = {name: public_text(event[name]) for name in ("error", "message") if isinstance(event.get(name), str)}
-    return {**event, **texts}
+    texts = {
+        name: public_text(event[name]) for name in ("error", "message", "note") if isinstance(event.get(name), str)
+    }
+    return {**event, **texts} if texts else event
+
+
+def _public_step(step: Step) -> Step:
+    return replace(step, error=public_text(step.error)) if step.error else step
+
+
+def _public_program(program: Program) -> Program:
+    return replace(program, error=public_lines(program.error)) if program.error else program
+
+
+def public_passage(passage: Passage, roots: Sequence[str] = (), retriever: str = "") -> Passage:
+    """Return a passage whose source is an address or a place below what was indexed.
+
+    Args:
+        passage: as it was found.
+        roots: files, folders and patterns that were indexed.
+        retriever: name of the retriever, which is no source.
+    """
+    source = "" if passage.source == retriever else public_source(passage.source, roots)
+    return passage if source == passage.source else replace(passage, source=source)
+
+
+def public_source(source: str, roots: Sequence[str] = ()) -> str:
+    """Return a source without the server's folders.
+
+    Args:
+        source: a path, or an address, which stays as it is.
+        roots: what was indexed. A path below one of them is shown from there, with the name of the root where there
+            are several; any other absolute path is shown by its name.
+    """
+    if source.startswith(("http://", "https://")):
+        return source
+    for root in roots:
+        below = _fixed(root).rstrip("/") + "/"
+        if source.startswith(below) and below != "/":
+            inner = source[len(below) :]
+            return f"{PurePosixPath(below).name}/{inner}" if len(roots) > 1 else inner
+        if source == root or source.startswith(f"{root}!/"):
+            return PurePosixPath(root).name + source[len(root) :]
+    path, mark, member = source.partition("!/")
+    if _DRIVE.match(path):
+        return PureWindowsPath(path).name + mark + member
+    if "://" in path or path.startswith(("/", "~", "../")):
+        return PurePosixPath(path).name + mark + member
+    return source
+
+
+def _fixed(root: str) -> str:
+    """Return the folder of a pattern above its first wildcard; any other root as it is."""
+    wild = _WILDCARD.search(root)
+    return root if wild is None else root[: wild.start()].rpartition("/")[0]
 
 
 def progress_of(event: dict[str, Any]) -> str:
     """Return an event as a line of progress; empty for those that say nothing to a reader."""
     if event["event"] == "follow_up":
-        return f"{event['note']}\n"
+        return f"{event['note']}\n" if event["note"] else ""
     if event["event"] == "step_started":
         return f"{event['primitive']}: {event['query']}\n"
     if event["event"] == "recovering":

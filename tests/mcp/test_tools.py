@@ -113,7 +113,7 @@ async def test_ask_reports_steps_and_cites_passages_to_open() -> None:
         cited = result.citations[0]
         found = await tools.open_passage(OpenArguments(id=cited.id), ALL)
         assert (found.text, found.uri) == (cited.text, cited.uri)
-        assert tools.service.store.get(result.trace_id) is not None
+        assert await tools.service.store.get(result.trace_id) is not None
         text = answer_text(result)
         assert text.startswith("Uppsala [1]")
         assert f"[1] {cited.title} (id {cited.id}" in text
@@ -157,10 +157,7 @@ async def test_an_index_is_described_without_paths(indexes: dict[str, str], tmp_
 async def test_passages_of_a_search_api_open_while_remembered() -> None:
     async with opened() as tools:
         passages = [Passage(f"p{number}", "", f"word {number}") for number in range(MAX_SEEN + 1)]
-        served = tools.service.indexes["default"]
-        tools.service.indexes["default"] = type(served)(
-            served.name, served.engines, served.settings, InMemoryRetriever(passages)
-        )
+        tools.service.indexes["default"].engines.retriever = InMemoryRetriever(passages)
         await tools.search(SearchArguments(query="word 7", topk=1), ALL)
         assert (await tools.open_passage(OpenArguments(id="p7"), ALL)).text == "word 7"
         with pytest.raises(ApiError, match="those of recent searches only"):

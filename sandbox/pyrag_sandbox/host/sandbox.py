@@ -50,6 +50,12 @@ class Sandbox:
         self._lock = threading.Lock()  # several event loops may use one sandbox
         self._owner = os.getpid()
         self._kernel: bool | None = None if kernel else False
+        self._started = 0  # zygotes, in all
+
+    @property
+    def restarts(self) -> int:
+        """Number of times that the worker factory was started again."""
+        return max(0, self._started - 1)
 
     async def run(
         self,
@@ -132,6 +138,7 @@ class Sandbox:
                 if zygote.belongs_to(loop) and zygote.attach(loop):
                     return zygote
             zygote = Zygote(self._prefork, wall)
+            self._started += 1
             zygote.attach(loop)
             self._zygotes.append(zygote)
             return zygote

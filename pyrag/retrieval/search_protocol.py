@@ -1,0 +1,105 @@
+"""Search-R1's protocol on the server's side: requests are read and checked, passages become documents.
+
+    POST /retrieve {"queries": [q, ...], "topk": 5, "return_scores": true}
+    -> {"result": [[{"document": {"id", "title", "text", "contents", "source", ...}, "score"}, ...], ...]}
+
+Without `return_scores` the documents come bare. `http` is the client; `pyrag.server.search` has the routes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from pyrag.errors import PyRAGError
+from pyrag.retrieval.protocol import Retriever, passages_of
+from pyrag.trace.model import Passage
+
+MAX_QUERIES = 1024
+MAX_TOPK = 1000
+MAX_PASSAGES = 100_000
+"""Of a reply: queries times topk. More would be hundreds of megabytes for a request of a few kilobytes."""
+
+TOPK = 5
+AT_ONCE = 16
+"""Queries that are searched at the same time; more wait."""
+
+
+class RetrieveRequest(msgspec.Struct):
+    queries: list[str]
+    topk: int | None = None
+    return_scores: bool = False
+
+
+class BadRequestError(ValueError):
+    """A request that cannot be served; the message says what to send instead."""
+
+
+def read_request(body: bytes) -> RetrieveRequest:
+    """Return a checked request. Raises `BadRequestError`, with what to send instead."""
+    example = 'send {"queries": ["…"], "topk": 5, "return_scores": true}'
+    try:
+        wanted = msgspec.json.decode(body, type=RetrieveRequest)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRequestError(f"the request cannot be read ({error}): {example}") from None
+    if len(wanted.queries) > MAX_QUERIES:
+        raise BadRequestError(f"{len(wanted.queries)} queries at once: send at most {MAX_QUERIES}")
+    if wanted.topk is not None and not 1 <= wanted.topk <= MAX_TOPK:
+        raise BadRequestError(f"topk is {wanted.topk}: ask for 1 to {MAX_TOPK} passages")
+    passages = len(wanted.queries) * (wanted.topk or TOPK)
+    if passages > MAX_PASSAGES:
+        raise BadRequestError(f"{passages} passages at once: send fewer queries, at most {MAX_PASSAGES} in all")
+    return wanted
+
+
+async def search_all(retriever: Retriever, wanted: RetrieveRequest, slots: asyncio.Semaphore) -> list[list[Any]]:
+    """Search for every query of a request and return the hits of each, in the protocol's form.
+
+    Args:
+        retriever: where to search.
+        wanted: the request, as `read_request` returned it.
+        slots: bounds the searches that run at the same time, over all requests.
+
+    Raises:
+        PyRAGError: the retriever failed; the other searches are cancelled.
+    """
+    topk = TOPK if wanted.topk is None else wanted.topk
+
+    async def search(query: str) -> list[Passage]:
+        async with slots:
+            found = await passages_of(retriever, query, topk)
+        await asyncio.sleep(0)  # small indexes are searched in the loop: others get their turn
+        return found
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(search(query)) for query in wanted.queries]
+    except* PyRAGError as failed:
+        raise failed.exceptions[0] from None
+    return [[hit_of(one, scored=wanted.return_scores) for one in task.result()] for task in tasks]
+
+
+def hit_of(passage: Passage, *, scored: bool) -> dict[str, Any]:
+    """Return a passage as the protocol's document, or as a hit with its score.
+
+    Args:
+        passage: what was found.
+        scored: wrap the document in `{"document", "score"}`.
+    """
+    title = " ".join(passage.title.split())
+    document: dict[str, Any] = {
+        "id": passage.id,
+        "title": passage.title,
+        "text": passage.text,
+        "contents": f'"{title}"\n{passage.text}' if title else passage.text,
+        "source": passage.source,
+    }
+    if passage.start is not None:
+        document |= {"start": passage.start, "end": passage.end}
+    if passage.parts:
+        document["parts"] = passage.parts
+    if passage.metadata:
+        document["metadata"] = passage.metadata
+    return {"document": document, "score": passage.score} if scored else document

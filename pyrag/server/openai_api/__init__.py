@@ -1,0 +1,1 @@
+"""The routes that clients of OpenAI's API ask: models, chat completions and responses."""

@@ -1,0 +1,191 @@
+"""`/v1/models` and `/v1/chat/completions`, as clients of OpenAI's API ask them.
+
+A model is `pyrag`, the default index, or `pyrag/INDEX`. Progress comes as `reasoning_content`, as vLLM sends it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from pyrag.server.config import Access
+from pyrag.server.errors import ApiError
+from pyrag.server.openai_api.conversation import (
+    MAX_MESSAGES,
+    MODEL,
+    ChatMessage,
+    index_of_model,
+    models_of,
+    question_in,
+    refuse,
+    refuse_tools,
+)
+from pyrag.server.openai_api.outcome import cited_text, failure_of, outcome_of, url_citation
+from pyrag.server.replies import STILL_WORKING, access_of, heard, json_reply, until_gone
+from pyrag.server.schemas import EVENT_STREAM, ModelLine, ModelList, streamed
+from pyrag.server.service import Accepted, Answered, Dialogue, QuestionService, cancel
+from pyrag.server.wire import progress_of
+from pyrag.trace.model import Trace
+
+_STREAM = """data: {"object":"chat.completion.chunk","choices":[{"delta":{"reasoning_content":"retrieve: …"}, …}]}
+
+data: {"object":"chat.completion.chunk","choices":[{"delta":{"content":"Uppsala [1]"}, …}]}
+
+data: [DONE]
+"""
+_EVENTS = "With `stream`, chunks as OpenAI sends them; an `error` object ends a stream that fails."
+
+
+class StreamOptions(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    include_usage: bool = Field(False, description="Send a last chunk with the usage.")
+
+
+class ChatRequest(BaseModel):
+    """OpenAI's request. Sampling options, `tools` and system messages are ignored; `n` above 1, `logprobs`,
+    `response_format` other than text, `modalities` other than text and a `tool_choice` that forces a call are refused.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    model: str = Field(examples=[MODEL])
+    messages: list[ChatMessage] = Field(
+        min_length=1, max_length=MAX_MESSAGES, examples=[[{"role": "user", "content": "Who is Jed Hoyer?"}]]
+    )
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+    store: bool | None = Field(True, description="False keeps no trace.")
+
+    def check(self) -> None:
+        """Raises `ApiError` for options that would change the form of the reply."""
+        given = self.model_extra or {}
+        refuse(given, "n", 1)
+        refuse(given, "logprobs", False)
+        refuse(given, "response_format", {"type": "text"})
+        refuse(given, "modalities", ["text"])
+        refuse(given, "audio")
+        refuse(given, "function_call", "auto", "none")
+        refuse_tools(given)
+
+
+class ChatCompletionReply(BaseModel):
+    """OpenAI's reply; each message has `annotations` of the kind `url_citation`."""
+
+    id: str
+    object: str
+    created: int
+    model: str
+    choices: list[dict[str, Any]]
+    usage: dict[str, Any]
+
+
+def add_chat_routes(app: FastAPI, service: QuestionService) -> None:
+    """Add the routes to the application.
+
+    Args:
+        app: made by `create_app`.
+        service: answers the questions.
+    """
+
+    @app.get(
+        "/v1/models", response_model=None, responses={200: {"model": ModelList}}, summary="List indexes as models",
+        tags=["openai"],
+    )  # fmt: skip
+    async def models(request: Request) -> Response:
+        listed = [_model(one) for one in models_of(service, access_of(request))]
+        return json_reply({"object": "list", "data": listed})
+
+    @app.get(
+        "/v1/models/{model:path}", response_model=None, responses={200: {"model": ModelLine}}, summary="Name a model",
+        tags=["openai"],
+    )  # fmt: skip
+    async def model(model: str, request: Request) -> Response:
+        index_of_model(service, model, access_of(request))
+        return json_reply(_model(model))
+
+    @app.post(
+        "/v1/chat/completions", response_model=None, summary="Answer the last message of a conversation",
+        responses=streamed(ChatCompletionReply, _STREAM, _EVENTS), tags=["openai"],
+    )  # fmt: skip
+    async def chat(body: ChatRequest, request: Request) -> Response:
+        body.check()
+        access: Access = access_of(request)
+        index = index_of_model(service, body.model, access)
+        question, earlier = question_in(body.messages, "messages")
+        dialogue = Dialogue(earlier, access.owner, keep=body.store is not False)
+        accepted = service.accept(question, index, {}, dialogue=dialogue)
+        base = f"{str(request.base_url).rstrip('/')}/v1/traces/{accepted.id}" if dialogue.keep else ""
+        if body.stream:
+            usage = bool(body.stream_options and body.stream_options.include_usage)
+            chunks = _chunks(accepted, body.model, base, usage=usage)
+            return StreamingResponse(chunks, media_type=EVENT_STREAM, headers={"Cache-Control": "no-store"})
+        (done,) = await until_gone(request, [accepted.task])
+        return json_reply(_completion(done, body.model, base))
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "pyrag"}
+
+
+def _completion(done: Answered, model: str, base: str) -> dict[str, Any]:
+    if failure := failure_of(done.trace.error):
+        raise failure
+    text, annotations = _text_of(done.trace, base)
+    message = {"role": "assistant", "content": text, "refusal": None, "annotations": annotations}
+    choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
+    head = {"id": f"chatcmpl-{done.id}", "object": "chat.completion", "created": int(time.time()), "model": model}
+    return {**head, "choices": [choice], "usage": _usage(done.trace)}
+
+
+def _text_of(trace: Trace, base: str) -> tuple[str, list[dict[str, Any]]]:
+    text, cited = cited_text(trace)
+    flat = [url_citation(one, base) for one in cited]
+    return text, [{"type": one.pop("type"), "url_citation": one} for one in flat]
+
+
+def _usage(trace: Trace) -> dict[str, Any]:
+    prompt, completion = trace.usage.prompt_tokens, trace.usage.completion_tokens
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
+async def _chunks(accepted: Accepted, model: str, base: str, *, usage: bool) -> AsyncIterator[bytes]:
+    """Yield a completion as Server-Sent Events: progress, then the answer with its annotations."""
+    head = {"id": f"chatcmpl-{accepted.id}", "object": "chat.completion.chunk", "created": int(time.time())}
+    unused = {"usage": None} if usage else {}
+
+    def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+        return _data({**head, "model": model, "choices": [choice], **unused})
+
+    try:
+        yield chunk({"role": "assistant", "content": ""})
+        async for event in heard(accepted.events):
+            if event is None:
+                yield STILL_WORKING
+            elif said := progress_of(event):
+                yield chunk({"reasoning_content": said})
+        done = outcome_of(accepted)
+        if isinstance(done, ApiError):
+            yield _data(done.body)
+            return
+        text, annotations = _text_of(done.trace, base)
+        yield chunk({"content": text})
+        if annotations:
+            yield chunk({"annotations": annotations})
+        yield chunk({}, "stop")
+        if usage:
+            yield _data({**head, "model": model, "choices": [], "usage": _usage(done.trace)})
+        yield b"data: [DONE]\n\n"
+    finally:
+        await cancel([accepted.task])
+
+
+def _data(value: Any) -> bytes:
+    return b"data: %s\n\n" % msgspec.json.encode(value)

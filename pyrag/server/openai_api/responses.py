@@ -1,0 +1,266 @@
+"""`/v1/responses`, as clients of OpenAI's API ask it: the answer as a message, progress as a reasoning summary.
+
+Conversations go on by `previous_response_id` for as long as the trace of that response is kept.
+Left out: reading and deleting responses by their id (`/v1/traces` has them), and conversations as objects of their own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from pyrag.llm.protocol import Message
+from pyrag.server.errors import ApiError
+from pyrag.server.openai_api.conversation import (
+    MAX_MESSAGES,
+    MODEL,
+    ChatMessage,
+    index_of_model,
+    question_in,
+    refuse,
+    refuse_tools,
+)
+from pyrag.server.openai_api.outcome import (
+    cited_text,
+    failure_of,
+    file_citation,
+    outcome_of,
+    url_citation,
+)
+from pyrag.server.replies import STILL_WORKING, access_of, heard, json_reply, until_gone
+from pyrag.server.schemas import EVENT_STREAM, streamed
+from pyrag.server.service import Accepted, Answered, Dialogue, QuestionService, cancel
+from pyrag.server.wire import progress_of
+
+MAX_TURNS = 40  # messages of a conversation that are kept, the last of them
+_ID = "resp_"
+_STREAM = """event: response.created
+data: {"type":"response.created","sequence_number":0,"response":{…}}
+
+event: response.reasoning_summary_text.delta
+data: {"type":"response.reasoning_summary_text.delta","sequence_number":4,"delta":"retrieve: film Alpha\\n", …}
+
+event: response.output_text.delta
+data: {"type":"response.output_text.delta","sequence_number":10,"delta":"Uppsala [1]", …}
+"""
+_EVENTS = "With `stream`, OpenAI's events, from `response.created` to `response.completed` or `response.failed`."
+
+
+class ResponsesRequest(BaseModel):
+    """OpenAI's request. Sampling options, `tools`, `reasoning`, `include` and `instructions` are ignored; `text.format`
+    other than text, `background`, `conversation`, `prompt` and a `tool_choice` that forces a call are refused.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    model: str = Field(examples=[MODEL])
+    input: str | list[ChatMessage] = Field(examples=["Who is Jed Hoyer?"])
+    stream: bool | None = False
+    previous_response_id: str | None = Field(None, description="A kept response of the same key that this one follows.")
+    store: bool | None = Field(True, description="False keeps no trace, and nothing to follow.")
+    instructions: str | list[Any] | None = None
+    metadata: dict[str, str] | None = None
+
+    def check(self) -> None:
+        """Raises `ApiError` for options that would change the form of the reply."""
+        given = self.model_extra or {}
+        form = given.get("text") or {}
+        refuse(form if isinstance(form, dict) else {"format": form}, "format", {"type": "text"})
+        refuse(given, "background", False)
+        refuse(given, "conversation")
+        refuse(given, "prompt")
+        refuse(given, "top_logprobs", 0)
+        refuse_tools(given)
+        if isinstance(self.input, list) and not 0 < len(self.input) <= MAX_MESSAGES:
+            raise ApiError(400, "invalid_request", f"input: send 1 to {MAX_MESSAGES} messages", param="input")
+
+
+class ResponsesReply(BaseModel):
+    """OpenAI's response; citations are `file_citation` for files of the index and `url_citation` for addresses."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    object: str
+    created_at: int
+    model: str
+    status: str
+    output: list[dict[str, Any]]
+    usage: dict[str, Any] | None
+
+
+def add_responses_route(app: FastAPI, service: QuestionService) -> None:
+    """Add the route to the application.
+
+    Args:
+        app: made by `create_app`.
+        service: answers the questions.
+    """
+
+    @app.post(
+        "/v1/responses", response_model=None, summary="Answer the last message of a conversation",
+        responses=streamed(ResponsesReply, _STREAM, _EVENTS), tags=["openai"],
+    )  # fmt: skip
+    async def responses(body: ResponsesRequest, request: Request) -> Response:
+        body.check()
+        access = access_of(request)
+        index = index_of_model(service, body.model, access)
+        messages = [ChatMessage(role="user", content=body.input)] if isinstance(body.input, str) else body.input
+        question, earlier = question_in(messages, "input")
+        if body.previous_response_id is not None:
+            earlier = (*await _turns(service, body.previous_response_id, access.owner), *earlier)
+        dialogue = Dialogue(earlier[-MAX_TURNS:], access.owner, keep=body.store is not False)
+        accepted = service.accept(question, index, {}, dialogue=dialogue)
+        base = f"{str(request.base_url).rstrip('/')}/v1/traces/{accepted.id}" if dialogue.keep else ""
+        shown = _Response(accepted.id, body, base)
+        if body.stream:
+            headers = {"Cache-Control": "no-store"}
+            return StreamingResponse(_events(accepted, shown), media_type=EVENT_STREAM, headers=headers)
+        (done,) = await until_gone(request, [accepted.task])
+        if failure := failure_of(done.trace.error):
+            raise failure
+        while (event := accepted.events.get_nowait()) is not None:
+            shown.summary += progress_of(event)
+        return json_reply(shown.completed(done))
+
+
+async def _turns(service: QuestionService, previous: str, owner: str) -> list[Message]:
+    found = await service.store.turns(previous.removeprefix(_ID), owner)
+    if found is None:
+        message = f"there is no response {previous[:80]!r}: it was not stored, is kept no more, or is another caller's"
+        raise ApiError(400, "previous_response_not_found", message, param="previous_response_id")
+    return found
+
+
+@dataclass(slots=True)
+class _Response:
+    """A response as far as it is written."""
+
+    id: str
+    request: ResponsesRequest
+    base: str
+    summary: str = ""
+    created: int = field(default_factory=lambda: int(time.time()))
+
+    def object(self, status: str, output: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+        asked = self.request
+        return {
+            "id": f"{_ID}{self.id}",
+            "object": "response",
+            "created_at": self.created,
+            "model": asked.model,
+            "status": status,
+            "output": output,
+            "background": False,
+            "error": None,
+            "incomplete_details": None,
+            "instructions": asked.instructions,
+            "max_output_tokens": None,
+            "metadata": asked.metadata or {},
+            "parallel_tool_calls": False,
+            "previous_response_id": asked.previous_response_id,
+            "reasoning": {"effort": None, "summary": None},
+            "store": asked.store is not False,
+            "temperature": None,
+            "text": {"format": {"type": "text"}},
+            "tool_choice": "none",
+            "tools": [],
+            "top_p": None,
+            "truncation": "disabled",
+            "usage": None,
+            **more,
+        }
+
+    def reasoning(self, status: str = "completed") -> dict[str, Any]:
+        summary = [self.summary_part()] if status == "completed" else []
+        return {"id": f"rs_{self.id}", "type": "reasoning", "summary": summary, "status": status}
+
+    def summary_part(self) -> dict[str, Any]:
+        return {"type": "summary_text", "text": self.summary}
+
+    def message(self, content: list[dict[str, Any]], status: str) -> dict[str, Any]:
+        head = {"id": f"msg_{self.id}", "type": "message", "role": "assistant"}
+        return {**head, "status": status, "content": content}
+
+    def text_part(self, done: Answered) -> dict[str, Any]:
+        text, cited = cited_text(done.trace)
+        annotations = [url_citation(one, self.base) if one.url else file_citation(one) for one in cited]
+        return {"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}
+
+    def completed(self, done: Answered) -> dict[str, Any]:
+        spent = done.trace.usage
+        usage = {
+            "input_tokens": spent.prompt_tokens,
+            "output_tokens": spent.completion_tokens,
+            "total_tokens": spent.prompt_tokens + spent.completion_tokens,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens_details": {"reasoning_tokens": 0},
+        }
+        message = self.message([self.text_part(done)], "completed")
+        return self.object("completed", [self.reasoning(), message], usage=usage)
+
+
+@dataclass(slots=True)
+class _EventStream:
+    """Events of a stream, numbered from 0."""
+
+    number: int = 0
+
+    def __call__(self, kind: str, **values: Any) -> bytes:
+        data = msgspec.json.encode({"type": kind, "sequence_number": self.number, **values})
+        self.number += 1
+        return b"event: %s\ndata: %s\n\n" % (kind.encode(), data)
+
+
+async def _events(accepted: Accepted, shown: _Response) -> AsyncIterator[bytes]:
+    """Yield a response as Server-Sent Events, in OpenAI's order."""
+    event = _EventStream()
+    try:
+        yield event("response.created", response=shown.object("in_progress", []))
+        yield event("response.in_progress", response=shown.object("in_progress", []))
+        place = {"item_id": f"rs_{shown.id}", "output_index": 0, "summary_index": 0}
+        yield event("response.output_item.added", output_index=0, item=shown.reasoning("in_progress"))
+        yield event("response.reasoning_summary_part.added", **place, part=shown.summary_part())
+        async for one in heard(accepted.events):
+            if one is None:
+                yield STILL_WORKING
+            elif said := progress_of(one):
+                shown.summary += said
+                yield event("response.reasoning_summary_text.delta", **place, delta=said)
+        yield event("response.reasoning_summary_text.done", **place, text=shown.summary)
+        yield event("response.reasoning_summary_part.done", **place, part=shown.summary_part())
+        yield event("response.output_item.done", output_index=0, item=shown.reasoning())
+        done = outcome_of(accepted)
+        if isinstance(done, ApiError):
+            error = {"code": "server_error", "message": done.sentence}
+            yield event("response.failed", response=shown.object("failed", [shown.reasoning()], error=error))
+            return
+        for chunk in _message_events(event, shown, done):
+            yield chunk
+        yield event("response.completed", response=shown.completed(done))
+    finally:
+        await cancel([accepted.task])
+
+
+def _message_events(event: _EventStream, shown: _Response, done: Answered) -> list[bytes]:
+    part = shown.text_part(done)
+    place = {"item_id": f"msg_{shown.id}", "output_index": 1, "content_index": 0}
+    return [
+        event("response.output_item.added", output_index=1, item=shown.message([], "in_progress")),
+        event("response.content_part.added", **place, part={**part, "text": "", "annotations": []}),
+        event("response.output_text.delta", **place, delta=part["text"], logprobs=[]),
+        *(
+            event("response.output_text.annotation.added", **place, annotation_index=position, annotation=annotation)
+            for position, annotation in enumerate(part["annotations"])
+        ),
+        event("response.output_text.done", **place, text=part["text"], logprobs=[]),
+        event("response.content_part.done", **place, part=part),
+        event("response.output_item.done", output_index=1, item=shown.message([part], "completed")),
+    ]
