@@ -164,6 +164,16 @@ def test_rows_of_steps_and_of_their_conclusion(data: Path) -> None:
     assert dict(counts.passages) == {"one passage": 2, "no passages": 1}
 
 
+def test_whole_questions_stand_over_all_gold_passages(data: Path) -> None:
+    _, rows = built(data, "rag", gold=True, sets=True)
+    prompts = {prompt.rpartition("Question: ")[2]: (prompt, reply) for prompt, reply in rows}
+    assert set(prompts) == {QUESTION, "Which town is late?", "Two hops?", "Which is older, Bern or Town 1?"}
+    prompt, reply = prompts["Which is older, Bern or Town 1?"]
+    assert GOLD.text in prompt.replace("\n", " ")
+    assert OTHERS[1].text in prompt
+    assert reply == "<answer>Bern</answer>"
+
+
 def test_sets_and_decompositions_go_into_one_file(data: Path) -> None:
     counts, rows = built(data, "answer", "synthesis", gold=True, sets=True)
     assert len(rows) == 3  # the question of the set is a step, too

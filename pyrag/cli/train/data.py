@@ -30,7 +30,8 @@ def data(
         list[str],
         typer.Argument(
             metavar="TASK...",
-            help="answer, synthesis (answers without documents), plan, joint (sub-queries and program in one reply), "
+            help="answer, rag (whole questions), synthesis (answers without documents), plan, joint (sub-queries and "
+            "program in one reply), "
             "decompose; OPERA's goals, analysis, rewrite.",
         ),
     ],

@@ -34,14 +34,15 @@ from pyrag_rl.data.rows import RowWriter, SftWriter, TrainRow, forget_unfinished
 from pyrag_rl.data.unfinished import QuestionRows, Unfinished, open_unfinished
 
 TASKS = {
-    "answer": "answer", "synthesis": "answer", "analysis": "answer", "plan": "plan", "joint": "plan", "goals": "plan",
-    "decompose": "decompose", "rewrite": "rewrite",
+    "answer": "answer", "rag": "answer", "synthesis": "answer", "analysis": "answer", "plan": "plan", "joint": "plan",
+    "goals": "plan", "decompose": "decompose", "rewrite": "rewrite",
 }  # fmt: skip
-"""What rows can be built for, and the agent that learns from them. `synthesis` is answering without documents, `joint`
-planning with the sub-queries in the same reply; `goals` and `analysis` are OPERA's Plan and Analysis-Answer agents."""
+"""What rows can be built for, and the agent that learns from them. `rag` is answering whole questions, `synthesis`
+answering without documents, `joint` planning with the sub-queries in the same reply; `goals` and `analysis` are OPERA's
+Plan and Analysis-Answer agents."""
 Writer = RowWriter | SftWriter
 Sourced = Sequence[tuple[QuestionSet, Source]]
-_NEEDS_CORPUS = frozenset({"answer", "analysis", "rewrite"})
+_NEEDS_CORPUS = frozenset({"answer", "rag", "analysis", "rewrite"})
 _TAKES_LONG = _NEEDS_CORPUS | {"plan"}  # a search or a model call for each question
 _DECISIVE = ("llm", "decompose_llm", "topk", "embedder", "dense_weight", "rerank", "prompts", "context_tokens")
 """The settings that the rows of a set depend on."""

@@ -24,6 +24,7 @@ _PROMPT = 80  # tokens of a prompt beside its passages and its question, and of 
 _FOUND = 8  # passages searched for, of which some are left out
 _MIN_TOKENS = 24  # of a passage: a shorter piece of one says nothing
 OTHERS = (2, 3, 4)  # numbers of other passages
+WHOLE = 5  # passages of a question that is read at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +80,32 @@ async def gold_reading(
     return _made(passages, gold, question, answer, mix)
 
 
+async def whole_reading(
+    key: str, question: str, answer: str, golds: Sequence[Passage], retriever: Retriever, mix: ReadingMix
+) -> GoldReading:
+    """Return the passages and the reply of a multi-hop question that is read at once, as vanilla RAG does.
+
+    Args:
+        key: Names the question in the draw.
+        question: What is asked of the passages.
+        answer: The gold answer, which the passages need not hold word for word.
+        golds: All its gold passages.
+        retriever: Finds other passages, up to `WHOLE` with the gold ones.
+        mix: Its seed and tokens.
+    """
+    found = await retriever.retrieve(question, _FOUND)
+    ids = {one.id for one in golds}
+    passages = [*golds, *(one for one in found if one.id not in ids)][: max(WHOLE, len(golds))]
+    random.Random(f"{mix.seed}:whole:{key}").shuffle(passages)  # noqa: S311  a draw, no secret
+    cited = " ".join(f"Doc [{number}]" for number, one in enumerate(passages, start=1) if one.id in ids)
+    if mix.tokens is not None:
+        room = max((mix.tokens - _PROMPT - about_tokens(question)) // len(passages), _MIN_TOKENS)
+        passages = [
+            replace(one, text=shortened(one, answer if one.id in ids else "", question, room)) for one in passages
+        ]
+    return GoldReading(tuple(passages), answer_reply(Answer(_bare(answer)), f"{cited} answer it."), True)
+
+
 def holds(passage: Passage, answer: str) -> bool:
     """Return whether a passage holds an answer word for word.
 
@@ -127,8 +154,8 @@ def shortened(passage: Passage, answer: str, question: str, tokens: int) -> str:
     sentences = _SENTENCE_END.split(passage.text)
     asked = set(_WORD.findall(question.casefold()))
     places = [number for number, one in enumerate(sentences) if answer and _plain(answer) in _plain(one)]
-    if answer and not places:
-        return passage.text  # the answer goes over the end of a sentence, or stands in the title
+    if answer and not places and holds(Passage("", "", passage.text), answer):
+        return passage.text  # the answer goes over the end of a sentence
     first = max(places, key=lambda at: len(asked & set(_WORD.findall(sentences[at].casefold()))), default=0)
     last, room = first, tokens - about_tokens(passage.title)
     while True:

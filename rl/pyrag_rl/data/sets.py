@@ -1,6 +1,7 @@
 """Rows from the questions of data sets, with what a retriever finds for them now.
 
     answer      the question on k passages, k drawn from `depths` for each question (NQ's layout in PyRAG's release)
+    rag         the same, with all gold passages of a multi-hop question where replies are learnt
     decompose   the question
     plan        the question with the sub-queries of the engine's Decompose agent
     joint       the question, for the Plan agent alone
@@ -36,7 +37,7 @@ from pyrag_rl.data.examples import (
     ask_rewrite,
     documents_of,
 )
-from pyrag_rl.data.readings import ReadingMix, gold_reading
+from pyrag_rl.data.readings import ReadingMix, gold_reading, whole_reading
 from pyrag_rl.data.rows import TrainRow
 
 _REFERENCE = re.compile(r"#(\d+)")
@@ -129,6 +130,26 @@ async def _gold_readings(
     if made is None:
         return []
     row = _row(question, source, "answer", documents=documents_of(made.passages), sufficient=made.sufficient)
+    return [PromptlessRow(row, ask_answer(query, made.passages), made.reply)]
+
+
+async def whole_readings(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
+    """Build rows of the Answer agent as vanilla RAG asks it: the whole question, on its gold passages where known.
+
+    Args:
+        question: a question of a data set.
+        source: name of the set.
+        row_sources: retriever and draws.
+    """
+    golds = [row_sources.corpus[one] for one in question.supporting if one in row_sources.corpus]
+    mix = row_sources.mix
+    if mix is None:
+        return await readings(question, source, row_sources)
+    if not golds:
+        return []
+    query = asked(question)
+    made = await whole_reading(f"{source}:{question.id}", query, question.answers[0], golds, row_sources.retriever, mix)
+    row = _row(question, source, "answer", documents=documents_of(made.passages), sufficient=True)
     return [PromptlessRow(row, ask_answer(query, made.passages), made.reply)]
 
 
@@ -233,6 +254,7 @@ async def rewrites(question: Question, source: str, row_sources: RowSources) -> 
 
 EXAMPLES: dict[str, Callable[[Question, str, RowSources], Awaitable[list[PromptlessRow]]]] = {
     "answer": readings,
+    "rag": whole_readings,
     "decompose": decompositions,
     "plan": programs,
     "joint": joint_programs,
@@ -241,5 +263,5 @@ EXAMPLES: dict[str, Callable[[Question, str, RowSources], Awaitable[list[Promptl
     "rewrite": rewrites,
 }
 
-WITH_REPLIES = ("answer",)
+WITH_REPLIES = ("answer", "rag")
 """The tasks for which sets know replies to learn."""

@@ -12,11 +12,11 @@ from pyrag_rl.data.decompositions.programs import concluding_query
 from pyrag_rl.data.decompositions.source import GoldQuestion
 from pyrag_rl.data.decompositions.wording import asked_of, filled
 from pyrag_rl.data.examples import PromptlessRow, ask_answer, documents_of
-from pyrag_rl.data.readings import ReadingMix, gold_reading
+from pyrag_rl.data.readings import ReadingMix, gold_reading, whole_reading
 from pyrag_rl.data.replies import answer_reply
 from pyrag_rl.data.rows import TrainRow
 
-READING_TASKS = ("answer", "synthesis")
+READING_TASKS = ("answer", "synthesis", "rag")
 
 
 async def reading_examples(
@@ -43,6 +43,8 @@ async def reading_examples(
             rows += [row async for row in _steps(question, answers, passages, retriever, mix, dropped)]
         if "synthesis" in tasks:
             rows += _conclusion(question, answers)
+        if "rag" in tasks:
+            rows += await _whole(question, passages, retriever, mix)
         yield rows
 
 
@@ -78,6 +80,22 @@ def _conclusion(question: GoldQuestion, answers: Mapping[int, str]) -> list[Prom
     query = concluding_query(question.question, asked)
     reply = answer_reply(Answer(question.answers[0]), "It follows from the facts.")
     return [PromptlessRow(_row(question, question.answers, query), ask_answer(query, None), reply)]
+
+
+async def _whole(
+    question: GoldQuestion, passages: Mapping[str, Passage], retriever: Bm25Retriever, mix: ReadingMix
+) -> list[PromptlessRow]:
+    """The row that answers the whole question, where all its gold passages are known."""
+    searched = [number for number, one in enumerate(question.sub_questions, start=1) if one.op != "compare"]
+    golds = {one: passages[one] for one in map(question.passage_of, searched) if one in passages}
+    if not question.answers or not all(question.passage_of(number) in golds for number in searched):
+        return []
+    key, asked = f"{question.source}:{question.id}", question.question
+    made = await whole_reading(key, asked, question.answers[0], list(golds.values()), retriever, mix)
+    row = _row(
+        question, question.answers, "", documents=documents_of(made.passages), supporting=tuple(golds), sufficient=True
+    )
+    return [PromptlessRow(row, ask_answer(asked, made.passages), made.reply)]
 
 
 def _row(question: GoldQuestion, answers: Sequence[str], query: str, **more: Any) -> TrainRow:
