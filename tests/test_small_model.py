@@ -1,0 +1,112 @@
+"""The recipe of docs/small-model.md: its commands exist, nothing runs twice, planner figures are counts of traces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks import small_model
+from benchmarks.small_model import ROWS, STAGES, Command, Recipe, planner_table, run, searches
+from pyrag.agents.llm import make_llm_agents
+from pyrag.cli.app import app
+from pyrag.errors import UsageError
+from pyrag.evaluation.datasets.layout import Question
+from pyrag.evaluation.runs.folder import open_run
+from pyrag.evaluation.scoring import score
+from pyrag.llm.clients.scripted import ScriptedChat
+from pyrag.retrieval.memory import InMemoryRetriever
+from pyrag.runtime.engines import Engines
+from pyrag.runtime.run import answer_question
+from pyrag.settings import Settings
+from pyrag.trace.model import Passage, Trace
+from pyrag_sandbox import Sandbox
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Recipe:
+    """A recipe all of whose adapters seem to be there."""
+    for name in ("sft-answer", "sft-plan", "sft-rag", "rl-answer", "rl-plan", "rl-rag"):
+        (tmp_path / "out" / name / "adapter").mkdir(parents=True)
+    for name in small_model.MEASURED:
+        (tmp_path / "data" / name).mkdir(parents=True)
+    return Recipe(tmp_path / "data", tmp_path / "out")
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_command_has_only_known_options(stage: str, recipe: Recipe) -> None:
+    commands = list(STAGES[stage](recipe))
+    assert commands
+    for one in commands:
+        ended = CliRunner().invoke(app, [*one.arguments, "--help"])
+        assert ended.exit_code == 0, ended.output
+        configs = [part for part in one.arguments if part.startswith("rl/configs/")]
+        assert all((ROOT / part).is_file() for part in configs)
+
+
+def test_each_row_of_the_table_is_measured(recipe: Recipe) -> None:
+    assert [one.product.parent.name for one in STAGES["measure"](recipe)] == list(ROWS)
+
+
+def test_rows_of_untrained_agents_wait(tmp_path: Path) -> None:
+    commands = list(STAGES["measure"](Recipe(tmp_path, tmp_path / "out")))
+    assert {one.product.parent.name for one in commands} == {"direct", "vanilla", "pyrag-untrained", "embedded"}
+
+
+def test_a_stage_runs_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    called: list[list[str]] = []
+    there, missing = tmp_path / "there", tmp_path / "missing"
+    there.touch()
+    commands = [Command(("index", "a"), there), Command(("index", "b"), missing), Command(("index", "c"), missing)]
+
+    def call(line: list[str]) -> None:
+        called.append(line)
+        missing.touch()
+
+    monkeypatch.setattr(small_model, "STAGES", {"data": lambda _: iter(commands)})
+    monkeypatch.setattr(small_model, "_call", call)
+    run(Recipe(tmp_path, tmp_path), ["data"])
+    assert called == [["index", "b"]]
+    run(Recipe(tmp_path, tmp_path), ["data"])
+    assert capsys.readouterr().out.endswith("data: done\n")
+    with pytest.raises(UsageError, match=r"no stage 'dta'.*did you mean 'data'"):
+        run(Recipe(tmp_path, tmp_path), ["dta"])
+
+
+def test_dry_run_prints_all_stages(recipe: Recipe, capsys: pytest.CaptureFixture[str]) -> None:
+    run(recipe, [], dry=True)
+    out = capsys.readouterr().out
+    assert all(f"{stage}: " in out for stage in STAGES)
+    assert "--plan-llm '{sft-plan}'" in out
+    assert not (recipe.out / "measure").exists()
+
+
+async def traced(program: str, *more: str) -> Trace:
+    chat = ScriptedChat([f"```python\n{program}\n```", *more])
+    engines = Engines(
+        make_llm_agents(chat, prompts_dir="small"), InMemoryRetriever([Passage("p", "", "q r")]), Sandbox()
+    )
+    try:
+        return await answer_question("q?", engines, Settings(joint=True, repairs=0, recovery="none"))
+    finally:
+        await engines.aclose()
+
+
+async def test_planner_figures_count_programs_and_searches(tmp_path: Path) -> None:
+    good = await traced(
+        'q1 = "q?"\na1 = answer(q1, retrieve(q1))\nq2 = f"r {a1}?"\na2 = answer(q2, retrieve(q2))\nfinal_answer = a2',
+        "<answer>x</answer>",
+        "<answer>y</answer>",
+    )
+    broken = await traced('a1 = answer("q?", retrieve("q?"))\nfinal_answer = a1["x"]', "<answer>x</answer>")
+    unparsed = await traced("final_answer = (", *["```python\n(\n```"] * 3)
+    assert [searches(one) for one in (good, broken, unparsed)] == [2, 1, 0]
+    with open_run(tmp_path / "run", {"sets": ["toy"], "methods": ["pyrag"]}, {"files": {}}) as writer:
+        for number, trace in enumerate((good, broken, unparsed)):
+            writer.write(score("toy", "pyrag", Question(str(number), "q?", ("y",), hops=2), trace), trace)
+    assert planner_table([tmp_path / "run"]).rows == [("run", "toy", "2", "3", "66.7", "33.3", "33.3")]
