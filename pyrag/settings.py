@@ -27,7 +27,7 @@ from pyrag_prompts import PROMPT_SETS
 CONFIG_NAME = "pyrag.toml"
 ENVIRONMENT_PREFIX = "PYRAG_"
 # Variables with our prefix that are no settings: secrets, and where the settings are.
-_OTHER_VARIABLES = {"PYRAG_API_KEY", "PYRAG_API_KEY_FILE", "PYRAG_CONFIG", "PYRAG_SERVE_API_KEY"}
+_OTHER_VARIABLES = {"PYRAG_API_KEY", "PYRAG_API_KEY_FILE", "PYRAG_CONFIG", "PYRAG_MCP_TOKEN", "PYRAG_SERVE_API_KEY"}
 _SECRET_NAME = re.compile(r"key|token|secret|password|credential|auth", re.IGNORECASE)
 _TRUTHS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
 

@@ -27,8 +27,15 @@ MODULE = re.compile(rf"(?<![\w./-])((?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*)+)
 NO_MODULES = {"pyrag.toml"}  # a user's file
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]+)")
 MAKE = re.compile(r"`make ([a-z][a-z0-9-]+)|^\$ make ([a-z][a-z0-9-]+)", re.MULTILINE)
-# Options of mypy, pip, gunicorn and tensorboard.
-FOREIGN = {"--strict", "--no-build-isolation", "--preload", "--logdir"}
+# Options of mypy, pip, gunicorn, tensorboard and docker.
+FOREIGN = (
+    {"--strict", "--no-build-isolation", "--preload", "--logdir"}
+    | {
+        f"--{name}"
+        for name in ("cap-drop", "memory", "network", "no-deps", "pids-limit", "privileged", "read-only", "rm")
+    }
+    | {"--security-opt", "--tmpfs"}
+)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -10,7 +10,8 @@ from pyrag.errors import ConfigError, PermanentServiceError
 from pyrag.retrieval.checked import checked
 from pyrag.retrieval.open import is_remote
 from pyrag.retrieval.remote.hits import fields_of_hit, hits_in, ranked
-from pyrag.retrieval.remote.mcp_spec import McpTarget, choose_tool, read_spec
+from pyrag.retrieval.remote.mcp_spec import TOKEN_VARIABLE, McpTarget, choose_tool, read_spec
+from pyrag.settings import load_settings
 
 TARGET = McpTarget("mcp+stdio:notes")
 TEXT, NUMBER = {"type": "string"}, {"type": "integer", "maximum": 10}
@@ -25,6 +26,11 @@ def test_a_command_is_split_as_a_shell_does(monkeypatch: pytest.MonkeyPatch) -> 
     target = read_spec("mcp+stdio:/opt/notes/server --folder 'my notes' #tool=find_notes&env=NOTES_KEY")
     assert target.command == ("/opt/notes/server", "--folder", "my notes")
     assert (target.tool, target.environment, target.name) == ("find_notes", {"NOTES_KEY": "k"}, "mcp+stdio:server")
+
+
+def test_the_token_is_no_unknown_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, "t")
+    assert load_settings({}).llm == "embedded"
 
 
 def test_an_address_is_shown_without_its_secrets() -> None:
