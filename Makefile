@@ -4,7 +4,7 @@ VENV := .venv
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-mcp test-ray test-vllm lint format bench bench-speed test-slow bench-harness wheel clean
+.PHONY: model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-mcp test-otel test-ray test-vllm lint format bench bench-speed test-slow bench-harness wheel clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,14 @@ $(VENV)-mcp/.done: pyproject.toml
 
 test-mcp: $(VENV)-mcp/.done ## run the tests of the extra `mcp` with the official client, over stdio and HTTP
 	$(VENV)-mcp/bin/python -m pytest -q tests/mcp
+
+$(VENV)-otel/.done: pyproject.toml
+	test -x $(VENV)-otel/bin/python || $(PYTHON) -m venv $(VENV)-otel
+	$(VENV)-otel/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[otel]' pytest pytest-asyncio hypothesis
+	@touch $@
+
+test-otel: $(VENV)-otel/.done ## run the tests of the extra `otel`, with the real SDK and over OTLP
+	$(VENV)-otel/bin/python -m pytest -q tests/otel
 
 $(VENV)-ray/.done: pyproject.toml
 	test -x $(VENV)-ray/bin/python || $(PYTHON) -m venv $(VENV)-ray

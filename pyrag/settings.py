@@ -102,6 +102,7 @@ class Settings:
     prompts: str | None = None  # a folder of prompt templates or a packaged set ("small") instead of the default ones
     experience: str | None = None  # an experience library that pyrag evolve made, for the method hera
     sandbox: Literal["kernel", "policy"] = "kernel"
+    otel: bool | None = None  # export spans by OpenTelemetry; None: where the variables OTEL_* name a receiver
     tools: tuple[str, ...] = ()  # functions for programs: MODULE:NAME, sql:FILE, table:FOLDER
     max_tool_calls: int = 50  # calls of tools a question
     # Options of model requests, for all agents or for one role: see `pyrag.llm.request_options`.

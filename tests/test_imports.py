@@ -55,6 +55,7 @@ HEAVY = {
     "faiss",
     "torch",
     "msgspec",
+    "opentelemetry",
     "openai",
     "fastapi",
     "uvicorn",

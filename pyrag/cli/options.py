@@ -97,6 +97,12 @@ Prompts = Annotated[
     _setting("prompts", "Folder of prompt templates, or the packaged set small.", shown="the default templates"),
 ]
 Experience = Annotated[str | None, _setting("experience", "Experience library of pyrag evolve, for --method hera.")]
+Otel = Annotated[
+    bool | None,
+    _setting(
+        "otel", "Export spans by OpenTelemetry (extra otel).", "--otel/--no-otel", shown="as the OTEL_* variables say"
+    ),
+]
 Concurrency = Annotated[int | None, _setting("concurrency", "Questions to answer at the same time.")]
 Cache = Annotated[
     bool | None, _setting("cache", "Store model replies on disk and reuse them.", "--cache/--no-cache", shown="off")

@@ -41,6 +41,7 @@ _INCIDENTAL = (
     "cache",
     "cache_mb",
     "concurrency",
+    "otel",
     "max_in_flight",
     "call_timeout",
     "retrieve_timeout",

@@ -28,6 +28,7 @@ from pyrag.methods.program_result import Result
 from pyrag.methods.registry import Method, calls_tools, check_writer, get_method, recovery_of
 from pyrag.retrieval.protocol import searched_index
 from pyrag.runtime.engines import Engines, about_embedded
+from pyrag.runtime.telemetry import with_spans
 from pyrag.settings import Settings, public
 from pyrag.trace.event_codec import recorded
 from pyrag.trace.events import Answered, EventRecorder, Observer, QuestionFinished, QuestionStarted, ignore
@@ -67,6 +68,24 @@ async def answer_question(
         UsageError: the question is empty, too long or no text, or the method is unknown.
     """
     question = _checked(question)
+    with with_spans(settings.otel, observer) as watching:
+        return await _answer(
+            question, engines, settings, watching, recording, journal, method, extensions or {}, keep=keep
+        )
+
+
+async def _answer(
+    question: str,
+    engines: Engines,
+    settings: Settings,
+    observer: Observer,
+    recording: Recording | None,
+    journal: Journal | None,
+    method: Method | None,
+    extensions: Mapping[str, Any],
+    *,
+    keep: bool,
+) -> Trace:
     method = method or get_method(settings.method)
     await engines.start()
     recovery = recovery_of(settings.method) if settings.recovery == "auto" else settings.recovery
@@ -96,7 +115,7 @@ async def answer_question(
         parallel=settings.parallel,
         prefetch_stats=engines.prefetch_stats,
         observer=recorder,
-        extensions=dict(extensions or {}),
+        extensions=dict(extensions),
         shared=engines.shared(settings),
     )
     recorder(

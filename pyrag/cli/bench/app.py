@@ -74,6 +74,7 @@ def bench(
     prompts: options.Prompts = None,
     cache: options.Cache = None,
     max_cost: options.MaxCost = None,
+    otel: options.Otel = None,
     tools: options.Tools = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     config: options.Config = None,

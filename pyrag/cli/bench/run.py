@@ -34,6 +34,7 @@ MODEL_METHODS = ("pyrag", "iter-retgen", "ircot", "self-ask", "vanilla", "cot", 
 # Settings that do not change what is answered, or that each set and method has of its own.
 _OUTSIDE = (
     "concurrency",
+    "otel",
     "max_in_flight",
     "cache_mb",
     "llm_body_mb",
