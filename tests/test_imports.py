@@ -35,6 +35,7 @@ LAYERS = [
     {"runtime", "api"},
     {"evolve"},
     {"server"},
+    {"testing"},
     {"cli"},
     {"__main__"},
 ]
@@ -106,6 +107,13 @@ def test_layers_of_pyrag_import_downwards() -> None:
                 other = layer_of(pieces[1])
                 assert other is not None, f"{path} imports {name}, which has no layer"
                 assert other <= own, f"{path} (layer {own}) imports {name} (layer {other})"
+
+
+def test_nothing_of_pyrag_imports_its_testing_package() -> None:
+    for folder in PACKAGES.values():
+        for path in (ROOT / folder).rglob("*.py"):
+            inside = path.is_relative_to(ROOT / "pyrag/testing")
+            assert inside or not any(name.startswith("pyrag.testing") for name in imported(path)), path
 
 
 def modules() -> dict[str, Path]:

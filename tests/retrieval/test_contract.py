@@ -26,6 +26,7 @@ from pyrag.retrieval.stores.qdrant import QdrantRetriever, QdrantStore
 from pyrag.retrieval.stores.sparse import passage_terms, query_terms
 from pyrag.retrieval.vectors.faiss_index import open_vectors
 from pyrag.retrieval.vectors.folder import VectorFolder
+from pyrag.testing import RETRIEVER_CHECKS, RetrieverCase, assert_all
 from pyrag.trace.model import Passage
 
 from .conftest import Server
@@ -112,33 +113,8 @@ async def test_any_id_and_text_comes_back(engine: Retriever) -> None:
     assert (best.id, best.title, best.text) == (PASSAGES[-1].id, PASSAGES[-1].title, PASSAGES[-1].text)
 
 
-async def test_at_most_topk_each_once_best_first(engine: Retriever) -> None:
-    for topk in (1, 2, 100):
-        found = await engine.retrieve("rivers stripes", topk)
-        assert 0 < len(found) <= min(topk, len(PASSAGES))
-        assert len({passage.id for passage in found}) == len(found)
-        assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
-
-
-async def test_nothing_asked_nothing_found(engine: Retriever) -> None:
-    assert await engine.retrieve("   ", 5) == []
-    assert await engine.retrieve("rivers", 0) == []
-    assert await engine.retrieve("rivers", -1) == []
-
-
-async def test_many_at_once_give_what_each_gives_alone(engine: Retriever) -> None:
-    queries = ["rivers", "stripes", "a word about lion", "otter"] * 5
-    alone = {query: await engine.retrieve(query, 4) for query in queries}
-    assert await asyncio.gather(*(engine.retrieve(query, 4) for query in queries)) == [alone[one] for one in queries]
-
-
-@pytest.mark.parametrize("query", ["\ud800", "x" * 20_000, '"+-title:(', "\x00"])
-async def test_any_text_is_a_query(engine: Retriever, query: str) -> None:
-    assert len(await engine.retrieve(query, 3)) <= 3
-
-
-async def test_it_has_a_name(engine: Retriever) -> None:
-    assert engine.name
+async def test_every_engine_passes_the_shipped_checks(engine: Retriever) -> None:
+    await assert_all(RETRIEVER_CHECKS, RetrieverCase(engine, "rivers stripes", finds="p3", others=("otter", "a word")))
 
 
 @pytest.mark.parametrize("place", [":memory:", "folder"])

@@ -1,0 +1,81 @@
+"""The files of docs/extending.md, written to a folder and run there as a reader would."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import environment
+
+DOCUMENT = Path(__file__).parent.parent / "docs/extending.md"
+FILE = re.compile(r"```python\n# (\w+\.py)\n(.*?)```", re.DOTALL)
+ENTRY_POINTS = re.compile(r"```toml\n\[project\.entry-points\.\"([\w.]+)\"\]\n(.*?)```", re.DOTALL)
+COMMAND = re.compile(r"^\$ python (-m pyrag\.testing (?:retriever|tool) .*)$", re.MULTILINE)
+MAX_LINES = 30
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the document, and the metadata of an installed package with its entry points."""
+    made, text = tmp_path_factory.mktemp("extending"), DOCUMENT.read_text(encoding="utf-8")
+    for name, source in FILE.findall(text):
+        assert source.count("\n") < MAX_LINES, name
+        (made / name).write_text(source, encoding="utf-8")
+    about = made / "mine-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    points = "".join(f"[{group}]\n{lines}" for group, lines in ENTRY_POINTS.findall(text)).replace('"', "")
+    (about / "entry_points.txt").write_text(points)
+    assert sorted(path.name for path in made.glob("*.py")) == [
+        "catalogue.py",
+        "first_passage.py",
+        "my_tools.py",
+        "test_catalogue.py",
+    ]
+    return made
+
+
+def run(folder: Path, *arguments: str) -> str:
+    variables = environment()
+    variables["PYTHONPATH"] = f"{folder}:{variables['PYTHONPATH']}"
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_tool_is_called_by_programs(folder: Path) -> None:
+    program = '```python\nfinal_answer = population("Alpha") - population("Gamma")\n```'
+    (folder / "script.json").write_text(json.dumps({"decompose": '["How many?"]', "plan": program}))
+    said = run(
+        folder, "-m", "pyrag", "ask", "How many?", "--llm", "scripted:script.json", "--tools", "my_tools:population"
+    )
+    assert said == "400\n"
+
+
+def test_retriever_answers(folder: Path) -> None:
+    assert run(folder, "catalogue.py") == "Ada Berg\n"
+
+
+def test_method_is_found_by_its_name(folder: Path) -> None:
+    asked = ["ask", "When was Jed Hoyer born?", "--method", "first-passage", "--json"]
+    found = json.loads(run(folder, "-m", "pyrag", *asked))
+    assert found["method"] == "first-passage"
+    assert found["known"]
+
+
+def test_checks_run_in_pytest_and_without(folder: Path) -> None:
+    options = ["-q", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto", "--rootdir", str(folder)]
+    assert "2 passed" in run(folder, "-m", "pytest", *options, "test_catalogue.py")
+    commands = COMMAND.findall(DOCUMENT.read_text(encoding="utf-8"))
+    assert len(commands) == 2
+    for command in commands:
+        arguments = [one.strip("'\"") for one in re.findall(r"'[^']*'|\"[^\"]*\"|\S+", command)]
+        said = run(folder, *arguments)
+        assert "FAIL" not in said
+        assert said.count("ok ") >= 5
