@@ -15,7 +15,7 @@ from __future__ import annotations
 from pyrag.llm.clients.scripted import ScriptedChat as ScriptedModel
 from pyrag.retrieval.bundled import bundled_passages
 from pyrag.retrieval.memory import InMemoryRetriever
-from pyrag.testing.checks import Finding, assert_all, findings
+from pyrag.testing.checks import CheckResult, assert_all, findings
 from pyrag.testing.models import MODEL_CHECKS, ModelCase
 from pyrag.testing.retrievers import RETRIEVER_CHECKS, RetrieverCase
 from pyrag.testing.stores import STORE_CHECKS, PassageStore, StoreCase
@@ -26,7 +26,7 @@ __all__ = [
     "RETRIEVER_CHECKS",
     "STORE_CHECKS",
     "TOOL_CHECKS",
-    "Finding",
+    "CheckResult",
     "InMemoryRetriever",
     "ModelCase",
     "PassageStore",

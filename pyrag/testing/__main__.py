@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrag.errors import ConfigError, PyRAGError
-from pyrag.testing.checks import Finding, findings
+from pyrag.testing.checks import CheckResult, findings
 from pyrag.testing.models import MODEL_CHECKS, ModelCase
 from pyrag.testing.retrievers import RETRIEVER_CHECKS, RetrieverCase
 from pyrag.testing.stores import STORE_CHECKS, StoreCase
@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-async def _checked(given: argparse.Namespace) -> list[Finding]:
+async def _checked(given: argparse.Namespace) -> list[CheckResult]:
     if given.kind == "retriever":
         return await _checked_retriever(given)
     if given.kind == "model":
@@ -72,7 +72,7 @@ async def _checked(given: argparse.Namespace) -> list[Finding]:
     return await findings(TOOL_CHECKS, ToolCase(tool, calls or [{}]))
 
 
-async def _checked_retriever(given: argparse.Namespace) -> list[Finding]:
+async def _checked_retriever(given: argparse.Namespace) -> list[CheckResult]:
     from pyrag.retrieval import open_retriever
 
     if not given.query:

@@ -13,7 +13,7 @@ MAX_SECONDS = 60.0  # of one check
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """The outcome of one check; `problem` is empty where it passed."""
 
     check: str
@@ -24,7 +24,7 @@ class Finding:
         return not self.problem
 
 
-async def findings(checks: Sequence[CheckOf[Case]], case: Case, *, seconds: float = MAX_SECONDS) -> list[Finding]:
+async def findings(checks: Sequence[CheckOf[Case]], case: Case, *, seconds: float = MAX_SECONDS) -> list[CheckResult]:
     """Run checks one after another, and return an outcome for each.
 
     Args:
@@ -32,21 +32,21 @@ async def findings(checks: Sequence[CheckOf[Case]], case: Case, *, seconds: floa
         case: What they check.
         seconds: Time of one check.
     """
-    return [await _finding(check, case, seconds) for check in checks]
+    return [await _result(check, case, seconds) for check in checks]
 
 
-async def _finding(check: CheckOf[Case], case: Case, seconds: float) -> Finding:
+async def _result(check: CheckOf[Case], case: Case, seconds: float) -> CheckResult:
     name = getattr(check, "__name__", str(check))
     try:
         async with asyncio.timeout(seconds):
             await check(case)
     except AssertionError as error:
-        return Finding(name, str(error) or "it failed")
+        return CheckResult(name, str(error) or "it failed")
     except TimeoutError:
-        return Finding(name, f"it did not end within {seconds:g} s")
+        return CheckResult(name, f"it did not end within {seconds:g} s")
     except Exception as error:  # of the object that is checked
-        return Finding(name, f"it raised {type(error).__name__}: {error}")
-    return Finding(name)
+        return CheckResult(name, f"it raised {type(error).__name__}: {error}")
+    return CheckResult(name)
 
 
 async def assert_all(checks: Sequence[CheckOf[Case]], case: Case, *, seconds: float = MAX_SECONDS) -> None:
