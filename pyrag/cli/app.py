@@ -21,7 +21,6 @@ app = typer.Typer(
     help="Answer multi-hop questions: a question becomes a Python program over retrieve() and answer().",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     epilog="Add --debug to any command to show the traceback of an error.",

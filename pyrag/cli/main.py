@@ -19,7 +19,7 @@ def main() -> None:
 def _run() -> None:
     from pyrag.cli.app import app
 
-    app(standalone_mode=True)
+    app(prog_name="pyrag", standalone_mode=True)
 
 
 def guarded(command: Callable[[], None]) -> None:

@@ -92,7 +92,7 @@ def is_retrieval(step: Step) -> bool:
     """Return True for steps that search: `retrieve`, also without a result, or another method's primitive."""
     if step.primitive in PRIMITIVE_OF.values():  # agents beside the retriever only read
         return step.primitive == "retrieve"
-    return step.answer is None and bool(step.passages)
+    return step.answer is None and bool(step.passages) and step.mode != "data"  # which are a tool's sources
 
 
 def recall_at(hops: tuple[Hop, ...], k: int | None = None) -> float | None:

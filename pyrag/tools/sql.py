@@ -125,7 +125,7 @@ def _engine_of(path: Path) -> str:
     if not engine:
         raise DataError(f"{path} is no database of SQLite or DuckDB: name its file")
     if engine == "duckdb" and importlib.util.find_spec("duckdb") is None:
-        raise ConfigError(f"{path} is a DuckDB database: install duckdb (pip install duckdb)")
+        raise ConfigError(f"{path} is a DuckDB database: pip install 'pyrag-runtime[duckdb]'")
     return engine
 
 

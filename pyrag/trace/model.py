@@ -10,13 +10,15 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from pyrag.trace.shown import answer_html, clipped, passage_html, passage_text, trace_line, trace_text
+
 TRACE_VERSION = 3
 UNKNOWN = "unknown"
 UNPLANNED = "fallback"  # origin of a program that no agent wrote
 _ASSIGNED = re.compile(r"\s*(\w+) = ")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Passage:
     """One retrieved text. `id` identifies it across retrievals; `score` is the retriever's own."""
 
@@ -34,6 +36,17 @@ class Passage:
     def place(self) -> str:
         """The passage's place in its source: `notes/mill.md:19-70`, in characters of the text; empty if unknown."""
         return self.source if self.start is None else f"{self.source}:{self.start}-{self.end}"
+
+    def __repr__(self) -> str:
+        """Return id, title, the beginning of the text and the score: whole passages fill a screen."""
+        return f"Passage({self.id!r}, {self.title!r}, {clipped(self.text)!r}, score={self.score:g})"
+
+    def __str__(self) -> str:
+        return passage_text(self.title, self.text, self.place)
+
+    def _repr_html_(self) -> str:
+        """Return the view that notebooks show."""
+        return passage_html(self.title, self.text, self.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +107,13 @@ class Answer:
     known: bool = True
     citations: tuple[str, ...] = ()
     confidence: float | None = None  # in [0, 1], from engines that have one
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        """Return the view that notebooks show."""
+        return answer_html(self.text, self.known, self.confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +185,9 @@ class Citation:
     passage: str
     step: int
 
+    def __str__(self) -> str:
+        return f"[{self.number}] {self.passage}"
+
 
 @dataclass(frozen=True, slots=True)
 class TraceError:
@@ -208,7 +231,7 @@ RecordedEvent = dict[str, Any]
 """An event as `pyrag.trace.event_codec` writes it: its name under `event`, seconds under `at`, then its fields."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Trace:
     """Everything about one question. `answer.known` is False, and `error` set, where there is no answer."""
 
@@ -253,6 +276,16 @@ class Trace:
     @property
     def repairs(self) -> int:
         return max(len(self.programs) - 1, 0)
+
+    def __repr__(self) -> str:
+        """Return one line: a whole trace fills many screens."""
+        seconds, error = self.usage.seconds, self.error.message if self.error else ""
+        return trace_line(self.question, self.answer.text, len(self.steps), len(self.citations), seconds, error)
+
+    def __str__(self) -> str:
+        cited = ((one.number, self.passages.get(one.passage)) for one in self.citations)
+        sources = [(number, one.title or one.id, one.text) for number, one in cited if one is not None]
+        return trace_text(self.question, self.answer.text, self.error.message if self.error else "", sources)
 
     def _repr_html_(self) -> str:
         """Return the view that notebooks show."""

@@ -15,6 +15,8 @@ bench_app = typer.Typer(
     rich_markup_mode=None,
 )
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
+CsvFile = Annotated[Path | None, typer.Option(help="File for a table with one row a question.")]
+TrecFile = Annotated[Path | None, typer.Option(help="File for the retrieved passages in TREC's run format.")]
 
 
 @bench_app.callback()
@@ -76,6 +78,8 @@ def bench(
     max_cost: options.MaxCost = None,
     otel: options.Otel = None,
     tools: options.Tools = None,
+    csv: CsvFile = None,
+    trec: TrecFile = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     config: options.Config = None,
 ) -> None:
@@ -88,9 +92,23 @@ def bench(
     chosen = BenchRequest(
         settings=settings, sets=names(sets), methods=names(method), limit=limit, seed=seed, data=data, split=split,
         out=out, corpora=corpus or (), index_dir=index_dir, workers=workers, ray=ray, resume_steps=resume_steps,
-        as_json=json,
+        as_json=json, csv=csv, trec=trec,
     )  # fmt: skip
     run(chosen)
+
+
+@bench_app.command("export")
+def export(
+    run: RunFolder,
+    csv: CsvFile = None,
+    trec: TrecFile = None,
+    sets: Annotated[list[str] | None, typer.Option("--sets", help="Restrict to these sets.")] = None,
+    method: Annotated[list[str] | None, typer.Option("--method", help="Restrict to these methods.")] = None,
+) -> None:
+    """Write the results of a run for other programs."""
+    from pyrag.cli.bench.view import export as write
+
+    write(run, csv=csv, trec=trec, sets=names(sets), methods=names(method))
 
 
 @bench_app.command("report")

@@ -12,7 +12,7 @@ from typing import Any
 
 from pyrag._io.files import write_json
 from pyrag.cli.bench.ask import LocalAsk, PooledAsk
-from pyrag.cli.bench.view import BenchProgress, print_summary
+from pyrag.cli.bench.view import BenchProgress, export, print_summary
 from pyrag.cli.bench.workers import process_pool, ray_pool
 from pyrag.cli.views.words import counted
 from pyrag.errors import UsageError
@@ -65,6 +65,8 @@ class BenchRequest:
     ray: str | None = None
     resume_steps: bool = False
     as_json: bool = False
+    csv: Path | None = None
+    trec: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,8 @@ def run(request: BenchRequest) -> None:
         summary = summarise(writer.rows.values(), [one.questions.name for one in sets], methods, expected)
         write_json(out / SUMMARY, summary)
     print_summary(summary, out, as_json=request.as_json)
+    if request.csv or request.trec:
+        export(out, csv=request.csv, trec=request.trec)
     if summary.failed:
         _leave(summary, writer)
 

@@ -170,6 +170,42 @@ def _group(row: ResultRow) -> tuple[str, str]:
     return row.set, row.method
 
 
+def export(
+    folder: Path,
+    *,
+    csv: Path | None,
+    trec: Path | None,
+    sets: Sequence[str] = (),
+    methods: Sequence[str] = (),
+) -> None:
+    """Write the results of a run for other programs, and print the files' paths to stderr.
+
+    Args:
+        folder: The run's.
+        csv: File for a table with one row a question; None writes none.
+        trec: File for the retrieved passages in TREC's format; None writes none.
+        sets: Names to restrict the run to; empty for all.
+        methods: The same for methods.
+
+    Raises:
+        UsageError: Neither file is named, or there is no such result.
+    """
+    from pyrag.evaluation.reports.exports import write_csv, write_trec
+
+    if not csv and not trec:
+        raise UsageError("name a file to write: --csv FILE or --trec FILE")
+    run = read_run(folder)
+    rows = _chosen(run, sets, methods)
+    written: list[Path] = []
+    if csv:
+        write_csv(rows, csv)
+        written.append(csv)
+    if trec:
+        written += write_trec(run, rows, trec)
+    for path in written:
+        print(path, file=sys.stderr)
+
+
 def write_report(folders: Sequence[Path], out: Path | None) -> None:
     """Write `report.md` and `report.html`, and print their paths.
 

@@ -1,0 +1,93 @@
+"""Runs for other programs: a table with one row a question, and run files in TREC's format, for `trec_eval` say."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyrag._io.files import write_atomic
+from pyrag.evaluation.retrieval_recall import recall_at, retrievals
+from pyrag.evaluation.runs.folder import Run
+from pyrag.evaluation.scoring import ResultRow
+from pyrag.trace.model import Trace
+
+_SPACES = re.compile(r"\s")
+_PLAIN = (
+    "set", "method", "id", "question", "answer", "known", "em", "f1", "accuracy", "chance_em", "type", "hops", "calls",
+    "retrievals", "prompt_tokens", "completion_tokens", "steps", "repairs", "revisions", "unknowns", "recovered",
+    "fallbacks", "seconds", "critical_path",
+)  # fmt: skip
+COLUMNS = (*_PLAIN, "gold", "gold_passages", "gold_found", "recall", "failure", "error")
+
+
+def write_csv(rows: Iterable[ResultRow], path: Path) -> None:
+    """Write one row a question, set and method, with a header. Several gold answers are separated by " | ".
+
+    Args:
+        rows: The results.
+        path: The file, which is replaced.
+    """
+    text = io.StringIO(newline="")
+    table = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    table.writeheader()
+    table.writerows(_cells(row) for row in sorted(rows, key=lambda one: one.key))
+    write_atomic(path, text.getvalue().encode())
+
+
+def _cells(row: ResultRow) -> dict[str, Any]:
+    recall = recall_at(row.support)
+    return {name: getattr(row, name) for name in _PLAIN} | {
+        "gold": " | ".join(row.gold),
+        "gold_passages": len(row.support),
+        "gold_found": sum(hop.found for hop in row.support),
+        "recall": "" if recall is None else recall,
+        "failure": row.failure.kind if row.failure else "",
+        "error": row.error.kind if row.error else "",
+    }
+
+
+def write_trec(run: Run, rows: Sequence[ResultRow], path: Path) -> list[Path]:
+    """Write `qid Q0 docid rank score tag` for each passage that was retrieved, and return the files' paths.
+
+    The tag is the method. Several methods have a file each, with their name before the suffix. Questions of several
+    sets have the set before their id.
+
+    Args:
+        run: Has the traces.
+        rows: Its results that are written.
+        path: The file, which is replaced.
+    """
+    methods = list(dict.fromkeys(row.method for row in rows))
+    several = len({row.set for row in rows}) > 1
+    paths = []
+    for method in methods:
+        chosen = sorted((row for row in rows if row.method == method), key=lambda one: one.key)
+        named = path if len(methods) == 1 else path.with_name(f"{path.stem}.{_word(method)}{path.suffix}")
+        lines = (line for row in chosen for line in _lines(row, run.trace(row), several=several))
+        write_atomic(named, "".join(lines).encode())
+        paths.append(named)
+    return paths
+
+
+def _lines(row: ResultRow, trace: Trace, *, several: bool) -> Iterator[str]:
+    question = _word(f"{row.set}:{row.id}" if several else row.id)
+    for rank, passage in enumerate(ranked(trace), start=1):
+        yield f"{question} Q0 {_word(passage)} {rank} {1 / rank:.6f} {_word(row.method)}\n"
+
+
+def ranked(trace: Trace) -> list[str]:
+    """Return the ids of all passages that were retrieved, by their best rank in any retrieval, earlier ones first."""
+    best: dict[str, int] = {}
+    for found in retrievals(trace):
+        for rank, passage in enumerate(found.passages):
+            best[passage] = min(rank, best.get(passage, rank))
+    return sorted(best, key=lambda one: best[one])
+
+
+def _word(text: str) -> str:
+    """A field of the format, which white space separates."""
+    return _SPACES.sub(lambda found: f"%{ord(found[0]):02X}", text) or "-"
