@@ -8,6 +8,7 @@ from functools import cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from pyrag.retrieval.filters.tree import Filter
 from pyrag.trace.model import Passage, SearchedIndex
 
 if TYPE_CHECKING:
@@ -43,14 +44,15 @@ class BundledRetriever:
         fingerprint = hashlib.blake2b(corpus, digest_size=8).hexdigest()
         return SearchedIndex(NAME, "bm25", fingerprint=fingerprint, passages=len(corpus.splitlines()))
 
-    async def retrieve(self, query: str, topk: int) -> list[Passage]:
+    async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the best passages of the bundled corpus.
 
         Args:
             query: Text to search for.
             topk: Maximum number of passages.
+            where: Filter that passages must pass.
         """
-        return await self._retriever.retrieve(query, topk)
+        return await self._retriever.retrieve(query, topk, where)
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage]:
         """Return the passages of those ids that exist."""

@@ -14,12 +14,14 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from pyrag._io.threads import cores, in_thread
-from pyrag.errors import ServiceError
+from pyrag.errors import FilterError, ServiceError
 from pyrag.retrieval.embedders.batching import Batcher
+from pyrag.retrieval.filters.tree import Filter
 from pyrag.trace.model import Passage, SearchedIndex
 
 if TYPE_CHECKING:
     from pyrag.retrieval.embedders.protocol import Embedder
+    from pyrag.retrieval.filters.selection import SelectedPassages
     from pyrag.retrieval.vectors.faiss_index import Hit, VectorIndex
 
 Lookup = Callable[[Sequence[str]], Iterable[Passage]]
@@ -30,15 +32,32 @@ _SHARE = 16
 
 @dataclass(frozen=True, slots=True)
 class DenseQuery:
-    """Equal where query and `topk` are."""
+    """Equal where query, `topk` and the text of the filter are."""
 
     query: str
     topk: int
     vector: Any = field(compare=False)
+    where: str = ""
+    filter: Filter | None = field(default=None, compare=False)
+
+    @classmethod
+    def filtered(cls, query: str, topk: int, vector: Any, where: Filter | None) -> DenseQuery:
+        """Return a query with a filter.
+
+        Args:
+            query: Text to search for.
+            topk: Maximum number of passages.
+            vector: The text's vector.
+            where: Filter that passages must pass; None for none.
+        """
+        return cls(query, topk, vector, "" if where is None else str(where), where)
 
 
 class DenseRetriever:
-    """A `Retriever` over opened vectors. The first query checks that the embedder is the index's own."""
+    """A `Retriever` over opened vectors. The first query checks that the embedder is the index's own.
+
+    `select` says which passages a filter selects, such as `Bm25Index.selector.selected` of the same folder.
+    """
 
     def __init__(
         self,
@@ -47,10 +66,12 @@ class DenseRetriever:
         passages: Lookup,
         name: str = "dense",
         searched: SearchedIndex | None = None,
+        select: Callable[[Filter], SelectedPassages] | None = None,
     ) -> None:
         self._index = index
         self._embedder = embedder
         self._passages = passages
+        self._select = select
         self._name = name
         self.searched = searched or SearchedIndex(name, "dense")
         self._checked = False
@@ -65,23 +86,27 @@ class DenseRetriever:
         self._index.check(await self._embedder.fingerprint())
         self._checked = True
 
-    async def retrieve(self, query: str, topk: int) -> list[Passage]:
+    async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the passages nearest to a query.
 
         Args:
             query: Text to search for; a blank one finds nothing.
             topk: Maximum number of passages.
+            where: Filter that passages must pass.
 
         Raises:
+            FilterError: There is a filter, and the metadata of these vectors is not known.
             ConfigError: The embedder is not the one of the index.
             ServiceError: A file of the index is damaged.
         """
+        if where is not None and self._select is None:
+            raise FilterError(f"the metadata of {self._name} is not known: ask without a filter")
         if not query.strip() or topk < 1 or not len(self._index):
             return []
         (vector,) = await self._embedder.embed_queries([query])
         if not self._checked:
             await self.check()
-        return await self._searches.get(DenseQuery(query, topk, vector))
+        return await self._searches.get(DenseQuery.filtered(query, topk, vector, where))
 
     async def _search(self, asked: Sequence[DenseQuery]) -> list[list[Passage]]:
         return await in_thread(self._found, asked)
@@ -93,16 +118,19 @@ class DenseRetriever:
         except (ValueError, OSError, RuntimeError) as error:
             message = f"index {self._name} cannot be searched ({error}): build it again with pyrag index and --rebuild"
             raise ServiceError(message, service=self._name) from error
-        return [_passages(some, known) for some in hits]
+        return [_passages(some, known, one.filter) for one, some in zip(asked, hits, strict=True)]
 
     def _hits(self, asked: Sequence[DenseQuery]) -> list[list[Hit]]:
-        """Search queries of the same `topk` together: on it depends how deep an approximate index looks."""
+        """Search queries of the same `topk` and filter together: on `topk` depends how deep an approximate index
+        looks."""
         import numpy as np
 
         found: dict[int, list[Hit]] = {}
-        for topk in {one.topk for one in asked}:
-            places = [at for at, one in enumerate(asked) if one.topk == topk]
-            hits = self._index.search(np.stack([asked[at].vector for at in places]), topk)
+        for (topk, _), where in {(one.topk, one.where): one.filter for one in asked}.items():
+            text = "" if where is None else str(where)
+            places = [at for at, one in enumerate(asked) if (one.topk, one.where) == (topk, text)]
+            selection = None if where is None or self._select is None else self._select(where)
+            hits = self._index.search(np.stack([asked[at].vector for at in places]), topk, selection)
             found.update(zip(places, hits, strict=True))
         return [found[at] for at in range(len(asked))]
 
@@ -114,9 +142,10 @@ class DenseRetriever:
         await self._embedder.aclose()
 
 
-def _passages(hits: list[Hit], known: dict[str, Passage]) -> list[Passage]:
+def _passages(hits: list[Hit], known: dict[str, Passage], where: Filter | None) -> list[Passage]:
     ordered = sorted(hits, key=lambda hit: (-hit[1], hit[0]))
-    return [_scored(known[one], score) for one, score in ordered if one in known]
+    found = [_scored(known[one], score) for one, score in ordered if one in known]
+    return found if where is None else [one for one in found if where.matches(one.metadata)]
 
 
 _PUT = tuple(getattr(Passage, one.name).__set__ for one in fields(Passage))

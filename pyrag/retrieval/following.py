@@ -10,8 +10,9 @@ from pathlib import Path
 
 from pyrag.errors import PyRAGError
 from pyrag.retrieval.documents.model import MARK
+from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.lookup import fetch_passages
-from pyrag.retrieval.protocol import Retriever, searched_index
+from pyrag.retrieval.protocol import Retriever, search, searched_index
 from pyrag.trace.model import Passage, SearchedIndex
 
 _POLL = 0.5  # seconds between two looks at the index folder
@@ -64,18 +65,19 @@ class FollowingRetriever:
         """True if the folder holds no index any more; the one that was opened is still searched."""
         return self._folder is not None and self._look() is None
 
-    async def retrieve(self, query: str, topk: int) -> list[Passage]:
+    async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Search the newest generation of the index.
 
         Args:
             query: Words to search for.
             topk: Number of passages, at most.
+            where: Filter that passages must pass.
 
         Returns:
             Passages, best first.
         """
         async with self.use() as retriever:
-            return await retriever.retrieve(query, topk)
+            return await search(retriever, query, topk, where)
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
         """Return the passages of those ids that exist in the newest generation."""

@@ -3,6 +3,9 @@
     POST URL/retrieve {"queries": [q], "topk": k, "return_scores": true}
     -> {"result": [[{"document": {"id", "contents"}, "score"}, ...]]}
 
+A filter goes with the request as `where`, and must come back with the reply: a server that does not know filters
+would ignore it.
+
 Documents may also come without the wrapper and score, and with `title` and `text` instead of `contents`. One without an
 id gets one from its text; one that is odd is mended or left out, which `checked` says. Our own server (`server`) adds
 the place in the source and the scores of the parts. Transport, retries and most errors are `pyrag._io.http.client`.
@@ -18,6 +21,7 @@ import msgspec
 from pyrag._io.http.client import HttpService
 from pyrag._io.http.options import RETRIEVER_LIMIT, BodyLimit, Transport
 from pyrag.retrieval.checked import Passages, checked
+from pyrag.retrieval.filters.tree import Filter
 from pyrag.trace.model import SearchedIndex
 
 _PATH = "/retrieve"
@@ -49,6 +53,7 @@ class _Document(msgspec.Struct):
 
 class _RetrieveReply(msgspec.Struct):
     result: list[list[msgspec.Raw]]
+    where: str | None = None
 
 
 _replies = msgspec.json.Decoder(_RetrieveReply)
@@ -93,12 +98,13 @@ class HttpRetriever:
     def searched(self) -> SearchedIndex:
         return SearchedIndex(self.name, "http")
 
-    async def retrieve(self, query: str, topk: int) -> Passages:
+    async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> Passages:
         """Ask the server for passages; a blank query is not sent.
 
         Args:
             query: Text to search for.
             topk: Maximum number of passages.
+            where: Filter that passages must pass.
 
         Raises:
             ServiceError: The server cannot be reached, refuses or sends no passages.
@@ -106,18 +112,23 @@ class HttpRetriever:
         if not query.strip() or topk < 1:
             return Passages()
         body = {"queries": [query.encode("utf-8", "replace").decode()], "topk": topk, "return_scores": True}
-        return await self._service.post_json(_PATH, body, lambda content: _passages(content, topk, self.name))
+        sent = None if where is None else str(where)
+        body |= {} if sent is None else {"where": sent}
+        return await self._service.post_json(_PATH, body, lambda content: _passages(content, topk, self.name, sent))
 
     async def aclose(self) -> None:
         await self._service.aclose()
 
 
-def _passages(content: bytes, topk: int, source: str) -> Passages:
+def _passages(content: bytes, topk: int, source: str, where: str | None) -> Passages:
     """The first `topk` passages for the only query, without documents that are none.
 
     Raises `ValueError`, which the client reports as a malformed reply.
     """
-    result = _reply(content).result
+    reply = _reply(content)
+    if where is not None and reply.where != where:
+        raise ValueError("it did not apply the filter, so it may not know filters: ask it without one")
+    result = reply.result
     if len(result) != 1:
         raise ValueError(f"{len(result)} lists of documents for one query")
     given = [_fields(raw, source) for raw in result[0][:topk]]

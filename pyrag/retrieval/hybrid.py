@@ -12,8 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyrag.errors import ConfigError
+from pyrag.retrieval.checked import Passages
+from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.lookup import fetch_passages
-from pyrag.retrieval.protocol import Retriever
+from pyrag.retrieval.protocol import Retriever, search
 from pyrag.trace.model import Passage, SearchedIndex
 
 K = 10
@@ -53,12 +55,13 @@ class HybridRetriever:
     def name(self) -> str:
         return self._name
 
-    async def retrieve(self, query: str, topk: int) -> list[Passage]:
+    async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Ask all parts at the same time and fuse their lists.
 
         Args:
             query: Text to search for.
             topk: Maximum number of passages; each part is asked for at least `depth`.
+            where: Filter that passages must pass; ranks count those that do.
 
         Raises:
             ServiceError: A part failed.
@@ -67,9 +70,11 @@ class HybridRetriever:
             return []
         depth = max(self._depth, topk)
         async with asyncio.TaskGroup() as group:
-            tasks = {key: group.create_task(_tried(part, query, depth)) for key, part in self._parts.items()}
+            tasks = {key: group.create_task(_tried(part, query, depth, where)) for key, part in self._parts.items()}
         lists = {key: _raised(task.result()) for key, task in tasks.items()}
-        return fuse(lists, {key: part.weight for key, part in self._parts.items()}, self._k)[:topk]
+        fused = fuse(lists, {key: part.weight for key, part in self._parts.items()}, self._k)[:topk]
+        notes = dict.fromkeys(note for found in lists.values() for note in getattr(found, "notes", ()))
+        return Passages(fused, notes) if notes else fused
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
         """Return the passages of those ids that exist, from the first part that looks up ids."""
@@ -83,10 +88,10 @@ class HybridRetriever:
             await retriever.aclose()
 
 
-async def _tried(part: WeightedRetriever, query: str, depth: int) -> list[Passage] | Exception:
+async def _tried(part: WeightedRetriever, query: str, depth: int, where: Filter | None) -> list[Passage] | Exception:
     """Return the failure itself, which a task group would wrap."""
     try:
-        return await part.retriever.retrieve(query, depth)
+        return await search(part.retriever, query, depth, where)
     except Exception as error:
         return error
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from pyrag.retrieval.filters.tree import Filter
 from pyrag.trace.model import Passage
 
 _WORD = re.compile(r"\w+")
@@ -27,18 +28,21 @@ class InMemoryRetriever:
     def name(self) -> str:
         return self._name
 
-    async def retrieve(self, query: str, topk: int) -> list[Passage]:
+    async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the scripted passages, or those that share words with the query.
 
         Args:
             query: Text to search for.
             topk: Maximum number of passages.
+            where: Filter that passages must pass.
         """
         self.queries.append((query, topk))
         if self._script is not None:
-            return list(self._script.get(query, ()))[: max(topk, 0)]
+            scripted = self._script.get(query, ())
+            return [p for p in scripted if where is None or where.matches(p.metadata)][: max(topk, 0)]
         wanted = _words(query)
-        scored = [replace(p, score=len(wanted & held) / len(wanted)) for p, held in self._passages if wanted & held]
+        held = [one for one in self._passages if where is None or where.matches(one[0].metadata)]
+        scored = [replace(p, score=len(wanted & words) / len(wanted)) for p, words in held if wanted & words]
         return sorted(scored, key=lambda passage: -passage.score)[: max(topk, 0)]
 
     async def aclose(self) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyrag._io.http.options import RETRIEVER_LIMIT, BodyLimit, Transport
 from pyrag.errors import ConfigError, DataError
+from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.protocol import Retriever
 from pyrag.retrieval.remote.mcp_spec import HTTP, STDIO, is_mcp
 from pyrag.trace.model import SearchedIndex
@@ -30,6 +31,7 @@ class Options:
         embedder: replaces the one that an index names (another engine for the same model).
         dense_weight: share of the dense half of a hybrid: 0 is BM25 alone, 1 the vectors alone.
         rerank: `reader`, the embedded one, or a cross-encoder.
+        where: filter that all passages must pass, whoever asks.
         limit: maximum size of a server's reply.
         transport: proxy and certificates of servers.
     """
@@ -38,6 +40,7 @@ class Options:
     embedder: str | None = None
     dense_weight: float = 0.5
     rerank: str | None = None
+    where: Filter | None = None
     limit: BodyLimit = RETRIEVER_LIMIT
     transport: Transport = Transport()
 
@@ -59,11 +62,15 @@ def open_retriever(
     """
     options = options or Options(timeout=10.0 if timeout is None else timeout)
     retriever = _opened(spec, options)
-    if options.rerank is None:
-        return retriever
-    from pyrag.retrieval.rerank import reranked
+    if options.rerank is not None:
+        from pyrag.retrieval.rerank import reranked
 
-    return reranked(retriever, options.rerank)
+        retriever = reranked(retriever, options.rerank)
+    if options.where is None:
+        return retriever
+    from pyrag.retrieval.filters.bound import BoundRetriever
+
+    return BoundRetriever(retriever, options.where)
 
 
 def is_remote(spec: str) -> bool:
@@ -143,7 +150,12 @@ def _of_kind(info: IndexInfo, folder: Path, shown: str, options: Options) -> Ret
 
     vectors = open_vectors(vectors_folder(folder, info))
     dense = DenseRetriever(
-        vectors, _embedder(info, options), bm25.passages, f"dense:{shown}", searched(f"dense:{shown}")
+        vectors,
+        _embedder(info, options),
+        bm25.passages,
+        f"dense:{shown}",
+        searched(f"dense:{shown}"),
+        bm25.selector.selected,
     )
     if options.dense_weight >= 1:
         return dense

@@ -9,8 +9,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import islice
 from typing import Any, Protocol
 
-from pyrag.errors import ConfigError, MalformedReplyError, PyRAGError, ServiceError
+from pyrag.errors import ConfigError, FilterError, MalformedReplyError, PyRAGError, ServiceError
 from pyrag.retrieval.checked import Passages, checked, shown
+from pyrag.retrieval.filters.tree import Filter
 from pyrag.trace.model import Passage, SearchedIndex
 
 _MAX_SAID = 300  # characters of a stranger's message
@@ -18,6 +19,10 @@ _MAX_SAID = 300  # characters of a stranger's message
 
 class Retriever(Protocol):
     """Source of passages. Any object with these three methods will do; only `retrieve` is required of a user's own.
+
+    One that takes filters has a third parameter, `where: Filter | None = None` (`pyrag.retrieval.filters.tree`): its
+    `matches(passage.metadata)` says of a passage if it may be returned, `str(where)` is its text, and the best `topk`
+    of those that may be are wanted. A question with a filter is refused by any other retriever.
 
     class Catalogue:
         name = "catalogue"
@@ -64,7 +69,13 @@ def _ignore(_: str) -> None:
     pass
 
 
-async def passages_of(retriever: Retriever, query: str, topk: int, warn: Callable[[str], None] = _ignore) -> Passages:
+async def passages_of(
+    retriever: Retriever,
+    query: str,
+    topk: int,
+    warn: Callable[[str], None] = _ignore,
+    where: Filter | None = None,
+) -> Passages:
     """Ask a retriever and hold it to the protocol: a user's own one may raise and return anything.
 
     Args:
@@ -72,14 +83,16 @@ async def passages_of(retriever: Retriever, query: str, topk: int, warn: Callabl
         query: Text to search for.
         topk: Maximum number of passages; further ones are dropped.
         warn: Called with each sentence on a repair or omission.
+        where: Filter that passages must pass; what the retriever returns besides is dropped.
 
     Raises:
+        FilterError: There is a filter, and the retriever takes none.
         ServiceError: The retriever raised; the message quotes it.
         MalformedReplyError: It returned something else than passages, or no usable one.
     """
     name = name_of(retriever)
     try:
-        given = await _asked(retriever, query, topk)
+        given = await _asked(retriever, query, topk, where)
     except PyRAGError:
         raise
     except asyncio.CancelledError:
@@ -95,9 +108,52 @@ async def passages_of(retriever: Retriever, query: str, topk: int, warn: Callabl
     found = checked(given, topk)
     if given and topk > 0 and not found:
         raise _returned(name, given)
+    if where is not None:
+        found = _passing(found, where)
     for note in found.notes:
         warn(f"the retriever {name}: {note}")
     return found
+
+
+def _passing(found: Passages, where: Filter) -> Passages:
+    kept = [passage for passage in found if where.matches(passage.metadata)]
+    if len(kept) == len(found):
+        return found
+    return Passages(kept, (*found.notes, f"{len(found) - len(kept)} passages were dropped that the filter excludes"))
+
+
+async def search(retriever: Retriever, query: str, topk: int, where: Filter | None) -> list[Passage]:
+    """Ask a retriever of pyrag's own, with a filter if there is one.
+
+    Args:
+        retriever: The retriever.
+        query: Text to search for.
+        topk: Maximum number of passages.
+        where: Filter that passages must pass.
+
+    Raises:
+        FilterError: There is a filter, and the retriever takes none.
+    """
+    if where is None:
+        return await retriever.retrieve(query, topk)
+    check_filters(retriever)
+    filtering: Any = retriever
+    found: list[Passage] = await filtering.retrieve(query, topk, where=where)
+    return found
+
+
+def check_filters(retriever: object) -> None:
+    """Raise `FilterError` for a retriever whose `retrieve` has no parameter `where`."""
+    try:
+        parameters = inspect.signature(retriever.retrieve).parameters.values()  # type: ignore[attr-defined]
+        takes = any(one.name == "where" or one.kind is one.VAR_KEYWORD for one in parameters)
+    except Exception:  # a stranger's object may fail wherever it is touched
+        takes = False
+    if not takes:
+        raise FilterError(
+            f"the retriever {name_of(retriever)} takes no filter: give its retrieve(query, topk) a parameter where, or "
+            "ask without a filter"
+        )
 
 
 class OwnRetriever:
@@ -123,17 +179,19 @@ class OwnRetriever:
     def searched(self) -> SearchedIndex:
         return searched_index(self.inner)
 
-    async def retrieve(self, query: str, topk: int) -> Passages:
+    async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> Passages:
         """Return the checked passages of the object.
 
         Args:
             query: Text to search for.
             topk: Maximum number of passages.
+            where: Filter that passages must pass.
 
         Raises:
+            FilterError: The object takes no filter.
             ServiceError: The object failed.
         """
-        return await passages_of(self.inner, query, topk)
+        return await passages_of(self.inner, query, topk, where=where)
 
     async def aclose(self) -> None:
         """Close the object, if it can be closed; a failure is a warning."""
@@ -176,9 +234,13 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {said[:_MAX_SAID]}"
 
 
-async def _asked(retriever: Any, query: str, topk: int) -> object:
+async def _asked(retriever: Any, query: str, topk: int, where: Filter | None) -> object:
     """Return the retriever's result; iterators are read as far as needed."""
-    given = retriever.retrieve(query, topk)
+    if where is None:
+        given = retriever.retrieve(query, topk)
+    else:
+        check_filters(retriever)
+        given = retriever.retrieve(query, topk, where=where)
     if inspect.isawaitable(given):
         given = await given
     if isinstance(given, AsyncIterator):

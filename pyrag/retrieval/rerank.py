@@ -23,6 +23,7 @@ from pyrag.errors import ConfigError, DataError, PyRAGError, ServiceError
 from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.embedders.onnx import clean, open_session, open_tokenizer
 from pyrag.retrieval.embedders.protocol import passage_text
+from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.lookup import fetch_passages
 from pyrag.retrieval.protocol import Retriever, name_of, passages_of, searched_index
 from pyrag.trace.model import Passage, SearchedIndex
@@ -57,19 +58,20 @@ class RerankingRetriever:
     def searched(self) -> SearchedIndex:
         return replace(searched_index(self._inner), name=self.name)
 
-    async def retrieve(self, query: str, topk: int) -> list[Passage]:
+    async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the passages that the scorer ranks best among the first `depth` of the inner retriever.
 
         Args:
             query: Text to search for.
             topk: Maximum number of passages.
+            where: Filter that passages must pass.
 
         Raises:
             ServiceError: The retriever or the scorer failed.
         """
         if topk < 1:
             return []
-        passages = await passages_of(self._inner, query, max(self._depth, topk))
+        passages = await passages_of(self._inner, query, max(self._depth, topk), where=where)
         if not passages:
             return []
         scores = await self._scores(query, passages)

@@ -1,7 +1,8 @@
 """Search-R1's protocol on the server's side: requests are read and checked, passages become documents.
 
-    POST /retrieve {"queries": [q, ...], "topk": 5, "return_scores": true}
-    -> {"result": [[{"document": {"id", "title", "text", "contents", "source", ...}, "score"}, ...], ...]}
+    POST /retrieve {"queries": [q, ...], "topk": 5, "return_scores": true, "where": "year >= 2020"}
+    -> {"result": [[{"document": {"id", "title", "text", "contents", "source", ...}, "score"}, ...], ...],
+        "where": "year >= 2020"}
 
 Without `return_scores` the documents come bare. `http` is the client; `pyrag.server.search` has the routes.
 """
@@ -14,6 +15,8 @@ from typing import Any
 import msgspec
 
 from pyrag.errors import PyRAGError
+from pyrag.retrieval.filters.language import filter_of
+from pyrag.retrieval.filters.tree import Filter, all_of
 from pyrag.retrieval.protocol import Retriever, passages_of
 from pyrag.trace.model import Passage
 
@@ -28,9 +31,12 @@ AT_ONCE = 16
 
 
 class RetrieveRequest(msgspec.Struct):
+    """A request. `where` is a filter in any form; the reply repeats its text, as proof that it was applied."""
+
     queries: list[str]
     topk: int | None = None
     return_scores: bool = False
+    where: str | dict[str, Any] | None = None
 
 
 class BadRequestError(ValueError):
@@ -54,22 +60,28 @@ def read_request(body: bytes) -> RetrieveRequest:
     return wanted
 
 
-async def search_all(retriever: Retriever, wanted: RetrieveRequest, slots: asyncio.Semaphore) -> list[list[Any]]:
-    """Search for every query of a request and return the hits of each, in the protocol's form.
+async def search_all(
+    retriever: Retriever, wanted: RetrieveRequest, slots: asyncio.Semaphore, bound: Filter | None = None
+) -> dict[str, Any]:
+    """Search for every query of a request and return the reply, in the protocol's form.
 
     Args:
         retriever: where to search.
         wanted: the request, as `read_request` returned it.
         slots: bounds the searches that run at the same time, over all requests.
+        bound: filter that passages must pass besides the request's own.
 
     Raises:
+        FilterError: the filter cannot be read, or the retriever takes none.
         PyRAGError: the retriever failed; the other searches are cancelled.
     """
     topk = TOPK if wanted.topk is None else wanted.topk
+    own = filter_of(wanted.where)
+    where = all_of(bound, own)
 
     async def search(query: str) -> list[Passage]:
         async with slots:
-            found = await passages_of(retriever, query, topk)
+            found = await passages_of(retriever, query, topk, where=where)
         await asyncio.sleep(0)  # small indexes are searched in the loop: others get their turn
         return found
 
@@ -78,7 +90,8 @@ async def search_all(retriever: Retriever, wanted: RetrieveRequest, slots: async
             tasks = [group.create_task(search(query)) for query in wanted.queries]
     except* PyRAGError as failed:
         raise failed.exceptions[0] from None
-    return [[hit_of(one, scored=wanted.return_scores) for one in task.result()] for task in tasks]
+    result = [[hit_of(one, scored=wanted.return_scores) for one in task.result()] for task in tasks]
+    return {"result": result} if own is None else {"result": result, "where": str(own)}
 
 
 def hit_of(passage: Passage, *, scored: bool) -> dict[str, Any]:

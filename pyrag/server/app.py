@@ -281,7 +281,7 @@ def _add_passages(app: FastAPI, service: SearchService) -> None:
         service.check_open()
         name = service.named(index, access_of(request))
         (found,) = await until_gone(request, [service.begin(service.search(name, await request.body()))])
-        return json_reply({"result": found})
+        return json_reply(found)
 
     @app.get(
         "/health", response_model=None, responses={200: HEALTH_REPLY}, tags=["passages"],

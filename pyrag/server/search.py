@@ -12,10 +12,11 @@ from typing import Any
 
 from pyrag.errors import PyRAGError
 from pyrag.retrieval.checked import Passages
+from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.following import FollowingRetriever
 from pyrag.retrieval.index import read_info
 from pyrag.retrieval.lookup import fetch_passages
-from pyrag.retrieval.protocol import Retriever, passages_of, searched_index
+from pyrag.retrieval.protocol import Retriever, passages_of, search, searched_index
 from pyrag.retrieval.search_protocol import AT_ONCE, BadRequestError, read_request, search_all
 from pyrag.server.config import DEFAULT_INDEX, Access, ServerConfig
 from pyrag.server.errors import ApiError
@@ -47,17 +48,18 @@ class PublicRetriever:
     def searched(self) -> SearchedIndex:
         return replace(searched_index(self._inner), name=self.name)
 
-    async def retrieve(self, query: str, topk: int) -> list[Passage]:
+    async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Search.
 
         Args:
             query: Words to search for.
             topk: Number of passages, at most.
+            where: Filter that passages must pass.
 
         Returns:
             Passages, best first.
         """
-        found = await self._inner.retrieve(query, topk)
+        found = await search(self._inner, query, topk, where)
         return Passages(map(self._public, found), getattr(found, "notes", ()))
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
@@ -142,7 +144,7 @@ class SearchService:
         """Return a context in which one generation of an index stays open."""
         return self.retrievers[name].use()
 
-    async def search(self, name: str, body: bytes) -> list[list[Any]]:
+    async def search(self, name: str, body: bytes) -> dict[str, Any]:
         """Search as a request's body asks.
 
         Args:

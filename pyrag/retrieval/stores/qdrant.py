@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,10 @@ from pyrag.retrieval.dense import PART, DenseQuery
 from pyrag.retrieval.embedders.batching import Batcher
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.embedders.protocol import passage_text
+from pyrag.retrieval.filters.metadata import encoded
+from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.stores.qdrant_engines import Engine, Found, LocalEngine, Payload, Point, Query, RemoteEngine
+from pyrag.retrieval.stores.qdrant_filters import FACTS, facts_of
 from pyrag.retrieval.stores.sparse import passage_terms, query_terms
 from pyrag.trace.model import Passage, SearchedIndex
 
@@ -126,7 +130,18 @@ class QdrantStore:
         queries = [_query(one, dense_weight) for one in asked]
         with self._errors("searched"):
             found = self._engine.search(queries)
-        return [_passages(*one) for one in zip(asked, queries, found, strict=True)]
+            passages = [_passages(*one) for one in zip(asked, queries, found, strict=True)]
+            for at, one in enumerate(asked):
+                if one.filter is not None and len(passages[at]) < one.topk:
+                    passages[at] = self._deeper(one, queries[at], found[at])
+        return passages
+
+    def _deeper(self, asked: DenseQuery, query: Query, found: Found) -> list[Passage]:
+        """Search deeper while the engine's idea of the filter, which may pass too much, leaves too few passages."""
+        while len(found) >= query.limit and len(_passages(asked, query, found)) < asked.topk:
+            query = replace(query, limit=4 * query.limit)
+            (found,) = self._engine.search([query])
+        return _passages(asked, query, found)
 
     def optimise(self) -> None:
         """Build the graph now; a server does so by itself."""
@@ -171,12 +186,13 @@ class QdrantRetriever:
     def searched(self) -> SearchedIndex:
         return SearchedIndex(self.name, "qdrant")
 
-    async def retrieve(self, query: str, topk: int) -> list[Passage]:
+    async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the best passages of the store.
 
         Args:
             query: Text to search for; a blank one finds nothing.
             topk: Maximum number of passages.
+            where: Filter that passages must pass.
 
         Raises:
             ConfigError: The embedder is not the one of the store.
@@ -188,7 +204,7 @@ class QdrantRetriever:
         if not self._checked:
             await in_thread(self._store.check, await self._embedder.fingerprint())
             self._checked = True
-        return await self._searches.get(DenseQuery(query, topk, vector))
+        return await self._searches.get(DenseQuery.filtered(query, topk, vector, where))
 
     async def _search(self, asked: Sequence[DenseQuery]) -> list[list[Passage]]:
         return await in_thread(self._store.search_all, asked, self._dense_weight)
@@ -223,7 +239,8 @@ def _query(asked: DenseQuery, dense_weight: float) -> Query:
     sparse = query_terms(asked.query) if dense_weight < 1 and asked.query else None
     dense = asked.vector.tolist() if asked.vector is not None and (dense_weight > 0 or not sparse) else None
     both = dense is not None and sparse
-    return Query(dense, sparse or None, asked.topk + _TIES * bool(both), (2 * dense_weight, 2 - 2 * dense_weight))
+    weights = (2 * dense_weight, 2 - 2 * dense_weight)
+    return Query(dense, sparse or None, asked.topk + _TIES * bool(both), asked.filter, weights)
 
 
 def _point(one: Passage, vector: list[float]) -> Point:
@@ -233,16 +250,20 @@ def _point(one: Passage, vector: list[float]) -> Point:
 def _payload(one: Passage) -> Payload:
     return {
         "id": one.id, "title": one.title, "text": one.text, "source": one.source, "start": one.start, "end": one.end,
+        **({"metadata": encoded(one.metadata), FACTS: facts_of(one.metadata)} if one.metadata else {}),
     }  # fmt: skip
 
 
 def _passages(asked: DenseQuery, query: Query, found: Found) -> list[Passage]:
     part = PART if query.sparse is None else "sparse" if query.dense is None else "fused"
     hits = [_passage(payload, score, part) for payload, score in found]
+    if asked.filter is not None:
+        hits = [one for one in hits if asked.filter.matches(one.metadata)]
     return sorted(hits, key=lambda passage: (-passage.score, passage.id))[: asked.topk]
 
 
 def _passage(payload: Payload, score: float, part: str) -> Passage:
     one, title, text, source = (str(payload.get(name, "")) for name in ("id", "title", "text", "source"))
     start, end = payload.get("start"), payload.get("end")
-    return Passage(one, title, text, score, source, {part: score}, start, end)
+    metadata = msgspec.json.decode(str(payload.get("metadata", "{}")), type=dict[str, Any])
+    return Passage(one, title, text, score, source, {part: score}, start, end, metadata)

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pyrag.errors import ConfigError
+from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.hybrid import DEPTH, K
+from pyrag.retrieval.stores.qdrant_filters import QdrantWords
 from pyrag.retrieval.stores.sparse import Sparse
 
 _K = K + 1  # Qdrant counts ranks from 0
@@ -40,6 +42,7 @@ class Query:
     dense: list[float] | None
     sparse: Sparse | None
     limit: int
+    where: Filter | None = None
     weights: tuple[float, float] = (1.0, 1.0)
     """Of dense and sparse. Qdrant divides ranks by them where `hybrid.fuse` multiplies scores: the same if equal."""
 
@@ -120,10 +123,12 @@ class RemoteEngine:
         from qdrant_client import models
 
         halves = [{"query": query, "using": using} for using, query in _vectors(models, asked).items()]
-        how: dict[str, Any] = halves[0]
+        passing = None if asked.where is None else QdrantWords(models, models.Range).filter(asked.where)
+        how: dict[str, Any] = {**halves[0], "filter": passing}
         if len(halves) == 2:
+            limit = max(DEPTH, asked.limit)
             how = {
-                "prefetch": [models.Prefetch(**half, limit=max(DEPTH, asked.limit)) for half in halves],
+                "prefetch": [models.Prefetch(**half, limit=limit, filter=passing) for half in halves],
                 "query": models.RrfQuery(rrf=models.Rrf(k=_K, weights=list(asked.weights))),
             }
         return models.QueryRequest(limit=asked.limit, with_payload=True, **how)
@@ -201,10 +206,12 @@ class LocalEngine:
     def _request(self, asked: Query) -> Any:
         edge = self._edge
         halves = [edge.Query.Nearest(query, using=using) for using, query in _vectors(edge, asked).items()]
-        prefetches, query = None, halves[0]
-        if len(halves) == 2:
-            prefetches = [edge.Prefetch(limit=max(DEPTH, asked.limit), query=half) for half in halves]
-            query = edge.Fusion.Rrf(k=_K, weights=list(asked.weights))
+        passing = None if asked.where is None else QdrantWords(edge, edge.RangeFloat).filter(asked.where)
+        if len(halves) == 1:
+            return edge.QueryRequest(limit=asked.limit, query=halves[0], filter=passing, with_payload=True)
+        limit = max(DEPTH, asked.limit)
+        prefetches = [edge.Prefetch(limit=limit, query=half, filter=passing) for half in halves]
+        query = edge.Fusion.Rrf(k=_K, weights=list(asked.weights))
         return edge.QueryRequest(limit=asked.limit, query=query, prefetches=prefetches, with_payload=True)
 
     def payload(self, key: str) -> Payload | None:

@@ -26,14 +26,20 @@ import msgspec
 from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.vectors.calibration import Metric, set_search
-from pyrag.retrieval.vectors.files import RowIds, mapped
+from pyrag.retrieval.vectors.files import RowIds, map_vectors, mapped
+from pyrag.retrieval.vectors.selected import is_member, nearest_rows
 from pyrag.retrieval.vectors.types import AUTO, RECALL
 
 if TYPE_CHECKING:
     from pyrag.retrieval.embedders.protocol import Matrix
+    from pyrag.retrieval.filters.selection import SelectedPassages
 
 FORMAT = 1
 NAME = "vectors.json"
+
+SCANNED = 20_000  # selected rows that are compared at once in some milliseconds
+_MAX_ASKED = 4096  # rows of one search of an index; beyond that, comparing the selected ones is cheaper
+_SPARE = 16
 
 Hit = tuple[str, float]
 
@@ -95,6 +101,7 @@ class OpenedSegment:
     index: Any
     ids: RowIds
     live: Any
+    vectors: Any  # float16 [rows, d], memory-mapped
 
 
 class VectorIndex:
@@ -122,17 +129,21 @@ class VectorIndex:
                 "name the index's own embedder with --embedder, or build the index again with this one"
             )
 
-    def search(self, queries: Matrix, topk: int) -> list[list[Hit]]:
+    def search(self, queries: Matrix, topk: int, selection: SelectedPassages | None = None) -> list[list[Hit]]:
         """Return ids with scores for each query, best first.
 
         Args:
             queries: float32 [queries, d].
             topk: Maximum number of hits a query.
+            selection: The passages that may be found; None for all.
         """
         _one_thread()
         if topk < 1:
             return [[] for _ in queries]
-        parts = [self._hits(one, queries, topk) for one in self._segments]
+        if selection is None:
+            parts = [self._hits(one, queries, topk) for one in self._segments]
+        else:
+            parts = [self._hits_among(one, queries, topk, selection) for one in self._segments]
         if len(parts) == 1:
             return parts[0]
         return [_merged([part[row] for part in parts], topk) for row in range(len(queries))]
@@ -153,6 +164,49 @@ class VectorIndex:
             if limit >= rows or opened.live is None or all(len(one) >= enough for one in hits):
                 return hits
             limit = min(4 * limit, rows)
+
+    def _hits_among(
+        self, opened: OpenedSegment, queries: Matrix, topk: int, selection: SelectedPassages
+    ) -> list[list[Hit]]:
+        """Search the selected rows of one segment.
+
+        The index is asked for as many more as rows are selected. Where few are, or that does not give enough, all
+        selected vectors are compared, as they are on disk.
+        """
+        rows = _selected_rows(opened, selection)
+        found: list[list[Hit]] = [[] for _ in queries]
+        if not len(rows):
+            return found
+        left = list(range(len(queries)))
+        limit = 2 * topk * opened.segment.rows // len(rows) + _SPARE
+        if len(rows) > SCANNED and limit <= _MAX_ASKED:
+            scores, hits = opened.index.search(queries, min(limit, opened.segment.rows))
+            if self.info.metric == "l2":
+                scores = -scores
+            for at, (some, row_scores) in enumerate(zip(hits, scores, strict=True)):
+                inside = is_member(some, rows)
+                chosen = zip(some[inside].tolist(), row_scores[inside].tolist(), strict=True)
+                found[at] = _named_hits(opened, list(chosen), topk)
+            left = [at for at, some in enumerate(found) if len(some) < topk]
+        for at in left:
+            pairs = nearest_rows(opened.vectors, rows, queries[at], topk, self.info.metric)
+            found[at] = _named_hits(opened, pairs, topk)
+        return found
+
+
+def _selected_rows(opened: OpenedSegment, selection: SelectedPassages) -> Any:
+    """Return the rows of a segment that are selected and not deleted, remembered with the selection."""
+    name = opened.segment.name
+    if name not in selection.rows:
+        rows = opened.ids.rows_of_keys(selection.keys)
+        selection.rows[name] = rows if opened.live is None else rows[opened.live[rows]]
+    return selection.rows[name]
+
+
+def _named_hits(opened: OpenedSegment, pairs: list[tuple[int, float]], topk: int) -> list[Hit]:
+    names = opened.ids.names(row for row, _ in pairs)
+    hits = [(name, score) for name, (_, score) in zip(names, pairs, strict=True)]
+    return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:topk]
 
 
 def _named(opened: OpenedSegment, rows: list[int], scores: list[float], topk: int) -> list[Hit]:
@@ -217,7 +271,8 @@ def open_segment(folder: Path, segment: Segment, info: VectorInfo) -> OpenedSegm
     live = mapped(folder / segment.live, "?") if segment.live else None
     if live is not None and len(live) != segment.rows:
         raise ValueError(f"{segment.live} is of {len(live)} rows, not {segment.rows}")
-    return OpenedSegment(segment, index, ids, live)
+    vectors = map_vectors(folder / f"{segment.name}.vec", segment.rows, index.d)
+    return OpenedSegment(segment, index, ids, live, vectors)
 
 
 def read_vector_info(folder: str | Path) -> VectorInfo:

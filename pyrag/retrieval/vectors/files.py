@@ -127,6 +127,19 @@ class RowIds:
 
         return np.sort(self._rows[self._keys % np.uint64(shards) == shard])
 
+    def rows_of_keys(self, keys: Any) -> Any:
+        """Return the rows whose ids have one of some keys, ascending.
+
+        Args:
+            keys: Unsigned hashes in rising order, as `filters.selection` has them.
+        """
+        import numpy as np
+
+        if not len(keys):
+            return np.zeros(0, np.uint32)
+        places = np.minimum(keys.searchsorted(self._keys), len(keys) - 1)
+        return np.sort(self._rows[keys[places] == self._keys])
+
     def rows(self, ids: Iterable[str]) -> Iterator[int]:
         """Yield the rows of those ids that exist; several if an id was written twice."""
         for one in ids:

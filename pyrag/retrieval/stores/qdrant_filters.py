@@ -1,0 +1,135 @@
+"""Filters in Qdrant's words, over a form of the metadata that keeps kinds apart.
+
+    payload.facts.fX    X is a hash of the field's name, which may hold any character
+        kind            text, number, truth or list
+        value           a number or truth
+        text, c0 … c3   a text, and its first 24 bytes as four numbers of the same order
+        items           the values of a list, or the only one, each as a text with its kind
+
+All comparisons are exact but those of order between texts that are equal in their first 24 bytes, and of whole numbers
+beyond 2^53: there the query finds too much, which the caller drops.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyrag.retrieval.filters.tree import (
+    Comparison,
+    Conjunction,
+    Containment,
+    Disjunction,
+    Existence,
+    Filter,
+    Membership,
+    Operator,
+    Scalar,
+    kind_of,
+)
+
+FACTS = "facts"
+_CHUNK = 6  # bytes, which a float64 holds exactly
+_CHUNKS = 4
+_BOUNDS: dict[Operator, str] = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
+
+
+@dataclass(frozen=True, slots=True)
+class QdrantWords:
+    """The classes of a client library: `qdrant_client.models` and `qdrant_edge` name one of them differently."""
+
+    library: Any
+    range_type: Any
+
+    def filter(self, where: Filter) -> Any:
+        """Return the library's filter for one of ours."""
+        if isinstance(where, Conjunction):
+            return self._all(*map(self.filter, where.parts))
+        if isinstance(where, Disjunction):
+            return self.library.Filter(should=[self.filter(part) for part in where.parts])
+        key = _key(where.field)
+        if isinstance(where, Existence):
+            there = self._is(f"{key}.there", True)
+            return self._all(there) if where.present else self._none(there)
+        if isinstance(where, Containment):
+            item = self._is(f"{key}.items", _item(where.value))
+            return self._all(item) if where.inside else self._all(self._is(f"{key}.there", True), self._none(item))
+        kind = self._is(f"{key}.kind", kind_of(where.values[0] if isinstance(where, Membership) else where.value))
+        if isinstance(where, Membership):
+            found = self.library.Filter(should=[self._equal(key, value) for value in where.values])
+            return self._all(kind, found if where.inside else self._none(found))
+        return self._all(kind, self._compared(key, where))
+
+    def _compared(self, key: str, where: Comparison) -> Any:
+        if where.operator in ("=", "!="):
+            equal = self._equal(key, where.value)
+            return equal if where.operator == "=" else self._none(equal)
+        if not isinstance(where.value, str):
+            return self._range(f"{key}.value", where.operator, where.value)
+        return self._ordered(key, where.operator, _chunks(where.value), 0)
+
+    def _equal(self, key: str, value: Scalar) -> Any:
+        if isinstance(value, str):
+            return self._is(f"{key}.text", value)
+        if isinstance(value, bool):
+            return self._is(f"{key}.value", value)
+        bounds = self.range_type(gte=float(value), lte=float(value))
+        return self.library.FieldCondition(key=f"{key}.value", range=bounds)
+
+    def _ordered(self, key: str, operator: Operator, chunks: Sequence[int], at: int) -> Any:
+        """Compare texts as numbers of six bytes each, the first that differs deciding."""
+        strict: Operator = "<" if operator in ("<", "<=") else ">"
+        here = self._range(f"{key}.c{at}", strict, chunks[at])
+        same = self.library.FieldCondition(
+            key=f"{key}.c{at}", range=self.range_type(gte=float(chunks[at]), lte=float(chunks[at]))
+        )
+        if at + 1 == _CHUNKS:
+            return self.library.Filter(should=[here, same])
+        return self.library.Filter(should=[here, self._all(same, self._ordered(key, operator, chunks, at + 1))])
+
+    def _range(self, key: str, operator: Operator, value: Scalar) -> Any:
+        return self.library.FieldCondition(key=key, range=self.range_type(**{_BOUNDS[operator]: float(value)}))
+
+    def _is(self, key: str, value: Scalar) -> Any:
+        return self.library.FieldCondition(key=key, match=self.library.MatchValue(value=value))
+
+    def _all(self, *conditions: Any) -> Any:
+        return self.library.Filter(must=list(conditions))
+
+    def _none(self, condition: Any) -> Any:
+        return self.library.Filter(must_not=[condition])
+
+
+def facts_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the payload by which filters find a passage."""
+    return {_hashed(name): _fact(value) for name, value in metadata.items()}
+
+
+def _fact(value: Any) -> dict[str, Any]:
+    kind = kind_of(value)
+    items = [_item(one) for one in value] if kind == "list" else [_item(value)]
+    fact: dict[str, Any] = {"there": True, "kind": kind, "items": items}
+    if kind == "text":
+        return fact | {"text": value, **{f"c{at}": chunk for at, chunk in enumerate(_chunks(value))}}
+    return fact if kind == "list" else fact | {"value": value}
+
+
+def _item(value: Scalar) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return f"{kind_of(value)}:{value}"
+
+
+def _chunks(text: str) -> list[int]:
+    data = text.encode()[: _CHUNK * _CHUNKS].ljust(_CHUNK * _CHUNKS, b"\0")
+    return [int.from_bytes(data[at : at + _CHUNK], "big") for at in range(0, len(data), _CHUNK)]
+
+
+def _key(field: str) -> str:
+    return f"{FACTS}.{_hashed(field)}"
+
+
+def _hashed(name: str) -> str:
+    return "f" + hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
