@@ -7,7 +7,16 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
     from pyrag.runtime.engines import Engines
 
 T = TypeVar("T")
+Where = str | Mapping[str, Any]
 _END: Any = object()
 
 
@@ -51,6 +61,8 @@ class PyRAG:
             the loop that answers: for `ask`, that of the object's own thread.
         tools: typed functions that programs may call besides `retrieve` and `answer` (see `pyrag.tools`). A list of
             specs, as for `--tools`, is the setting of that name.
+        where: filter of passages, such as `year >= 2020 and team = "ops"` or `{"team": "ops"}`: nothing else is found,
+            whatever a question or its program asks for.
         settings: any field of `pyrag.Settings`.
 
     Raises:
@@ -65,10 +77,15 @@ class PyRAG:
         plan_llm: str | None = None,
         retriever: str | Path | Retriever | None = None,
         tools: Sequence[Callable[..., Any] | str] = (),
+        where: Where | None = None,
         **settings: Any,
     ) -> None:
         functions, specs = _functions_and_specs(tools)
         given = {"llm": llm, "plan_llm": plan_llm, "tools": specs, **settings}
+        if where is not None:
+            from pyrag.retrieval.filters.language import filter_of
+
+            given["where"] = str(filter_of(where))
         if isinstance(retriever, str | Path):
             given |= {"retriever" if is_remote(str(retriever)) else "index": str(retriever)}
             retriever = None
@@ -111,36 +128,44 @@ class PyRAG:
         """The engines that answer: agents, retriever, sandbox."""
         return self._engines_here()[0]
 
-    async def aask(self, question: str, *, observer: Observer = ignore, keep: bool = False) -> Trace:
+    async def aask(
+        self, question: str, *, where: Where | None = None, observer: Observer = ignore, keep: bool = False
+    ) -> Trace:
         """Answer one question in the running event loop. A failure is in `Trace.error`.
 
         Args:
             question: in English for the embedded engine.
+            where: filter of passages, which narrows that of the object; its program may narrow it further.
             observer: called with each event (`pyrag.trace.events`) as it happens.
             keep: keep requests and replies in the trace, so that it can be replayed.
 
         Raises:
             UsageError: the question is empty, too long or no text.
+            FilterError: the filter cannot be read.
         """
-        return await self._answer(question, observer, keep)
+        return await self._answer(question, where, observer, keep)
 
-    async def _answer(self, question: str, observer: Observer, keep: bool, number: int = 0) -> Trace:
-        from pyrag.runtime.run import answer_question
+    async def _answer(
+        self, question: str, where: Where | None, observer: Observer, keep: bool, number: int = 0
+    ) -> Trace:
+        from pyrag.runtime.run import answer_question, with_filter
 
         check_observer(observer)
+        settings = with_filter(self.settings, where)
         engines, recording = self._engines_here()
         observer = of_question(observer, question, number)
-        return await answer_question(
-            question, engines, self.settings, observer=observer, recording=recording, keep=keep
-        )
+        return await answer_question(question, engines, settings, observer=observer, recording=recording, keep=keep)
 
-    def ask(self, question: str, *, observer: Observer = ignore, keep: bool = False) -> Trace:
+    def ask(
+        self, question: str, *, where: Where | None = None, observer: Observer = ignore, keep: bool = False
+    ) -> Trace:
         """Like `aask`, for synchronous code of any thread, whether or not an event loop runs in it.
 
         Ctrl-C cancels the question: its program and its calls end before `KeyboardInterrupt` reaches the caller.
 
         Args:
             question: The question.
+            where: Filter of passages, which narrows that of the object.
             observer: Called with each event, in the thread that asks.
             keep: Keep requests and replies in the trace, so that it can be replayed.
         """
@@ -148,7 +173,7 @@ class PyRAG:
         check_observer(observer)
 
         def start(report: Report) -> Coroutine[Any, Any, Trace]:
-            return self.aask(question, observer=ignore if observer is ignore else report, keep=keep)
+            return self.aask(question, where=where, observer=ignore if observer is ignore else report, keep=keep)
 
         return self._loop_thread().run(start, observer)
 
@@ -157,6 +182,7 @@ class PyRAG:
         questions: Iterable[str] | AsyncIterable[str],
         *,
         concurrency: int | None = None,
+        where: Where | None = None,
         observer: Observer = ignore,
         keep: bool = False,
     ) -> AsyncGenerator[Trace, None]:
@@ -165,6 +191,7 @@ class PyRAG:
         Args:
             questions: read as they are needed; a question that raises in `aask` is a trace with its error here.
             concurrency: questions at once; as the settings say if None.
+            where: filter of passages for all of them, which narrows that of the object.
             observer: called with each event; its `question` and `number` tell the questions apart.
             keep: keep requests and replies in the traces, so that they can be replayed.
 
@@ -180,7 +207,7 @@ class PyRAG:
         async def one(question: str, number: int) -> Trace:
             async with slots:
                 try:
-                    return await self._answer(question, observer, keep, number)
+                    return await self._answer(question, where, observer, keep, number)
                 except UsageError as error:  # one bad line must not end a batch, and neither must one of our mistakes
                     failure = TraceError(error.kind, str(error), error.exit_code)
                 except Exception as error:

@@ -64,6 +64,7 @@ class Settings:
     retriever: str | None = None  # URL of a /retrieve server, qdrant:COLLECTION@URL, mcp+stdio:COMMAND
     embedder: str | None = None  # bundled, onnx:DIR, st:NAME or openai:MODEL@URL; else the index's own
     dense_weight: float = 0.5  # what the dense half of a hybrid index counts; the sparse half counts the rest
+    where: str | None = None  # filter that all passages must pass, such as year >= 2020 and team = "ops"
     rerank: str | None = None  # reader (the embedded one), or a cross-encoder: onnx:DIR or st:NAME
     method: str = "pyrag"
     topk: int = 5

@@ -71,6 +71,10 @@ RetrieverUrl = Annotated[
         "--retriever",
     ),
 ]
+Where = Annotated[
+    str | None,
+    _setting("where", "Filter of passages by their metadata, such as 'year >= 2020 and team = \"ops\"'."),
+]
 TopK = Annotated[int | None, _setting("topk", "Passages to retrieve for each sub-query (1 to 100).")]
 Method = Annotated[str | None, _setting("method", "Method that answers: pyrag, opera, hera, vanilla, ….")]
 Deadline = Annotated[float | None, _setting("deadline", "Time limit of a question in seconds.")]

@@ -13,6 +13,7 @@ from functools import partial, reduce
 from operator import add
 from typing import Any, Literal, Protocol, TypeVar
 
+import pyrag_sandbox
 from pyrag.agents.protocol import Agents, Answerer, FindFault, Reading, Rewritten, Written
 from pyrag.agents.reply_room import written_answer
 from pyrag.episode.ledger import Ledger, asking_step
@@ -22,14 +23,16 @@ from pyrag.episode.program_values import (
     bind,
     check_query,
     check_topk,
+    check_where,
     kind_of,
     plain,
     record,
 )
-from pyrag.episode.recovery import Boost, Ladder, RecoveryRunner, attempt, ids_of, merge
+from pyrag.episode.recovery import Boost, Ladder, RecoveryRunner, Search, attempt, ids_of, merge
 from pyrag.episode.speculation import PrefetchStats
 from pyrag.errors import PyRAGError
 from pyrag.retrieval.checked import content_id
+from pyrag.retrieval.filters.tree import Filter, all_of
 from pyrag.retrieval.protocol import Retriever, passages_of
 from pyrag.trace.events import (
     Observer,
@@ -69,6 +72,7 @@ class Episode:
         shared: What the method keeps open between questions.
         more: Primitives of the method and of tools, beside the usual two.
         tools: Names of the tools among them; True for those with effects.
+        where: The caller's filter: nothing else is retrieved. A program's own only narrows it.
     """
 
     question: str
@@ -93,6 +97,7 @@ class Episode:
     warnings: list[str] = field(default_factory=list)
     fallbacks: list[str] = field(default_factory=list)
     variables: dict[str, Any] = field(default_factory=dict)
+    where: Filter | None = None
 
     def warn(self, message: str) -> None:
         """Says something once: decomposing and planning may both notice it."""
@@ -175,17 +180,24 @@ class Episode:
             self.warn(note)
         return reply, memo
 
-    async def fetch(self, query: str, topk: int) -> tuple[list[Passage], bool]:
+    async def fetch(self, query: str, topk: int, where: Filter | None = None) -> tuple[list[Passage], bool]:
         """Return the passages found, best first, and True if the same search was made before.
 
         Args:
             query: Words to search for.
             topk: Number of passages, at most.
+            where: Filter of the program, which narrows that of the caller.
+
+        Raises:
+            FilterError: There is a filter, and the retriever takes none.
         """
-        request = {"query": query, "topk": topk}
+        bound = all_of(self.where, where)
+        request = {"query": query, "topk": topk, **({} if bound is None else {"where": str(bound)})}
         found, memo = await self.ask(
-            "retrieve", request, lambda: passages_of(self.retriever, query, topk, self.warn), list[Passage]
+            "retrieve", request, lambda: passages_of(self.retriever, query, topk, self.warn, bound), list[Passage]
         )
+        if bound is not None:  # nothing else passes, whatever replied: a recording or a journal may have been changed
+            found = [passage for passage in found if bound.matches(passage.metadata)]
         return self.keep_passages(found, f"the retriever {self.retriever.name}"), memo
 
     def keep_passages(self, found: Iterable[Passage], origin: str) -> list[Passage]:
@@ -311,19 +323,19 @@ class ProgramRun:
     without_recovery: bool = False
     _open: dict[int, OpenStep] = field(default_factory=dict)
     _steps: dict[int, Step] = field(default_factory=dict)
-    retrieved: dict[int, tuple[str, int, list[Passage]]] = field(default_factory=dict)
+    retrieved: dict[int, tuple[Search, int, list[Passage]]] = field(default_factory=dict)
     _answers: dict[int, Answer] = field(default_factory=dict)
     _ids: dict[int, int] = field(default_factory=dict)
 
     async def retrieve(self, call: Call) -> list[Record]:
-        """`retrieve(query, topk=k)`: a list of passages, best first."""
-        query, topk = bind(call, "retrieve", ("query", "topk"), {"topk": self.episode.topk})
-        query = check_query(query, "retrieve")
-        topk = check_topk(topk)
+        """`retrieve(query, topk=k, where=None)`: a list of passages, best first."""
+        given = pyrag_sandbox.bind(call, ("query", "topk", "where"), {"topk": self.episode.topk, "where": None})
+        query, topk, where = check_query(given["query"], "retrieve"), check_topk(given["topk"]), given["where"]
+        narrowed = None if where is None else check_where(where, self.episode.retriever)
         self.refuse_unknown(call, query)
-        step = self.start(call, query, topk=topk)
-        found, memo = await self.watched(step, self.episode.fetch(query, topk))
-        self.retrieved[call.id] = (query, topk, found)
+        step = self.start(call, query, topk=topk, where="" if narrowed is None else str(narrowed))
+        found, memo = await self.watched(step, self.episode.fetch(query, topk, narrowed))
+        self.retrieved[call.id] = (Search(query, narrowed), topk, found)
         self.finish(step, passages=ids_of(found), memo=memo)
         return [record(passage) for passage in found]
 

@@ -11,6 +11,10 @@ from typing import Any
 
 import pyrag_sandbox
 from pyrag.agents.parsing.answers import is_unknown
+from pyrag.errors import FilterError
+from pyrag.retrieval.filters.language import filter_of
+from pyrag.retrieval.filters.tree import Filter
+from pyrag.retrieval.protocol import check_filters
 from pyrag.trace.model import Answer, Passage
 from pyrag_sandbox import Absent, Call, PrimitiveError, Record, Text
 from pyrag_sandbox.helpers import UnknownAnswerError
@@ -154,6 +158,28 @@ def check_topk(topk: Any) -> int:
     if not 1 <= topk <= MAX_TOPK:
         raise PrimitiveError(f"topk must be between 1 and {MAX_TOPK}, not {topk}", "ValueError")
     return topk
+
+
+def check_where(where: Any, retriever: object) -> Filter:
+    """Return the filter of a program.
+
+    Args:
+        where: A text or a dict.
+        retriever: The retriever that is to search.
+
+    Raises:
+        PrimitiveError: it is no filter, or the retriever takes none.
+    """
+    given = plain(where)
+    if not isinstance(given, str | dict):
+        raise PrimitiveError(f"where must be a filter as a str or dict, not {kind_of(where)}", "TypeError")
+    try:
+        check_filters(retriever)
+        found = filter_of(given)
+    except FilterError as error:
+        raise PrimitiveError(str(error), "ValueError") from None
+    assert found is not None
+    return found
 
 
 def kind_of(value: Any) -> str:

@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 from pyrag.agents.protocol import Reading, Rewritten
 from pyrag.episode.program_values import MAX_QUERY_BYTES, MAX_TOPK
 from pyrag.errors import BadOutputError
+from pyrag.retrieval.filters.tree import Filter
 from pyrag.trace.events import Observer, Recovering
 from pyrag.trace.model import UNKNOWN, Answer, Attempt, Passage
 
@@ -74,12 +75,13 @@ class RecoveryContext(Protocol):
 
     def warn(self, message: str) -> None: ...
 
-    async def fetch(self, query: str, topk: int) -> tuple[list[Passage], bool]:
+    async def fetch(self, query: str, topk: int, where: Filter | None = None) -> tuple[list[Passage], bool]:
         """Return the passages found, best first, and True if the same search was made before.
 
         Args:
             query: Words to search for.
             topk: Number of passages, from 1 to `MAX_TOPK`.
+            where: Filter of the program's search.
         """
         ...
 
@@ -106,14 +108,22 @@ class RecoveryContext(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search of a program: its query, and its filter if it has one of its own."""
+
+    query: str
+    where: Filter | None = None
+
+
 @dataclass(slots=True)
 class RecoveryRunner:
-    """One step on its way up. `searches` are the queries that its passages came from, with the top-k of each."""
+    """One step on its way up. `searches` are those that its passages came from, with the top-k of each."""
 
     desk: RecoveryContext
     step: int
     query: str
-    searches: dict[str, int]
+    searches: dict[Search, int]
     passages: list[Passage]
     reading: Reading
     attempts: list[Attempt] = field(default_factory=list)
@@ -121,7 +131,7 @@ class RecoveryRunner:
 
     async def up(self, ladder: Ladder) -> list[Attempt]:
         """The attempts made, the last of them known if any is."""
-        self._tried = [*self.searches, self.query]
+        self._tried = [*(search.query for search in self.searches), self.query]
         for rung in ladder:
             match rung:
                 case Boost():
@@ -133,7 +143,7 @@ class RecoveryRunner:
         return self.attempts
 
     async def _boost(self, rung: Boost) -> None:
-        topks = {query: min(rung.deeper(topk), MAX_TOPK) for query, topk in self.searches.items()}
+        topks = {search: min(rung.deeper(topk), MAX_TOPK) for search, topk in self.searches.items()}
         largest = max(topks.values())
         self.desk.observer(Recovering(self.step, "boost", largest))
         deeper = merge(self.passages, *await self._fetched(topks))
@@ -154,7 +164,9 @@ class RecoveryRunner:
                 return
             self._tried.append(query)
             self.desk.observer(Recovering(self.step, "rewrite", topk, query))
-            (found,) = await self._fetched({query: topk})
+            filters = {str(search.where): search.where for search in self.searches}
+            where = next(iter(filters.values())) if len(filters) == 1 else None
+            (found,) = await self._fetched({Search(query, where): topk})
             # What the first search brought stays: the analysis may need both.
             await self._read(merge(found, self.passages), "rewrite", query, topk, rewritten)
             if self.reading.known:
@@ -168,8 +180,8 @@ class RecoveryRunner:
             self.desk.warn(f"no rewritten query for {self.query!r}: {error}")
             return None
 
-    async def _fetched(self, topks: Mapping[str, int]) -> list[list[Passage]]:
-        found = await asyncio.gather(*(self.desk.fetch(query, topk) for query, topk in topks.items()))
+    async def _fetched(self, topks: Mapping[Search, int]) -> list[list[Passage]]:
+        found = await asyncio.gather(*(self.desk.fetch(one.query, topk, one.where) for one, topk in topks.items()))
         return [passages for passages, _ in found]
 
     async def _read(

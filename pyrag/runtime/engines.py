@@ -17,6 +17,7 @@ from pyrag.llm.protocol import CHAT_TEMPLATE, ChatModel, Sampling
 from pyrag.llm.request_options import RequestOptions, options_of
 from pyrag.llm.wrappers import Meter, MeteredChat
 from pyrag.methods.registry import open_shared
+from pyrag.retrieval.filters.language import parsed
 from pyrag.retrieval.protocol import Retriever
 from pyrag.settings import Settings
 from pyrag_sandbox import Sandbox
@@ -328,6 +329,7 @@ def retriever_of(settings: Settings, own: Retriever | None = None) -> Retriever:
         embedder=settings.embedder,
         dense_weight=settings.dense_weight,
         rerank=settings.rerank,
+        where=None if settings.where is None else parsed(settings.where),
         limit=replace(RETRIEVER_LIMIT, megabytes=settings.retriever_body_mb),
         transport=_transport(settings),
     )

@@ -26,6 +26,8 @@ from pyrag.errors import (
 from pyrag.llm.limiter import question_scope
 from pyrag.methods.program_result import Result
 from pyrag.methods.registry import Method, calls_tools, check_writer, get_method, recovery_of
+from pyrag.retrieval.filters.language import filter_of, parsed
+from pyrag.retrieval.filters.tree import Filter, all_of
 from pyrag.retrieval.protocol import searched_index
 from pyrag.runtime.engines import Engines, about_embedded
 from pyrag.runtime.telemetry import with_spans
@@ -117,6 +119,7 @@ async def _answer(
         observer=recorder,
         extensions=dict(extensions),
         shared=engines.shared(settings),
+        where=None if settings.where is None else parsed(settings.where),
     )
     recorder(
         QuestionStarted(settings.method, engines.agents.name, engines.retriever.name, started_at, question=question)
@@ -160,6 +163,20 @@ def _wall_clock(elapsed: float) -> str:
 @cache
 def _version() -> str:
     return pyrag_runtime.version()
+
+
+def with_filter(settings: Settings, where: str | Mapping[str, Any] | Filter | None) -> Settings:
+    """Return settings whose filter is narrowed by another one.
+
+    Args:
+        settings: The settings.
+        where: The other filter; None for none.
+
+    Raises:
+        FilterError: The filter cannot be read.
+    """
+    joined = all_of(None if settings.where is None else parsed(settings.where), filter_of(where))
+    return settings if joined is None else replace(settings, where=str(joined))
 
 
 def _checked(question: str) -> str:

@@ -186,7 +186,7 @@ def _add_questions(app: FastAPI, service: QuestionService) -> None:
         tags=["questions"],
     )  # fmt: skip
     async def ask(body: AskRequest, request: Request) -> Response:
-        index = service.index(body.index, access_of(request))
+        index = service.index(body.index, access_of(request), body.where)
         accepted = service.accept(body.question, index, body.limits(), body.method)
         if body.stream or EVENT_STREAM in request.headers.get("accept", ""):
             stream = _events(accepted, whole=body.include_trace)
@@ -202,7 +202,7 @@ def _add_questions(app: FastAPI, service: QuestionService) -> None:
         if len(body.questions) > service.config.max_batch:
             message = f"{len(body.questions)} questions at once: send at most {service.config.max_batch}"
             raise ApiError(400, "too_many_questions", message, param="questions")
-        index = service.index(body.index, access_of(request))
+        index = service.index(body.index, access_of(request), body.where)
         service.admit(len(body.questions))
         tasks: list[asyncio.Task[Answered]] = []
         try:
@@ -233,7 +233,7 @@ def _add_traces(app: FastAPI, service: QuestionService) -> None:
         if not 1 <= limit <= MAX_LISTED or not abs(before or 0) < MAX_NUMBER:
             raise ApiError(400, "invalid_request", f"limit must be 1 to {MAX_LISTED}, and before a number of a trace")
         access = access_of(request)
-        names = service.allowed(access) if index is None else [service.named(index, access)]
+        names = service.scopes(access) if index is None else [access.scope(service.named(index, access))]
         wanted = TraceFilter(indexes=names, before=before, since=_epoch(since), until=_epoch(until), known=known)
         found = await service.store.newest(wanted, limit + 1)
         more = found[limit - 1].number if len(found) > limit else None
@@ -245,13 +245,13 @@ def _add_traces(app: FastAPI, service: QuestionService) -> None:
     )  # fmt: skip
     async def trace(id: str, request: Request) -> Response:  # noqa: A002
         found = await service.store.get(id)
-        if found is None or not access_of(request).allows(found[0]):
+        if found is None or found[0] not in service.scopes(access_of(request)):
             raise _no_trace()
         return json_reply(found[1])
 
     @app.delete("/v1/traces/{id}", response_model=None, status_code=204, summary="Delete a kept trace", tags=["traces"])
     async def delete_trace(id: str, request: Request) -> Response:  # noqa: A002
-        if not await service.store.delete(id, service.allowed(access_of(request))):
+        if not await service.store.delete(id, service.scopes(access_of(request))):
             raise _no_trace()
         return Response(status_code=204)
 
@@ -279,8 +279,9 @@ def _add_passages(app: FastAPI, service: SearchService) -> None:
     )  # fmt: skip
     async def retrieve(request: Request, index: str | None = None) -> Response:
         service.check_open()
-        name = service.named(index, access_of(request))
-        (found,) = await until_gone(request, [service.begin(service.search(name, await request.body()))])
+        access = access_of(request)
+        work = service.search(service.named(index, access), await request.body(), access)
+        (found,) = await until_gone(request, [service.begin(work)])
         return json_reply(found)
 
     @app.get(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyrag.errors import ConfigError
+from pyrag.retrieval.filters.language import filter_of
 
 KEY_VARIABLE = "PYRAG_SERVE_API_KEY"
 DEFAULT_INDEX = "default"
@@ -24,13 +25,19 @@ class Access:
     Attributes:
         indexes: those that it may use; None for all of them.
         owner: a word that stands for its key, which conversations are bound to; empty for callers without one.
+        where: filter of the passages that it may see; empty for none.
     """
 
     indexes: frozenset[str] | None = None
     owner: str = ""
+    where: str = ""
 
     def allows(self, index: str) -> bool:
         return self.indexes is None or index in self.indexes
+
+    def scope(self, index: str) -> str:
+        """Return the name under which traces over an index are kept: callers with another filter do not see them."""
+        return f"{index} where {self.where}" if self.where else index
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +161,15 @@ def read_indexes(named: Iterable[str]) -> dict[str, str]:
 
 
 def _key(line: str) -> tuple[bytes, Access]:
-    key, _, indexes = line.partition(" ")
+    key, _, rest = line.partition(" ")
+    indexes, marked, where = f" {rest}".partition(" where ")
     if len(key) < MIN_KEY:
         raise ConfigError(f"an API key has only {len(key)} characters: use at least {MIN_KEY}")
     names = frozenset(filter(None, (name.strip() for name in indexes.split(","))))
     digest = _digest(key)
-    return digest, Access(names or None, hashlib.sha256(digest).hexdigest()[:16])
+    return digest, Access(
+        names or None, hashlib.sha256(digest).hexdigest()[:16], str(filter_of(where)) if marked else ""
+    )
 
 
 def _digest(key: str) -> bytes:

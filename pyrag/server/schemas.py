@@ -31,6 +31,9 @@ class _Limits(BaseModel):
     max_tokens: int | None = Field(None, ge=1, description="Tokens; lowered to the server's own limit.")
     max_cost: float | None = Field(None, gt=0, description="Money; only where the server knows prices.")
     topk: int | None = Field(None, ge=1, le=100, description="Passages a sub-query.")
+    where: str | dict[str, Any] | None = Field(
+        None, description="Filter of passages by their metadata.", examples=['year >= 2020 and team = "ops"']
+    )
 
     def limits(self) -> dict[str, Any]:
         """Return the limits of the request by the names of settings."""
@@ -226,6 +229,7 @@ RETRIEVE_SCHEMA = {
     "properties": {
         "queries": {"type": "array", "items": {"type": "string"}, "maxItems": MAX_QUERIES},
         "topk": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_TOPK},
+        "where": {"type": ["string", "object", "null"]},
         "return_scores": {"type": "boolean", "default": False},
     },
     "example": {"queries": ["who founded the mill"], "topk": 3, "return_scores": True},
@@ -237,7 +241,10 @@ RETRIEVE_REPLY: dict[str, Any] = {
             "schema": {
                 "type": "object",
                 "required": ["result"],
-                "properties": {"result": {"type": "array", "items": {"type": "array", "items": {"type": "object"}}}},
+                "properties": {
+                    "result": {"type": "array", "items": {"type": "array", "items": {"type": "object"}}},
+                    "where": {"type": "string"},
+                },
             },
             "example": {"result": [[{"document": _PASSAGE, "score": 1.5}]]},
         }

@@ -12,6 +12,7 @@ from typing import Any
 
 from pyrag.errors import PyRAGError
 from pyrag.retrieval.checked import Passages
+from pyrag.retrieval.filters.language import filter_of
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.following import FollowingRetriever
 from pyrag.retrieval.index import read_info
@@ -111,6 +112,10 @@ class SearchService:
         """Return the names of the indexes that a caller may use."""
         return [name for name in self.retrievers if access.allows(name)]
 
+    def scopes(self, access: Access) -> list[str]:
+        """Return the names under which traces are kept that a caller may see."""
+        return [access.scope(name) for name in self.allowed(access)]
+
     def named(self, name: str | None, access: Access) -> str:
         """Return the name of an index that a caller may use.
 
@@ -144,12 +149,13 @@ class SearchService:
         """Return a context in which one generation of an index stays open."""
         return self.retrievers[name].use()
 
-    async def search(self, name: str, body: bytes) -> dict[str, Any]:
+    async def search(self, name: str, body: bytes, access: Access) -> dict[str, Any]:
         """Search as a request's body asks.
 
         Args:
             name: of the index.
             body: JSON of Search-R1's protocol.
+            access: what the caller may use.
 
         Raises:
             ApiError: the request is wrong.
@@ -160,7 +166,7 @@ class SearchService:
         except BadRequestError as error:
             raise ApiError(400, "invalid_request", str(error)) from None
         async with self.pinned(name) as retriever:
-            return await search_all(retriever, wanted, self.search_slots)
+            return await search_all(retriever, wanted, self.search_slots, filter_of(access.where or None))
 
     async def problems(self) -> list[str]:
         """Return sentences on what keeps the service from working; none where it is ready."""

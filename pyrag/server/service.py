@@ -17,11 +17,14 @@ from pyrag.episode.recovery import calls_for, ladder_of
 from pyrag.errors import PyRAGError, ServiceError, StorageError
 from pyrag.llm.protocol import Message
 from pyrag.methods.registry import recovery_of
+from pyrag.retrieval.filters.bound import BoundRetriever
+from pyrag.retrieval.filters.language import filter_of
+from pyrag.retrieval.filters.tree import all_of
 from pyrag.retrieval.following import FollowingRetriever
 from pyrag.retrieval.open import is_remote
 from pyrag.retrieval.protocol import Retriever
 from pyrag.runtime.engines import Engines, open_engines, retriever_of
-from pyrag.runtime.run import MAX_QUESTION_BYTES, answer_question
+from pyrag.runtime.run import MAX_QUESTION_BYTES, answer_question, with_filter
 from pyrag.server.config import DEFAULT_INDEX, Access, ServerConfig
 from pyrag.server.errors import ApiError, public_text
 from pyrag.server.follow_up import FollowUpAgent, Standalone
@@ -33,6 +36,7 @@ from pyrag.trace.events import Event, of_question
 from pyrag.trace.model import Trace, Usage
 from pyrag_sandbox import SandboxError
 
+Where = str | dict[str, Any]
 _SANDBOX_CHECK = 5.0  # seconds between two looks at the sandbox
 _SANDBOX_PATIENCE = 30.0  # seconds that a look may take
 _LOWERED = ("deadline", "max_calls", "max_tokens", "max_cost", "topk")
@@ -45,10 +49,27 @@ class ServedIndex:
     name: str
     engines: Engines
     settings: Settings
+    scope: str = ""  # the name under which its traces are kept
 
     @property
     def retriever(self) -> Retriever:
         return self.engines.retriever
+
+    def narrowed(self, scope: str, *filters: Where) -> ServedIndex:
+        """Return the index as those see it whose passages must pass filters.
+
+        Args:
+            scope: the name under which traces are kept.
+            filters: of the caller's key and of the request.
+
+        Raises:
+            FilterError: a filter cannot be read, or the retriever takes none.
+        """
+        bound = all_of(*map(filter_of, filters))
+        if bound is None:
+            return replace(self, scope=scope)
+        engines = replace(self.engines, retriever=BoundRetriever(self.retriever, bound))
+        return ServedIndex(self.name, engines, with_filter(self.settings, str(bound)), scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,17 +145,21 @@ class QuestionService(SearchService):
         counts = {"pyrag_questions_running": self._running, "pyrag_questions_waiting": self._pending - self._running}
         return {**super().gauges, **counts, "pyrag_sandbox_restarts": self._engines.sandbox.restarts}
 
-    def index(self, name: str | None, access: Access) -> ServedIndex:
-        """Return an index that a caller may use.
+    def index(self, name: str | None, access: Access, where: Where | None = None) -> ServedIndex:
+        """Return an index that a caller may use, without what the caller's filter and the request's exclude.
 
         Args:
             name: None stands for the only one, or the one named `default`, or the first that the caller may use.
             access: what the caller may use.
+            where: filter of the request.
 
         Raises:
             ApiError: the index is unknown, or not the caller's.
+            FilterError: the filter cannot be read, or the retriever takes none.
         """
-        return self.indexes[self.named(name, access)]
+        name = self.named(name, access)
+        filters = [one for one in (access.where or None, where) if one is not None]
+        return self.indexes[name].narrowed(access.scope(name), *filters)
 
     def admit(self, count: int) -> None:
         """Refuse questions for which there is no place in the queue.
@@ -206,7 +231,7 @@ class QuestionService(SearchService):
             trace = replace(trace, warnings=warnings, usage=trace.usage + follow_up.usage)
         trace = public_trace(trace, index.name)
         self.metrics.answered(index.name, trace)
-        return Answered(key, index.name, await self._kept(key, index.name, trace, question, dialogue))
+        return Answered(key, index.name, await self._kept(key, index.scope, trace, question, dialogue))
 
     @contextlib.asynccontextmanager
     async def _place(self, deadline: float | None) -> AsyncIterator[None]:

@@ -145,6 +145,7 @@ class Step:
     line: int = 0
     round: int = 0  # index into Trace.programs
     topk: int | None = None
+    where: str = ""  # for retrieve: the program's own filter, besides the caller's
     passages: tuple[str, ...] = ()  # ids: those retrieved, or those given to `answer` or `write`
     mode: str = ""  # for answer: "evidence" or "aggregation"; for write: the template; of tools: "data", "documents"
     output: str = ""  # for write: the text; for a tool: the result as JSON

@@ -67,6 +67,7 @@ def bench(
     rewrite_llm: options.RewriteLlm = None,
     recovery: options.Recovery = None,
     topk: options.TopK = None,
+    where: options.Where = None,
     deadline: options.Deadline = None,
     call_timeout: options.CallTimeout = None,
     request: options.Request = None,

@@ -152,12 +152,13 @@ def search(
     folder: Folder,
     query: Annotated[str, typer.Argument(help="Words or a question.")],
     topk: Annotated[int, typer.Option(help="Passages to print.", min=1, max=1000)] = 5,
+    where: Annotated[str | None, typer.Option(help="Filter of passages by their metadata.", show_default=False)] = None,
     json: Json = False,
 ) -> None:
     """Print the passages that an index finds for a query."""
     from pyrag.cli.index.run import search
 
-    search(folder, query, topk, as_json=json)
+    search(folder, query, topk, where, as_json=json)
 
 
 @index_app.command("verify")

@@ -295,21 +295,24 @@ def _shortfall(vectors: VectorInfo) -> str:
     return f"their search reaches a recall of {vectors.recall:.3f}, not {vectors.target:g}: name another --type or auto"
 
 
-def search(folder: Path, query: str, topk: int, *, as_json: bool) -> None:
+def search(folder: Path, query: str, topk: int, where: str | None, *, as_json: bool) -> None:
     """Print the passages found for a query.
 
     Args:
         folder: The index.
         query: Words or a question.
         topk: Passages to print.
+        where: Filter of passages.
         as_json: Print one JSON line.
     """
     from pyrag.retrieval import open_retriever
+    from pyrag.retrieval.filters.language import filter_of
+    from pyrag.retrieval.protocol import passages_of
 
     async def found() -> Any:
         retriever = open_retriever(folder)
         try:
-            return await retriever.retrieve(query, topk)
+            return await passages_of(retriever, query, topk, _tell_note, filter_of(where))
         finally:
             await retriever.aclose()
 
@@ -324,6 +327,10 @@ def search(folder: Path, query: str, topk: int, *, as_json: bool) -> None:
         print(printable(f"{number}. {found_at}\n   {_shortened(one.text)}{facts}"))
     if not passages:
         print("nothing found", file=sys.stderr)
+
+
+def _tell_note(note: str) -> None:
+    print(printable(note), file=sys.stderr)
 
 
 def verify(folder: Path, *, as_json: bool) -> None:

@@ -67,8 +67,8 @@ async def _select(program_run: ProgramRun, call: Call) -> list[Record]:
     kept = [passages[one] for one in found.positions if one < len(passages)]
     if sources := [program_run.retrieved[one] for one in program_run.sources(call, passages)]:
         # A recovery searches deeper where most of what was kept came from.
-        query, topk, _ = max(sources, key=lambda one: len(set(ids_of(one[2])) & set(ids_of(kept))))
-        program_run.retrieved[call.id] = (query, topk, kept)
+        search, topk, _ = max(sources, key=lambda one: len(set(ids_of(one[2])) & set(ids_of(kept))))
+        program_run.retrieved[call.id] = (search, topk, kept)
     program_run.finish(
         step, passages=ids_of(kept), memo=memo, usage=_paid(found.usage, memo), rationale=found.rationale
     )

@@ -43,6 +43,7 @@ from pyrag.retrieval.filters.tree import (
 MAX_CHARACTERS = 8192
 MAX_COMPARISONS = 256
 MAX_DEPTH = 32
+MAX_JOINED = 8  # filters of that size that are joined: those of a server, a key, a request and a program
 MAX_VALUES = 1000
 _MAX_INTEGER = 1 << 63
 _OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
@@ -65,6 +66,8 @@ def filter_of(given: str | Mapping[str, Any] | Filter | None) -> Filter | None:
     if given is None:
         return None
     if isinstance(given, str):
+        if len(given) > MAX_CHARACTERS:
+            raise FilterError(f"the filter has {len(given)} characters: use at most {MAX_CHARACTERS}")
         return parsed(given)
     if isinstance(given, Mapping):
         found = _Mapping().filter(given, 0)
@@ -77,9 +80,9 @@ def filter_of(given: str | Mapping[str, Any] | Filter | None) -> Filter | None:
 
 
 def parsed(text: str) -> Filter:
-    """Return the filter that a text says. Raises `FilterError` with the place."""
-    if len(text) > MAX_CHARACTERS:
-        raise FilterError(f"the filter has {len(text)} characters: use at most {MAX_CHARACTERS}")
+    """Return the filter that a text says, which may be several joined ones. Raises `FilterError` with the place."""
+    if len(text) > MAX_JOINED * MAX_CHARACTERS:
+        raise FilterError(f"the filters have {len(text)} characters: use at most {MAX_JOINED * MAX_CHARACTERS}")
     if not text.strip():
         raise FilterError(f"the filter is empty: write a comparison, {_EXAMPLE}")
     parser = _Parser(text)
@@ -129,8 +132,8 @@ class _Parser:
             self._need(")")
             return inner
         self._comparisons += 1
-        if self._comparisons > MAX_COMPARISONS:
-            self._fail(f"more than {MAX_COMPARISONS} comparisons")
+        if self._comparisons > MAX_JOINED * MAX_COMPARISONS:
+            self._fail(f"more than {MAX_JOINED * MAX_COMPARISONS} comparisons")
         if self._took("word", "exists"):
             return Existence(self._field())
         return self._comparison(self._field())

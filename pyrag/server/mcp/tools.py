@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
@@ -37,7 +37,7 @@ class Tools:
 
     def __init__(self, service: QuestionService) -> None:
         self.service = service
-        self._seen: dict[str, OrderedDict[str, Passage]] = {name: OrderedDict() for name in service.indexes}
+        self._seen: defaultdict[str, OrderedDict[str, Passage]] = defaultdict(OrderedDict)  # by scope
 
     async def ask(self, given: AskArguments, access: Access, report: Report) -> AskResult:
         """Answer a question. A caller that is cancelled cancels its question.
@@ -98,7 +98,7 @@ class Tools:
         """
         index = self.service.index(given.index, access)
         found = await fetch_passages(index.retriever, [given.id])
-        passage = self._seen[index.name].get(given.id) if found is None else next(iter(found), None)
+        passage = self._seen[index.scope].get(given.id) if found is None else next(iter(found), None)
         if passage is None:
             of_searches = "" if found is not None else ", and this retriever knows those of recent searches only"
             message = (
@@ -134,7 +134,7 @@ class Tools:
         return described | {"kind": "remote"}
 
     def _remember(self, index: ServedIndex, passages: Iterable[Passage]) -> None:
-        seen = self._seen[index.name]
+        seen = self._seen[index.scope]
         for passage in passages:
             seen[passage.id] = passage
             seen.move_to_end(passage.id)
