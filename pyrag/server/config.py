@@ -122,11 +122,12 @@ def read_keys(file: Path | None, environ: Mapping[str, str]) -> ApiKeys:
     """Return the keys of a file and of the environment.
 
     Args:
-        file: a key a line, optionally followed by the indexes it may use, `KEY notes,wiki`; `#` opens a comment.
+        file: a key a line, optionally followed by the indexes it may use and by a filter of their passages,
+            `KEY notes,wiki where team = "ops"`; `#` opens a comment.
         environ: may hold one more key, for all indexes, in `PYRAG_SERVE_API_KEY`.
 
     Raises:
-        ConfigError: the file cannot be read or is empty, or a key has fewer than 16 characters.
+        ConfigError: the file cannot be read or is empty, a key has fewer than 16 characters, or a filter is wrong.
     """
     lines: list[str] = []
     if file is not None:
