@@ -1,11 +1,11 @@
 """Passages fitted to the window of the model that reads them, before it is asked or after it said "too long".
 
-A `Fitting` belongs to one agent, and a wrapper puts it around each role whose prompt holds passages. Where the window
-is known, passages are trimmed to it beforehand. Where it is not, or was misjudged, a `ContextLengthError` has them
-trimmed to half, once; a second one passes through. What was left out is in the reply's `note`, which the trace repeats
-as a warning; what a reply says of passages by position counts in those that came in.
+A `ContextWindow` belongs to one agent, and a wrapper puts it around each role whose prompt holds passages. If the
+window is known, passages are trimmed to it in advance. If it is unknown or was misjudged, `ContextLengthError` causes
+one retry with half of the passages; a second error is raised. The reply's `note` says what was left out, and the trace
+repeats it as a warning. Positions of passages in a reply count the passages that the agent was given.
 
-Left out: the other agents, whose prompts hold no passages to leave out.
+Left out: agents whose prompts hold no passages.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _cut(passage: Passage, tokens: int, count: CountTokens) -> Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitting:
+class ContextWindow:
     """Fits the passages of one agent's prompts into its model's window.
 
     Attributes:
@@ -177,12 +177,12 @@ class Fitting:
 
 
 @dataclass(frozen=True, slots=True)
-class FittingAnswerer:
+class WindowedAnswerer:
     inner: Answerer
-    fitting: Fitting = Fitting()
+    window: ContextWindow = ContextWindow()
     question: str = ""  # shown beside every query
 
-    def about(self, question: str) -> FittingAnswerer:
+    def about(self, question: str) -> WindowedAnswerer:
         """Return this answerer for the queries of one question, if it takes the question into account."""
         tell = getattr(self.inner, "about", None)
         return self if tell is None else replace(self, inner=tell(question), question=question)
@@ -192,7 +192,7 @@ class FittingAnswerer:
         if not passages:
             return await self.inner.answer(query, passages)
         asked = f"{query}\n{self.question}" if self.question else query
-        reading, fitted = await self.fitting.ask(asked, passages, partial(self.inner.answer, query))
+        reading, fitted = await self.window.ask(asked, passages, partial(self.inner.answer, query))
         if not fitted.note:
             return reading
         return replace(
@@ -204,9 +204,9 @@ class FittingAnswerer:
 
 
 @dataclass(frozen=True, slots=True)
-class FittingRewriter:
+class WindowedRewriter:
     inner: Rewriter
-    fitting: Fitting = Fitting()
+    window: ContextWindow = ContextWindow()
 
     async def rewrite(self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str) -> Rewritten:
         """Return another query. Args: those of `Rewriter.rewrite`."""
@@ -214,5 +214,5 @@ class FittingRewriter:
         async def ask(shown: Sequence[Passage]) -> Rewritten:
             return await self.inner.rewrite(query, tried, shown, missing)
 
-        rewritten, fitted = await self.fitting.ask("\n".join([query, *tried, missing]), passages[:SHOWN], ask)
+        rewritten, fitted = await self.window.ask("\n".join([query, *tried, missing]), passages[:SHOWN], ask)
         return replace(rewritten, note=fitted.note)

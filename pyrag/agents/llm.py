@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
-from pyrag.agents.context_window import FittingAnswerer, FittingRewriter
+from pyrag.agents.context_window import WindowedAnswerer, WindowedRewriter
 from pyrag.agents.conversation import Conversation
 from pyrag.agents.parsing.answers import ParsedAnswer, is_evasive, parse_answer, salvage_answer
 from pyrag.agents.parsing.draft import DraftReader, OnDraft, ignore_draft
@@ -305,9 +305,9 @@ def make_llm_agents(
         name=_name(answer_model, planner.model, decomposer.model),
         decomposer=LLMDecomposer(decomposer.model, prompts, engine.sampling),
         planner=LLMPlanner(planner.model, prompts, engine.sampling),
-        answerer=FittingAnswerer(answerer, engine.fitting("Answer", evidence)),
+        answerer=WindowedAnswerer(answerer, engine.context_window("Answer", evidence)),
         writer=LLMWriter(answer_model, prompts, engine.sampling),
-        rewriter=FittingRewriter(rewriter, engine.fitting_of("Rewrite", rewriter.template, rewriter.template)),
+        rewriter=WindowedRewriter(rewriter, engine.context_window_of("Rewrite", rewriter.template, rewriter.template)),
         engines=RoleEngines(engine, planner, decomposer, engine),
     )
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from pyrag.agents.context_window import Fitting
+from pyrag.agents.context_window import ContextWindow
 from pyrag.agents.conversation import Conversation
 from pyrag.agents.prompts import Prompts
 from pyrag.agents.schemas import Schema
@@ -76,16 +76,18 @@ class PromptedEngine:
     context_tokens: int | None = None
     count_tokens: CountTokens = about_tokens
 
-    def fitting(self, agent: str, prompt: Callable[[], str]) -> Fitting:
-        """Return a `Fitting` for the passages of an agent.
+    def context_window(self, agent: str, prompt: Callable[[], str]) -> ContextWindow:
+        """Return a `ContextWindow` for the passages of an agent.
 
         Args:
             agent: Its name in messages.
             prompt: Returns its prompt without passages and query.
         """
-        return Fitting(agent, self.model, self.context_tokens, prompt, self.sampling.max_tokens, self.count_tokens)
+        return ContextWindow(
+            agent, self.model, self.context_tokens, prompt, self.sampling.max_tokens, self.count_tokens
+        )
 
-    def fitting_of(self, agent: str, system: str, user: str) -> Fitting:
+    def context_window_of(self, agent: str, system: str, user: str) -> ContextWindow:
         """Return the same for an agent of that name with a prompt of the folder `methods`.
 
         Args:
@@ -93,6 +95,6 @@ class PromptedEngine:
             system: Name of the template with its system message.
             user: Name of the template with its user message.
         """
-        return self.fitting(
+        return self.context_window(
             agent, lambda: self.prompts.notice(f"{system}.system") + self.prompts.notice(f"{user}.user")
         )

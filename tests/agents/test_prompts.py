@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pyrag_prompts
-from pyrag.agents.context_window import FittingAnswerer
+from pyrag.agents.context_window import WindowedAnswerer
 from pyrag.agents.llm import make_llm_agents
 from pyrag.agents.passages import fenced_passages
 from pyrag.agents.prompts import EXAMPLE_NAMES, copies_example, is_placeholder, load_prompts, placeholders
@@ -265,7 +265,7 @@ async def test_an_analysis_is_shown_the_original_question(folder: Path, older: b
     team = make_llm_agents(model, prompts_dir=folder).team(opera_agents)
     assert team is not None
     analyst = team.analyst
-    assert isinstance(analyst, FittingAnswerer)
+    assert isinstance(analyst, WindowedAnswerer)
     await analyst.about(QUESTION).answer(SUB_QUERIES[0], PASSAGES)
     user = model.calls[0][-1].content
     assert f"\nQuestion: {SUB_QUERIES[0]}\n" in user

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrag.agents.context_window import FittingRewriter
+from pyrag.agents.context_window import WindowedRewriter
 from pyrag.agents.llm import make_llm_agents
 from pyrag.agents.protocol import Rewritten
 from pyrag.agents.rewriter import LLMRewriter
@@ -158,7 +158,7 @@ def test_the_rewrite_agent_has_a_model_of_its_own(tmp_path: Path) -> None:
     script = tmp_path / "small.json"
     script.write_text("[]")
     agents = open_engines(make_settings({"rewrite_llm": f"scripted:{script}"})).agents
-    assert isinstance(agents.rewriter, FittingRewriter)
+    assert isinstance(agents.rewriter, WindowedRewriter)
     assert isinstance(agents.rewriter.inner, LLMRewriter)
     assert agents.name == f"embedded (rewrite: scripted:{script})"
     team = agents.team(opera_agents)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from pyrag.agents.context_window import Fitting, FittingAnswerer, FittingRewriter
+from pyrag.agents.context_window import ContextWindow, WindowedAnswerer, WindowedRewriter
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.passages import fenced_passages, numbered
 from pyrag.agents.prompted_agent import PromptedAgent, PromptedEngine
@@ -179,9 +179,9 @@ class LLMReflector(PromptedAgent):
 
 
 @dataclass(frozen=True, slots=True)
-class FittingSelector:
+class WindowedSelector:
     inner: Selector
-    fitting: Fitting = Fitting()
+    window: ContextWindow = ContextWindow()
 
     async def select(self, query: str, passages: Sequence[Passage]) -> Selection:
         """Select among the passages that fit; positions count in all those given.
@@ -190,14 +190,14 @@ class FittingSelector:
             query: The question that the passages are for.
             passages: The evidence, cut to fit the model's window; a note tells of it.
         """
-        selection, fitted = await self.fitting.ask(query, passages, partial(self.inner.select, query))
+        selection, fitted = await self.window.ask(query, passages, partial(self.inner.select, query))
         return replace(selection, positions=fitted.places(selection.positions), note=fitted.note)
 
 
 @dataclass(frozen=True, slots=True)
-class FittingValidator:
+class WindowedValidator:
     inner: Validator
-    fitting: Fitting = Fitting()
+    window: ContextWindow = ContextWindow()
 
     async def validate(self, query: str, passages: Sequence[Passage]) -> Validation:
         """Judge by the passages that fit.
@@ -206,14 +206,14 @@ class FittingValidator:
             query: The question that the passages are for.
             passages: The evidence, cut to fit the model's window; a note tells of it.
         """
-        validation, fitted = await self.fitting.ask(query, passages, partial(self.inner.validate, query))
+        validation, fitted = await self.window.ask(query, passages, partial(self.inner.validate, query))
         return replace(validation, note=fitted.note)
 
 
 @dataclass(frozen=True, slots=True)
-class FittingReflector:
+class WindowedReflector:
     inner: Reflector
-    fitting: Fitting = Fitting()
+    window: ContextWindow = ContextWindow()
 
     async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
         """Review an answer by the passages that fit.
@@ -224,7 +224,7 @@ class FittingReflector:
             passages: The evidence, cut to fit the model's window; a note tells of it.
         """
         ask = partial(self.inner.reflect, query, answer)
-        reflection, fitted = await self.fitting.ask(f"{query}\n{answer}", passages, ask)
+        reflection, fitted = await self.window.ask(f"{query}\n{answer}", passages, ask)
         return replace(reflection, note=fitted.note)
 
 
@@ -256,22 +256,22 @@ def _team_of(engine: object) -> HeraTeam | None:
 def _prompted_team(engine: PromptedEngine) -> HeraTeam:
     parts = engine.model, engine.prompts, engine.sampling
 
-    def fitted(agent: Agent, user: str = "hera.documents") -> Fitting:
-        return engine.fitting_of(agent.replace("_", " "), f"hera.{agent}", user)
+    def fitted(agent: Agent, user: str = "hera.documents") -> ContextWindow:
+        return engine.context_window_of(agent.replace("_", " "), f"hera.{agent}", user)
 
-    def answerer(agent: Agent) -> FittingAnswerer:
+    def answerer(agent: Agent) -> WindowedAnswerer:
         inner = LLMAnalyst(*parts, None, f"hera.{agent}", "hera.documents", _RETRY, "hera.facts")
-        return FittingAnswerer(inner, fitted(agent))
+        return WindowedAnswerer(inner, fitted(agent))
 
     rewriter = LLMRewriter(*parts, "hera.query_rewriter", _RETRY)
     return HeraTeam(
         orchestrator=LLMOrchestrator(*parts),
         decomposer=LLMQueryDecomposer(*parts),
         answerer=answerer("answer_generator"),
-        rewriter=FittingRewriter(rewriter, fitted("query_rewriter", "hera.query_rewriter")),
-        selector=FittingSelector(LLMSelector(*parts), fitted("evidence_selector")),
-        validator=FittingValidator(LLMValidator(*parts), fitted("context_validator")),
-        reflector=FittingReflector(LLMReflector(*parts), fitted("reflect", "hera.reflect")),
+        rewriter=WindowedRewriter(rewriter, fitted("query_rewriter", "hera.query_rewriter")),
+        selector=WindowedSelector(LLMSelector(*parts), fitted("evidence_selector")),
+        validator=WindowedValidator(LLMValidator(*parts), fitted("context_validator")),
+        reflector=WindowedReflector(LLMReflector(*parts), fitted("reflect", "hera.reflect")),
         concluder=answerer("conclude"),
         coach=LLMCoach(*parts),
     )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyrag.agents.context_window import FittingAnswerer
+from pyrag.agents.context_window import WindowedAnswerer
 from pyrag.agents.conversation import Conversation
 from pyrag.agents.llm import LLMAnswerer
 from pyrag.agents.passages import fenced_passages
@@ -144,7 +144,7 @@ def opera_agents(engines: RoleEngines) -> OperaAgents | None:
     return OperaAgents(planner, _analyst(answer) if isinstance(answer, PromptedEngine) else None)
 
 
-def _analyst(engine: PromptedEngine) -> FittingAnswerer:
+def _analyst(engine: PromptedEngine) -> WindowedAnswerer:
     answerer = LLMAnswerer(engine.model, engine.prompts, engine.sampling)
     analyst = LLMAnalyst(engine.model, engine.prompts, engine.sampling, answerer)
-    return FittingAnswerer(analyst, engine.fitting_of("Analysis-Answer", analyst.system, analyst.template))
+    return WindowedAnswerer(analyst, engine.context_window_of("Analysis-Answer", analyst.system, analyst.template))

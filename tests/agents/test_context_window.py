@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pyrag.agents.context_window import Fitting, FittingAnswerer, fit_passages
+from pyrag.agents.context_window import ContextWindow, WindowedAnswerer, fit_passages
 from pyrag.agents.protocol import Reading
 from pyrag.errors import ContextLengthError, PermanentServiceError
 from pyrag.llm.context import about_tokens, token_counter, too_long
@@ -66,7 +66,7 @@ def test_a_single_passage_is_cut_to_what_fits(text: str) -> None:
 
 async def test_a_refused_prompt_is_tried_once_with_half() -> None:
     inner = Answerer(window=200)
-    reading = await FittingAnswerer(inner).answer("q?", passages(5, 4, 3, 2))
+    reading = await WindowedAnswerer(inner).answer("q?", passages(5, 4, 3, 2))
     assert inner.asked == [["0", "1", "2", "3"], ["0", "1"]]
     assert reading.citations == (1,)
     assert "2 of 4 passages" in reading.note
@@ -75,7 +75,7 @@ async def test_a_refused_prompt_is_tried_once_with_half() -> None:
 
 async def test_citations_count_in_what_came_in() -> None:
     inner = Answerer(window=200)
-    reading = await FittingAnswerer(inner).answer("q?", passages(5, 4, 5, 4))
+    reading = await WindowedAnswerer(inner).answer("q?", passages(5, 4, 5, 4))
     assert inner.asked[1] == ["0", "2"]
     assert reading.citations == (2,)
 
@@ -83,14 +83,14 @@ async def test_citations_count_in_what_came_in() -> None:
 async def test_a_second_refusal_passes() -> None:
     inner = Answerer(window=0)
     with pytest.raises(ContextLengthError):
-        await FittingAnswerer(inner).answer("q?", passages(2, 1))
+        await WindowedAnswerer(inner).answer("q?", passages(2, 1))
     assert len(inner.asked) == 2
 
 
 async def test_a_known_window_is_kept_to_without_asking_twice() -> None:
     inner = Answerer()
-    fitting = Fitting("Answer", window=1024, prompt=lambda: "word " * 80, reply_tokens=512)
-    reading = await FittingAnswerer(inner, fitting).answer("q?", passages(*[1.0] * 10))
+    fitting = ContextWindow("Answer", window=1024, prompt=lambda: "word " * 80, reply_tokens=512)
+    reading = await WindowedAnswerer(inner, fitting).answer("q?", passages(*[1.0] * 10))
     assert len(inner.asked) == 1
     assert 1 < len(inner.asked[0]) < 10
     assert "would not fit" in reading.note
@@ -105,7 +105,7 @@ async def test_only_long_prompts_ask_for_the_window() -> None:
             return 8192
 
     model, inner = Model(), Answerer()
-    answerer = FittingAnswerer(inner, Fitting(model=model))
+    answerer = WindowedAnswerer(inner, ContextWindow(model=model))
     await answerer.answer("q?", passages(2, 1))
     assert model.asked == 0
     reading = await answerer.answer("q?", passages(*[1.0] * 200))
