@@ -4,7 +4,7 @@ VENV := .venv
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-mcp test-otel test-page test-ray test-vllm lint format bench bench-speed test-slow bench-harness wheel clean
+.PHONY: model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-mcp test-otel test-page test-ray test-vllm lint format bench bench-speed bench-serve test-api test-slow bench-harness wheel clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -111,6 +111,17 @@ bench: $(VENV)/.core ## measure methods on the bundled question sets (BENCH="--d
 
 bench-speed: $(VENV)/.core ## measure what the runtime, the sandbox and retrieval cost, beside baselines
 	$(BIN)/python -m benchmarks.speed
+
+bench-serve: $(VENV)/.dev ## load pyrag serve with 64 askers while sandbox workers are killed (SECONDS=60 a phase)
+	$(BIN)/python -m benchmarks.serve_load --seconds $(or $(SECONDS),10)
+
+$(VENV)-api/.done: pyproject.toml
+	test -x $(VENV)-api/bin/python || $(PYTHON) -m venv $(VENV)-api
+	$(VENV)-api/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[serve]' prometheus-client pytest pytest-asyncio 'schemathesis>=4'
+	@touch $@
+
+test-api: $(VENV)-api/.done ## fuzz pyrag serve by its OpenAPI document, and read its metrics as Prometheus does
+	$(VENV)-api/bin/python -m pytest -q tests/server/test_fuzz.py tests/server/test_metrics.py
 
 test-slow: $(VENV)/.dev ## run the tests that take minutes
 	$(BIN)/python -m pytest -q -m slow

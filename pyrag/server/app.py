@@ -11,14 +11,15 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import StreamingResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 import pyrag_runtime
 from pyrag.errors import PyRAGError
@@ -51,7 +52,7 @@ from pyrag.server.trace_store import TraceFilter
 from pyrag.server.wire import answer_object
 
 MAX_LISTED = 200
-MAX_NUMBER = 1 << 62  # of a trace
+MAX_NUMBER = 1 << 53  # of a trace; JSON's integers end there
 _STREAM = """event: accepted
 data: {"id":"0f3c…"}
 
@@ -157,6 +158,8 @@ def _add_errors(app: FastAPI, service: SearchService) -> None:
         message = f"{error.detail} ({request.method} {request.url.path}): GET /openapi.json lists what there is"
         reply = refused(ApiError(error.status_code, "http_error", message), request)
         reply.headers.update(error.headers or {})
+        if error.status_code == 405:
+            reply.headers["Allow"] = ", ".join(sorted(_methods_of(app, request)))
         return reply
 
     async def internal(request: Request, error: Exception) -> Response:
@@ -170,6 +173,12 @@ def _add_errors(app: FastAPI, service: SearchService) -> None:
         (Exception, internal),
     ):
         app.add_exception_handler(kind, handler)
+
+
+def _methods_of(app: FastAPI, request: Request) -> set[str]:
+    """Return the methods of all routes of a path; Starlette knows those of the first alone."""
+    matching = (one for one in app.routes if one.matches(request.scope)[0] is not Match.NONE)
+    return {method for one in matching for method in getattr(one, "methods", None) or ()}
 
 
 def _invalid(problem: dict[str, Any]) -> ApiError:
@@ -223,15 +232,13 @@ def _add_traces(app: FastAPI, service: QuestionService) -> None:
     )  # fmt: skip
     async def traces(
         request: Request,
-        limit: int = 50,
-        before: int | None = None,
+        limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 50,
+        before: Annotated[int | None, Query(ge=0, le=MAX_NUMBER, description="`next` of the page before.")] = None,
         index: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
+        since: Annotated[datetime | float | None, Query(description="Seconds of the epoch, or ISO 8601.")] = None,
+        until: Annotated[datetime | float | None, Query(description="Seconds of the epoch, or ISO 8601.")] = None,
         known: bool | None = None,
     ) -> Response:
-        if not 1 <= limit <= MAX_LISTED or not abs(before or 0) < MAX_NUMBER:
-            raise ApiError(400, "invalid_request", f"limit must be 1 to {MAX_LISTED}, and before a number of a trace")
         access = access_of(request)
         names = service.scopes(access) if index is None else [access.scope(service.named(index, access))]
         wanted = TraceFilter(indexes=names, before=before, since=_epoch(since), until=_epoch(until), known=known)
@@ -260,10 +267,10 @@ def _no_trace() -> ApiError:
     return ApiError(404, "unknown_trace", "there is no such trace: only the newest are kept")
 
 
-def _epoch(moment: datetime | None) -> float | None:
+def _epoch(moment: datetime | float | None) -> float | None:
     """Return a time in seconds of the epoch; one without a zone is in UTC."""
-    if moment is None:
-        return None
+    if not isinstance(moment, datetime):
+        return moment
     try:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (OverflowError, ValueError, OSError):

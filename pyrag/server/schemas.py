@@ -22,7 +22,7 @@ _PASSAGE = {
 
 
 class _Limits(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     index: str | None = Field(None, description="Name of an index; the default one if left out.")
     method: str | None = Field(None, description="Method; the server's own if left out.", examples=["pyrag"])
@@ -219,7 +219,8 @@ def streamed(model: type[BaseModel], example: str, events: str) -> dict[int | st
         example: first events of a stream.
         events: sentence on the events.
     """
-    stream = {EVENT_STREAM: {"schema": {"type": "string", "description": events}, "example": example}}
+    event = {"type": "object", "properties": {"event": {"type": "string"}, "data": {"type": "string"}}}
+    stream = {EVENT_STREAM: {"schema": {**event, "description": events}, "example": example}}
     return {200: {"model": model, "description": f"The answer. {events}", "content": stream}}
 
 

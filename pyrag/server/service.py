@@ -348,7 +348,7 @@ def _over(settings: Settings, place: str | None) -> Settings:
 
 
 def _check_question(question: str) -> None:
-    if not question.strip():
+    if not any(map(str.isalnum, question)):
         raise ApiError(400, "empty_question", "the question is empty: ask something")
     try:
         size = len(question.encode())

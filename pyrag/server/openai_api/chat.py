@@ -43,7 +43,7 @@ _EVENTS = "With `stream`, chunks as OpenAI sends them; an `error` object ends a 
 
 
 class StreamOptions(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", strict=True)
 
     include_usage: bool = Field(False, description="Send a last chunk with the usage.")
 
@@ -53,7 +53,7 @@ class ChatRequest(BaseModel):
     `response_format` other than text, `modalities` other than text and a `tool_choice` that forces a call are refused.
     """
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", strict=True)
 
     model: str = Field(examples=[MODEL])
     messages: list[ChatMessage] = Field(

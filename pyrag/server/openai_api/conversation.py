@@ -27,7 +27,7 @@ _SILENT = ("system", "developer")
 class ContentPart(BaseModel):
     """A part of a message; only texts are read."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", strict=True)
 
     type: str = Field(examples=["text"])
     text: str = ""
@@ -36,7 +36,7 @@ class ContentPart(BaseModel):
 class ChatMessage(BaseModel):
     """A message of a conversation, or an item of a response's input."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", strict=True)
 
     type: str = "message"
     role: str = ""

@@ -58,7 +58,7 @@ class ResponsesRequest(BaseModel):
     other than text, `background`, `conversation`, `prompt` and a `tool_choice` that forces a call are refused.
     """
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", strict=True)
 
     model: str = Field(examples=[MODEL])
     input: str | list[ChatMessage] = Field(examples=["Who is Jed Hoyer?"])
