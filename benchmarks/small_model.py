@@ -29,7 +29,7 @@ from pyrag.trace.model import Trace
 MODEL = Path("runs/models/smollm2-135m-instruct")
 TRAINED_ON = "hotpotqa,musique,2wikimultihopqa"  # sets with training questions, for rewards
 MEASURED = ("2wikimultihopqa", "musique", "hotpotqa", "popqa", "bamboogle")
-SOURCES = ("musique", "2wiki=2000", "compositional-celebrities=400", "mquake-hard=400", "morehopqa")
+SOURCES = ("musique", "2wiki=2000", "compositional-celebrities=400", "mquake-hard=400", "break-hotpot")
 SHORT = ("--prompts", "small")
 
 
@@ -73,9 +73,9 @@ def data(recipe: Recipe) -> Iterator[Command]:
     gold = ("--decompositions", recipe.data / "decompositions", "--splits", "train,dev,none")
     named = tuple(part for source in SOURCES for part in ("--source", source))
     sets = ("--data", recipe.data, "--sets")
-    yield _rows(recipe, "sft-plan", "joint", *gold, *named, "--repair-share", "0.05", "--sft")
+    yield _rows(recipe, "sft-plan", "joint", *gold, *named, "--repair-share", "0.05", "--single-share", "0.1", "--sft")
     yield _rows(recipe, "sft-decompose", "decompose", *gold, *named, "--sft")
-    reading = ("--split", "train_full", "--limit", "20000", "--max-row-tokens", "320", "--sft")
+    reading = ("--split", "train_full", "--limit", "20000", "--max-row-tokens", "480", "--sft")
     yield _rows(recipe, "sft-answer", "answer", "synthesis", *sets, "squad", *gold, *named, *reading)
     whole = ("--source", "musique", "--source", "2wiki", "--max-row-tokens", "500", "--sft")
     yield _rows(recipe, "sft-rag", "rag", *sets, TRAINED_ON, *gold, *whole)

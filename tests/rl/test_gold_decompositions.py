@@ -25,6 +25,7 @@ from pyrag_rl.data.decompositions.checked import ProgramCheck
 from pyrag_rl.data.decompositions.examples import GoldRequest
 from pyrag_rl.data.decompositions.faults import FAULTS
 from pyrag_rl.data.decompositions.programs import UncoveredFormError, program_of
+from pyrag_rl.data.decompositions.qdmr import as_questions
 from pyrag_rl.data.decompositions.source import GoldQuestion, GoldStep, chosen, read_caps
 from pyrag_rl.data.decompositions.wording import asked_of
 from pyrag_rl.data.rows import read_rows
@@ -153,6 +154,52 @@ def test_shorthand_becomes_a_question(question: str, plain: str, asked: str) -> 
     assert asked_of(GoldStep(question=question, plain=plain)) == asked
 
 
+def phrases(question: str, answer: str, *steps: str) -> GoldQuestion:
+    return GoldQuestion(
+        id="q", source="toy", question=question, answers=(answer,), form="qdmr",
+        sub_questions=tuple(GoldStep(question=one) for one in steps),
+    )  # fmt: skip
+
+
+BREAK = {
+    phrases("Who did an actress play in A?", "B", "the actress that was in C", "who #1 plays in A"):
+        ("Who is the actress that was in C?", "Who #1 plays in A?"),
+    phrases("On what river is the city where X 's is?", "B", "city where X 's is", "the rivers that #1 is on"):
+        ("What is the city where X's is?", "What are the rivers that #1 is on?"),
+    phrases("Which town?", "B", "town that A founded", "the name of #1"): ("What is the town that A founded?",),
+    phrases("Who was born first Ann or Bo?", "Bo", "when was Ann born", "when was Bo born", "which first of #1 , #2"):
+        ("When was Ann born?", "When was Bo born?"),
+    phrases("Are both Ann and Bo chefs?", "no", "is Ann a chef", "if Bo is a chef", "if both #1 and #2 are true"):
+        ("Is Ann a chef?", "Is Bo a chef?"),
+    phrases("Have A and B the same nationality?", "no", "nationality of A", "nationality of B", "if #1 is #2"):
+        ("What is the nationality of A?", "What is the nationality of B?"),
+    phrases("Which kind are A and B?", "film", "kind of A", "kind of B", "kind in both #1 and #2"):
+        ("What is the kind of A?", "What is the kind of B?"),
+    phrases("Where does the council meet?", "Bern", "where the council meets"): ("Where does the council meet?",),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("question", BREAK, ids=lambda question: question.question)
+async def test_noun_phrases_become_questions_of_programs_that_run(question: GoldQuestion) -> None:
+    made = as_questions(question)
+    assert program_of(made.question, made.sub_questions).questions == BREAK[question]
+    assert await faults([made]) == [""]
+
+
+@pytest.mark.parametrize(
+    ("steps", "reason"),
+    [
+        (("opera Maria Golovin", "composer who wrote #1"), "names a thing"),
+        (("party that has members", "#1 that is old"), "filters"),
+        (("film that A made", "songs of #1", "number of #2"), "counts"),
+        (("a", "b", "c of #1", "d of #2", "which is highest of #3 , #4"), "no questions"),
+    ],
+)
+def test_phrases_without_a_rule_have_a_reason(steps: tuple[str, ...], reason: str) -> None:
+    with pytest.raises(UncoveredFormError, match=reason):
+        as_questions(phrases("q?", "x", *steps))
+
+
 def many(source: str, kinds: str) -> list[GoldQuestion]:
     return [
         GoldQuestion(id=f"{source}{number}", source=source, question=f"{source} {number}?", answers=("x",), type=kind,
@@ -193,7 +240,7 @@ def folder(tmp_path: Path) -> Path:
         }
         for one in (BRIDGE, COMPARISONS[0])
     ]  # fmt: skip
-    rows.append({**rows[0], "id": "q", "form": "qdmr"})
+    rows.append({**rows[0], "id": "q", "form": "qdmr", "sub_questions": [{"question": "a"}, {"question": "b"}]})
     (tmp_path / "gold").mkdir()
     (tmp_path / "toy").mkdir()
     with gzip.open(tmp_path / "gold" / "decompositions.jsonl.gz", "wt") as file:
@@ -205,7 +252,8 @@ def folder(tmp_path: Path) -> Path:
 
 def request(folder: Path, task: str, **more: Any) -> Request:
     prompts = more.pop("prompts", "small")
-    gold = GoldRequest(folder=folder, splits=("train",), repairs=more.pop("repairs", 0.0))
+    gold = GoldRequest(folder=folder, splits=("train",), repairs=more.pop("repairs", 0.0),
+                       singles=more.pop("singles", 0.0))  # fmt: skip
     return Request(
         tasks=[task],
         out=folder.parent / f"{task}.parquet",
@@ -274,6 +322,15 @@ def test_repair_rows_hold_the_real_error_and_the_right_program(folder: Path) -> 
         assert system["content"].startswith("Write a Python program")
         assert re.search(r"```\n.*(Error: |never |used|does not depend)", user["content"])
         assert parse_program(reply["content"]) not in user["content"]
+
+
+def test_first_steps_are_questions_of_their_own(folder: Path) -> None:
+    built = build(request(folder, "joint", sft=True, singles=1.0))
+    rows = {one[1]["content"]: one[2]["content"] for one in conversations(folder.parent / "joint.parquet")}
+    assert built.rows == 4
+    assert parse_program(rows["Who directed Dracula?"]) == (
+        'q1 = "Who directed Dracula?"\na1 = answer(q1, retrieve(q1))\nfinal_answer = a1'
+    )
 
 
 def test_questions_measured_beside_the_folder_are_refused(folder: Path) -> None:

@@ -59,6 +59,12 @@ def data(
     splits: Annotated[
         str, typer.Option(help="Splits of --decompositions, separated by commas; empty for all.")
     ] = "train,none",
+    single_share: Annotated[
+        float,
+        typer.Option(
+            help="Share of --decompositions whose first step is a further question, of one search.", min=0, max=1
+        ),
+    ] = 0.0,
     repair_share: Annotated[
         float,
         typer.Option(help="Share of --decompositions with a further row: a failing program to repair.", min=0, max=1),
@@ -118,7 +124,7 @@ def data(
     mix = ReadingMix(several=several_share, unknown=unknown_share, tokens=max_row_tokens, seed=seed)
     gold = None if decompositions is None else GoldRequest(
         folder=decompositions, splits=names([splits]), sources=source or (), seed=seed,
-        repairs=repair_share, mix=mix, concurrency=settings.concurrency,
+        repairs=repair_share, singles=single_share, mix=mix, concurrency=settings.concurrency,
     )  # fmt: skip
     request = Request(
         tasks=names(tasks), out=out, data=folder, sets=names(sets), split=split, runs=from_run or (),

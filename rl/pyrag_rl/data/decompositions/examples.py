@@ -6,15 +6,17 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pyrag_rl.data.decompositions.checked import ProgramCheck
 from pyrag_rl.data.decompositions.faults import broken
 from pyrag_rl.data.decompositions.programs import GoldProgram, UncoveredFormError, program_of
+from pyrag_rl.data.decompositions.qdmr import as_questions
 from pyrag_rl.data.decompositions.readings import READING_TASKS, reading_examples
 from pyrag_rl.data.decompositions.source import GoldQuestion, chosen, read_caps, read_decompositions, read_gold_passages
+from pyrag_rl.data.decompositions.wording import asked_of
 from pyrag_rl.data.examples import PromptlessRow, ask_decomposition, ask_joint_program, ask_program, ask_repair
 from pyrag_rl.data.readings import ReadingMix
 from pyrag_rl.data.replies import joint_reply, program_reply, sub_queries_reply
@@ -30,7 +32,8 @@ class GoldRequest:
 
     `splits` are those of its questions, all if empty; `sources` name sources by the beginning of their names, each with
     the most questions to take of it ("2wiki=2000"), all if empty. `repairs` is the share of questions with a further
-    row: a program that fails, to be repaired. `mix` says over which passages the steps are answered.
+    row: a program that fails, to be repaired. `singles` is that of questions whose first step is a question of its own.
+    `mix` says over which passages the steps are answered.
     """
 
     folder: Path
@@ -38,6 +41,7 @@ class GoldRequest:
     sources: Sequence[str] = ()
     seed: int = 0
     repairs: float = 0.0
+    singles: float = 0.0
     mix: ReadingMix = ReadingMix()
     concurrency: int = 4
 
@@ -66,14 +70,22 @@ async def gold_examples(
     check = ProgramCheck(passages)
     try:
         for group in _groups(questions, request.concurrency):
-            programs = await asyncio.gather(*(_program(one, check) for one in group))
-            for question, program in zip(group, programs, strict=True):
+            made = list(map(_in_form, group))
+            for question, reason in zip(group, made, strict=True):
+                if isinstance(reason, str):
+                    dropped[f"{reason} ({question.source})"] += 1
+                    yield []
+            ready = [one for one in made if isinstance(one, GoldQuestion)]
+            answered = [one for one in ready if one in group]  # the steps of the others have stand-ins for answers
+            ready += [_first_step(one) for one in answered if _draw(request, "single", one) < request.singles]
+            programs = await asyncio.gather(*(_program(one, check) for one in ready))
+            for question, program in zip(ready, programs, strict=True):
                 if isinstance(program, str):
                     dropped[f"{program} ({question.source})"] += 1
                     yield []
                 else:
-                    made = [_example(task, question, program) for task in tasks]
-                    yield [*made, *await _repairs(question, program, request, check)]
+                    rows = [_example(task, question, program) for task in tasks]
+                    yield [*rows, *await _repairs(question, program, request, check)]
     finally:
         await check.aclose()
 
@@ -84,10 +96,6 @@ def _groups(questions: Sequence[GoldQuestion], size: int) -> Iterator[Sequence[G
 
 async def _program(question: GoldQuestion, check: ProgramCheck) -> GoldProgram | str:
     """The program of a question, or why there is none to learn from."""
-    if question.form == "qdmr":
-        return "the steps are no questions"
-    if any(not step.gold for step in question.sub_questions):
-        return "a step has no gold answer"
     try:
         program = program_of(question.question, question.sub_questions)
     except UncoveredFormError as error:
@@ -95,13 +103,36 @@ async def _program(question: GoldQuestion, check: ProgramCheck) -> GoldProgram |
     return await check.fault(question, program) or program
 
 
+def _in_form(question: GoldQuestion) -> GoldQuestion | str:
+    """A question whose steps are questions with answers, or why it has none."""
+    if question.form == "qdmr":
+        try:
+            return as_questions(question)
+        except UncoveredFormError as error:
+            return str(error)
+    return question if all(step.gold for step in question.sub_questions) else "a step has no gold answer"
+
+
+def _first_step(question: GoldQuestion) -> GoldQuestion:
+    """The first step as a question of its own, which one search answers."""
+    step = question.sub_questions[0]
+    return replace(
+        question, id=f"{question.id}-1", question=asked_of(step), answers=(step.gold,), sub_questions=(step,), type=""
+    )
+
+
+def _draw(request: GoldRequest, what: str, question: GoldQuestion) -> float:
+    """A draw from 0 to 1 for a question."""
+    return random.Random(f"{request.seed}:{what}:{question.source}:{question.id}").random()  # noqa: S311  no secret
+
+
 async def _repairs(
     question: GoldQuestion, program: GoldProgram, request: GoldRequest, check: ProgramCheck
 ) -> list[PromptlessRow]:
     """A row that repairs a broken form of the program, if the draw says so and the fault shows."""
-    draw = random.Random(f"{request.seed}:repair:{question.source}:{question.id}")  # noqa: S311  a draw, no secret
-    if draw.random() >= request.repairs:
+    if _draw(request, "repair", question) >= request.repairs:
         return []
+    draw = random.Random(f"{request.seed}:fault:{question.source}:{question.id}")  # noqa: S311  a draw, no secret
     source = broken(program, draw)
     _, fault = await check.run(question, program, source)
     if fault is None:

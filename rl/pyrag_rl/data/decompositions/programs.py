@@ -20,8 +20,13 @@ from pyrag.agents.python_text import braced, interpolated, literal
 from pyrag_rl.data.decompositions.source import GoldStep
 from pyrag_rl.data.decompositions.wording import REFERENCE, asked_of
 
-_DATES = frozenset({"date of birth", "date of death", "publication date", "inception"})
+_DATES = frozenset({"date of birth", "date of death", "publication date", "inception", "date"})
+_NUMBERS = frozenset({"number", "population", "area", "elevation above sea level", "length", "height"})
 _KINDS = frozenset({"country", "country of citizenship", "country of origin", "place of birth", "place of death"})
+_MORE = re.compile(
+    r"\b(?:more|most|larger|largest|bigger|greater|higher|highest|longer|longest|taller)\b", re.IGNORECASE
+)
+_LESS = re.compile(r"\b(?:less|least|fewer|fewest|smaller|smallest|lower|lowest|shorter|shortest)\b", re.IGNORECASE)
 _LATER = re.compile(r"\b(?:later|last|latest|younger|youngest|newer|recent|recently|after)\b", re.IGNORECASE)
 _EARLIER = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before)\b", re.IGNORECASE)
 _SAME = re.compile(r"\b(?:same|both|share)\b", re.IGNORECASE)
@@ -126,16 +131,18 @@ def _comparison(question: str, steps: Sequence[GoldStep], compared: GoldStep) ->
     names = [_name(question, _root(steps, number)) for number in (one, other)]
     if relation in _KINDS and _SAME.search(question):
         return f'"yes" if same_entity(a{one}, a{other}) else "no"'
-    if relation not in _DATES or not all(names) or names[0] == names[1]:
+    if relation == "boolean":
+        return f'"yes" if same_entity(a{one}, "yes") and same_entity(a{other}, "yes") else "no"'
+    if relation not in _DATES | _NUMBERS or not all(names) or names[0] == names[1]:
         return None
     words = question
     for name in sorted(names, key=len, reverse=True):
         words = words.replace(name, " ")
-    later, earlier = bool(_LATER.search(words)), bool(_EARLIER.search(words))
-    if later == earlier:
+    helper, up, down = ("parse_date", _LATER, _EARLIER) if relation in _DATES else ("parse_number", _MORE, _LESS)
+    if bool(up.search(words)) == bool(down.search(words)):
         return None
-    sign = ">" if later else "<"
-    return f"{literal(names[0])} if parse_date(a{one}) {sign} parse_date(a{other}) else {literal(names[1])}"
+    sign = ">" if up.search(words) else "<"
+    return f"{literal(names[0])} if {helper}(a{one}) {sign} {helper}(a{other}) else {literal(names[1])}"
 
 
 def _root(steps: Sequence[GoldStep], number: int) -> GoldStep:
