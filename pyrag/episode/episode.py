@@ -7,6 +7,7 @@ one episode share the memo, so that a repaired program pays only for what change
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -155,7 +156,10 @@ class Episode:
 
     def _has_effects(self, source: str) -> bool:
         """True for a program that may call a tool with effects: its calls keep their order, and none is made early."""
-        return any(effects and name in source for name, effects in self.tools.items())
+        if not any(self.tools.values()):
+            return False
+        plain = unicodedata.normalize("NFKC", source)  # as Python reads names
+        return any(effects and name in plain for name, effects in self.tools.items())
 
     async def aclose(self) -> None:
         """Cancels what is still in flight."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pyrag import PyRAG
 from pyrag.cli.options import chosen
 from pyrag.errors import ConfigError, DataError
 from pyrag.settings import load_settings
@@ -226,6 +228,16 @@ async def test_programs_count_from_data(desk: Desk, shop: Path, folder: Path) ->
     trace = await desk.ask(program, tools=[sql_tool(shop), table_tool(folder)])
     assert trace.answer.text == "74"
     assert [trace.passages[one.passage].title for one in trace.citations] == ["shop.db", "people.tsv"]
+
+
+def test_queries_run_in_the_thread_of_a_synchronous_caller(shop: Path, tmp_path: Path) -> None:
+    program = '```python\nfinal_answer = sql("SELECT count(*) AS n FROM orders")[0]["n"]\n```'
+    (tmp_path / "script.json").write_text(json.dumps({"decompose": '["How many?"]', "plan": program}))
+    with PyRAG(f"scripted:{tmp_path}/script.json", tools=[sql_tool(shop)]) as rag:
+        assert rag.ask("How many orders?").answer.text == "3"
+        copy = pickle.loads(pickle.dumps(rag))
+    with copy:
+        assert copy.ask("How many orders?").answer.text == "3"
 
 
 def test_specs_name_tools(shop: Path, folder: Path) -> None:

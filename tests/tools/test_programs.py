@@ -13,6 +13,8 @@ import msgspec
 import pytest
 
 from pyrag.agents.llm import make_llm_agents
+from pyrag.cli.views.live import cost_line, step_view
+from pyrag.cli.views.verdict import remark
 from pyrag.embedded import embedded_agents
 from pyrag.episode.ledger import Recording
 from pyrag.llm.clients.scripted import ScriptedChat
@@ -105,7 +107,8 @@ async def test_tools_with_effects_keep_order_and_have_no_memo(desk: Desk) -> Non
     assert (trace.answer.text, log) == ("1 2 3", ["x", "x", "y"])
 
 
-async def test_nothing_with_effects_runs_after_an_error(desk: Desk) -> None:
+@pytest.mark.parametrize("name", ["note", "\N{FULLWIDTH LATIN SMALL LETTER N}ote"])
+async def test_nothing_with_effects_runs_after_an_error(desk: Desk, name: str) -> None:
     log: list[str] = []
 
     @tool(effects=True)
@@ -113,7 +116,7 @@ async def test_nothing_with_effects_runs_after_an_error(desk: Desk) -> None:
         """Writes down."""
         log.append(text)
 
-    await desk.ask('a = 1 // 0\nb = note("x")\nfinal_answer = 1', tools=[note])
+    await desk.ask(f'a = 1 // 0\nb = {name}("x")\nfinal_answer = 1', tools=[note])
     assert log == []
 
 
@@ -197,6 +200,13 @@ async def test_sources_of_data_are_cited(desk: Desk) -> None:
     trace = await desk.ask('a = census("Alpha")\nb = census("Gamma")\nfinal_answer = a + 1', tools=[census])
     assert trace.answer.citations == ("census:Alpha",)
     assert trace.passages["census:Alpha"].text == "Alpha: 1200"
+
+
+async def test_views_show_calls_and_count_them(desk: Desk) -> None:
+    trace = await desk.ask('final_answer = population("Nowhere")', tools=[population])
+    assert remark(trace).startswith("unknown: 1 tool call and no search led to an answer")
+    assert "1 tool call" in cost_line(trace).plain
+    assert step_view(trace.steps[0]).plain.startswith("✓ population Nowhere → null")
 
 
 async def test_passages_are_passed_to_tools_whole(desk: Desk) -> None:

@@ -122,7 +122,8 @@ def _open_sets(request: BenchRequest, out: Path) -> list[PreparedSet]:
 
 def _identity(request: BenchRequest, sets: Sequence[PreparedSet], methods: Sequence[str]) -> dict[str, Any]:
     """Return everything that two sessions of one run must agree on."""
-    settings = {key: value for key, value in public(request.settings).items() if key not in _OUTSIDE}
+    outside = _OUTSIDE if request.settings.tools else (*_OUTSIDE, "tools", "max_tool_calls")  # runs from before tools
+    settings = {key: value for key, value in public(request.settings).items() if key not in outside}
     return {
         "sets": [one.questions.name for one in sets],
         "methods": list(methods),

@@ -227,6 +227,7 @@ def cost_line(trace: Trace) -> Text:
     parts = [
         counted(usage.model_calls, "model call"),
         counted(usage.retrievals, "retrieval"),
+        *([counted(usage.tool_calls, "tool call")] if usage.tool_calls else []),
         counted(tokens, "token"),
     ]
     if trace.repairs:

@@ -53,6 +53,9 @@ def _about_weak(trace: Trace) -> str:
 
 def _about_unknown(trace: Trace) -> str:
     searches = sum(step.primitive == "retrieve" for step in trace.steps)
+    if not searches and trace.usage.tool_calls:
+        calls = counted(trace.usage.tool_calls, "tool call")
+        return f"unknown: {calls} and no search led to an answer; look at them with pyrag ask --trace FILE"
     if not searches:
         return "unknown, and nothing was searched: try a method that searches, such as --method pyrag"
     if not trace.passages:
