@@ -175,6 +175,20 @@ def test_nothing_heavy_is_imported_at_start(module: str) -> None:
     assert not set(done.stdout.split()) & HEAVY
 
 
+def test_questions_without_tools_import_no_seams() -> None:
+    code = """
+import sys
+sys.path[:0] = sys.argv[1:]
+from pyrag import PyRAG
+with PyRAG() as rag:
+    rag.ask("When was Jed Hoyer born?")
+print(*[name for name in sys.modules if name.startswith(("pyrag.tools", "pyrag.testing"))])
+"""
+    paths = [str(ROOT), *(str(ROOT / one) for one in ("sandbox", "rl", "prompts"))]
+    done = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
 def test_public_names_are_what_all_says() -> None:
     import pyrag
 
