@@ -111,6 +111,7 @@ bench: $(VENV)/.core ## measure methods on the bundled question sets (BENCH="--d
 
 bench-speed: $(VENV)/.core ## measure what the runtime, the sandbox and retrieval cost, beside baselines
 	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.profiles
 
 bench-serve: $(VENV)/.dev ## load pyrag serve with 64 askers while sandbox workers are killed (SECONDS=60 a phase)
 	$(BIN)/python -m benchmarks.serve_load --seconds $(or $(SECONDS),10)
@@ -128,6 +129,7 @@ test-slow: $(VENV)/.dev ## run the tests that take minutes
 
 bench-harness: $(VENV)/.dev ## measure the runtime against the scripted servers in HARNESS=../shared/harness
 	$(BIN)/python $(or $(HARNESS),../shared/harness)/compare.py speed --adapter "$(CURDIR)/$(BIN)/python $(CURDIR)/benchmarks/harness_adapter.py" --concurrency 1,32
+	$(BIN)/python $(or $(HARNESS),../shared/harness)/compare.py speed --adapter "$(CURDIR)/$(BIN)/python $(CURDIR)/benchmarks/harness_adapter.py --profile fast" --concurrency 1
 	$(BIN)/python $(or $(HARNESS),../shared/harness)/compare.py faults --adapter "$(CURDIR)/$(BIN)/python $(CURDIR)/benchmarks/harness_adapter.py"
 
 $(VENV)-reader/.done: pyproject.toml

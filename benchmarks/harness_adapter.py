@@ -3,7 +3,8 @@
     python ../shared/harness/compare.py speed --adapter "python benchmarks/harness_adapter.py"
 
 Speaks the protocol that the harness's `adapters/common.py` describes: questions as JSON lines on stdin, the first a
-warm-up, results as JSON lines on stdout, CPU seconds at the end. `--deadline` is the question's, in seconds.
+warm-up, results as JSON lines on stdout, CPU seconds at the end. `--deadline` is the question's, in seconds, and
+`--profile` pyrag's.
 """
 
 from __future__ import annotations
@@ -62,10 +63,10 @@ async def ask(rag: PyRAG, item: dict[str, str]) -> dict[str, Any]:
     return {"id": item["id"], "answer": answer, "error": error, "wall_s": wall}
 
 
-async def serve(concurrency: int, deadline: float) -> None:
+async def serve(concurrency: int, deadline: float, profile: str) -> None:
     send = own_output()
     llm = f"openai:fake@{os.environ['BENCH_LLM_URL']}"
-    async with PyRAG(llm, retriever=os.environ["BENCH_RETRIEVER_URL"], deadline=deadline) as rag:
+    async with PyRAG(llm, retriever=os.environ["BENCH_RETRIEVER_URL"], deadline=deadline, profile=profile) as rag:
         slots = asyncio.Semaphore(concurrency)
 
         async def one(item: dict[str, str]) -> None:
@@ -83,8 +84,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--concurrency", type=int, default=1)
     parser.add_argument("--deadline", type=float, default=30.0)
+    parser.add_argument("--profile", default="paper")
     options = parser.parse_args()
-    asyncio.run(serve(options.concurrency, options.deadline))
+    asyncio.run(serve(options.concurrency, options.deadline, options.profile))
 
 
 if __name__ == "__main__":

@@ -51,10 +51,20 @@ _ABOVE_ZERO = (
 )
 
 
+PROFILES: Mapping[str, Mapping[str, Any]] = {
+    "paper": {},
+    "fast": {"joint": True, "synthesis": "needed", "prompts": "fast", "topk": 4},
+}
+"""The settings that a profile stands for; those that are given by themselves win. `fast` makes the fewest calls, with
+the shortest prompts and replies."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All knobs with their defaults. Numbers come from the paper where it has them."""
 
+    # What all settings begin as that are not given: paper, or fast (see `PROFILES`); read by `make_settings`.
+    profile: Literal["paper", "fast"] = "paper"
     llm: str = "embedded"
     plan_llm: str | None = None  # the Plan agent's own model (paper: a coder model)
     decompose_llm: str | None = None
@@ -72,6 +82,8 @@ class Settings:
     # What is tried at an unknown step, in order; auto: the method's own (PyRAG: boost, OPERA: rewrite).
     recovery: Literal["auto", "none", "boost", "rewrite", "boost+rewrite", "rewrite+boost"] = "auto"
     joint: bool = False  # sub-queries and program in one model call
+    # needed: the last answer is the final one where a synthesis would only repeat it
+    synthesis: Literal["always", "needed"] = "always"
     repairs: int = 3
     unknown: Literal["repair", "allow"] = "repair"
     # Minimum evidence (0 to 1, by the embedded reader) for an answer to count as known; 0 disables the check.
@@ -212,8 +224,9 @@ def layered(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any
 
 
 def make_settings(values: Mapping[str, Any]) -> Settings:
-    """Checked settings from plain values. Raises `ConfigError`."""
+    """Checked settings from plain values, over those of their profile. Raises `ConfigError`."""
     known = _types()
+    values = {**PROFILES.get(str(values.get("profile")), {}), **values}
     for key in values:
         if key not in known:
             raise ConfigError(f"unknown setting {key!r}{nearest(key, known)}")

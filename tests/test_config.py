@@ -86,3 +86,16 @@ def test_none_and_numbers_from_the_environment() -> None:
 def test_defaults_are_those_of_the_paper() -> None:
     settings = Settings()
     assert (settings.topk, settings.boost_topk, settings.repairs, settings.max_calls) == (5, 10, 3, None)
+
+
+def test_a_profile_is_the_lowest_layer() -> None:
+    assert make_settings({}).profile == "paper"
+    fast = make_settings({"profile": "fast"})
+    assert (fast.joint, fast.synthesis, fast.prompts) == (True, "needed", "fast")
+    own = load_settings({"profile": "fast", "joint": False}, environ={"PYRAG_SYNTHESIS": "always"})
+    assert (own.joint, own.synthesis, own.prompts) == (False, "always", "fast")
+
+
+def test_an_unknown_profile_is_refused() -> None:
+    with pytest.raises(ConfigError, match="profile must be one of paper, fast, not 'cheap'"):
+        make_settings({"profile": "cheap"})

@@ -1,7 +1,8 @@
 """Every prompt of the project, one plain template file each: `pyrag.agents.prompts` reads it.
 
 Beside the default prompts, each folder in `PROMPT_SETS` holds a set of other ones: `small` is for models that learned
-their task from examples and need no instructions.
+their task from examples and need no instructions, `fast` are short instructions for the profile of that name. What a
+set lacks, the default prompts have.
 """
 
-PROMPT_SETS = ("small",)
+PROMPT_SETS = ("small", "fast")

@@ -11,8 +11,9 @@ others; their placeholders are those that the method fills, no more and no fewer
 message, stands for what its agent has learned: the operational rules in `NAME.rules.txt` and the behavioural principles
 in `NAME.principles.txt`, one a line, as far as these files are there (HERA evolves them, a folder at a time).
 
-A folder replaces the package's prompts as a whole: a file that it lacks is an error, never a silent mixture. Beside
-its default prompts the package has sets of other ones, which are named where a folder would be (`PROMPT_SETS`).
+A folder of a user replaces the package's prompts as a whole: a file that it lacks is an error, never a silent mixture.
+Beside its default prompts the package has sets of other ones, which are named where a folder would be (`PROMPT_SETS`);
+what these lack is the default's.
 
 Forms name what belongs in a place by capitals and underscores, `<answer>SHORT_ANSWER</answer>`, and examples are about
 invented names, so that `is_placeholder` and `copies_example` can tell when a small model copies them.
@@ -89,10 +90,11 @@ _TEMPLATES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
 class Prompts:
     """All templates of one folder. Raises `ConfigError` where the folder does not hold what it must."""
 
-    def __init__(self, folder: Traversable) -> None:
-        texts = {name: _read(folder, name) for name in _TEMPLATES}
+    def __init__(self, folder: Traversable, rest: Traversable | None = None) -> None:
+        self._rest = rest  # a packaged set's: what the folder lacks
+        texts = {name: self._text_of(folder, name) for name in _TEMPLATES}
         mentioned = {name for text in texts.values() for name in _PLACEHOLDER.findall(text)}
-        included = {name: _read(folder, f"plan.{name}") for name in _INCLUDES if name in mentioned}
+        included = {name: self._text_of(folder, f"plan.{name}") for name in _INCLUDES if name in mentioned}
         self._texts = {name: _checked(folder, name, _filled(text, included)) for name, text in texts.items()}
         self._folder = folder
         self._methods = folder / "methods"
@@ -116,7 +118,7 @@ class Prompts:
                 no place for it is followed by it.
         """
         text = self._texts[template]
-        offered = "\n\n" + _filled(_read(self._folder, "plan.tools"), {"tools": tools}) if tools else ""
+        offered = "\n\n" + _filled(self._text_of(self._folder, "plan.tools"), {"tools": tools}) if tools else ""
         return _filled(text, {"tools": offered}) + (offered if _TOOLS not in text else "")
 
     def render_method(
@@ -185,9 +187,14 @@ class Prompts:
 
     def _method_text(self, name: str, *, optional: bool = False) -> str:
         if name not in self._read:
-            there = not optional or (self._methods / f"{name}.txt").is_file()
-            self._read[name] = _read(self._methods, name) if there else ""
+            folders = [self._methods, *([] if self._rest is None else [self._rest / "methods"])]
+            folder = next((one for one in folders if (one / f"{name}.txt").is_file()), None)
+            self._read[name] = "" if optional and folder is None else _read(folder or self._methods, name)
         return self._read[name]
+
+    def _text_of(self, folder: Traversable, name: str) -> str:
+        there = self._rest is None or (folder / f"{name}.txt").is_file()
+        return _read(folder if there or self._rest is None else self._rest, name)
 
 
 def load_prompts(prompts_dir: str | Path | None = None) -> Prompts:
@@ -241,7 +248,7 @@ def placeholders() -> frozenset[str]:
 def _form_names() -> frozenset[str]:
     """The placeholders in forms of the package's prompts, as they are written there."""
     folder = files("pyrag_prompts")
-    paths = (*folder.iterdir(), *(folder / "methods").iterdir())
+    paths = (*folder.iterdir(), *(path for name in ("methods", *PROMPT_SETS) for path in (folder / name).iterdir()))
     texts = [path.read_text(encoding="utf-8") for path in paths if path.name.endswith(".txt")]
     return frozenset(name for text in texts for name in _FORM_PLACEHOLDER.findall(text))
 
@@ -252,7 +259,7 @@ def _plain(text: str) -> str:
 
 @functools.cache
 def _packaged(name: str = "") -> Prompts:
-    return Prompts(prompts_folder(name or None))
+    return Prompts(prompts_folder(name or None), prompts_folder() if name else None)
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:

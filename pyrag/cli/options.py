@@ -86,7 +86,18 @@ CallTimeout = Annotated[
         shown="half the deadline, at least 60",
     ),
 ]
-Joint = Annotated[bool | None, _setting("joint", "Write sub-queries and program in one model call.", "--joint")]
+Profile = Annotated[
+    str | None,
+    _setting("profile", "Profile: paper, or fast (few calls, short prompts); other options override its settings."),
+]
+Joint = Annotated[
+    bool | None,
+    _setting("joint", "Write sub-queries and program in one model call.", "--joint/--no-joint", shown="off"),
+]
+Synthesis = Annotated[
+    str | None,
+    _setting("synthesis", "Compose the final answer in a call of its own: always, or needed (else the last answer)."),
+]
 Stream = Annotated[
     bool | None, _setting("stream", "Run programs while they are being written.", "--stream/--no-stream")
 ]

@@ -21,6 +21,7 @@ from pyrag.agents.prompts import Prompts, load_prompts, prompts_folder
 from pyrag.errors import UsageError
 from pyrag.methods.hera.coach.protocol import Guidance
 from pyrag.methods.hera.topology import AGENTS, Agent
+from pyrag_prompts import PROMPT_SETS
 
 VERSIONS, CURRENT = "prompts-versions", "prompts"
 
@@ -35,8 +36,8 @@ class PromptVersions:
         """Make version 0 from a prompts folder, or from the package's; delete all other versions."""
         self.forget_after(-1)
         load_prompts(start)  # says what is wrong with the folder before it is copied
-        with as_file(prompts_folder(start)) as folder:
-            self._make(0, folder, {})
+        with as_file(prompts_folder()) as packaged, as_file(prompts_folder(start)) as folder:
+            self._make(0, folder, {}, rest=packaged if start in PROMPT_SETS else None)
 
     def path(self, version: int) -> Path:
         return self._run / VERSIONS / f"{version:04d}"
@@ -124,12 +125,13 @@ class PromptVersions:
             raise UsageError(f"{self._run} has no version {version} of the prompts: it has {known}")
         return path
 
-    def _make(self, number: int, base: Path, learned: Mapping[str, tuple[str, ...]]) -> None:
+    def _make(self, number: int, base: Path, learned: Mapping[str, tuple[str, ...]], rest: Path | None = None) -> None:
         made = self._run / VERSIONS / f".{number:04d}"
         shutil.rmtree(made, ignore_errors=True)
         (made / "methods").mkdir(parents=True)
-        for template in _templates(base):
-            (made / template.relative_to(base)).write_bytes(template.read_bytes())
+        for folder in filter(None, (rest, base)):  # a packaged set lacks what the default prompts have
+            for template in _templates(folder):
+                (made / template.relative_to(folder)).write_bytes(template.read_bytes())
         for name, lines in learned.items():
             path = made / "methods" / f"{name}.txt"
             path.unlink(missing_ok=True)

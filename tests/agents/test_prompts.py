@@ -309,8 +309,25 @@ def test_the_small_set_is_named_like_a_folder() -> None:
     small = load_prompts("small")
     assert small.render("joint.user", question=QUESTION) == QUESTION
     assert len(small.render("joint.system")) < 200 < len(load_prompts().render("joint.system"))
-    with pytest.raises(ConfigError, match=r"no prompts folder tiny and no packaged set of that name \(small\)"):
+    with pytest.raises(ConfigError, match=r"no prompts folder tiny and no packaged set of that name \(small, fast\)"):
         load_prompts("tiny")
+
+
+def test_a_packaged_set_has_the_rest_from_the_defaults() -> None:
+    fast, default = load_prompts("fast"), load_prompts()
+    for name in ("joint.system", "answer.evidence.system", "answer.aggregation.system"):
+        assert len(fast.render(name)) < len(default.render(name)) / 1.8
+    assert fast.render("plan.system") == default.render("plan.system")
+    assert fast.notice("opera.plan.system") == default.notice("opera.plan.system")
+    assert "sql" in fast.render_planner("joint.system", "sql(query)")
+
+
+async def test_the_short_answer_form_keeps_citations() -> None:
+    model = ScriptedChat(["Doc [2] <answer>Chicago</answer>"])
+    agents = make_llm_agents(model, prompts_dir="fast")
+    reading = await agents.answerer.answer("Where?", [Passage("a", "A", "a"), Passage("b", "B", "b")])
+    assert (reading.text, reading.citations) == ("Chicago", (1,))
+    assert "think" not in model.calls[0][0].content
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "small" / "methods").glob("*.txt")), ids=lambda path: path.name)

@@ -54,7 +54,7 @@ def test_the_current_version_is_what_the_link_shows(versions: PromptVersions, tm
 def test_of_a_users_folder_only_the_templates_are_taken(tmp_path: Path) -> None:
     (folder := tmp_path / "own" / "methods").mkdir(parents=True)
     for name, text in files_of(Path(pyrag_prompts.__path__[0])).items():
-        if name.endswith(".txt") and not name.startswith("small/"):
+        if name.endswith(".txt") and name.partition("/")[0] not in pyrag_prompts.PROMPT_SETS:
             (tmp_path / "own" / name).write_text(text, encoding="utf-8")
     (folder / "notes.txt").write_bytes(b"Gr\xfc\xdfe")  # not UTF-8
     (folder / "paper.pdf").touch()
@@ -66,6 +66,14 @@ def test_of_a_users_folder_only_the_templates_are_taken(tmp_path: Path) -> None:
     versions.add(0, "reflect", LEARNED)
     (versions.path(1) / "methods" / "notes.txt").unlink()
     assert "-Gr\ufffd\ufffde" in versions.difference(0, 1)
+
+
+def test_a_packaged_set_is_completed_by_the_defaults(tmp_path: Path) -> None:
+    versions = PromptVersions(tmp_path)
+    versions.begin("fast")
+    prompts, fast, default = versions.prompts(0), load_prompts("fast"), load_prompts()
+    assert prompts.render("joint.system") == fast.render("joint.system")
+    assert prompts.render("plan.system") == default.render("plan.system")
 
 
 def test_a_run_that_was_copied_without_its_links_says_so(versions: PromptVersions, tmp_path: Path) -> None:

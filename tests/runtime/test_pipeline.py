@@ -55,6 +55,16 @@ async def test_joint_mode_writes_sub_queries_and_program_in_one_call(world: Worl
     assert (world.count("decompose"), world.count("plan"), trace.usage.model_calls) == (0, 1, 4)
 
 
+async def test_a_needless_synthesis_is_not_asked_for(world: World) -> None:
+    question = "When was the director of Alpha born?"
+    chain(world).programs = [CHAIN.replace("What?", question)]
+    paper, fast = await world.ask(question), await world.ask(question, joint=True, synthesis="needed")
+    assert (paper.usage.model_calls, fast.usage.model_calls) == (5, 3)
+    assert fast.answer.text == paper.answer.text == "1 May 1950"
+    assert fast.citations == paper.citations
+    assert fast.programs[0].source.endswith("final_answer = born\n")
+
+
 async def test_independent_steps_run_side_by_side_in_program_order(world: World) -> None:
     world.programs, world.facts, world.delay = (
         [COMPARISON],

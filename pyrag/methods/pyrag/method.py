@@ -10,6 +10,7 @@ from pyrag.episode.episode import Episode
 from pyrag.episode.program_values import MAX_TOPK
 from pyrag.episode.recovery import Boost, merge
 from pyrag.methods.program_result import Result
+from pyrag.methods.pyrag.last_answer import without_synthesis
 from pyrag.methods.pyrag.speculative_execution import SpeculativeExecution
 from pyrag.methods.repair import Draft, announce, problems, revise_after_checks, run_repaired
 from pyrag.methods.step_recorder import Found, StepRecorder
@@ -31,7 +32,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         ProgramFailedError: the last repair failed too.
     """
     async with SpeculativeExecution(episode, on=settings.stream) as ahead:
-        revise = partial(_revise, episode, ahead)
+        revise = partial(_revise, episode, settings, ahead)
         written = await write_program(episode, settings, ahead)
         program = await revise_after_checks(episode, written, revise, partial(problems, episode))
         result = await run_repaired(episode, program, revise, settings.repairs)
@@ -72,7 +73,7 @@ async def write_program(episode: Episode, settings: Settings, ahead: Speculative
     if settings.joint:
         episode.sub_queries = plan.sub_queries or (question,)
         episode.observer(Decomposed(episode.sub_queries))
-    return announce(episode, _draft(episode, plan, "plan"))
+    return announce(episode, _draft(episode, settings, plan, "plan"))
 
 
 def _offered(episode: Episode) -> dict[str, Any]:
@@ -80,11 +81,14 @@ def _offered(episode: Episode) -> dict[str, Any]:
     return {"tools": dict(episode.tools)} if episode.tools else {}
 
 
-def _draft(episode: Episode, plan: Plan, origin: str) -> Draft:
-    return Draft(Program(plan.source, planner=episode.agents.name, origin=origin), plan.note)
+def _draft(episode: Episode, settings: Settings, plan: Plan, origin: str) -> Draft:
+    source = without_synthesis(plan.source, episode.question) if settings.synthesis == "needed" else plan.source
+    return Draft(Program(source, planner=episode.agents.name, origin=origin), plan.note)
 
 
-async def _revise(episode: Episode, ahead: SpeculativeExecution, program: Program, error: str, origin: str) -> Draft:
+async def _revise(
+    episode: Episode, settings: Settings, ahead: SpeculativeExecution, program: Program, error: str, origin: str
+) -> Draft:
     """The Plan agent's next program."""
     question, sub_queries = episode.question, list(episode.sub_queries)
     with ahead.watching() as planner:
@@ -95,7 +99,7 @@ async def _revise(episode: Episode, ahead: SpeculativeExecution, program: Progra
             lambda: planner.repair(question, sub_queries, program.source, error),
             Plan,
         )
-    return _draft(episode, plan, origin)
+    return _draft(episode, settings, plan, origin)
 
 
 async def once_more(episode: Episode, result: Result) -> Result:
