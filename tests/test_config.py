@@ -27,6 +27,10 @@ def test_paths_of_a_file_count_from_its_folder(tmp_path: Path) -> None:
     file = tmp_path / "pyrag.toml"
     file.write_text('index = "notes"')
     assert load_settings(config=file, environ={}).index == str(tmp_path / "notes")
+    file.write_text('prompts = "mine"')
+    assert load_settings(config=file, environ={}).prompts == str(tmp_path / "mine")
+    file.write_text('prompts = "small"')  # a packaged set
+    assert load_settings(config=file, environ={}).prompts == "small"
 
 
 def test_a_retriever_flag_replaces_the_index_of_the_file(tmp_path: Path) -> None:

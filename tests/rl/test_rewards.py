@@ -65,6 +65,17 @@ async def test_a_right_answer_in_form_is_worth_one() -> None:
     assert (score.score, score.f1, score.em, score.form, score.error) == (1.0, 1.0, 1.0, 1.0, "")
 
 
+async def test_a_joint_row_is_rewarded_without_sub_queries() -> None:
+    program = (
+        'q1 = "Who directed The Seventh Seal?"\na1 = answer(q1, retrieve(q1))\n'
+        'q2 = f"In which city was {a1} born?"\na2 = answer(q2, retrieve(q2))\nfinal_answer = a2'
+    )
+    score = await scored("plan", f"```python\n{program}\n```", sub_queries=(), documents=None)
+    assert (score.score, score.error) == (1.0, "")
+    assert score.trace is not None
+    assert len(score.trace.steps) == 4
+
+
 async def test_weights_are_the_config_s() -> None:
     score = await scored("answer", "<answer>Uppsala in Sweden</answer>", changes={"f1_weight": 0.5, "em_weight": 0.5})
     assert score.score == pytest.approx(0.5 * 0.5)  # one of three tokens: F1 = 2 · (1/3 · 1) / (4/3)
