@@ -50,6 +50,7 @@ class ResultRow:
     revisions: int = 0
     unknowns: int = 0  # steps whose first attempt was unknown and that were tried again
     recovered: int = 0  # those of them that ended in an answer
+    tool_calls: int = 0
     fallbacks: int = 0  # plans in whose place the fallback was taken, since no reply could be used
     failure: WrongAnswerCause | None = None
     error: TraceError | None = None
@@ -110,6 +111,7 @@ def score(
         revisions=origins.count("check"),
         unknowns=len(tried),
         recovered=sum(step.answer is not None and step.answer.known for step in tried),
+        tool_calls=trace.usage.tool_calls,
         fallbacks=len(trace.fallbacks),
         failure=None if em == 1.0 else failure_of(question, trace, hops, titles or {}),
         error=trace.error,

@@ -79,6 +79,25 @@ async def test_independent_calls_run_side_by_side(desk: Desk) -> None:
     assert trace.answer.text == "ab"
 
 
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "found = [meet(name) for name in names]",
+        "found = []\nfor name in names:\n    found.append(meet(name))",
+    ],
+)
+async def test_calls_of_a_loop_run_side_by_side(desk: Desk, loop: str) -> None:
+    all_three = threading.Barrier(3, timeout=30)
+
+    def meet(name: str) -> str:
+        """Waits for the others."""
+        all_three.wait()
+        return name
+
+    trace = await desk.ask(f'names = ["a", "b", "c"]\n{loop}\nfinal_answer = "".join(found)', tools=[meet])
+    assert trace.answer.text == "abc"
+
+
 async def test_equal_calls_are_made_once(desk: Desk) -> None:
     calls: list[str] = []
 

@@ -19,7 +19,7 @@ _SPACES = re.compile(r"\s")
 _PLAIN = (
     "set", "method", "id", "question", "answer", "known", "em", "f1", "accuracy", "chance_em", "type", "hops", "calls",
     "retrievals", "prompt_tokens", "completion_tokens", "steps", "repairs", "revisions", "unknowns", "recovered",
-    "fallbacks", "seconds", "critical_path",
+    "tool_calls", "fallbacks", "seconds", "critical_path",
 )  # fmt: skip
 COLUMNS = (*_PLAIN, "gold", "gold_passages", "gold_found", "recall", "failure", "error")
 
