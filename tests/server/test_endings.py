@@ -1,0 +1,143 @@
+"""Ends of requests before their time: clients that go away, and servers that do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra `serve` is not installed")
+pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
+
+from pyrag.server.config import ServerConfig
+from tests.server.live import QUESTION
+from tests.server.test_serve import Client, hold, running
+
+CHAT = {"model": "pyrag", "messages": [{"role": "user", "content": QUESTION}]}
+
+
+class SilentModel:
+    """A model server that reads requests and never answers; it knows how many connections are open."""
+
+    def __init__(self) -> None:
+        self.begun, self.left = asyncio.Event(), asyncio.Event()
+        self.open = 0
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.open += 1
+        await reader.readuntil(b"\r\n\r\n")
+        self.begun.set()
+        await reader.read()  # until the client closes
+        self.open -= 1
+        self.left.set()
+        writer.close()
+
+
+@asynccontextmanager
+async def silent_model() -> AsyncIterator[tuple[SilentModel, str]]:
+    model = SilentModel()
+    async with await asyncio.start_server(model.talk, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        yield model, f"openai:tiny@http://{host}:{port}/v1"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/ask", {"question": QUESTION}),
+        ("/v1/ask", {"question": QUESTION, "stream": True}),
+        ("/v1/ask/batch", {"questions": [QUESTION]}),
+        ("/v1/chat/completions", CHAT),
+        ("/v1/chat/completions", {**CHAT, "stream": True}),
+        ("/v1/responses", {"model": "pyrag", "input": QUESTION, "stream": True}),
+    ],
+)
+async def test_a_vanished_client_leaves_no_model_call(path: str, body: dict[str, Any]) -> None:
+    async with silent_model() as (model, spec), running(llm=spec) as client:
+        asking = asyncio.create_task(client.post(path, body))
+        await asyncio.wait_for(model.begun.wait(), 60)
+        asking.cancel()
+        await asyncio.wait_for(model.left.wait(), 60)
+        await emptied(client)
+        assert model.open == 0
+
+
+async def emptied(client: Client) -> None:
+    async with asyncio.timeout(60):
+        while client.service.gauges["pyrag_requests_in_flight"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def test_a_draining_server_refuses_and_lets_work_end() -> None:
+    async with running(ServerConfig(shutdown_timeout=60)) as client:
+        held = hold(client)
+        asking = asyncio.create_task(client.post("/v1/ask", {"question": QUESTION}))
+        await asyncio.wait_for(held.begun.wait(), 60)
+        draining = asyncio.create_task(client.service.drain())
+        await asyncio.sleep(0)
+        assert await client.get("/readyz") == (503, {"status": "not ready", "problems": ["the server is ending"]})
+        for path, body in (("/v1/ask", {"question": QUESTION}), ("/retrieve", {"queries": ["x"]})):
+            async with client.session.post(client.url + path, json=body) as reply:
+                assert (reply.status, reply.headers["Retry-After"]) == (503, "2")
+        assert not draining.done()
+        held.go.set()
+        assert (await asking)[0] == 200
+        await asyncio.wait_for(draining, 60)
+
+
+async def test_work_that_is_cut_ends_in_an_error() -> None:
+    async with running(ServerConfig(shutdown_timeout=0, max_running=3)) as client:
+        held = hold(client)
+        bodies = [{"question": QUESTION}, {"question": QUESTION, "stream": True}]
+        asking = [asyncio.create_task(_text(client, "/v1/ask", body)) for body in bodies]
+        asking.append(asyncio.create_task(_text(client, "/v1/chat/completions", {**CHAT, "stream": True})))
+        await asyncio.wait_for(held.begun.wait(), 60)
+        async with asyncio.timeout(60):
+            while client.service.gauges["pyrag_questions_running"] < 3:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        await client.service.drain()
+        plain, stream, chat = await asyncio.gather(*asking)
+        assert plain[0] == 503
+        assert "the server ended before the work was done" in plain[1]
+        assert (
+            stream[1].rstrip().split("\n\n")[-1].startswith('event: error\ndata: {"error":{"message":"the server ended')
+        )
+        assert chat[1].rstrip().split("\n\n")[-1].startswith('data: {"error":{"message":"the server ended')
+
+
+async def _text(client: Client, path: str, body: Any) -> tuple[int, str]:
+    async with client.session.post(client.url + path, json=body) as reply:
+        return reply.status, await reply.text()
+
+
+async def test_a_store_that_fails_costs_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running() as client:
+        await client.service.store._run(lambda: client.service.store._database.execute("DROP TABLE traces"))
+        status, reply = await client.post("/v1/ask", {"question": QUESTION})
+        assert (status, reply["answer"]) == (200, "Uppsala")
+        assert reply["warnings"][-1].startswith("the trace was not kept: the traces in memory cannot be used")
+        assert (await client.get("/v1/traces"))[0] == 503
+        assert "pyrag_store_errors_total 1" in (await client.get("/metrics"))[1]
+
+
+async def test_a_killed_sandbox_is_started_again() -> None:
+    async with running() as client:
+        assert (await client.get("/readyz"))[0] == 200
+        client.service._engines.sandbox.close()
+        _, reply = await client.post("/v1/ask", {"question": QUESTION})
+        assert reply["answer"] == "Uppsala"
+        assert "pyrag_sandbox_restarts 1" in (await client.get("/metrics"))[1]
+
+
+async def test_a_connection_too_many_is_refused() -> None:
+    async with running(ServerConfig(max_connections=2)) as client:
+        held = hold(client)
+        asking = asyncio.create_task(client.post("/v1/ask", {"question": QUESTION}))
+        await asyncio.wait_for(held.begun.wait(), 60)
+        async with client.session.get(client.url + "/healthz") as reply:
+            assert reply.status == 503
+        held.go.set()
+        assert (await asking)[0] == 200
