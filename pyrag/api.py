@@ -18,6 +18,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -31,7 +32,9 @@ from pyrag.trace.events import Observer, check_observer, ignore, of_question
 from pyrag.trace.model import UNKNOWN, Answer, Trace, TraceError
 
 if TYPE_CHECKING:
+    from pyrag.agents.protocol import Answerer
     from pyrag.episode.ledger import Recording
+    from pyrag.llm.protocol import ChatModel
     from pyrag.runtime.engines import Engines
 
 T = TypeVar("T")
@@ -54,11 +57,14 @@ class PyRAG:
     Use it as a (synchronous or asynchronous) context manager, or close it, to end its worker processes early.
 
     Args:
-        llm: the engine, such as `openai:MODEL@http://host:port/v1`; `embedded` needs no model.
+        llm: the engine, such as `openai:MODEL@http://host:port/v1`, or an object with the `ChatModel` protocol
+            (`pyrag.llm.protocol`); `embedded` needs no model.
         plan_llm: another engine for the Plan agent (a coder model).
         retriever: URL of a `/retrieve` server, `qdrant:COLLECTION@PLACE`, `mcp+stdio:COMMAND`, an index folder, or an
             object with the `Retriever` protocol; the bundled corpus if None. The methods of an object are awaited in
             the loop that answers: for `ask`, that of the object's own thread.
+        answerer: an object with `async answer(query, passages)` that returns a `Reading` (`pyrag.agents.protocol`), in
+            place of the engine's Answer agent.
         tools: typed functions that programs may call besides `retrieve` and `answer` (see `pyrag.tools`). A list of
             specs, as for `--tools`, is the setting of that name.
         where: filter of passages, such as `year >= 2020 and team = "ops"` or `{"team": "ops"}`: nothing else is found,
@@ -72,15 +78,21 @@ class PyRAG:
 
     def __init__(
         self,
-        llm: str = "embedded",
+        llm: str | ChatModel = "embedded",
         *,
         plan_llm: str | None = None,
         retriever: str | Path | Retriever | None = None,
+        answerer: Answerer | None = None,
         tools: Sequence[Callable[..., Any] | str] = (),
         where: Where | None = None,
         **settings: Any,
     ) -> None:
         functions, specs = _functions_and_specs(tools)
+        model = None
+        if not isinstance(llm, str):
+            from pyrag.runtime.engines import OWN_MODEL
+
+            model, llm = llm, OWN_MODEL
         given = {"llm": llm, "plan_llm": plan_llm, "tools": specs, **settings}
         if where is not None:
             from pyrag.retrieval.filters.language import filter_of
@@ -89,21 +101,18 @@ class PyRAG:
         if isinstance(retriever, str | Path):
             given |= {"retriever" if is_remote(str(retriever)) else "index": str(retriever)}
             retriever = None
-        self._start(make_settings(given), retriever, functions)
+        self._start(make_settings(given), _Objects(retriever, functions, model, answerer))
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
         """For callers that have loaded their settings, such as the command line."""
         self = cls.__new__(cls)
-        self._start(settings, None)
+        self._start(settings, _Objects())
         return self
 
-    def _start(
-        self, settings: Settings, retriever: Retriever | None, tools: tuple[Callable[..., Any], ...] = ()
-    ) -> None:
+    def _start(self, settings: Settings, objects: _Objects) -> None:
         self.settings = settings
-        self._retriever = retriever
-        self._tools = tools
+        self._objects = objects
         self._lock = threading.Lock()
         self._thread: LoopThread | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
@@ -114,7 +123,8 @@ class PyRAG:
         from pyrag.episode.ledger import Recording
         from pyrag.runtime.engines import open_engines
 
-        engines = open_engines(self.settings, self._retriever, tools=self._tools)
+        own = self._objects
+        engines = open_engines(self.settings, own.retriever, tools=own.tools, llm=own.llm, answerer=own.answerer)
         return engines, None if engines.recording is None else Recording.load(engines.recording)
 
     def _engines_here(self) -> tuple[Engines, Recording | None]:
@@ -268,7 +278,7 @@ class PyRAG:
         self._lock, self._thread, self._opened = threading.Lock(), None, None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (type(self), self.settings, self._retriever, self._tools)
+        return _reopened, (type(self), self.settings, self._objects)
 
     async def __aenter__(self) -> Self:
         return self
@@ -283,11 +293,19 @@ class PyRAG:
         self.close()
 
 
-def _reopened(
-    kind: type[PyRAG], settings: Settings, retriever: Retriever | None, tools: tuple[Callable[..., Any], ...]
-) -> PyRAG:
+@dataclass(frozen=True, slots=True)
+class _Objects:
+    """The caller's own objects, in place of what settings name or beside it."""
+
+    retriever: Retriever | None = None
+    tools: tuple[Callable[..., Any], ...] = ()
+    llm: ChatModel | None = None
+    answerer: Answerer | None = None
+
+
+def _reopened(kind: type[PyRAG], settings: Settings, objects: _Objects) -> PyRAG:
     made = kind.__new__(kind)
-    made._start(settings, retriever, tools)
+    made._start(settings, objects)
     return made
 
 

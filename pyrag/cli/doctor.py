@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import pyrag
 import pyrag_runtime
+from pyrag._io import plugins
 from pyrag.cli.output import print_json
-from pyrag.errors import PyRAGError
+from pyrag.errors import ConfigError, PyRAGError
 from pyrag.runtime.engines import LOCAL_ENGINES, REPLAY, Engines, about_embedded, model_options, open_engines
 from pyrag.settings import Settings
 
@@ -48,6 +49,7 @@ async def _examine(settings: Settings) -> list[Finding]:
         Finding("python", True, f"{platform.python_version()} on {platform.platform()}"),
         _packages(),
         Finding("local models", True, ", ".join(map(_local_engine, LOCAL_ENGINES))),
+        *_plugins(),
     ]
     try:
         engines = open_engines(settings)
@@ -77,6 +79,23 @@ def _packages() -> Finding:
         except importlib.metadata.PackageNotFoundError:
             return Finding("packages", False, f"{name} is not installed: run pip install {pyrag_runtime.DISTRIBUTION}")
     return Finding("packages", True, ", ".join(versions))
+
+
+def _plugins() -> list[Finding]:
+    """Return what installed packages add, and what of it cannot be used."""
+    findings = []
+    for kind in plugins.OWN:
+        wrong, usable = list(plugins.problems(kind)), []
+        for name in plugins.names(kind):
+            try:
+                plugins.load(kind, name)
+            except ConfigError as error:
+                wrong.append(str(error))
+            else:
+                usable.append(f"{name} ({plugins.package_of_part(kind, name)})")
+        findings += [Finding(f"{kind} of packages", True, ", ".join(usable))] if usable else []
+        findings += [Finding(f"{kind} of packages", False, one) for one in wrong]
+    return findings
 
 
 def _local_engine(name: str) -> str:

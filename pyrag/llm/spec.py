@@ -6,6 +6,7 @@
     vllm:MODEL,adapter=NAME=FOLDER,…    vLLM in this process, see `pyrag.llm.clients.local_spec`
     transformers:MODEL,device=cpu,…     Hugging Face transformers in this process, see `pyrag.llm.clients.transformers`
     scripted:FILE                       replies from a file, see `pyrag.llm.clients.scripted`
+    NAME:REST                           a model of an installed package (entry points of the group `pyrag.engines`)
 
 `embedded` and `replay:FILE` are engines, but no chat models: whoever assembles engines handles them before this.
 """
@@ -16,9 +17,11 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from pyrag._io import plugins
 from pyrag._io.http.options import MODEL_LIMIT, BodyLimit, Transport
-from pyrag.errors import ConfigError
+from pyrag.errors import ConfigError, PyRAGError
 from pyrag.llm.limiter import MAX_CALLS
 from pyrag.llm.protocol import ChatModel
 
@@ -80,7 +83,44 @@ def open_chat_model(
         return open_transformers(rest, options.timeout)
     if scheme == "scripted":
         return _scripted(rest)
-    raise ConfigError(f"there is no engine {scheme!r}{_nearest(scheme)}; engines are {', '.join(FORMS)}")
+    if scheme in plugins.names("engines"):
+        return _added(scheme, rest)
+    raise ConfigError(
+        f"there is no engine {scheme!r}{_nearest(scheme)}; engines are {', '.join((*FORMS, *plugins.names('engines')))}"
+    )
+
+
+def _added(name: str, rest: str) -> ChatModel:
+    """Open a model of an installed package."""
+    open_added = plugins.loaded_function("engines", name, "open(rest)")
+    package = plugins.package_of_part("engines", name)
+    try:
+        found = open_added(rest)
+    except PyRAGError:
+        raise
+    except Exception as error:  # whatever the package's code raises
+        message = f"the engine {name} of {package} cannot be opened ({type(error).__name__}: {error})"
+        raise ConfigError(message) from error
+    return checked_model(found, f"the engine {name} of {package}")
+
+
+def checked_model(model: Any, what: str) -> ChatModel:
+    """Return an object that is a chat model.
+
+    Args:
+        model: The object.
+        what: Who gave it, for the message.
+
+    Raises:
+        ConfigError: It lacks a part of the protocol.
+    """
+    if not isinstance(getattr(model, "name", None), str):
+        raise ConfigError(f"{what} has no name: give a {type(model).__name__} the attribute name, a text")
+    for method in ("complete(messages, sampling)", "aclose()"):
+        if not callable(getattr(model, method.partition("(")[0], None)):
+            raise ConfigError(f"{what} has no async {method}: see pyrag.llm.protocol.ChatModel")
+    found: ChatModel = model
+    return found
 
 
 def _openai(rest: str, options: ModelOptions, environ: Mapping[str, str]) -> ChatModel:
@@ -117,5 +157,6 @@ def _scripted(path: str) -> ChatModel:
 def _nearest(scheme: str) -> str:
     import difflib
 
-    close = difflib.get_close_matches(scheme, [form.partition(":")[0] for form in FORMS], n=1)
+    known = [form.partition(":")[0] for form in FORMS] + list(plugins.names("engines"))
+    close = difflib.get_close_matches(scheme, known, n=1)
     return f": did you mean {close[0]!r}" if close else ""

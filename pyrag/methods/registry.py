@@ -2,7 +2,7 @@
 
 A method is a module with a function `answer(episode, settings) -> Result`. It decides who writes the program and what
 happens when it fails; running, recovery, budget and recording are the episode's. To add one, name its module in
-`_MODULES`, or from another package under the entry points of the group `pyrag.methods`:
+`_MODULES` and in `pyrag._io.plugins`, or from another package under the entry points of the group `pyrag.methods`:
 
     [project.entry-points."pyrag.methods"]
     my-method = "my_package.my_method"
@@ -19,11 +19,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any, Protocol, cast
 
+from pyrag._io import plugins
 from pyrag.episode.episode import Episode
 from pyrag.episode.recovery import Recovery
 from pyrag.errors import ConfigError
@@ -37,7 +36,6 @@ class Method(Protocol):
     async def __call__(self, episode: Episode, settings: Settings) -> Result: ...
 
 
-GROUP = "pyrag.methods"
 _MODULES = {
     "adaptive": "baselines.adaptive",
     "cot": "baselines.cot",
@@ -57,13 +55,7 @@ _MODULES = {
 
 def method_names() -> tuple[str, ...]:
     """Return the names of pyrag's methods, then of those that other packages add."""
-    return (*_MODULES, *_added())
-
-
-@cache
-def _added() -> dict[str, EntryPoint]:
-    """Return methods of other packages by name; a name of pyrag's own stays pyrag's."""
-    return {one.name: one for one in entry_points(group=GROUP) if one.name not in _MODULES}
+    return (*_MODULES, *plugins.names("methods"))
 
 
 def get_method(name: str) -> Method:
@@ -127,14 +119,8 @@ def _module(name: str) -> ModuleType:
     """Return the module of a known method. Raises `ConfigError` where another package's cannot be used."""
     if name in _MODULES:
         return importlib.import_module(f"pyrag.methods.{_MODULES[name]}")
-    found = _added()[name]
-    package = found.dist.name if found.dist else found.value
-    try:
-        module = importlib.import_module(found.value)
-    except Exception as error:  # whatever the other package's code raises
-        raise ConfigError(
-            f"the method {name} of {package} cannot be loaded ({type(error).__name__}: {error})"
-        ) from error
+    module = plugins.load("methods", name)
     if not callable(getattr(module, "answer", None)):
+        package = plugins.package_of_part("methods", name)
         raise ConfigError(f"the method {name} of {package} has no function answer(episode, settings)")
-    return module
+    return cast(ModuleType, module)

@@ -7,10 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyrag._io import plugins
 from pyrag._io.http.options import RETRIEVER_LIMIT, BodyLimit, Transport
-from pyrag.errors import ConfigError, DataError
+from pyrag.errors import ConfigError, DataError, PyRAGError
 from pyrag.retrieval.filters.tree import Filter
-from pyrag.retrieval.protocol import Retriever
+from pyrag.retrieval.protocol import OwnRetriever, Retriever
 from pyrag.retrieval.remote.mcp_spec import HTTP, STDIO, is_mcp
 from pyrag.trace.model import SearchedIndex
 
@@ -74,8 +75,12 @@ def open_retriever(
 
 
 def is_remote(spec: str) -> bool:
-    """Return True for specs of searches elsewhere, False for index folders."""
-    return spec.startswith(_REMOTE)
+    """Return True for specs of searches elsewhere and of installed packages, False for index folders."""
+    return spec.startswith(_REMOTE) or (_scheme(spec) in plugins.names("retrievers") and not Path(spec).exists())
+
+
+def _scheme(spec: str) -> str:
+    return spec.partition(":")[0]
 
 
 def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
@@ -85,6 +90,8 @@ def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
         from pyrag.retrieval.remote.mcp_tool import McpRetriever
 
         return McpRetriever(spec, timeout=options.timeout)
+    if isinstance(spec, str) and _scheme(spec) in plugins.names("retrievers"):
+        return _added(spec)
     if isinstance(spec, str) and "://" in spec:
         from pyrag.retrieval.http import HttpRetriever
 
@@ -97,6 +104,22 @@ def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
         f"a {type(spec).__name__} is no retriever: give a URL, an index folder or an object with "
         "async retrieve(query, topk)"
     )
+
+
+def _added(spec: str) -> Retriever:
+    """Open a retriever of an installed package."""
+    name, _, rest = spec.partition(":")
+    open_added = plugins.loaded_function("retrievers", name, "open(rest)")
+    package = plugins.package_of_part("retrievers", name)
+    try:
+        found = open_added(rest)
+    except PyRAGError:
+        raise
+    except Exception as error:  # whatever the package's code raises
+        raise ConfigError(
+            f"the retriever {spec} of {package} cannot be opened ({type(error).__name__}: {error})"
+        ) from error
+    return OwnRetriever(found)
 
 
 def _over_qdrant(spec: str, options: Options) -> Retriever:

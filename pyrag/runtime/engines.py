@@ -15,6 +15,7 @@ from pyrag.errors import ConfigError, PyRAGError
 from pyrag.llm.pace import PacedChat
 from pyrag.llm.protocol import CHAT_TEMPLATE, ChatModel, Sampling
 from pyrag.llm.request_options import RequestOptions, options_of
+from pyrag.llm.spec import checked_model
 from pyrag.llm.wrappers import Meter, MeteredChat
 from pyrag.methods.registry import open_shared
 from pyrag.retrieval.filters.language import parsed
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 EMBEDDED = "embedded"
 REPLAY = "replay:"
 LOCAL_ENGINES = ("vllm", "transformers")
+OWN_MODEL = "object:"  # the spec of a model that the caller gave as an object
 
 
 def about_embedded(spec: str) -> str:
@@ -97,6 +99,8 @@ def open_engines(
     *,
     meter: Meter | None = None,
     tools: Sequence[Callable[..., Any]] = (),
+    llm: ChatModel | None = None,
+    answerer: Answerer | None = None,
 ) -> Engines:
     """Open what the settings name; nothing is contacted yet.
 
@@ -105,21 +109,23 @@ def open_engines(
         retriever: The caller's own retriever, in place of the one that the settings name.
         meter: Limits what all questions may spend together.
         tools: The caller's own functions for programs, besides those that the settings name.
+        llm: The caller's own model, which the settings name `OWN_MODEL`.
+        answerer: The caller's own Answer agent, in place of the engine's.
 
     Raises:
-        ConfigError: a setting makes no sense.
+        ConfigError: a setting makes no sense, or an object of the caller's lacks a method.
         DataError: a file that the settings name cannot be read.
     """
     opened, told = _open_tools(settings, tools)
-    models = _Models(settings, meter)
+    models = _Models(settings, meter, None if llm is None else checked_model(llm, "the object given as llm"))
     recording = Path(settings.llm.removeprefix(REPLAY)) if settings.llm.startswith(REPLAY) else None
     engines = Engines(
-        agents=_told_of_tools(_open_agents(settings, models, None), told),
+        agents=_with_own(_open_agents(settings, models, None), answerer, told),
         retriever=retriever_of(settings, retriever),
         sandbox=Sandbox(require="kernel" if settings.sandbox == "kernel" else "policy"),
         recording=recording,
         _closers=models.closers,
-        _prompted=lambda prompts: _told_of_tools(_open_agents(settings, models, prompts), told),
+        _prompted=lambda prompts: _with_own(_open_agents(settings, models, prompts), answerer, told),
         _starters=models.starters,
         _paced=models.paced,
         tools=opened,
@@ -139,8 +145,14 @@ def _open_tools(settings: Settings, functions: Sequence[Callable[..., Any]]) -> 
     return tools, describe(tools)
 
 
-def _told_of_tools(agents: Agents, description: str) -> Agents:
-    """Return agents whose planner knows the tools, if it can call any."""
+def _with_own(agents: Agents, answerer: Answerer | None, description: str) -> Agents:
+    """Return agents whose planner knows the tools, if it can call any, with the caller's Answer agent if given."""
+    if answerer is not None:
+        if not callable(getattr(answerer, "answer", None)):
+            raise ConfigError(
+                f"a {type(answerer).__name__} is no answerer: give an object with async answer(query, passages)"
+            )
+        agents = replace(agents, name=f"{agents.name} (answer: {type(answerer).__name__})", answerer=answerer)
     with_tools = getattr(agents.planner, "with_tools", None) if description else None
     return agents if with_tools is None else replace(agents, planner=with_tools(description))
 
@@ -167,8 +179,8 @@ def _transport(settings: Settings) -> Transport:
 class _Models:
     """The chat models that settings name, each opened once."""
 
-    def __init__(self, settings: Settings, meter: Meter | None) -> None:
-        self._settings, self._meter = settings, meter
+    def __init__(self, settings: Settings, meter: Meter | None, own: ChatModel | None = None) -> None:
+        self._settings, self._meter, self._own = settings, meter, own
         self._opened: dict[str, ChatModel] = {}
         self.paced: list[PacedChat] = []
         self.closers: list[Callable[[], Awaitable[Any]]] = []
@@ -185,7 +197,8 @@ class _Models:
         from pyrag.llm.spec import open_chat_model
 
         settings = self._settings
-        paced = PacedChat(open_chat_model(spec, model_options(settings)))
+        own = self._own if spec == OWN_MODEL else None
+        paced = PacedChat(open_chat_model(spec, model_options(settings)) if own is None else own)
         self.paced.append(paced)
         model: ChatModel = paced
         if not settings.structured:

@@ -3,6 +3,7 @@
     MODULE:NAME          a function of a Python module, or a list of functions
     sql:FILE             `sql(query)` over a database that is only read
     table:FOLDER         `table(name)` over the CSV and TSV files of a folder
+    NAME                 tools of an installed package (entry points of the group `pyrag.tools`)
     NAME=SPEC            the same under another name
 
 Naming a module imports it, and so runs its code.
@@ -17,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pyrag._io import plugins
 from pyrag.errors import ConfigError
 from pyrag.settings import split_tool
 from pyrag.tools.tool import Tool, as_tools
@@ -40,6 +42,8 @@ def open_tools(specs: Iterable[str]) -> tuple[Tool[..., Any], ...]:
 def open_tool(spec: str) -> tuple[Tool[..., Any], ...]:
     """Return the tools of one spec; most name one. Raises what `open_tools` raises."""
     name, scheme, rest = split_tool(spec)
+    if not rest and scheme.rpartition("=")[2] in plugins.names("tools"):
+        return _added(scheme)
     if not rest:
         raise ConfigError(f"{spec!r} names no tool: write {_FORMS}")
     opened = _SCHEMES[scheme](rest) if scheme in _SCHEMES else _of_module(scheme, rest)
@@ -48,6 +52,16 @@ def open_tool(spec: str) -> tuple[Tool[..., Any], ...]:
             f"{scheme}:{rest} names {len(opened)} tools, which cannot all be called {name!r}: name one of them"
         )
     return tuple(replace(one, name=name) for one in opened) if name else opened
+
+
+def _added(spec: str) -> tuple[Tool[..., Any], ...]:
+    """Return the tools that an installed package adds, under another name if the spec is `OTHER=NAME`."""
+    other, _, name = spec.rpartition("=")
+    found = plugins.load("tools", name)
+    opened = as_tools(found if isinstance(found, list | tuple) else [found])
+    if other and len(opened) > 1:
+        raise ConfigError(f"{name} names {len(opened)} tools, which cannot all be called {other!r}: name it alone")
+    return tuple(replace(one, name=other) for one in opened) if other else opened
 
 
 def _of_module(module: str, name: str) -> tuple[Tool[..., Any], ...]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pyrag._io import plugins
 from pyrag.errors import ConfigError
 from pyrag.methods import registry
 from pyrag.settings import Settings
@@ -37,10 +38,10 @@ def distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     (package / "broken.py").write_text("import no_such_module_anywhere\n")
     (package / "empty.py").touch()
     monkeypatch.syspath_prepend(str(tmp_path))
-    registry._added.cache_clear()
+    plugins.forget()
     yield
     monkeypatch.undo()
-    registry._added.cache_clear()
+    plugins.forget()
 
 
 def test_another_packages_method_is_found() -> None:

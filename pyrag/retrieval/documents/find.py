@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyrag.errors import DataError
-from pyrag.retrieval.documents.model import ARCHIVE, KNOWN, MARK, SUFFIXES, Document, Stamp, kind, utf8
+from pyrag.retrieval.documents.model import ARCHIVE, KNOWN, MARK, Document, Stamp, is_read, kind, utf8
 
 OnBad = Callable[[str, DataError], None]
 
@@ -136,7 +136,7 @@ def _single(path: Path) -> Iterator[Document]:
         raise DataError(f"{path} is neither a file nor a folder: name a file or a folder of files")
     if path.suffix.lower() == ARCHIVE:
         yield from _members(path, utf8(path.name), raise_it)
-    elif kind(path.name) in SUFFIXES:
+    elif is_read(kind(path.name)):
         yield Document(path, utf8(path.name), _stamp(status))
     else:
         raise DataError(f"{path} is of a kind that pyrag does not read: convert it to {KNOWN}")
@@ -216,7 +216,7 @@ def _walk(
 
 
 def _is_read(name: str) -> bool:
-    return kind(name) in SUFFIXES or Path(name).suffix.lower() == ARCHIVE
+    return is_read(kind(name)) or Path(name).suffix.lower() == ARCHIVE
 
 
 def _entry(path: Path, root: Path, search: _Search) -> Iterator[Document]:
@@ -253,7 +253,7 @@ def _members(path: Path, key: str, on_bad: OnBad) -> Iterator[Document]:
     for member in members:
         name = member.filename
         hidden = any(part.startswith((".", "__MACOSX")) for part in name.split("/"))
-        if member.is_dir() or hidden or kind(name) not in SUFFIXES or name in seen:
+        if member.is_dir() or hidden or not is_read(kind(name)) or name in seen:
             continue
         seen.add(name)
         yield Document(path, f"{key}!/{utf8(name)}", Stamp(member.file_size, member.CRC), name, on_bad is raise_it)

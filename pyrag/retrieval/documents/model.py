@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyrag._io import plugins
 from pyrag.trace.model import Passage
 
 MARK = "pyrag-index.json"  # the file that makes a folder an index
@@ -98,6 +99,11 @@ def kind(name: str) -> str:
     """Return the suffix that determines the reader of a file, without that of its compression."""
     suffix = Path(name).suffix.lower()
     return Path(name).with_suffix("").suffix.lower() if suffix in COMPRESSED else suffix
+
+
+def is_read(suffix: str) -> bool:
+    """Return True for a suffix that pyrag or an installed package reads."""
+    return suffix in SUFFIXES or (suffix != "" and suffix.removeprefix(".") in plugins.names("documents"))
 
 
 def at(document: Document, line: int) -> str:

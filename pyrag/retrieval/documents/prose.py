@@ -42,6 +42,16 @@ def html(file: Opened) -> Iterator[Placed]:
     yield from _placed(file.document, found)
 
 
+def running_text(file: Opened, text: str) -> Iterator[Placed]:
+    """Yield the passages of text that a file was converted to, read as Markdown.
+
+    Args:
+        file: The open document.
+        text: The text.
+    """
+    yield from _placed(file.document, chunks(text.splitlines(keepends=True), file.document.title, markdown=True))
+
+
 def docx(file: Opened) -> Iterator[Placed]:
     lines = docx_markdown(file.whole(), file.document.name)
     yield from _placed(file.document, chunks(lines, file.document.title, markdown=True))

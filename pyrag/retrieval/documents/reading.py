@@ -15,8 +15,9 @@ from pathlib import Path
 
 from pyrag.errors import DataError
 from pyrag.retrieval.documents import prose, records
+from pyrag.retrieval.documents.added import added
 from pyrag.retrieval.documents.find import find_documents
-from pyrag.retrieval.documents.model import KNOWN, MARK, MAX_LINE, Columns, Document, Placed
+from pyrag.retrieval.documents.model import KNOWN, MARK, MAX_LINE, TABLES, Columns, Document, Placed
 from pyrag.retrieval.documents.unpack import Opened, opened
 from pyrag.trace.model import Passage
 
@@ -45,8 +46,10 @@ def read_opened(file: Opened, columns: Columns) -> Iterator[Placed]:
     Raises:
         DataError: The document cannot be read; the message names the place.
     """
-    reader = _READERS.get(file.document.kind)
-    return reader(file) if reader else records.table(file, columns)
+    kind = file.document.kind
+    if kind in TABLES and kind not in _READERS:
+        return records.table(file, columns)
+    return _READERS.get(kind, added)(file)
 
 
 def read_passages(

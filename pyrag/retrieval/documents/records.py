@@ -103,16 +103,31 @@ def json_file(file: Opened) -> Iterator[Placed]:
     document = file.document
     try:
         for number, (key, value, start, end) in enumerate(elements(file.stream), 1):
-            where = f"{document.name} record {number}"
-            record = _converted(value, where)
-            if record.id is None and key:
-                record.id = key
-            fields = {name: one for name, one in value.items() if name not in _OWN}
-            yield _placed(record, document, 0, (start, end), record_metadata(file, fields), where)
+            yield record_of_value(file, value, f"{document.name} record {number}", (start, end), key)
     except NotJSON as error:
         raise DataError(f"{document.name}: not JSON ({error}): fix it, or write one object a line as .jsonl") from error
     except UnicodeDecodeError as error:
         raise not_utf8(document.name, b"", error) from error
+
+
+def record_of_value(file: Opened, value: Any, where: str, span: tuple[int, int] | None = None, key: str = "") -> Placed:
+    """Return the passage of a record as JSON has it.
+
+    Args:
+        file: The open document.
+        value: The record.
+        where: Its place, for messages.
+        span: Its characters in the file, where known.
+        key: Its id, if it has none of its own.
+
+    Raises:
+        DataError: It is no passage.
+    """
+    record = _converted(value, where)
+    if record.id is None and key:
+        record.id = key
+    fields = {name: one for name, one in value.items() if name not in _OWN}
+    return _placed(record, file.document, 0, span, record_metadata(file, fields), where)
 
 
 def _converted(value: object, where: str) -> _Record:
@@ -263,14 +278,15 @@ def _placed(
     record: _Record,
     document: Document,
     number: int,
-    span: tuple[int, int],
+    span: tuple[int, int] | None,
     metadata: dict[str, Any],
     place: str = "",
 ) -> Placed:
     title, text = _title_and_text(record, place or at(document, number))
     own_id = record.id is not None and record.id != ""
     key = str(record.id) if own_id else f"{document.key}#{digest(title, text, encoded(metadata))}"
-    passage = Passage(key, title, text, source=document.name, start=span[0], end=span[1], metadata=metadata)
+    start, end = span or (None, None)
+    passage = Passage(key, title, text, source=document.name, start=start, end=end, metadata=metadata)
     return Placed(passage, document, number, own_id)
 
 

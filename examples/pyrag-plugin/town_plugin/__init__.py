@@ -1,0 +1,1 @@
+"""Parts that this package adds to pyrag; pyproject.toml names them."""

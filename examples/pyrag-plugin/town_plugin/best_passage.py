@@ -1,0 +1,21 @@
+"""The method `best-passage`: answers from the best passage alone."""
+
+from __future__ import annotations
+
+from pyrag.episode.episode import Episode
+from pyrag.methods.program_result import Result
+from pyrag.methods.step_recorder import StepRecorder
+from pyrag.settings import Settings
+
+
+async def answer(episode: Episode, settings: Settings) -> Result:
+    """Return the answer to the episode's question.
+
+    Args:
+        episode: The question.
+        settings: Not used.
+    """
+    with StepRecorder(episode) as recorder:
+        found = await recorder.retrieve(episode.question, 1)
+        said = await recorder.answer(episode.question, found.passages, [found])
+        return recorder.result(said)

@@ -1,0 +1,128 @@
+"""Parts that installed packages add to pyrag by entry points.
+
+    [project.entry-points."pyrag.methods"]      NAME = "module"         with answer(episode, settings)
+    [project.entry-points."pyrag.retrievers"]   NAME = "module:open"    open(rest) -> Retriever, for NAME or NAME:REST
+    [project.entry-points."pyrag.engines"]      NAME = "module:open"    open(rest) -> ChatModel, for --llm NAME:REST
+    [project.entry-points."pyrag.documents"]    SUFFIX = "module:read"  read(data, name) -> text or records
+    [project.entry-points."pyrag.tools"]        NAME = "module:tool"    a function or a list of functions
+
+Nothing is imported before it is used. A name of pyrag's own stays pyrag's, and one that two packages claim is nobody's;
+`problems` says so. What cannot be loaded is an error for who uses it, and for nobody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from pyrag.errors import ConfigError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+Kind = Literal["methods", "retrievers", "engines", "documents", "tools"]
+OWN: Mapping[Kind, Collection[str]] = {
+    "methods": frozenset((
+        "adaptive", "cot", "decompose-only", "direct", "hera", "ircot", "iter-retgen", "opera", "plan-only", "pyrag",
+        "search-agent", "self-ask", "vanilla",
+    )),
+    "retrievers": frozenset(("http", "https", "qdrant", "mcp", "mcp+http", "mcp+https", "searxng", "tavily", "brave")),
+    "engines": frozenset(("embedded", "openai", "vllm", "transformers", "scripted", "replay")),
+    "documents": frozenset(
+        ("jsonl", "json", "csv", "tsv", "txt", "md", "html", "htm", "pdf", "docx", "gz", "bz2", "xz", "zip")
+    ),
+    "tools": frozenset(("sql", "table")),
+}  # fmt: skip
+
+
+def names(kind: Kind) -> tuple[str, ...]:
+    """Return the names that packages add to a kind."""
+    return tuple(_found(kind)[0])
+
+
+def problems(kind: Kind) -> list[str]:
+    """Return sentences on names that cannot be used."""
+    return _found(kind)[1]
+
+
+def load(kind: Kind, name: str) -> Any:
+    """Return what a package adds under a name, imported now.
+
+    Args:
+        kind: Kind of the part.
+        name: One of `names(kind)`.
+
+    Raises:
+        ConfigError: It cannot be loaded, whatever the package's code raised.
+    """
+    entry = _found(kind)[0][name]
+    try:
+        return entry.load()
+    except (Exception, SystemExit) as error:
+        raise ConfigError(
+            f"the {_SINGULAR[kind]} {name} of {package_of(entry)} cannot be loaded ({type(error).__name__}: {error})"
+        ) from error
+
+
+def loaded_function(kind: Kind, name: str, signature: str) -> Any:
+    """Return the function that a package adds under a name.
+
+    Args:
+        kind: Kind of the part.
+        name: One of `names(kind)`.
+        signature: The function as the message shows it, such as `open(rest)`.
+
+    Raises:
+        ConfigError: It cannot be loaded, or is no function.
+    """
+    found = load(kind, name)
+    if not callable(found):
+        what = f"the {_SINGULAR[kind]} {name} of {package_of_part(kind, name)}"
+        raise ConfigError(f"{what} is no function {signature}: look at its entry point")
+    return found
+
+
+def package_of_part(kind: Kind, name: str) -> str:
+    """Return the package that adds a part.
+
+    Args:
+        kind: Kind of the part.
+        name: One of `names(kind)`.
+    """
+    return package_of(_found(kind)[0][name])
+
+
+def package_of(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else entry.value
+
+
+def forget() -> None:
+    """Look for packages again, as tests do that install some."""
+    _found.cache_clear()
+
+
+_SINGULAR: Mapping[Kind, str] = {
+    "methods": "method", "retrievers": "retriever", "engines": "engine", "documents": "reader of documents",
+    "tools": "tool",
+}  # fmt: skip
+
+
+@cache
+def _found(kind: Kind) -> tuple[dict[str, EntryPoint], list[str]]:
+    from importlib.metadata import entry_points
+
+    found: dict[str, EntryPoint] = {}
+    wrong: list[str] = []
+    claimed: set[str] = set()
+    for entry in entry_points(group=f"pyrag.{kind}"):
+        name = entry.name.lower().removeprefix(".") if kind == "documents" else entry.name
+        if name in OWN[kind]:
+            wrong.append(f"the {_SINGULAR[kind]} {name} of {package_of(entry)} is left out: the name is pyrag's own")
+        elif name in found and entry.value != found[name].value:
+            claimed.add(name)
+            packages = f"{package_of(found[name])} and {package_of(entry)}"
+            wrong.append(f"the {_SINGULAR[kind]} {name} is left out: {packages} both claim the name")
+        else:
+            found[name] = entry
+    return {name: entry for name, entry in sorted(found.items()) if name not in claimed}, wrong
