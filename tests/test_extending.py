@@ -36,6 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (about / "entry_points.txt").write_text(points)
     assert sorted(path.name for path in made.glob("*.py")) == [
         "catalogue.py",
+        "filtering.py",
         "first_passage.py",
         "my_tools.py",
         "progress.py",
@@ -88,6 +89,10 @@ def test_blocks_about_tools_run(folder: Path) -> None:
     ends = "assert trace.answer.text == '400', trace\nassert len(rag.engines.tools) == 2\nrag.close()\n"
     (folder / "blocks.py").write_text(f"{model.sub('scripted:script.json', text)}\n{ends}")
     run(folder, "blocks.py")
+
+
+def test_retriever_with_filters_answers(folder: Path) -> None:
+    assert run(folder, "filtering.py") == "Ada Berg\n"
 
 
 def test_method_is_found_by_its_name(folder: Path) -> None:
