@@ -103,6 +103,7 @@ const STATUSES = new Map([
   ["done", "finished"],
   ["unknown", "unknown"],
   ["failed", "failed"],
+  ["stopped", "stopped"],
   ["skipped", "not run"],
 ]);
 const MARKS = new Map([
@@ -111,6 +112,7 @@ const MARKS = new Map([
   ["done", "✓"],
   ["unknown", "?"],
   ["failed", "✗"],
+  ["stopped", "–"],
 ]);
 
 const counted = (count, word) => `${count.toLocaleString("en")} ${count === 1 ? word : `${word}s`}`;
@@ -341,14 +343,15 @@ const HANDLERS = new Map([
   ["step_started", stepStarted],
   ["recovering", recovering],
   ["step_finished", stepFinished],
+  ["program_started", (state) => withLast(state, { startedAt: state.at })],
   ["program_finished", programFinished],
   ["agent_started", agentStarted],
   ["agent_finished", agentFinished],
   ["warned", (state, event) => withWarning(state, plain(event.message))],
   ["answered", (state, event) => ({ answer: readAnswer(event.answer) })],
   ["reply", replied],
-  ["error", (state, event) => ({ phase: "failed", error: { kind: "", message: plain(event.message) } })],
-  ["stopped", () => ({ phase: "stopped" })],
+  ["error", (state, event) => ({ phase: "failed", error: { kind: "", message: plain(event.message) }, ...halted(state) })],
+  ["stopped", (state) => ({ phase: "stopped", ...halted(state) })],
 ]);
 
 function reduce(state, event) {
@@ -363,6 +366,19 @@ function withWarning(state, message) {
   return message && !state.warnings.includes(message) ? { warnings: [...state.warnings, message] } : {};
 }
 
+const sentence = (message) => message.charAt(0).toUpperCase() + message.slice(1);
+
+// Steps that were under way when a question ended.
+function halted(state) {
+  const steps = [...state.steps].map(([id, step]) => [id, step.ended === null ? { ...step, status: "stopped" } : step]);
+  return { steps: new Map(steps) };
+}
+
+function withLast(state, change) {
+  if (!state.programs.length) return {};
+  return { programs: [...state.programs.slice(0, -1), { ...state.programs.at(-1), ...change }] };
+}
+
 function planned(state, event) {
   return { phase: "running", draft: "", programs: [...state.programs, readProgram(event.program)] };
 }
@@ -370,8 +386,7 @@ function planned(state, event) {
 function rejected(state, event) {
   const error = plain(event.error);
   if (!state.programs.length) return { phase: "repairing", ...withWarning(state, error) };
-  const last = { ...state.programs.at(-1), error, rejectedAt: state.at };
-  return { phase: "repairing", programs: [...state.programs.slice(0, -1), last] };
+  return { phase: "repairing", ...withLast(state, { error, rejectedAt: state.at }) };
 }
 
 function stepStarted(state, event) {
@@ -401,7 +416,8 @@ function stepFinished(state, event) {
 
 // The steps of a program get their final numbers, in program order; those begun ahead in vain are dropped.
 function programFinished(state, event) {
-  if (!Array.isArray(event.order)) return {};
+  const ended = withLast(state, { endedAt: state.at });
+  if (!Array.isArray(event.order)) return ended;
   const numbers = new Map(event.order.map((id, index) => [id, number(event.first) + index]));
   const steps = new Map();
   for (const [id, step] of state.steps) {
@@ -411,7 +427,7 @@ function programFinished(state, event) {
       steps.set(numbers.get(id), { ...step, id: numbers.get(id), dependsOn });
     }
   }
-  return { steps };
+  return { steps, ...ended };
 }
 
 function agentStarted(state, event) {
@@ -430,6 +446,7 @@ function replied(state, event) {
   const { trace } = event;
   if (!trace) return { phase: "done" };
   return {
+    ...halted(state),
     phase: trace.error ? "failed" : "done",
     trace,
     answer: trace.answer,
@@ -460,7 +477,7 @@ function progress(state) {
     case "failed":
       return "No answer";
     default:
-      return `Answered in ${seconds(state.trace?.usage.seconds ?? state.at)}`;
+      return `${state.answer?.known ? "Answered" : "Finished"} in ${seconds(state.trace?.usage.seconds ?? state.at)}`;
   }
 }
 
@@ -652,7 +669,8 @@ function placeNodes(nodes) {
       return parents.length ? parents.reduce((sum, one) => sum + one, 0) / parents.length : null;
     };
     const wish = new Map(row.map((node, index) => [node, mean(node) ?? (columns - row.length) / 2 + index]));
-    row.sort((one, other) => wish.get(one) - wish.get(other) || one.order - other.order);
+    const isSkipped = (node) => Number(node.status === "skipped"); // beside what was run
+    row.sort((one, other) => wish.get(one) - wish.get(other) || isSkipped(one) - isSkipped(other) || one.order - other.order);
     row.forEach((node, index) => {
       const free = index ? row[index - 1].column + 1 : 0;
       node.column = Math.max(free, Math.min(wish.get(node), columns - row.length + index));
@@ -706,7 +724,7 @@ function evidenceFor(citation, trace) {
 
 // --- The program ---------------------------------------------------------------------------------------------------------
 
-const RANK = ["failed", "recovering", "running", "unknown", "done"];
+const RANK = ["failed", "recovering", "running", "stopped", "unknown", "done"];
 
 // Given: state, version (index of the program), open(step).
 class ProgramView extends View {
@@ -861,7 +879,10 @@ class TimelineView extends View {
       .filter((call) => call.step === null)
       .map((call, index) => ({ ...call, key: `agent-${index}`, kind: "agent", label: call.role, status: call.ended === null ? "running" : "done" }));
     const steps = [...state.steps.values()].map((step) => ({ ...step, key: `step-${step.id}`, kind: step.primitive, label: step.query, step }));
-    const rows = [...agents, ...steps].sort((one, other) => one.began - other.began || (one.step?.id ?? 0) - (other.step?.id ?? 0));
+    const programs = state.programs
+      .map((program, index) => ({ key: `program-${index}`, kind: "program", label: `version ${index + 1}`, status: program.endedAt === undefined ? "running" : "done", began: program.startedAt, ended: program.endedAt ?? null }))
+      .filter((program) => program.began !== undefined);
+    const rows = [...agents, ...programs, ...steps].sort((one, other) => one.began - other.began || (one.step?.id ?? 0) - (other.step?.id ?? 0));
     if (!rows.length) return h("p", { class: "empty" }, over ? "Nothing was run." : "Times appear here.");
     const ticks = ticksUpTo(end);
     const percent = (value) => `${Math.min(100, (100 * value) / end).toFixed(3)}%`;
@@ -880,7 +901,7 @@ class TimelineView extends View {
       ];
       const told = `: from ${seconds(one.began)}, for `;
       const inner = [
-        h("span", { class: "row-label" }, h("span", { class: "row-kind" }, one.kind === "agent" ? "agent" : one.kind), " ", one.label, h("span", { class: "hidden" }, told)),
+        h("span", { class: "row-label" }, h("span", { class: "row-kind" }, one.kind), " ", one.label, h("span", { class: "hidden" }, told)),
         h("span", { class: "track" }, bar),
       ];
       return h("li", { key: one.key }, one.step ? h("button", { type: "button", class: "row", onclick: () => open(one.step) }, inner) : h("div", { class: "row" }, inner));
@@ -896,7 +917,7 @@ class TimelineView extends View {
 
 // --- The answer --------------------------------------------------------------------------------------------------------------
 
-// Given: state, open(citation).
+// Given: state, cite(citation).
 class AnswerView extends View {
   view() {
     const { state, cite } = this.given;
@@ -916,7 +937,7 @@ class AnswerView extends View {
         body.push(h("p", { class: "note", key: "confidence" }, `Confidence ${answer.confidence.toFixed(2)}`));
       }
     }
-    for (const message of state.warnings) body.push(h("p", { class: "warning", key: `warning ${message}` }, message));
+    for (const message of state.warnings) body.push(h("p", { class: "warning", key: `warning ${message}` }, sentence(message)));
     if (citations.length) body.push(h("ol", { class: "sources", key: "sources", "aria-label": "Sources" }, citations.map((one) => this.source(one))));
     return h("div", { class: "verdict-inner" }, body);
   }
@@ -995,7 +1016,7 @@ const WORDS = new Map([
 ]);
 const PACE = { least: 180, most: 1100, whole: 9000 }; // milliseconds of a replay
 
-// Given: run {key, question, events, live, began, about}, level (of its heading), extra (nodes beside the heading).
+// Given: run {key, question, events, live, began, about}, level of its heading, extra (nodes below the heading).
 class RunView extends View {
   #cursor = null; // number of events shown; null for all of them
   #version = null; // of the program; null for the last
@@ -1051,7 +1072,7 @@ class RunView extends View {
     const part = (name, title, ...kids) => h("section", { key: name, class: `part ${name}` }, h(`h${level + 1}`, null, title), kids);
     return h(
       "article",
-      { class: "run", "data-phase": state.phase },
+      { class: "run", "data-phase": state.phase, "data-known": isOver(state) ? String(state.answer?.known === true) : null },
       h("header", { class: "run-head", key: "head" }, h(heading, { class: "question", tabindex: "-1" }, run.question), h("p", { class: "about" }, run.about), extra),
       this.verdict(state, whole, now, cite),
       whole.subQueries.length || !isOver(whole) ? part("queries", "Sub-queries", this.subQueries(state)) : null,
@@ -1071,10 +1092,10 @@ class RunView extends View {
     const stepping = this.#cursor !== null;
     const shown = isOver(whole) && whole.phase !== "stopped";
     return h(
-      "section",
+      "div",
       { class: "verdict", key: "verdict", role: "group", "aria-label": "Answer", "data-ahead": String(stepping && !isOver(state)) },
       h("p", { class: "progress", key: "progress" }, h("span", { class: "lamp", "aria-hidden": "true" }), progress(state), now === null ? "" : h("span", { class: "clock" }, ` ${now.toFixed(1)} s`)),
-      shown ? h("pyrag-answer", { ".data": { state: whole, cite } }) : state.warnings.map((message) => h("p", { class: "warning", key: message }, message)),
+      shown ? h("pyrag-answer", { ".data": { state: whole, cite } }) : state.warnings.map((message) => h("p", { class: "warning", key: message }, sentence(message))),
     );
   }
 
@@ -1306,12 +1327,14 @@ const aboutTrace = (trace, created = trace.created) =>
   [trace.method, trace.engine, trace.retriever, created ? moment(created) : "", trace.version ? `pyrag ${trace.version}` : ""].filter(Boolean).join(" · ");
 
 function savedRun(key, trace, created) {
-  return { key, question: trace.question, events: eventsOf(trace), live: false, began: 0, about: aboutTrace(trace, created), trace };
+  const run = { key, question: trace.question, live: false, began: 0, about: aboutTrace(trace, created), trace };
+  let events = null;
+  return Object.defineProperty(run, "events", { get: () => (events ??= eventsOf(trace)), enumerable: true });
 }
 
 // --- Views of the application ------------------------------------------------------------------------------------------------------
 
-// Given: options, busy, problem, onask(request), onstop().
+// Given: options, busy, problem, compact (no examples), ask(request), stop().
 class AskForm extends View {
   view() {
     const { options, busy, problem, stop } = this.given;
@@ -1360,8 +1383,12 @@ class AskForm extends View {
   }
 }
 
-// Given: traces (summaries), files (runs), more, picked (set of keys), pick(key), load(), remove…
+const MAX_ROWS = 200; // of files that are listed at once
+
+// Given: traces (summaries of the server), runs (of files), more(), picked (keys), pick(key), follow, files(input), hasServer.
 class TraceList extends View {
+  #most = MAX_ROWS;
+
   view() {
     const { traces, runs, more, picked, hasServer } = this.given;
     return h(
@@ -1370,11 +1397,16 @@ class TraceList extends View {
       this.given.files
         ? h("p", { class: "open-file" }, h("label", { class: "file" }, h("span", null, "Open trace files"), h("input", { type: "file", multiple: true, accept: ".json,.jsonl", onchange: (event) => this.given.files(event.target) })), h("span", { class: "note" }, " of pyrag ask --trace, or of the folder traces/ of a bench run"))
         : null,
-      runs.length ? [h("h2", { key: "files" }, hasServer ? "From files" : "Traces"), this.rows("files-list", runs.map((run) => ({ id: run.key, question: run.question, answer: run.trace.answer, error: run.trace.error, about: run.about, seconds: run.trace.usage.seconds })))] : null,
+      runs.length ? [h("h2", { key: "files" }, hasServer ? "From files" : "Traces"), this.rows("files-list", runs.slice(0, this.#most).map((run) => ({ id: run.key, question: run.question, answer: run.trace.answer, error: run.trace.error, about: run.about, seconds: run.trace.usage.seconds }))), runs.length > this.#most ? h("button", { key: "files-more", type: "button", class: "quiet", onclick: () => this.widen() }, `Show more of ${runs.length.toLocaleString("en")}`) : null] : null,
       hasServer ? [h("h2", { key: "server" }, "History"), traces.length ? this.rows("server-list", traces) : h("p", { class: "empty", key: "none" }, "No question has been asked yet.")] : null,
       more ? h("button", { key: "more", type: "button", class: "quiet", onclick: more }, "Show older ones") : null,
       h("div", { key: "compare", class: "compare-bar", "data-picked": String(picked.size) }, picked.size === 2 ? h("a", { class: "primary", href: `#/compare/${[...picked].map(encodeURIComponent).join("/")}`, onclick: this.given.follow }, "Compare the two") : h("p", { class: "note" }, "Tick two traces to compare them.")),
     );
+  }
+
+  widen() {
+    this.#most += MAX_ROWS;
+    this.draw();
   }
 
   rows(key, rows) {
