@@ -46,7 +46,7 @@ test-mcp: $(VENV)-mcp/.done ## run the tests of the extra `mcp` with the officia
 
 $(VENV)-otel/.done: pyproject.toml
 	test -x $(VENV)-otel/bin/python || $(PYTHON) -m venv $(VENV)-otel
-	$(VENV)-otel/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[otel]' pytest pytest-asyncio hypothesis
+	$(VENV)-otel/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[otel,serve]' pytest pytest-asyncio hypothesis
 	@touch $@
 
 test-otel: $(VENV)-otel/.done ## run the tests of the extra `otel`, with the real SDK and over OTLP

@@ -1,60 +1,31 @@
-"""OpenTelemetry (the extra `otel`): a question as spans, made of its events while they happen.
+"""OpenTelemetry (the extra `otel`): whether and where the spans of questions are exported.
 
-    invoke_workflow METHOD          the question
-      chat MODEL                    an agent's request outside of steps: decompose, plan, repair, …
-      execute_tool PRIMITIVE        a step; links lead to the steps that it depends on
-        retrieval INDEX             a search, those of a recovery too
-        chat MODEL                  an agent's request for the step
-
-Names and attributes are those of the conventions for generative AI (`gen_ai.*`); those of our own begin with `pyrag.`.
 Questions, queries and answers are exported only where `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` asks for
-content of spans. Spans are made directly, not by `opentelemetry-util-genai`: its spans start when they are made, and
-searches are told at their end. Nothing is imported unless spans are wanted. Left out: metrics, logs.
+content of spans. Spans are made directly (`pyrag.runtime.spans`), not by `opentelemetry-util-genai`: its spans start
+when they are made, and searches are told at their end. Nothing is imported unless spans are wanted. Left out: metrics,
+logs.
 """
 
 from __future__ import annotations
 
-import json
-import logging
 import os
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import pyrag_runtime
 from pyrag.errors import ConfigError, UsageError
-from pyrag.trace.events import (
-    AgentFinished,
-    AgentStarted,
-    Answered,
-    Event,
-    Observer,
-    Planned,
-    ProgramFinished,
-    QuestionFinished,
-    QuestionStarted,
-    Recovering,
-    Rejected,
-    Searched,
-    StepFinished,
-    StepStarted,
-    Warned,
-    ignore,
-)
-from pyrag.trace.model import Usage
+from pyrag.runtime.spans import QuestionSpans
+from pyrag.trace.events import Event, Observer, ignore
 
 if TYPE_CHECKING:
-    from opentelemetry.context import Context
-    from opentelemetry.trace import Span, Tracer, TracerProvider
+    from opentelemetry.trace import Tracer, TracerProvider
 
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _RECEIVERS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_TRACES_EXPORTER")
 _CONTENT_OF_SPANS = ("SPAN_ONLY", "SPAN_AND_EVENT")
-_PLANNERS = frozenset({"plan", "repair", "goals", "revise", "orchestrate", "reorchestrate", "characterise"})
 _SCOPE = "pyrag"
 
 
@@ -84,6 +55,29 @@ def with_spans(wanted: bool | None, observer: Observer) -> Iterator[Observer]:
         spans.end_all(type(error).__name__)
         raise
     spans.end_all()
+
+
+@contextmanager
+def with_caller(wanted: bool | None, headers: Mapping[str, str]) -> Iterator[None]:
+    """Make the span that a request's headers name (`traceparent`) the parent of the questions that it asks.
+
+    Args:
+        wanted: The setting `otel`.
+        headers: Those of the request, in lower case.
+    """
+    if not is_wanted(wanted) or "traceparent" not in headers:
+        yield
+        return
+    try:
+        from opentelemetry import context, propagate
+    except ImportError:  # which the first question tells, where it matters
+        yield
+        return
+    token = context.attach(propagate.extract(headers))
+    try:
+        yield
+    finally:
+        context.detach(token)
 
 
 def is_wanted(wanted: bool | None) -> bool:
@@ -162,229 +156,3 @@ def _otlp_exporter() -> Any:
     if protocol not in (None, "", "http/protobuf"):
         raise ConfigError(f"OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf, not {protocol!r}")
     return OTLPSpanExporter()
-
-
-class QuestionSpans:
-    """An observer that makes spans of the events of one question. A fault of the exporter never ends a question.
-
-    Args:
-        tracer: Makes the spans; the first is a child of the current span, if there is one.
-        content: Whether questions, queries and answers become attributes.
-    """
-
-    def __init__(self, tracer: Tracer, *, content: bool = False) -> None:
-        self._tracer, self._content = tracer, content
-        self._question: Span | None = None
-        self._steps: dict[int, Span] = {}
-        self._calls: dict[int, Span] = {}
-        self._started_ns = 0
-        self._engine = self._retriever = ""
-        self._usage = Usage()
-        self._last = 0.0
-
-    def __call__(self, event: Event) -> None:
-        self._last = event.at
-        try:
-            self._observe(event)
-        except Exception:
-            logging.getLogger("pyrag.telemetry").warning("no span of %s", type(event).__name__, exc_info=True)
-
-    def end_all(self, error: str = "") -> None:
-        """End the spans that are open, those of a question that was cancelled or crashed.
-
-        Args:
-            error: Kind of the failure; empty without one.
-        """
-        for span in (*self._calls.values(), *self._steps.values(), *filter(None, [self._question])):
-            if span.is_recording():
-                _fail(span, error)
-                span.end(self._ns(self._last))
-
-    def _observe(self, event: Event) -> None:
-        match event:
-            case QuestionStarted():
-                self._start_question(event)
-            case AgentStarted() | AgentFinished():
-                self._observe_call(event)
-            case Searched():
-                self._add_search(event)
-            case StepStarted() | Recovering() | StepFinished():
-                self._observe_step(event)
-            case ProgramFinished(order=order, first=first) if order is not None:
-                final = {step: first + place for place, step in enumerate(order)}
-                self._steps = {
-                    final.get(step, step): span for step, span in self._steps.items() if step in final or step < first
-                }
-            case Planned() | Rejected() | Warned():
-                self._add_event(event)
-            case Answered(answer):
-                self._set(self._question, {"pyrag.known": answer.known, "pyrag.citations": len(answer.citations)})
-                self._set_content(self._question, {"gen_ai.output.messages": _message("assistant", answer.text)})
-            case QuestionFinished(error):
-                self._end_question("" if error is None else error.kind)
-
-    def _start_question(self, event: QuestionStarted) -> None:
-        self._started_ns = time.time_ns() - round(event.at * 1e9)
-        self._engine, self._retriever = event.engine, event.retriever
-        attributes = {
-            "gen_ai.operation.name": "invoke_workflow",
-            "gen_ai.agent.name": event.method,
-            "gen_ai.workflow.name": event.method,  # the name before version 0.1.0 of the conventions
-            "pyrag.engine": event.engine,
-            "gen_ai.data_source.id": event.retriever,
-        }
-        name = f"invoke_workflow {event.method}"
-        self._question = self._tracer.start_span(name, attributes=attributes, start_time=self._ns(event.at))
-        self._set_content(self._question, {"gen_ai.input.messages": _message("user", event.question)})
-
-    def _end_question(self, error: str) -> None:
-        if self._question is not None:
-            self._set(self._question, _tokens(self._usage))
-            _fail(self._question, error)
-        self.end_all()
-
-    def _observe_call(self, event: AgentStarted | AgentFinished) -> None:
-        if isinstance(event, AgentStarted):
-            attributes = {**_model_of(self._engine, event.role), "gen_ai.agent.name": event.role}
-            name = f"chat {attributes['gen_ai.request.model']}"
-            self._calls[event.call] = self._child(name, event.at, event.step, attributes, remote=True)
-            return
-        self._usage += event.usage
-        span = self._calls.get(event.call)
-        if span is not None:
-            calls = {"pyrag.model_calls": event.usage.model_calls, "pyrag.cached": event.cached}
-            self._set(span, {**calls, **_tokens(event.usage)})
-            _fail(span, "agent" if event.error else "")
-            span.end(self._ns(event.at))
-
-    def _add_search(self, event: Searched) -> None:
-        attributes = {
-            "gen_ai.operation.name": "retrieval",
-            "gen_ai.data_source.id": self._retriever,
-            "gen_ai.retrieval.top_k": event.topk,
-            "pyrag.passages": event.found,
-        }
-        name, start = f"retrieval {self._retriever}", event.at - event.seconds
-        span = self._child(name, start, event.step, attributes, remote=True)
-        self._set_content(span, {"gen_ai.retrieval.query.text": event.query})
-        _fail(span, "retrieval" if event.error else "")
-        span.end(self._ns(event.at))
-
-    def _observe_step(self, event: StepStarted | Recovering | StepFinished) -> None:
-        match event:
-            case StepStarted(step, primitive):
-                attributes = {
-                    "gen_ai.operation.name": "execute_tool",
-                    "gen_ai.tool.name": primitive,
-                    "gen_ai.tool.type": "function",
-                    "gen_ai.tool.call.id": str(step),
-                    "pyrag.line": event.line,
-                    "pyrag.round": event.round,
-                }
-                span = self._child(f"execute_tool {primitive}", event.at, None, attributes, needs=event.depends_on)
-                self._steps[step] = span
-                self._set_content(span, {"gen_ai.tool.call.arguments": json.dumps({"query": event.query})})
-            case Recovering(step, policy, topk):
-                if (open_step := self._steps.get(step)) is not None:
-                    told: dict[str, Any] = {"policy": policy, "topk": topk}
-                    open_step.add_event("pyrag.recovering", told, self._ns(event.at))
-            case StepFinished(done) if (open_step := self._steps.get(done.id)) is not None:
-                known = {} if done.answer is None else {"pyrag.known": done.answer.known}
-                self._set(open_step, {"pyrag.memo": done.memo, "pyrag.passages": len(done.passages), **known})
-                if done.answer is not None:
-                    self._set_content(open_step, {"gen_ai.tool.call.result": done.answer.text})
-                _fail(open_step, "step" if done.error else "")
-                open_step.end(self._ns(event.at))
-
-    def _add_event(self, event: Planned | Rejected | Warned) -> None:
-        told: dict[str, Any] = {}
-        match event:
-            case Planned(program):
-                name, told = "pyrag.planned", {"origin": program.origin}
-                told |= {"source": program.source} if self._content else {}
-            case Rejected(error):
-                name, told = "pyrag.rejected", {"error": error} if self._content else {}
-            case Warned(message):
-                name, told = "pyrag.warned", {"message": message} if self._content else {}
-        if self._question is not None:
-            self._question.add_event(name, told, self._ns(event.at))
-
-    def _child(
-        self,
-        name: str,
-        at: float,
-        step: int | None,
-        attributes: Mapping[str, Any],
-        *,
-        needs: tuple[int, ...] = (),
-        remote: bool = False,
-    ) -> Span:
-        """Return a span below that of a step, or else of the question."""
-        from opentelemetry.trace import Link, SpanKind
-
-        parent = self._question if step is None else self._steps.get(step, self._question)
-        kind = SpanKind.CLIENT if remote else SpanKind.INTERNAL
-        links = [Link(self._steps[one].get_span_context()) for one in needs if one in self._steps]
-        context = _context_of(parent)
-        return self._tracer.start_span(name, context, kind, dict(attributes), links, self._ns(at))
-
-    def _ns(self, at: float) -> int:
-        return self._started_ns + round(at * 1e9)
-
-    def _set(self, span: Span | None, attributes: Mapping[str, Any]) -> None:
-        if span is not None:
-            span.set_attributes(dict(attributes))
-
-    def _set_content(self, span: Span | None, attributes: Mapping[str, str]) -> None:
-        if self._content:
-            self._set(span, attributes)
-
-
-def _context_of(parent: Span | None) -> Context | None:
-    from opentelemetry.trace import set_span_in_context
-
-    return None if parent is None else set_span_in_context(parent)
-
-
-def _fail(span: Span, error: str) -> None:
-    """Mark a span as failed; an empty error leaves it as it is."""
-    if error:
-        from opentelemetry.trace import Status, StatusCode
-
-        span.set_attribute("error.type", error)
-        span.set_status(Status(StatusCode.ERROR))
-
-
-def _tokens(usage: Usage) -> dict[str, int]:
-    return {
-        "gen_ai.usage.input_tokens": usage.prompt_tokens,
-        "gen_ai.usage.output_tokens": usage.completion_tokens,
-    }
-
-
-def _message(role: str, text: str) -> str:
-    """Return a text as the conventions' list of messages."""
-    return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]}])
-
-
-@cache
-def _model_of(engine: str, role: str) -> dict[str, Any]:
-    """Return the attributes of the model behind a role.
-
-    Args:
-        engine: The name of the agents: `openai:MODEL@URL (plan: openai:OTHER@URL)`.
-        role: That of a request.
-    """
-    base, _, others = engine.partition(" (")
-    named = dict(one.split(": ", 1) for one in others.removesuffix(")").split(", ") if ": " in one)
-    spec = named.get("plan" if role in _PLANNERS else role, base)
-    provider, _, model = spec.partition(":")
-    model, _, address = model.partition("@")
-    place = urlsplit(address)
-    server = {"server.address": place.hostname, "server.port": place.port} if place.hostname else {}
-    return {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": provider if model else "pyrag",
-        "gen_ai.request.model": model or spec,
-        **{name: value for name, value in server.items() if value is not None},
-    }

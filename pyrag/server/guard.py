@@ -1,4 +1,7 @@
-"""Checks that every request passes before it is read: host, origin, API key, and the size and arrival of its body."""
+"""Checks that every request passes before it is read: host, origin, API key, and the size and arrival of its body.
+
+The span of the caller, if its headers name one, becomes that of the request.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from pyrag.runtime.telemetry import with_caller
 from pyrag.server.config import Access, is_loopback
 from pyrag.server.errors import ApiError
 from pyrag.server.search import SearchService
@@ -29,7 +33,7 @@ class Guard:
     """ASGI middleware around the application."""
 
     def __init__(self, app: App, service: SearchService) -> None:
-        self._app, self._config, self._metrics = app, service.config, service.metrics
+        self._app, self._config, self._metrics, self._otel = app, service.config, service.metrics, service.otel
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -58,7 +62,8 @@ class Guard:
             await _refuse(error, scope["path"], counted)
             return
         try:
-            await self._app(scope, _replayed(body, receive), counted)
+            with with_caller(self._otel, headers):
+                await self._app(scope, _replayed(body, receive), counted)
         except Exception:
             if not answered:
                 self._metrics.requested("failed", scope["method"], 500, time.monotonic() - began)

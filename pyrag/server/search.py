@@ -102,6 +102,7 @@ class SearchService:
         self.search_slots = asyncio.Semaphore(AT_ONCE)
         self._tasks: set[asyncio.Task[Any]] = set()  # what the end of the server waits for
         self.started = self.draining = False
+        self.otel: bool | None = False  # the setting; searches alone have no spans
 
     @property
     def gauges(self) -> dict[str, float]:

@@ -135,6 +135,7 @@ class QuestionService(SearchService):
             # Models are opened, and loaded, once.
             self.indexes[name] = ServedIndex(name, replace(self._engines, retriever=retrievers[name]), own)
         super().__init__(config, retrievers)
+        self.otel = settings.otel
         self._places = asyncio.Semaphore(config.max_running)
         self._pending = self._running = 0
         self._sandbox_problem, self._sandbox_checked = "", -math.inf

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import subprocess
 import sys
 import threading
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,16 +88,42 @@ def test_ask_exports_a_whole_question_over_otlp(receiver: Receiver, tmp_path: Pa
     assert len({span.trace_id for span in spans}) == 1
 
 
-def test_worker_processes_of_a_benchmark_export_too(receiver: Receiver, tmp_path: Path) -> None:
+def test_the_service_continues_the_trace_of_its_caller(receiver: Receiver, tmp_path: Path) -> None:
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+    pytest.importorskip("uvicorn")
+    environment = {key: one for key, one in os.environ.items() if not key.startswith("OTEL_")}
+    environment |= {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url, "PYTHONUNBUFFERED": "1"}
+    line = [sys.executable, "-m", "pyrag", "serve", "--port", "0"]
+    trace_id, caller = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment, cwd=tmp_path) as process:
+        assert process.stdout is not None
+        url = next(word for word in process.stdout.readline().split() if word.startswith("http://"))
+        headers = {"Content-Type": "application/json", "traceparent": f"00-{trace_id}-{caller}-01"}
+        request = urllib.request.Request(url + "/v1/ask", json.dumps({"question": QUESTION}).encode(), headers)
+        with urllib.request.urlopen(request, timeout=120) as reply:
+            assert json.load(reply)["answer"] == "John William Henry II"
+        process.terminate()
+    spans = exported(receiver)
+    (question,) = [span for span in spans if span.name == "invoke_workflow pyrag"]
+    assert (question.trace_id.hex(), question.parent_span_id.hex()) == (trace_id, caller)
+    assert {span.trace_id for span in spans} == {question.trace_id}
+
+
+def exported(receiver: Receiver) -> list[Any]:
+    """Return the spans that have arrived."""
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+    requests = [ExportTraceServiceRequest.FromString(body) for body in receiver.bodies]
+    scopes = [scope for request in requests for one in request.resource_spans for scope in one.scope_spans]
+    return [span for scope in scopes for span in scope.spans]
+
+
+def test_worker_processes_of_a_benchmark_export_too(receiver: Receiver, tmp_path: Path) -> None:
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
     line = ["-m", "pyrag", "bench", "--sets", "mini-popqa", "--limit", "2", "--workers", "1", "--otel", "--out", "out"]
     done = run(*line, cwd=tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=receiver.url)
     assert done.returncode == 0, done.stderr
-    requests = [ExportTraceServiceRequest.FromString(body) for body in receiver.bodies]
-    scopes = [scope for request in requests for one in request.resource_spans for scope in one.scope_spans]
-    names = [span.name for scope in scopes for span in scope.spans]
+    names = [span.name for span in exported(receiver)]
     assert names.count("invoke_workflow pyrag") == 2
 
 
