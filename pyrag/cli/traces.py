@@ -123,7 +123,10 @@ async def replay_trace(trace: Trace) -> list[str]:
     return differences(trace, again)
 
 
-_SOURCES = ("llm", "plan_llm", "decompose_llm", "answer_llm", "rewrite_llm", "index", "retriever", "prompts", "tools")
+# Settings that a replay has no use for; `otel` may name an extra that is not installed here.
+_SOURCES = (
+    "llm", "plan_llm", "decompose_llm", "answer_llm", "rewrite_llm", "index", "retriever", "prompts", "tools", "otel",
+)  # fmt: skip
 
 
 def differences(old: Trace, new: Trace) -> list[str]:

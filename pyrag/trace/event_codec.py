@@ -205,7 +205,7 @@ def _compact(event: Event, *left_out: str, **references: int) -> RecordedEvent:
 
 def _joined(value: RecordedEvent, trace: Trace) -> RecordedEvent:
     """Return an event of a trace as a stream sends it."""
-    join = _JOINS.get(value.get("event", ""))
+    join = _JOINS.get(str(value.get("event")))
     try:
         return value if join is None else join(value, trace)
     except (LookupError, TypeError) as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pyrag.trace.events import (
@@ -40,21 +40,22 @@ def _in_order(trace: Trace) -> Iterator[Event]:
     )
     if trace.sub_queries:
         yield Decomposed(trace.sub_queries)
-    rounds = max([len(trace.programs), *(step.round + 1 for step in trace.steps)], default=0)
-    for number in range(rounds):
-        yield from _round(trace, number)
+    steps: dict[int, list[Step]] = {number: [] for number in range(len(trace.programs))}
+    for step in trace.steps:
+        steps.setdefault(step.round, []).append(step)
+    for number in sorted(steps):
+        yield from _round(trace, number, steps[number])
     for message in trace.warnings:
         yield Warned(message, at=end)
     yield Answered(trace.answer, at=end)
     yield QuestionFinished(trace.error, at=end)
 
 
-def _round(trace: Trace, number: int) -> Iterator[Event]:
+def _round(trace: Trace, number: int, steps: Sequence[Step]) -> Iterator[Event]:
     """Yield the events of a program and its steps; of the steps alone where there is no program."""
-    steps = [step for step in trace.steps if step.round == number]
     start = min((step.started for step in steps), default=0.0)
     happened = sorted((event for step in steps for event in _of_step(step)), key=lambda event: event.at)
-    if number >= len(trace.programs):
+    if not 0 <= number < len(trace.programs):
         yield from happened
         return
     program = trace.programs[number]

@@ -75,6 +75,18 @@ def test_damaged_event_is_named(event: dict[str, object]) -> None:
         events_of(replace(TRACE, events=(event,)))
 
 
+def test_odd_numbers_in_old_traces_cost_nothing() -> None:
+    step = {"id": 0, "primitive": "retrieve", "query": "Who?", "round": 1 << 60, "seconds": 1.0}
+    values = {"version": 2, "question": "Who?", "answer": {"text": "x"}, "steps": [step, {**step, "round": -3}]}
+    trace = from_json(json.dumps(values))
+    assert [one.step.round for one in state_of(events_of(trace)).steps.values() if one.step] == [1 << 60]
+    assert [event["event"] for event in trace.events].count("step_finished") == 2
+
+
+def test_names_of_events_that_are_no_text_are_passed_over() -> None:
+    assert events_of(replace(TRACE, events=({"event": ["x"]}, {"event": None}, {}))) == []
+
+
 def test_events_of_later_versions_are_passed_over() -> None:
     assert events_of(replace(TRACE, events=({"event": "dreamt", "at": 1.0, "of": "x"},))) == []
 
