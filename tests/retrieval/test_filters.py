@@ -32,7 +32,7 @@ from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.open import Options
 from pyrag.retrieval.protocol import OwnRetriever, Retriever, passages_of
 from pyrag.retrieval.rerank import RerankingRetriever
-from pyrag.retrieval.server import Current, runner_of
+from pyrag.retrieval.search_protocol import read_request, search_all
 from pyrag.retrieval.stores.qdrant import QdrantRetriever, QdrantStore
 from pyrag.retrieval.vectors.faiss_index import open_vectors
 from pyrag.retrieval.vectors.folder import VectorFolder
@@ -191,22 +191,18 @@ PASSAGES = [
 OPS = parsed('team = "ops"')
 
 
-async def served(retriever: Retriever) -> tuple[web.AppRunner, str]:
-    runner = runner_of(Current(lambda: retriever, None))
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    host, port = runner.addresses[0][:2]
-    return runner, f"http://{host}:{port}"
+async def test_a_server_gets_the_filter_and_says_so(server: Server) -> None:
+    searched, slots = Bm25Retriever(index_of(PASSAGES)), asyncio.Semaphore(4)
 
+    async def handler(request: web.Request) -> web.Response:
+        return web.json_response(await search_all(searched, read_request(await request.read()), slots))
 
-async def test_a_server_gets_the_filter_and_says_so() -> None:
-    runner, url = await served(Bm25Retriever(index_of(PASSAGES)))
-    client = HttpRetriever(url)
+    server.handler = handler
+    client = HttpRetriever(server.url)
     assert [one.id for one in await client.retrieve("mill", 5, OPS)] == ["1"]
     assert (await client.retrieve("mill", 5, OPS))[0].metadata == PASSAGES[0].metadata
     assert len(await client.retrieve("mill", 5)) == 3
     await client.aclose()
-    await runner.cleanup()
 
 
 async def test_a_server_that_ignores_the_filter_is_an_error(server: Server) -> None:

@@ -159,11 +159,11 @@ def _joined(kind: type[Conjunction | Disjunction], filters: Sequence[Filter]) ->
 
 
 def fields_of(where: Filter) -> Iterator[str]:
-    """Yield the fields that a filter names."""
+    """Yield the fields without which a comparison of the filter never passes; all but those of `not exists`."""
     if isinstance(where, Conjunction | Disjunction):
         for part in where.parts:
             yield from fields_of(part)
-    else:
+    elif not (isinstance(where, Existence) and not where.present):
         yield where.field
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 NAME = "vectors.json"
 
-SCANNED = 20_000  # selected rows that are compared at once in some milliseconds
+SCANNED = 2000  # selected rows that are compared at once, in some milliseconds
 _MAX_ASKED = 4096  # rows of one search of an index; beyond that, comparing the selected ones is cheaper
 _SPARE = 16
 

@@ -85,6 +85,7 @@ class PassageResult(msgspec.Struct, frozen=True, kw_only=True):
     start: Annotated[int | None, Meta(description="First character of the passage in its source.")] = None
     end: int | None = None
     score: Annotated[float | None, Meta(description="Of the search; larger is better.")] = None
+    metadata: Annotated[dict[str, Any], Meta(description="Further fields of the record it comes from.")] = {}
 
 
 class CitationResult(PassageResult, frozen=True, kw_only=True):

@@ -149,7 +149,7 @@ def fields_of(passage: Passage, index: str) -> dict[str, Any]:
         passage: what was found.
         index: name of its index.
     """
-    shown = {name: getattr(passage, name) for name in ("id", "title", "text", "source", "start", "end")}
+    shown = {name: getattr(passage, name) for name in ("id", "title", "text", "source", "start", "end", "metadata")}
     return shown | {"uri": passage_uri(index, passage.id)}
 
 

@@ -24,7 +24,8 @@ from typing import Any, TypeVar
 from pyrag._io.threads import PerLoop
 from pyrag.agents.protocol import Agents, Answerer, Reading
 from pyrag.errors import BadOutputError, ServiceError
-from pyrag.retrieval.protocol import Retriever
+from pyrag.retrieval.filters.tree import Filter
+from pyrag.retrieval.protocol import Retriever, search
 from pyrag.runtime.engines import Engines, open_engines
 from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings, make_settings
@@ -116,8 +117,9 @@ class _SharedRetriever:
         self.name = inner.name
         self._inner, self._memo = inner, memo
 
-    async def retrieve(self, query: str, topk: int) -> list[Passage]:
-        return await self._memo.get(("retrieve", query, topk), lambda: self._inner.retrieve(query, topk))
+    async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
+        key = ("retrieve", query, topk, None if where is None else str(where))
+        return await self._memo.get(key, lambda: search(self._inner, query, topk, where))
 
     async def aclose(self) -> None:
         await self._inner.aclose()
