@@ -6,11 +6,9 @@ import asyncio
 import os
 import threading
 import weakref
-from collections import deque
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
-    AsyncIterator,
     Callable,
     Coroutine,
     Iterable,
@@ -27,6 +25,7 @@ from pyrag._io.redaction import without_secrets
 from pyrag.errors import UsageError
 from pyrag.retrieval.open import is_remote
 from pyrag.retrieval.protocol import Retriever
+from pyrag.runtime.batch import each, in_order
 from pyrag.settings import Settings, make_settings
 from pyrag.trace.events import Observer, check_observer, ignore, of_question
 from pyrag.trace.model import UNKNOWN, Answer, Trace, TraceError
@@ -34,12 +33,12 @@ from pyrag.trace.model import UNKNOWN, Answer, Trace, TraceError
 if TYPE_CHECKING:
     from pyrag.agents.protocol import Answerer
     from pyrag.episode.ledger import Recording
-    from pyrag.llm.protocol import ChatModel
+    from pyrag.llm.protocol import ChatModel, Message
+    from pyrag.runtime.chat import Chat
     from pyrag.runtime.engines import Engines
 
 T = TypeVar("T")
 Where = str | Mapping[str, Any]
-_END: Any = object()
 
 
 class PyRAG:
@@ -139,7 +138,13 @@ class PyRAG:
         return self._engines_here()[0]
 
     async def aask(
-        self, question: str, *, where: Where | None = None, observer: Observer = ignore, keep: bool = False
+        self,
+        question: str,
+        *,
+        where: Where | None = None,
+        observer: Observer = ignore,
+        keep: bool = False,
+        earlier: Sequence[Message] = (),
     ) -> Trace:
         """Answer one question in the running event loop. A failure is in `Trace.error`.
 
@@ -148,15 +153,22 @@ class PyRAG:
             where: filter of passages, which narrows that of the object; its program may narrow it further.
             observer: called with each event (`pyrag.trace.events`) as it happens.
             keep: keep requests and replies in the trace, so that it can be replayed.
+            earlier: messages of the conversation that the question belongs to, which `chat` keeps for you.
 
         Raises:
             UsageError: the question is empty, too long or no text.
             FilterError: the filter cannot be read.
         """
-        return await self._answer(question, where, observer, keep)
+        return await self._answer(question, where, observer, keep, earlier=earlier)
 
     async def _answer(
-        self, question: str, where: Where | None, observer: Observer, keep: bool, number: int = 0
+        self,
+        question: str,
+        where: Where | None,
+        observer: Observer,
+        keep: bool,
+        number: int = 0,
+        earlier: Sequence[Message] = (),
     ) -> Trace:
         from pyrag.runtime.run import answer_question, with_filter
 
@@ -164,10 +176,18 @@ class PyRAG:
         settings = with_filter(self.settings, where)
         engines, recording = self._engines_here()
         observer = of_question(observer, question, number)
-        return await answer_question(question, engines, settings, observer=observer, recording=recording, keep=keep)
+        return await answer_question(
+            question, engines, settings, observer=observer, recording=recording, keep=keep, earlier=earlier
+        )
 
     def ask(
-        self, question: str, *, where: Where | None = None, observer: Observer = ignore, keep: bool = False
+        self,
+        question: str,
+        *,
+        where: Where | None = None,
+        observer: Observer = ignore,
+        keep: bool = False,
+        earlier: Sequence[Message] = (),
     ) -> Trace:
         """Like `aask`, for synchronous code of any thread, whether or not an event loop runs in it.
 
@@ -178,14 +198,22 @@ class PyRAG:
             where: Filter of passages, which narrows that of the object.
             observer: Called with each event, in the thread that asks.
             keep: Keep requests and replies in the trace, so that it can be replayed.
+            earlier: Messages of the conversation that the question belongs to, which `chat` keeps for you.
         """
 
         check_observer(observer)
 
         def start(report: Report) -> Coroutine[Any, Any, Trace]:
-            return self.aask(question, where=where, observer=ignore if observer is ignore else report, keep=keep)
+            watching = ignore if observer is ignore else report
+            return self.aask(question, where=where, observer=watching, keep=keep, earlier=earlier)
 
         return self._loop_thread().run(start, observer)
+
+    def chat(self, *, where: Where | None = None) -> Chat:
+        """Return a conversation, whose questions may lean on those before them; `where` filters all of them."""
+        from pyrag.runtime.chat import Chat
+
+        return Chat(self.ask, self.aask, where)
 
     async def aask_many(
         self,
@@ -227,7 +255,7 @@ class PyRAG:
                 return Trace(shown, Answer(UNKNOWN, known=False), error=failure)
 
         # A slow question must not leave slots idle: those behind it start, up to a bounded distance.
-        async with aclosing(_in_order(_each(questions), one, most=4 * limit)) as traces:
+        async with aclosing(in_order(each(questions), one, most=4 * limit)) as traces:
             async for trace in traces:
                 yield trace
 
@@ -317,53 +345,6 @@ def _functions_and_specs(
         raise UsageError(f"tools is a list, not {tools!r}: write tools=[…]")
     functions = tuple(one for one in tools if not isinstance(one, str))
     return functions, tuple(one for one in tools if isinstance(one, str))
-
-
-async def _each(questions: Iterable[str] | AsyncIterable[str]) -> AsyncIterator[str]:
-    if isinstance(questions, str | bytes):
-        raise UsageError("aask_many takes a list of questions, but was given one text: use aask for a single question")
-    if isinstance(questions, AsyncIterable):
-        async for question in questions:
-            yield question
-        return
-    if not isinstance(questions, Iterable):
-        raise UsageError(f"aask_many takes a list of questions, not {type(questions).__name__}")
-    for question in questions:
-        yield question
-
-
-async def _in_order(
-    source: AsyncIterator[str], one: Callable[[str, int], Coroutine[Any, Any, Trace]], most: int
-) -> AsyncGenerator[Trace, None]:
-    """Results in the order of the questions, of which `most` at a time are taken from their source."""
-    running: deque[asyncio.Task[Trace]] = deque()
-    coming: asyncio.Task[str] | None = None
-    count, ended = 0, False
-    try:
-        while True:
-            if coming is None and not ended and len(running) < most:
-                coming = asyncio.create_task(_next(source))
-            waiting: set[asyncio.Task[Any]] = {*([coming] if coming else []), *([running[0]] if running else [])}
-            if not waiting:
-                return
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            if coming is not None and coming.done():
-                question, coming = coming.result(), None
-                ended = question is _END
-                if not ended:
-                    running.append(asyncio.create_task(one(question, count)))
-                    count += 1
-            while running and running[0].done():
-                yield running.popleft().result()
-    finally:
-        left = [*running, *([coming] if coming else [])]
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
-
-
-async def _next(source: AsyncIterator[str]) -> str:
-    return await anext(source, _END)
 
 
 _instances: weakref.WeakSet[PyRAG] = weakref.WeakSet()

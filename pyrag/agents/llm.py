@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pyrag.agents.context_window import WindowedAnswerer, WindowedRewriter
 from pyrag.agents.conversation import Conversation
+from pyrag.agents.follow_up import LLMFollowUp
 from pyrag.agents.parsing.answers import ParsedAnswer, is_evasive, parse_answer, salvage_answer
 from pyrag.agents.parsing.draft import DraftReader, OnDraft, ignore_draft
 from pyrag.agents.parsing.program_queries import program_queries
@@ -309,6 +310,7 @@ def make_llm_agents(
         writer=LLMWriter(answer_model, prompts, engine.sampling),
         rewriter=WindowedRewriter(rewriter, engine.context_window_of("Rewrite", rewriter.template, rewriter.template)),
         engines=RoleEngines(engine, planner, decomposer, engine),
+        follow_up=LLMFollowUp(answer_model, prompts, engine.sampling),
     )
 
 

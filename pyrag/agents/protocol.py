@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
+from pyrag.llm.protocol import Message
 from pyrag.trace.model import Passage, Usage
 
 T = TypeVar("T")
@@ -150,6 +151,27 @@ class Rewriter(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Standalone:
+    """A question that can be understood without the conversation before it; `note` says why one was left as it is."""
+
+    question: str
+    usage: Usage = Usage()
+    raw: tuple[str, ...] = ()
+    note: str = ""
+
+
+class FollowUpAgent(Protocol):
+    async def standalone(self, earlier: Sequence[Message], question: str) -> Standalone:
+        """Return the last question of a conversation as one of its own.
+
+        Args:
+            earlier: The messages before it, the oldest first.
+            question: The last message.
+        """
+        ...
+
+
 # Returns the fault of a text, or an empty text.
 FindFault = Callable[[str], str]
 
@@ -194,6 +216,7 @@ class Agents:
         name: The engine as traces and the command line show it.
         writer: Writes free text; None without a language model.
         rewriter: Writes another query for a failed one; None where the engine has none.
+        follow_up: Makes the last question of a conversation one of its own; None where the engine has none.
         engines: What `team` builds from; None where nothing can be built.
         teams: Agents of single methods, by the function that builds them.
     """
@@ -205,6 +228,7 @@ class Agents:
     writer: Writer | None = None
     rewriter: Rewriter | None = None
     engines: RoleEngines | None = None
+    follow_up: FollowUpAgent | None = None
     teams: dict[Any, Any] = field(default_factory=dict, compare=False)
 
     def team(self, build: Callable[[RoleEngines], T | None]) -> T | None:

@@ -104,6 +104,31 @@ def ask(
 
 
 @app.command()
+def chat(
+    llm: options.Llm = None,
+    plan_llm: options.PlanLlm = None,
+    index: options.Index = None,
+    retriever: options.RetrieverUrl = None,
+    topk: options.TopK = None,
+    method: options.Method = None,
+    deadline: options.Deadline = None,
+    max_calls: options.MaxCalls = None,
+    max_cost: options.MaxCost = None,
+    sandbox: options.SandboxMode = None,
+    cache: options.Cache = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per question.")] = False,
+    trace: Annotated[Path | None, typer.Option(help="File to write the traces to, as JSON lines.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answers only, without remarks.")] = False,
+    config: options.Config = None,
+) -> None:
+    """Answer a conversation, one question a line."""
+    from pyrag.cli.ask.chat import run
+    from pyrag.cli.ask.run import Form
+
+    run(options.chosen(locals()), Form(as_json=json, quiet=quiet), trace_file=trace)
+
+
+@app.command()
 def serve(
     index: Annotated[
         list[str] | None,

@@ -17,6 +17,7 @@ def as_object(trace: Trace) -> dict[str, Any]:
     """Return the object that `--json` prints: a trace without its recording, with the cited passages."""
     return {
         "question": trace.question,
+        "said": trace.said,
         "answer": trace.answer.text,
         "known": trace.answer.known,
         "confidence": confidence(trace),

@@ -32,6 +32,7 @@ def embedded_agents(name: str = "embedded", *, folder: str = "") -> Agents:
     Raises:
         ConfigError: The folder holds no reader.
     """
+    from pyrag.embedded.follow_up import EmbeddedFollowUp
     from pyrag.embedded.planner.planner import EmbeddedDecomposer, EmbeddedPlanner
     from pyrag.embedded.reader.neural.answerer import NeuralAnswerer
     from pyrag.embedded.reader.neural.network import NETWORK
@@ -50,4 +51,5 @@ def embedded_agents(name: str = "embedded", *, folder: str = "") -> Agents:
         answerer,
         rewriter=EmbeddedRewriter(),
         engines=RoleEngines(engine, engine, engine, engine),
+        follow_up=EmbeddedFollowUp(),
     )

@@ -74,6 +74,7 @@ class Episode:
         more: Primitives of the method and of tools, beside the usual two.
         tools: Names of the tools among them; True for those with effects.
         where: The caller's filter: nothing else is retrieved. A program's own only narrows it.
+        said: The user's words, where the question was made of the last message of a conversation.
     """
 
     question: str
@@ -99,6 +100,7 @@ class Episode:
     fallbacks: list[str] = field(default_factory=list)
     variables: dict[str, Any] = field(default_factory=dict)
     where: Filter | None = None
+    said: str = ""
 
     def warn(self, message: str) -> None:
         """Says something once: decomposing and planning may both notice it."""

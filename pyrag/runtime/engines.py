@@ -237,6 +237,7 @@ def _open_agents(settings: Settings, models: _Models, prompts: Prompts | None) -
         answerer.writer or base.writer,
         rewriter.rewriter,
         _role_engines(answerer, planner, decomposer, rewriter),
+        base.follow_up,
     )
 
 

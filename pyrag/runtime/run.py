@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
 import pyrag_runtime
+from pyrag.agents.protocol import Standalone
 from pyrag.embedded.language import is_english
 from pyrag.episode.episode import Episode
 from pyrag.episode.ledger import Budget, Journal, Ledger, Recording
@@ -24,6 +25,7 @@ from pyrag.errors import (
     UsageError,
 )
 from pyrag.llm.limiter import question_scope
+from pyrag.llm.protocol import Message
 from pyrag.methods.program_result import Result
 from pyrag.methods.registry import Method, calls_tools, check_writer, get_method, recovery_of
 from pyrag.retrieval.filters.language import filter_of, parsed
@@ -33,7 +35,7 @@ from pyrag.runtime.engines import Engines, about_embedded
 from pyrag.runtime.telemetry import with_spans
 from pyrag.settings import Settings, public
 from pyrag.trace.event_codec import recorded
-from pyrag.trace.events import Answered, EventRecorder, Observer, QuestionFinished, QuestionStarted, ignore
+from pyrag.trace.events import Answered, EventRecorder, FollowUp, Observer, QuestionFinished, QuestionStarted, ignore
 from pyrag.trace.model import UNKNOWN, Answer, Citation, Exchange, Passage, Step, Trace, TraceError
 from pyrag_sandbox import SandboxError
 
@@ -55,6 +57,7 @@ async def answer_question(
     journal: Journal | None = None,
     method: Method | None = None,
     extensions: Mapping[str, Any] | None = None,
+    earlier: Sequence[Message] = (),
 ) -> Trace:
     """Answers one question. Every failure but a senseless request ends in a trace with its error.
 
@@ -65,6 +68,8 @@ async def answer_question(
         method: answers in place of the method that the settings name.
         extensions: what the method finds as its part of the trace to begin with; HERA runs a topology given so instead
             of asking its orchestrator.
+        earlier: messages of the conversation that the question belongs to, the oldest first: one agent makes a question
+            of its own of it, within the limits of the question.
 
     Raises:
         UsageError: the question is empty, too long or no text, or the method is unknown.
@@ -72,7 +77,7 @@ async def answer_question(
     question = _checked(question)
     with with_spans(settings.otel, observer) as watching:
         return await _answer(
-            question, engines, settings, watching, recording, journal, method, extensions or {}, keep=keep
+            question, engines, settings, watching, recording, journal, method, extensions or {}, earlier, keep=keep
         )
 
 
@@ -85,6 +90,7 @@ async def _answer(
     journal: Journal | None,
     method: Method | None,
     extensions: Mapping[str, Any],
+    earlier: Sequence[Message],
     *,
     keep: bool,
 ) -> Trace:
@@ -132,6 +138,8 @@ async def _answer(
         # A question waits its turn at busy endpoints as one, however many calls it makes.
         with question_scope():
             async with asyncio.timeout(settings.deadline and max(0.0, settings.deadline - ledger.elapsed())):
+                if earlier:
+                    await _make_standalone(episode, earlier)
                 check_writer(settings.method, can_write=episode.can_write)
                 result = await method(episode, settings)
     except TimeoutError:  # services raise their own errors: this is the deadline
@@ -152,6 +160,23 @@ async def _answer(
     recorder(Answered(trace.answer))
     recorder(QuestionFinished(trace.error))
     return replace(trace, events=recorded(recorder.events, trace))
+
+
+async def _make_standalone(episode: Episode, earlier: Sequence[Message]) -> None:
+    """Put a question of its own in the place of a follow-up."""
+    said, agent = episode.question, episode.agents.follow_up
+    if agent is None:
+        episode.warn("the messages before the question were not read: this engine has no agent for follow-ups")
+        return
+    request = {"earlier": [[one.role, one.content] for one in earlier], "question": said}
+    found = await episode.ledger.call("standalone", request, lambda: agent.standalone(earlier, said), Standalone)
+    if found.note:
+        episode.warn(found.note)
+    if len(found.question.encode("utf-8", "replace")) > MAX_QUESTION_BYTES:
+        episode.warn("the follow-up was asked as it is: as a question of its own it became too long")
+    elif found.question != said:
+        episode.said, episode.question = said, found.question
+        episode.observer(FollowUp(found.question))
 
 
 def _wall_clock(elapsed: float) -> str:
@@ -273,6 +298,7 @@ def _trace(episode: Episode, result: Result, error: TraceError | None, engines: 
         extensions=dict(episode.extensions),
         roles=dict(ledger.roles),
         fallbacks=tuple(episode.fallbacks),
+        said=episode.said,
     )
 
 

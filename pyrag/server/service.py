@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyrag.episode.ledger import Budget, Recording
+from pyrag.episode.ledger import Recording
 from pyrag.episode.recovery import calls_for, ladder_of
-from pyrag.errors import PyRAGError, ServiceError, StorageError
+from pyrag.errors import PyRAGError, StorageError
 from pyrag.llm.protocol import Message
 from pyrag.methods.registry import recovery_of
 from pyrag.retrieval.filters.bound import BoundRetriever
@@ -27,13 +27,12 @@ from pyrag.runtime.engines import Engines, open_engines, retriever_of
 from pyrag.runtime.run import MAX_QUESTION_BYTES, answer_question, with_filter
 from pyrag.server.config import DEFAULT_INDEX, Access, ServerConfig
 from pyrag.server.errors import ApiError, public_text
-from pyrag.server.follow_up import FollowUpAgent, Standalone
 from pyrag.server.search import RETRY_AFTER, SearchService, following
 from pyrag.server.trace_store import TraceStore
 from pyrag.server.wire import public_event, public_trace
 from pyrag.settings import Settings
 from pyrag.trace.events import Event, of_question
-from pyrag.trace.model import Trace, Usage
+from pyrag.trace.model import Trace
 from pyrag_sandbox import SandboxError
 
 Where = str | dict[str, Any]
@@ -124,7 +123,6 @@ class QuestionService(SearchService):
     def __init__(self, settings: Settings, config: ServerConfig) -> None:
         self.store = TraceStore(config.traces, config.max_traces, config.trace_days)
         self._engines = open_engines(replace(settings, index=None, retriever=None))
-        self._follow_up = FollowUpAgent(settings)
         self.indexes: dict[str, ServedIndex] = {}
         named: dict[str, str | None] = {**config.indexes} or {DEFAULT_INDEX: None}
         retrievers: dict[str, FollowingRetriever] = {}
@@ -224,12 +222,10 @@ class QuestionService(SearchService):
     ) -> Answered:
         began = asyncio.get_running_loop().time()
         async with self._place(settings.deadline):
-            follow_up = await self._standalone(dialogue.earlier, question, settings, events)
-            settings = _after(settings, follow_up.usage, asyncio.get_running_loop().time() - began)
-            trace = await self._trace_of(follow_up.question, index, settings, events)
-        if follow_up.note:
-            warnings = (*trace.warnings, follow_up.note)  # last: events refer to warnings by their place
-            trace = replace(trace, warnings=warnings, usage=trace.usage + follow_up.usage)
+            if settings.deadline is not None:
+                waited = asyncio.get_running_loop().time() - began
+                settings = replace(settings, deadline=max(0.001, settings.deadline - waited))
+            trace = await self._trace_of(question, index, settings, events, dialogue.earlier)
         trace = public_trace(trace, index.name)
         self.metrics.answered(index.name, trace)
         return Answered(key, index.name, await self._kept(key, index.scope, trace, question, dialogue))
@@ -253,14 +249,21 @@ class QuestionService(SearchService):
             self._places.release()
 
     async def _trace_of(
-        self, question: str, index: ServedIndex, settings: Settings, events: asyncio.Queue[Any]
+        self,
+        question: str,
+        index: ServedIndex,
+        settings: Settings,
+        events: asyncio.Queue[Any],
+        earlier: Sequence[Message],
     ) -> Trace:
         def observe(event: Event) -> None:
             events.put_nowait(public_event(event, index.name))
 
         recording = Recording.load(index.engines.recording) if index.engines.recording else None
         observer = of_question(observe, question)
-        return await answer_question(question, index.engines, settings, observer=observer, recording=recording)
+        return await answer_question(
+            question, index.engines, settings, observer=observer, recording=recording, earlier=earlier
+        )
 
     async def _kept(self, key: str, index: str, trace: Trace, question: str, dialogue: Dialogue) -> Trace:
         """Keep a trace. A store that fails costs the trace, never the answer: the reply has a warning then."""
@@ -273,23 +276,6 @@ class QuestionService(SearchService):
             self.metrics.count("store_errors")
             return replace(trace, warnings=(*trace.warnings, public_text(f"the trace was not kept: {error}")))
         return trace
-
-    async def _standalone(
-        self, earlier: Sequence[Message], question: str, settings: Settings, events: asyncio.Queue[Any]
-    ) -> Standalone:
-        if not earlier:
-            return Standalone(question, "")
-        try:
-            async with asyncio.timeout(settings.deadline):
-                found = await self._follow_up.rewrite(earlier, question)
-        except TimeoutError:
-            raise ApiError(504, "deadline", "the deadline passed while the follow-up was rewritten") from None
-        except ServiceError as error:
-            raise ApiError(502, error.kind, public_text(str(error))) from error
-        if len(found.question.encode("utf-8", "replace")) > MAX_QUESTION_BYTES:
-            found = replace(found, question=question, note="the follow-up was asked as it is: it became too long")
-        events.put_nowait({"event": "follow_up", "question": found.question, "note": found.note, "at": 0.0})
-        return found
 
     async def problems(self) -> list[str]:
         """Return sentences on what keeps the service from answering; none where it is ready."""
@@ -329,8 +315,6 @@ class QuestionService(SearchService):
         await super().aclose()
         with contextlib.suppress(PyRAGError, OSError):
             await self._engines.aclose()
-        with contextlib.suppress(PyRAGError, OSError):
-            await self._follow_up.aclose()
         self.store.close()
 
 
@@ -376,21 +360,3 @@ def _bound(settings: Settings, name: str) -> Any:
         recovery = recovery_of(settings.method) if settings.recovery == "auto" else settings.recovery
         return calls_for(ladder_of(recovery, settings.boost_topk))
     return max(settings.topk, settings.boost_topk) if name == "topk" else getattr(settings, name)
-
-
-def _after(settings: Settings, spent: Usage, seconds: float) -> Settings:
-    """Return the settings that are left after a follow-up was rewritten. Raises `ApiError` if it took the budget."""
-    left: dict[str, Any] = {}
-    if settings.deadline is not None:
-        left["deadline"] = max(0.001, settings.deadline - seconds)
-    if spent.model_calls:
-        left["max_calls"] = _bound(settings, "max_calls") - spent.model_calls
-        if settings.max_tokens is not None:
-            left["max_tokens"] = settings.max_tokens - spent.prompt_tokens - spent.completion_tokens
-        if settings.max_cost is not None:
-            price = Budget(price_in=settings.price_in, price_out=settings.price_out).price(spent)
-            left["max_cost"] = settings.max_cost - (price or 0.0)
-    short = [name for name, value in left.items() if value <= 0]
-    if short:
-        raise ApiError(400, "budget", f"{short[0]} was spent on making the follow-up a question of its own: raise it")
-    return replace(settings, **left)

@@ -6,6 +6,7 @@ A stream holds events whole. A trace holds them without what it says elsewhere, 
 missing has its default, and these refer to the trace:
 
     question_started    method, engine, retriever, started_at, question: those of the trace
+    follow_up           asked: the question of the trace
     decomposed          sub_queries: those of the trace, unless given
     planned             program: an index of `programs`
     rejected            error: an index of the program that has it, or the text
@@ -34,6 +35,7 @@ from pyrag.trace.events import (
     Decomposed,
     Drafting,
     Event,
+    FollowUp,
     Planned,
     ProgramFinished,
     ProgramStarted,
@@ -62,6 +64,7 @@ _OF_STEP = ("primitive", "query", "line", "round", "depends_on", "topk")
 _OF_QUESTION = ("method", "engine", "retriever", "started_at")
 _LEFT_OUT: dict[type[Event], tuple[str, ...]] = {
     QuestionStarted: ("question", *_OF_QUESTION),
+    FollowUp: ("asked",),
     Drafting: ("source",),
     Answered: ("answer",),
     QuestionFinished: ("error",),
@@ -213,7 +216,7 @@ def _joined(value: RecordedEvent, trace: Trace) -> RecordedEvent:
 
 
 def _with_question(value: RecordedEvent, trace: Trace) -> RecordedEvent:
-    return {**value, "question": trace.question, **{name: getattr(trace, name) for name in _OF_QUESTION}}
+    return {**value, "question": trace.said or trace.question, **{name: getattr(trace, name) for name in _OF_QUESTION}}
 
 
 def _with_program(value: RecordedEvent, trace: Trace) -> RecordedEvent:
@@ -245,6 +248,7 @@ def _with_warning(value: RecordedEvent, trace: Trace) -> RecordedEvent:
 
 _JOINS: dict[str, Callable[[RecordedEvent, Trace], RecordedEvent]] = {
     "question_started": _with_question,
+    "follow_up": lambda value, trace: {"asked": trace.question, **value},
     "decomposed": lambda value, trace: {"sub_queries": trace.sub_queries, **value},
     "planned": _with_program,
     "rejected": _with_rejection,

@@ -79,6 +79,13 @@ class Searched(_Base):
 
 
 @dataclass(frozen=True, slots=True)
+class FollowUp(_Base):
+    """The last message of a conversation was made a question of its own: `asked`, which the trace is about."""
+
+    asked: str
+
+
+@dataclass(frozen=True, slots=True)
 class Decomposed(_Base):
     sub_queries: tuple[str, ...]
     note: str = ""
@@ -183,6 +190,7 @@ Event = (
     | AgentStarted
     | AgentFinished
     | Searched
+    | FollowUp
     | Decomposed
     | Drafting
     | Planned

@@ -260,6 +260,7 @@ class Trace:
     started_at: str = ""  # wall clock, UTC, as 2026-11-23T16:01:00.000Z
     pyrag_version: str = ""
     index: SearchedIndex | None = None
+    said: str = ""  # the user's words, where `question` was made of the last message of a conversation
     # What observers saw; what steps, programs and the answer say is left out: `pyrag.trace.event_codec` joins it.
     events: tuple[RecordedEvent, ...] = ()
 

@@ -21,6 +21,7 @@ from pyrag.trace.events import (
     Decomposed,
     Drafting,
     Event,
+    FollowUp,
     Planned,
     ProgramFinished,
     ProgramStarted,
@@ -126,10 +127,8 @@ def reduce(state: QuestionState, event: Event) -> QuestionState:
             return replace(
                 state, question=event.question, method=method, engine=engine, retriever=retriever, started_at=started_at
             )
-        case Decomposed(sub_queries):
-            return replace(state, sub_queries=sub_queries)
-        case Drafting(source):
-            return replace(state, draft=source)
+        case FollowUp() | Decomposed() | Drafting():
+            return _after_writing(state, event)
         case Warned(message):
             return replace(state, warnings=(*state.warnings, message))
         case Answered(answer):
@@ -142,6 +141,16 @@ def reduce(state: QuestionState, event: Event) -> QuestionState:
             return _after_program(state, event)
         case StepStarted() | Recovering() | StepFinished():
             return _after_step(state, event)
+
+
+def _after_writing(state: QuestionState, event: FollowUp | Decomposed | Drafting) -> QuestionState:
+    match event:
+        case FollowUp(asked):
+            return replace(state, question=asked)
+        case Decomposed(sub_queries):
+            return replace(state, sub_queries=sub_queries)
+        case Drafting(source):
+            return replace(state, draft=source)
 
 
 def _after_call(state: QuestionState, event: AgentStarted | AgentFinished | Searched) -> QuestionState:

@@ -75,18 +75,19 @@ async def test_a_follow_up_becomes_a_question_of_its_own(server: ModelServer) ->
         _, trace = await client.get(f"/v1/traces/{reply.id.removeprefix('chatcmpl-')}")
     assert reply.choices[0].message.content.startswith("an executive")
     assert trace["question"] == SCRIPTED
-    assert trace["warnings"][-1] == f"the follow-up was asked as: {SCRIPTED}"
+    assert trace["said"] == "Who is he?"
     assert trace["usage"]["model_calls"] == 5
     assert "Tell me about Jed Hoyer." in str(server.bodies[0])
 
 
-async def test_without_a_model_the_last_message_is_asked() -> None:
+async def test_without_a_model_rules_make_the_follow_up() -> None:
     async with running() as client, asking(client.url) as official:
-        earlier = [*said("Hello"), {"role": "assistant", "content": "Hello"}]
-        reply = await official.chat.completions.create(model="pyrag/default", messages=[*earlier, *said(QUESTION)])
+        earlier = [*said("Who directed The Seventh Seal?"), {"role": "assistant", "content": "Ingmar Bergman [1]"}]
+        asked = [*earlier, *said("Where was he born?")]
+        reply = await official.chat.completions.create(model="pyrag/default", messages=asked)
         _, trace = await client.get(f"/v1/traces/{reply.id.removeprefix('chatcmpl-')}")
-    assert trace["question"] == QUESTION
-    assert trace["warnings"][-1].startswith("earlier messages were not read")
+    assert trace["question"] == "Where was Ingmar Bergman born?"
+    assert reply.choices[0].message.content.startswith("Uppsala")
 
 
 async def test_refusals_are_the_clients_own_errors(server: ModelServer) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,17 +47,34 @@ def run(question: str, settings: Settings, form: Form, *, trace_file: Path | Non
 
 async def _one(question: str, settings: Settings, sink: Sink, form: Form) -> int:
     async with PyRAG.from_settings(settings) as rag:
-        if sys.stdout.isatty() and not (form.as_json or form.quiet):
-            from pyrag.cli.views.live import LiveView
-
-            with LiveView(rag.engines.agents.name, rag.engines.retriever.name) as view:
-                trace = await rag.aask(question, observer=view, keep=sink.wanted)
-            view.finish(trace)
-        else:
-            trace = await rag.aask(question, keep=sink.wanted)
-            _print(trace, form)
+        trace = await ask_once(rag, rag.aask, question, form, keep=sink.wanted)
         sink.write(trace)
     return trace.error.exit_code if trace.error else 0
+
+
+async def ask_once(rag: PyRAG, ask: Callable[..., Awaitable[Trace]], question: str, form: Form, *, keep: bool) -> Trace:
+    """Answer a question and print it, live on a terminal.
+
+    Args:
+        rag: Names the engines.
+        ask: Its `aask`, or that of a conversation.
+        question: The question.
+        form: How it is printed.
+        keep: Keep requests and replies in the trace.
+
+    Raises:
+        UsageError: The question is empty, too long or no text.
+    """
+    if sys.stdout.isatty() and not (form.as_json or form.quiet):
+        from pyrag.cli.views.live import LiveView
+
+        with LiveView(rag.engines.agents.name, rag.engines.retriever.name) as view:
+            trace = await ask(question, observer=view, keep=keep)
+        view.finish(trace)
+    else:
+        trace = await ask(question, keep=keep)
+        _print(trace, form)
+    return trace
 
 
 @dataclass(slots=True)
@@ -86,7 +103,7 @@ class _StdinBatch:
 
 async def _many(settings: Settings, sink: Sink, form: Form) -> int:
     if sys.stdin.isatty():
-        _tell("reading questions from the terminal, one a line; end with Ctrl-D")
+        tell("reading questions from the terminal, one a line; end with Ctrl-D")
     batch = _StdinBatch()
     async with (
         PyRAG.from_settings(settings) as rag,
@@ -96,10 +113,10 @@ async def _many(settings: Settings, sink: Sink, form: Form) -> int:
             _print(trace, form, batch.add(trace))
             sink.write(trace)
     if not batch.answered:
-        _tell("stdin holds no question: write one on each line")
+        tell("stdin holds no question: write one on each line")
     elif batch.failed and (form.as_json or batch.answered > 1):
         asked = counted(batch.answered, "question")
-        _tell(f"{len(batch.failed)} of {asked} failed, the first of them in line {batch.failed[0]}")
+        tell(f"{len(batch.failed)} of {asked} failed, the first of them in line {batch.failed[0]}")
     return batch.code
 
 
@@ -116,7 +133,7 @@ def _print(trace: Trace, form: Form, line: int | None = None) -> None:
     if not form.quiet:
         said += [*_about_language(trace), *filter(None, [remark(trace)])]
     for one in said:
-        _tell(one if line is None else f"line {line}: {one}")
+        tell(one if line is None else f"line {line}: {one}")
 
 
 def _about_language(trace: Trace) -> list[str]:
@@ -125,5 +142,6 @@ def _about_language(trace: Trace) -> list[str]:
     return [ENGLISH_ONLY] if ENGLISH_ONLY in trace.warnings else []
 
 
-def _tell(message: str) -> None:
+def tell(message: str) -> None:
+    """Print a remark on stderr."""
     print(f"pyrag: {one_line(message)}", file=sys.stderr, flush=True)

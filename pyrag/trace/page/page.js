@@ -335,7 +335,7 @@ const START = Object.freeze({
 
 const HANDLERS = new Map([
   ["accepted", () => ({})],
-  ["follow_up", (state, event) => withWarning(state, plain(event.note))],
+  ["follow_up", (state, event) => withWarning(state, `The follow-up was asked as: ${plain(event.asked)}`)],
   ["decomposed", (state, event) => ({ phase: "planning", subQueries: texts(event.sub_queries) })],
   ["drafting", (state, event) => ({ phase: "planning", draft: plain(event.source) })],
   ["planned", planned],

@@ -1,0 +1,51 @@
+"""`pyrag chat`: a conversation on stdin, one question a line; follow-ups lean on what was said before."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from pyrag.api import PyRAG
+from pyrag.cli.ask.run import Form, ask_once, tell
+from pyrag.cli.ask.stdin import question_lines
+from pyrag.cli.output import Sink
+from pyrag.errors import UsageError
+from pyrag.settings import Settings
+
+_PROMPT = "> "
+
+
+def run(settings: Settings, form: Form, *, trace_file: Path | None) -> None:
+    """Answer the lines of stdin, one after another; a question that fails does not end the conversation.
+
+    Args:
+        settings: Engines, method and limits.
+        form: How answers are printed.
+        trace_file: File for the traces, one JSON line each; None writes none.
+    """
+    with Sink(trace_file, None) as sink:
+        asyncio.run(_talk(settings, sink, form))
+
+
+async def _talk(settings: Settings, sink: Sink, form: Form) -> None:
+    if sys.stdin.isatty():
+        tell("ask one question a line; later ones may lean on it; Ctrl-D ends")
+    async with PyRAG.from_settings(settings) as rag:
+        chat = rag.chat()
+        _invite()
+        async for line in question_lines(sys.stdin):
+            try:
+                trace = await ask_once(rag, chat.aask, line.text, form, keep=sink.wanted)
+            except UsageError as error:  # an empty or unreadable line
+                tell(f"line {line.number}: {error}")
+            else:
+                if trace.said and not form.quiet:
+                    tell(f"asked as: {trace.question}")
+                sink.write(trace)
+            _invite()
+
+
+def _invite() -> None:
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        print(_PROMPT, end="", file=sys.stderr, flush=True)
