@@ -102,9 +102,16 @@ async def _run(function: Callable[..., Any], values: inspect.BoundArguments, nam
 
 
 async def _guarded(work: Any) -> Any:
+    """Await a function's work, so that nothing it raises ends the event loop, or the question as if cancelled."""
     try:
         return await work
-    except (SystemExit, KeyboardInterrupt) as error:  # which would end the event loop
+    except asyncio.CancelledError:
+        if (task := asyncio.current_task()) is None or task.cancelling():
+            raise
+        raise ToolError("it cancelled itself") from None
+    except (Exception, GeneratorExit):
+        raise
+    except BaseException as error:
         raise ToolError(f"{type(error).__name__}: {error}") from error
 
 

@@ -114,6 +114,25 @@ async def test_bombs_end_at_a_limit(shop: Path, query: str) -> None:
     assert any(word in reply.error for word in ("took too long", "too much memory", "too big", "longer than"))
 
 
+async def test_cancelling_a_query_ends_its_process(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool, started, processes = sql_tool(shop, seconds=60), asyncio.Event(), []
+    begin = asyncio.create_subprocess_exec
+
+    async def watched(*arguments: Any, **options: Any) -> Any:
+        processes.append(await begin(*arguments, **options))
+        started.set()
+        return processes[0]
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", watched)
+    bomb = "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+    task = asyncio.ensure_future(asked(tool, bomb))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [one.returncode for one in processes] == [-9]
+
+
 async def test_values_of_every_type_are_plain(shop: Path) -> None:
     query = "SELECT 9e999 AS a, zeroblob(10) AS b, NULL AS c, 'é' AS d, 1 AS d, 9223372036854775807 AS e"
     (row,) = (await asked(sql_tool(shop), query)).value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import functools
 import pickle
@@ -45,6 +46,10 @@ def survey(
 def named(name: str) -> str:
     """Return the name."""
     return name
+
+
+class Unusual(BaseException):
+    """As some libraries have it."""
 
 
 def test_description_holds_signature_docstring_and_types() -> None:
@@ -219,6 +224,8 @@ async def test_methods_partials_and_objects_are_tools() -> None:
         (SystemExit(3), "ToolError", "fails(): SystemExit: 3"),
         (KeyboardInterrupt(), "ToolError", "fails(): KeyboardInterrupt:"),
         (StopIteration("end"), "ToolError", "fails(): StopIteration: end"),
+        (Unusual("odd"), "ToolError", "fails(): Unusual: odd"),
+        (asyncio.CancelledError(), "ToolError", "fails(): it cancelled itself"),
     ],
 )
 @pytest.mark.parametrize("is_async", [False, True])
@@ -231,6 +238,8 @@ async def test_exceptions_become_errors_of_the_program(
     async def fails_later() -> None:
         raise error
 
+    if not is_async and isinstance(error, asyncio.CancelledError):
+        message = "fails(): CancelledError:"
     if is_async and isinstance(error, StopIteration):
         message = "fails() failed: RuntimeError: coroutine raised StopIteration"
     reply = await call_tool(Tool(fails_later if is_async else fails, name="fails"), [], {})
@@ -239,8 +248,6 @@ async def test_exceptions_become_errors_of_the_program(
 
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_calls_that_do_not_end_are_given_up(is_async: bool) -> None:
-    import asyncio
-
     ended = threading.Event()
 
     def waits() -> None:

@@ -221,6 +221,32 @@ async def test_sources_of_data_are_cited(desk: Desk) -> None:
     assert trace.passages["census:Alpha"].text == "Alpha: 1200"
 
 
+async def test_cancelling_a_question_cancels_its_tools(desk: Desk) -> None:
+    started, cancelled, release = asyncio.Event(), asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    async def waits() -> None:
+        """Waits."""
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    def hangs() -> None:
+        """Waits in a thread."""
+        loop.call_soon_threadsafe(started.set)
+        release.wait()
+
+    task = asyncio.ensure_future(desk.ask("a = waits()\nb = hangs()\nfinal_answer = [a, b]", tools=[waits, hangs]))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await cancelled.wait()
+    release.set()
+
+
 async def test_views_show_calls_and_count_them(desk: Desk) -> None:
     trace = await desk.ask('final_answer = population("Nowhere")', tools=[population])
     assert remark(trace).startswith("unknown: 1 tool call and no search led to an answer")
