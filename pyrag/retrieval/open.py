@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pyrag.retrieval.index import IndexInfo
 
 QDRANT = "qdrant:"
-_REMOTE = ("http://", "https://", QDRANT, STDIO, HTTP)
+_WEB = ("searxng:", "tavily:", "brave:")
+_REMOTE = ("http://", "https://", QDRANT, STDIO, HTTP, *_WEB)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +53,8 @@ def open_retriever(
     """Return the retriever that a spec names.
 
     Args:
-        spec: URL, `qdrant:COLLECTION@PLACE`, `mcp+stdio:COMMAND`, `mcp+http:URL`, index folder, or a retriever,
-            which is returned as it is.
+        spec: URL, `qdrant:COLLECTION@PLACE`, `mcp+stdio:COMMAND`, `mcp+http:URL`, `searxng:URL`, `tavily:`,
+            `brave:`, index folder, or a retriever, which is returned as it is.
         timeout: Seconds for one request to a server; ignored if `options` are given.
         options: All other options.
 
@@ -90,6 +91,10 @@ def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
         from pyrag.retrieval.remote.mcp_tool import McpRetriever
 
         return McpRetriever(spec, timeout=options.timeout)
+    if isinstance(spec, str) and spec.startswith(_WEB):
+        from pyrag.retrieval.remote.web_search import WebSearchRetriever
+
+        return WebSearchRetriever(spec, timeout=options.timeout, limit=options.limit, transport=options.transport)
     if isinstance(spec, str) and _scheme(spec) in plugins.names("retrievers"):
         return _added(spec)
     if isinstance(spec, str) and "://" in spec:

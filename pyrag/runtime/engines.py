@@ -335,6 +335,7 @@ def retriever_of(settings: Settings, own: Retriever | None = None) -> Retriever:
     from pyrag.retrieval import Options, open_retriever
     from pyrag.retrieval.bundled import BundledRetriever
     from pyrag.retrieval.protocol import OwnRetriever
+    from pyrag.retrieval.remote.frameworks import adapted
 
     named = settings.retriever or (Path(settings.index) if settings.index is not None else None)
 
@@ -348,5 +349,5 @@ def retriever_of(settings: Settings, own: Retriever | None = None) -> Retriever:
         transport=_transport(settings),
     )
     if own is not None:
-        return open_retriever(OwnRetriever(own), options=options)
+        return open_retriever(OwnRetriever(adapted(own)), options=options)
     return open_retriever(named or BundledRetriever(), options=options)

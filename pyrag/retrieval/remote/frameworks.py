@@ -1,0 +1,115 @@
+"""Retrievers of LangChain, LlamaIndex and Haystack, told by their methods: none of these packages is imported.
+
+PyRAG(retriever=vector_store.as_retriever())          # LangChain: ainvoke(query) -> documents with page_content
+PyRAG(retriever=index.as_retriever())                 # LlamaIndex: aretrieve(query) -> nodes with scores
+PyRAG(retriever=InMemoryBM25Retriever(store))         # Haystack: run(query=…, top_k=…) -> {"documents": […]}
+
+LangChain's and LlamaIndex's retrievers have their own number of results: pyrag cuts the list, and cannot lengthen it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from pyrag._io.threads import in_thread
+from pyrag.errors import ConfigError
+from pyrag.retrieval.remote.hits import fields_of_hit, ranked
+
+
+class FrameworkRetriever:
+    """A retriever over the search of another framework's object; what it returns is checked by its caller.
+
+    Args:
+        inner: the object.
+        search: calls it with a query and a number.
+        fields: returns a result as a mapping with `text`, `title`, `id`, `source`, `score`.
+    """
+
+    def __init__(
+        self, inner: Any, search: Callable[[str, int], Any], fields: Callable[[Any], dict[str, Any] | None]
+    ) -> None:
+        self._inner, self._search, self._fields = inner, search, fields
+
+    @property
+    def name(self) -> str:
+        return type(self._inner).__name__
+
+    async def retrieve(self, query: str, topk: int) -> list[Any]:
+        """Return the results as mappings.
+
+        Args:
+            query: text to search for.
+            topk: maximum number of passages.
+        """
+        found = self._search(query, topk)
+        found = await found if inspect.isawaitable(found) else found
+        return ranked([self._fields(one) or one for one in list(found)[:topk]])
+
+
+def adapted(retriever: Any) -> Any:
+    """Return a retriever of another framework as one of ours; an object of any other kind as it is.
+
+    Raises:
+        ConfigError: it is a retriever of Haystack that takes embeddings and no text.
+    """
+    if _is_ours(retriever):
+        return retriever
+    if callable(getattr(retriever, "aretrieve", None)):
+        return FrameworkRetriever(retriever, lambda query, _: retriever.aretrieve(query), _of_llama_index)
+    if callable(getattr(retriever, "ainvoke", None)):
+        return FrameworkRetriever(retriever, lambda query, _: retriever.ainvoke(query), _of_langchain)
+    if callable(getattr(retriever, "run", None)) and hasattr(retriever, "__haystack_input__"):
+        return _of_haystack(retriever)
+    return retriever
+
+
+def _is_ours(retriever: Any) -> bool:
+    """Return True for an object with `retrieve(query, topk)`; LlamaIndex's takes the query alone."""
+    try:
+        parameters = inspect.signature(retriever.retrieve).parameters.values()
+    except (AttributeError, TypeError, ValueError):
+        return callable(getattr(retriever, "retrieve", None)) and not hasattr(retriever, "aretrieve")
+    return len(parameters) > 1 or any(one.kind is one.VAR_POSITIONAL for one in parameters)
+
+
+def _of_haystack(retriever: Any) -> FrameworkRetriever:
+    if "query" not in inspect.signature(retriever.run).parameters:
+        name = type(retriever).__name__
+        raise ConfigError(f"the retriever {name} takes no text: give one that does, such as a BM25 retriever")
+
+    async def search(query: str, topk: int) -> Any:
+        warm_up = getattr(retriever, "warm_up", None)
+        if callable(warm_up):
+            await in_thread(warm_up)
+        reply = await in_thread(retriever.run, query=query, top_k=topk)
+        return reply["documents"]
+
+    return FrameworkRetriever(retriever, search, _of_haystack_document)
+
+
+def _of_langchain(document: Any) -> dict[str, Any] | None:
+    return _mapped(document, getattr(document, "page_content", None), getattr(document, "metadata", None))
+
+
+def _of_haystack_document(document: Any) -> dict[str, Any] | None:
+    return _mapped(document, getattr(document, "content", None), getattr(document, "meta", None))
+
+
+def _of_llama_index(found: Any) -> dict[str, Any] | None:
+    node = getattr(found, "node", found)
+    get_content = getattr(node, "get_content", None)
+    mapped = _mapped(node, get_content() if callable(get_content) else None, getattr(node, "metadata", None))
+    score = getattr(found, "score", None)
+    return mapped and mapped | {"id": getattr(node, "node_id", None), "score": score}
+
+
+def _mapped(document: Any, text: Any, metadata: Any) -> dict[str, Any] | None:
+    """Return a document's fields; those of its metadata where it has none itself."""
+    if not isinstance(text, str):
+        return None
+    known = metadata if isinstance(metadata, dict) else {}
+    own = {"text": text, "id": getattr(document, "id", None), "score": getattr(document, "score", None)}
+    mapped: dict[str, Any] = fields_of_hit(known | {key: value for key, value in own.items() if value is not None})
+    return mapped | {"metadata": known}

@@ -1,0 +1,169 @@
+"""Web search engines as retrievers: `searxng:URL`, `tavily:` and `brave:`. Their snippets are the passages.
+
+Keys are read from the environment (`TAVILY_API_KEY`, `BRAVE_SEARCH_API_KEY`); another address may follow the colon,
+such as that of a proxy. Left out: reading the pages behind the snippets.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from pyrag._io.http.client import HttpService
+from pyrag._io.http.options import RETRIEVER_LIMIT, BodyLimit, Transport
+from pyrag.errors import ConfigError
+from pyrag.retrieval.checked import Passages, checked
+
+_TAG = re.compile(r"</?\w[^<>]*>")
+_DEFAULT_TRANSPORT = Transport()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchEngine:
+    """An engine's API.
+
+    Attributes:
+        url: address; empty where the user must name one.
+        key: variable that holds the API key; empty where none is needed.
+        header: header of the key, with a place for it.
+        path: of a search.
+        body: makes the body of a POST of query and number; None asks by GET.
+        parameters: makes the query string of a GET.
+        results: names under which a reply holds its results, from outside to inside.
+        max_results: the engine's own limit.
+        max_query: characters and words that the engine takes.
+    """
+
+    url: str
+    key: str
+    header: tuple[str, str]
+    path: str
+    body: Callable[[str, int], Mapping[str, Any]] | None
+    parameters: Callable[[str, int], Mapping[str, str]]
+    results: Sequence[str]
+    max_results: int
+    max_query: tuple[int, int]
+
+
+ENGINES: Mapping[str, SearchEngine] = {
+    "searxng": SearchEngine(
+        "", "", ("", ""), "/search", None,
+        lambda query, _: {"q": query, "format": "json"}, ("results",), 100, (2_000, 500),
+    ),
+    "tavily": SearchEngine(
+        "https://api.tavily.com", "TAVILY_API_KEY", ("Authorization", "Bearer {}"), "/search",
+        lambda query, number: {"query": query, "max_results": number}, lambda *_: {}, ("results",), 20, (2_000, 500),
+    ),
+    "brave": SearchEngine(
+        "https://api.search.brave.com/res/v1", "BRAVE_SEARCH_API_KEY", ("X-Subscription-Token", "{}"), "/web/search",
+        None, lambda query, number: {"q": query, "count": str(number)}, ("web", "results"), 20, (400, 50),
+    ),
+}  # fmt: skip
+
+
+class WebSearchRetriever:
+    """A `Retriever` over a search engine.
+
+    Args:
+        spec: `searxng:URL`, `tavily:`, `brave:`, the last two with another address after the colon if need be.
+        timeout: seconds for one request.
+        limit: maximum size of a reply.
+        transport: proxy and certificates.
+
+    Raises:
+        ConfigError: the address is missing, or the API key is not set.
+    """
+
+    def __init__(
+        self,
+        spec: str,
+        *,
+        timeout: float = 10.0,
+        limit: BodyLimit = RETRIEVER_LIMIT,
+        transport: Transport = _DEFAULT_TRANSPORT,
+    ) -> None:
+        self.name, _, url = spec.partition(":")
+        self._engine = engine = ENGINES[self.name]
+        if not (url or engine.url):
+            raise ConfigError(
+                f"{self.name}: needs the address of an instance, such as {self.name}:http://127.0.0.1:8888"
+            )
+        key = os.environ.get(engine.key, "") if engine.key else ""
+        if engine.key and not key:
+            raise ConfigError(f"the retriever {self.name} needs an API key: set {engine.key}")
+        header, form = engine.header
+        self._service = HttpService(
+            (url or engine.url).rstrip("/"),
+            name=self.name,
+            timeout=timeout,
+            headers={header: form.format(key), "Accept": "application/json"} if header else None,
+            cure="check its address",
+            cures=dict.fromkeys((401, 403), f"check {engine.key or 'that its settings.yml allows the format json'}"),
+            patience="the setting retrieve_timeout",
+            limit=limit,
+            transport=transport,
+        )
+
+    async def retrieve(self, query: str, topk: int) -> Passages:
+        """Return the snippets of the best pages; a blank query is not sent, and a long one is cut.
+
+        Args:
+            query: text to search for.
+            topk: maximum number of passages.
+
+        Raises:
+            ServiceError: the engine cannot be reached, refuses or sends no results.
+        """
+        engine = self._engine
+        characters, words = engine.max_query
+        query = " ".join(query.encode("utf-8", "replace").decode().split()[:words])[:characters].strip()
+        if not query or topk < 1:
+            return Passages()
+        number = min(topk, engine.max_results)
+
+        def read(content: bytes) -> Passages:
+            return _passages(content, engine.results, number)
+
+        if engine.body is not None:
+            return await self._service.post_json(engine.path, engine.body(query, number), read)
+        return await self._service.get_json(f"{engine.path}?{urlencode(engine.parameters(query, number))}", read)
+
+    async def aclose(self) -> None:
+        await self._service.aclose()
+
+
+def _passages(content: bytes, names: Sequence[str], topk: int) -> Passages:
+    """Return the snippets of a reply. Raises `ValueError`, which the client reports as a malformed reply."""
+    found = msgspec.json.decode(content)
+    if not isinstance(found, dict):
+        raise ValueError("it is no object")
+    for name in names:  # Brave leaves `web` out where nothing was found
+        found = found.get(name) or {} if isinstance(found, dict) else {}
+    hits = [_snippet(one, place) for place, one in enumerate(found[:topk], 1)] if isinstance(found, list) else []
+    return checked([one for one in hits if one is not None], topk)
+
+
+def _snippet(result: Any, place: int) -> dict[str, Any] | None:
+    """Return a result as the mapping that `checked` reads; None without a text."""
+    if not isinstance(result, dict):
+        return None
+    parts = [result.get("content") or result.get("description"), *(result.get("extra_snippets") or ())]
+    text = "\n".join(filter(None, (_plain(one) for one in parts)))
+    url = result.get("url")
+    if not text or not isinstance(url, str):
+        return None
+    score = result.get("score")
+    kept = float(score) if isinstance(score, int | float) else 1.0 / place
+    return {"id": url, "title": _plain(result.get("title")), "text": text, "source": url, "score": kept}
+
+
+def _plain(value: Any) -> str:
+    """Return a text without the tags that engines mark words with."""
+    return html.unescape(_TAG.sub("", value)).strip() if isinstance(value, str) else ""
