@@ -156,7 +156,8 @@ def test_the_best_of_those_that_pass(
 def vectors_of(rows: int, kind: str, folder: Path) -> tuple[Any, Any]:
     from pyrag.retrieval.embedders.fingerprint import Fingerprint
 
-    vectors = np.random.default_rng(0).normal(size=(rows, 16)).astype(np.float16).astype(np.float32)
+    vectors = np.random.default_rng(0).normal(size=(rows, 16))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16).astype(np.float32)
     writing = VectorFolder.create(folder, Fingerprint(model="m", dimension=16), type=kind)
     with writing.writer() as writer:
         writer.add([f"p{row}" for row in range(rows)], vectors)
@@ -293,3 +294,20 @@ async def test_an_index_folder_finds_under_filters(tmp_path: Path) -> None:
     said: list[str] = []
     assert await passages_of(retriever, "mill", 5, said.append, parsed("taem = 'ops'")) == []
     assert said == [f"the retriever bm25:{tmp_path / 'ix'}: no passage has the field 'taem', which the filter names"]
+
+
+@pytest.mark.parametrize("make", [qdrant_memory, qdrant_folder])
+async def test_qdrant_tells_apart_what_its_floats_do_not(tmp_path: Path, make: Make) -> None:
+    large = 1 << 60
+    held: list[Any] = [large, large + 1, 5, "x" * 24 + "a", "x" * 24 + "b", True]
+    passages = [Passage(f"p{at}", "", "mill", metadata={"v": value}) for at, value in enumerate(held)]
+    retriever: Any = await make(passages, tmp_path)
+    for text in (
+        f"v = {large}", f"v != {large}", f"v > {large}", f"v >= {large + 1}", f"v < {large + 1}", f"v in ({large}, 5)",
+        f"v not in ({large}, 5)", f"v not in ({large})", f"v < '{held[4]}'", f"v > '{held[3]}'", f"v <= '{held[3]}'",
+        f"v != '{held[3]}'", "v = true", "v != false", "v = 1", "v contains true", "v not contains 5",
+    ):  # fmt: skip
+        where = parsed(text)
+        found = await retriever.retrieve("mill", 10, where)
+        assert {one.id for one in found} == {one.id for one in passages if where.matches(one.metadata)}, text
+    await retriever.aclose()

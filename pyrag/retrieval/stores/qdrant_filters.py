@@ -1,8 +1,9 @@
 """Filters in Qdrant's words, over a form of the metadata that keeps kinds apart.
 
     payload.facts.fX    X is a hash of the field's name, which may hold any character
+        there           "yes"
         kind            text, number, truth or list
-        value           a number or truth
+        value           a number
         text, c0 … c3   a text, and its first 24 bytes as four numbers of the same order
         items           the values of a list, or the only one, each as a text with its kind
 
@@ -31,6 +32,8 @@ from pyrag.retrieval.filters.tree import (
 )
 
 FACTS = "facts"
+_THERE = "yes"  # the engine in this process matches no truths
+_MAX_EXACT = 1 << 53
 _CHUNK = 6  # bytes, which a float64 holds exactly
 _CHUNKS = 4
 _BOUNDS: dict[Operator, str] = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
@@ -51,15 +54,18 @@ class QdrantWords:
             return self.library.Filter(should=[self.filter(part) for part in where.parts])
         key = _key(where.field)
         if isinstance(where, Existence):
-            there = self._is(f"{key}.there", True)
+            there = self._is(f"{key}.there", _THERE)
             return self._all(there) if where.present else self._none(there)
         if isinstance(where, Containment):
             item = self._is(f"{key}.items", _item(where.value))
-            return self._all(item) if where.inside else self._all(self._is(f"{key}.there", True), self._none(item))
+            return self._all(item) if where.inside else self._all(self._is(f"{key}.there", _THERE), self._none(item))
         kind = self._is(f"{key}.kind", kind_of(where.values[0] if isinstance(where, Membership) else where.value))
         if isinstance(where, Membership):
-            found = self.library.Filter(should=[self._equal(key, value) for value in where.values])
-            return self._all(kind, found if where.inside else self._none(found))
+            values = where.values if where.inside else [value for value in where.values if not _is_rounded(value)]
+            found = self.library.Filter(should=[self._equal(key, value) for value in values])
+            return self._all(kind, found if where.inside else self._none(found)) if values else self._all(kind)
+        if where.operator == "!=" and _is_rounded(where.value):
+            return self._all(kind)
         return self._all(kind, self._compared(key, where))
 
     def _compared(self, key: str, where: Comparison) -> Any:
@@ -67,14 +73,14 @@ class QdrantWords:
             equal = self._equal(key, where.value)
             return equal if where.operator == "=" else self._none(equal)
         if not isinstance(where.value, str):
-            return self._range(f"{key}.value", where.operator, where.value)
+            return self._range(f"{key}.value", where.operator, where.value, exact=not _is_rounded(where.value))
         return self._ordered(key, where.operator, _chunks(where.value), 0)
 
     def _equal(self, key: str, value: Scalar) -> Any:
         if isinstance(value, str):
             return self._is(f"{key}.text", value)
         if isinstance(value, bool):
-            return self._is(f"{key}.value", value)
+            return self._is(f"{key}.items", _item(value))
         bounds = self.range_type(gte=float(value), lte=float(value))
         return self.library.FieldCondition(key=f"{key}.value", range=bounds)
 
@@ -89,8 +95,9 @@ class QdrantWords:
             return self.library.Filter(should=[here, same])
         return self.library.Filter(should=[here, self._all(same, self._ordered(key, operator, chunks, at + 1))])
 
-    def _range(self, key: str, operator: Operator, value: Scalar) -> Any:
-        return self.library.FieldCondition(key=key, range=self.range_type(**{_BOUNDS[operator]: float(value)}))
+    def _range(self, key: str, operator: Operator, value: Scalar, *, exact: bool = True) -> Any:
+        bound = _BOUNDS[operator] if exact else _BOUNDS[operator][:2] + "e"
+        return self.library.FieldCondition(key=key, range=self.range_type(**{bound: float(value)}))
 
     def _is(self, key: str, value: Scalar) -> Any:
         return self.library.FieldCondition(key=key, match=self.library.MatchValue(value=value))
@@ -102,6 +109,11 @@ class QdrantWords:
         return self.library.Filter(must_not=[condition])
 
 
+def _is_rounded(value: Scalar) -> bool:
+    """Return True for a whole number that the engines' floats may not hold exactly."""
+    return isinstance(value, int) and abs(value) >= _MAX_EXACT
+
+
 def facts_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the payload by which filters find a passage."""
     return {_hashed(name): _fact(value) for name, value in metadata.items()}
@@ -110,10 +122,10 @@ def facts_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
 def _fact(value: Any) -> dict[str, Any]:
     kind = kind_of(value)
     items = [_item(one) for one in value] if kind == "list" else [_item(value)]
-    fact: dict[str, Any] = {"there": True, "kind": kind, "items": items}
+    fact: dict[str, Any] = {"there": _THERE, "kind": kind, "items": items}
     if kind == "text":
         return fact | {"text": value, **{f"c{at}": chunk for at, chunk in enumerate(_chunks(value))}}
-    return fact if kind == "list" else fact | {"value": value}
+    return fact | {"value": value} if kind == "number" else fact
 
 
 def _item(value: Scalar) -> str:
