@@ -112,7 +112,7 @@ def test_lines_light_up_while_their_step_runs(open_page: Open, tmp_path: Path) -
         assert page.locator(".code li:nth-child(1)").get_attribute("data-status") == "done"
         assert page.locator(".node[data-status=running]").count() == 1
         assert page.locator(".node[data-status=waiting]").count() == 2
-        assert page.locator(".bar[data-status=running]").count() == 1
+        assert page.locator(".bar[data-kind=answer][data-status=running]").count() == 1
         assert page.get_by_role("button", name="Stop").is_visible()
         script.release()
         assert answer_of(page) == "an executive"
@@ -139,7 +139,7 @@ def test_stop_ends_the_question_on_the_server(open_page: Open, tmp_path: Path) -
     with models(HeldModels("answer")) as engine, served(tmp_path, "--llm", engine) as site:
         page = open_page(site.url)
         ask(page, SCRIPTED)
-        page.wait_for_selector(".bar[data-status=running]")
+        page.wait_for_selector(".bar[data-kind=answer][data-status=running]")
         assert running(site.url) == 1
         page.get_by_role("button", name="Stop").click()
         page.wait_for_selector(".run[data-phase=stopped]")
@@ -151,7 +151,7 @@ def test_closed_tab_ends_the_question_on_the_server(open_page: Open, tmp_path: P
     with models(HeldModels("answer")) as engine, served(tmp_path, "--llm", engine) as site:
         page = open_page(site.url)
         ask(page, SCRIPTED)
-        page.wait_for_selector(".bar[data-status=running]")
+        page.wait_for_selector(".bar[data-kind=answer][data-status=running]")
         page.close()
         wait_until(lambda: running(site.url) == 0)
 
@@ -162,7 +162,7 @@ def test_busy_server_says_when_to_try_again(open_page: Open, watch: Watch, tmp_p
     with models(HeldModels("answer")) as engine, served(tmp_path, "--llm", engine, *limits) as site:
         first, second = open_page(site.url), open_page(site.url)
         ask(first, SCRIPTED)
-        first.wait_for_selector(".bar[data-status=running]")
+        first.wait_for_selector(".bar[data-kind=answer][data-status=running]")
         ask(second, SCRIPTED)
         second.wait_for_selector("#problem:not(:empty)")
         assert re.search(r"\. Try again in \d+ seconds?\.$", second.locator("#problem").text_content())
@@ -192,7 +192,7 @@ def test_server_that_is_gone_is_one_sentence(open_page: Open, watch: Watch, tmp_
     with models(HeldModels("answer")) as engine, served(tmp_path, "--llm", engine) as site:
         page = open_page(site.url)
         ask(page, SCRIPTED)
-        page.wait_for_selector(".bar[data-status=running]")
+        page.wait_for_selector(".bar[data-kind=answer][data-status=running]")
         site.kill()
         page.wait_for_selector(".run[data-phase=failed] .problem")
         assert page.locator(".run .problem").text_content().startswith("The server does not answer")

@@ -193,7 +193,7 @@ def test_damaged_traces_do_not_break_the_page(open_page: Open, site: Site, tmp_p
     page = open_page(site.url)
     open_files(page, path)
     page.wait_for_selector(".rows a")
-    shown = page.locator(".rows a").count()
+    shown = page.locator(".rows").first.locator("a").count()  # the others are the history of the server
     assert shown > len(found) - 20
     for number in range(1, shown + 1):
         page.evaluate("(hash) => { location.hash = hash; }", f"#/t/file-{number}")

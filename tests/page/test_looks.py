@@ -78,7 +78,7 @@ def test_live_run_stop_and_refusal(look: Any, watch: Watch, tmp_path: Path) -> N
     with models(HeldModels("answer")) as engine, served(tmp_path, "--llm", engine) as site:
         page, check = look(site.url)
         ask(page, "Who is Jed Hoyer?")
-        page.wait_for_selector(".bar[data-status=running]")
+        page.wait_for_selector(".bar[data-kind=answer][data-status=running]")
         check("5-live")
         page.get_by_role("button", name="Stop").click()
         page.wait_for_selector(".run[data-phase=stopped]")

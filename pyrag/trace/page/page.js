@@ -275,7 +275,8 @@ function joined(event, trace) {
 }
 
 function eventsOfSteps(trace) {
-  const events = trace.subQueries.length ? [{ event: "decomposed", at: 0, sub_queries: trace.subQueries }] : [];
+  const events = [{ event: "question_started", at: 0, approximate: true }];
+  if (trace.subQueries.length) events.push({ event: "decomposed", at: 0, sub_queries: trace.subQueries });
   let at = 0;
   for (let round = 0; round < Math.max(trace.programs.length, 1); round += 1) {
     const steps = trace.steps.filter((step) => step.round === round || !trace.programs.length);
@@ -331,13 +332,15 @@ const START = Object.freeze({
   answer: null,
   error: null,
   trace: null,
+  isApproximate: false, // made from a trace that was saved without events
 });
 
 const HANDLERS = new Map([
   ["accepted", () => ({})],
+  ["question_started", (state, event) => ({ isApproximate: event.approximate === true })],
   ["follow_up", (state, event) => withWarning(state, `The follow-up was asked as: ${plain(event.asked)}`)],
   ["decomposed", (state, event) => ({ phase: "planning", subQueries: texts(event.sub_queries) })],
-  ["drafting", (state, event) => ({ phase: "planning", draft: plain(event.source) })],
+  ["drafting", (state, event) => ({ phase: state.programs.length ? "repairing" : "planning", draft: plain(event.source) })],
   ["planned", planned],
   ["rejected", rejected],
   ["step_started", stepStarted],
@@ -438,7 +441,7 @@ function agentStarted(state, event) {
 function agentFinished(state, event) {
   const open = state.agents.findIndex((call) => call.id === event.call && call.ended === null);
   if (open < 0) return {};
-  const ended = { ended: state.at, usage: readUsage(event.usage), isCached: event.cached === true };
+  const ended = { ended: state.at, usage: readUsage(event.usage), isCached: event.cached === true, error: plain(event.error) };
   return { agents: state.agents.with(open, { ...state.agents[open], ...ended }) };
 }
 
@@ -877,7 +880,7 @@ class TimelineView extends View {
     const end = Math.max(now ?? span, state.at, 0.001);
     const agents = state.agents
       .filter((call) => call.step === null)
-      .map((call, index) => ({ ...call, key: `agent-${index}`, kind: "agent", label: call.role, status: call.ended === null ? "running" : "done" }));
+      .map((call, index) => ({ ...call, key: `agent-${index}`, kind: "agent", label: call.role, status: call.ended === null ? "running" : call.error ? "failed" : "done" }));
     const steps = [...state.steps.values()].map((step) => ({ ...step, key: `step-${step.id}`, kind: step.primitive, label: step.query, step }));
     const programs = state.programs
       .map((program, index) => ({ key: `program-${index}`, kind: "program", label: `version ${index + 1}`, status: program.endedAt === undefined ? "running" : "done", began: program.startedAt, ended: program.endedAt ?? null }))
@@ -889,7 +892,7 @@ class TimelineView extends View {
     const axis = h("div", { class: "axis", "aria-hidden": "true" }, ticks.map((tick) => h("span", { style: { left: percent(tick) } }, tick ? seconds(tick) : "0")));
     const row = (one) => {
       const until = one.ended ?? (over ? state.at : (now ?? state.at));
-      const took = seconds(until - one.began);
+      const took = one.step?.memo ? "memo" : `${seconds(until - one.began)}${one.isCached ? ", cached" : ""}`;
       const where = { left: percent(one.began), width: percent(until - one.began) };
       const tries = (one.step?.recoveries ?? []).map((again, index) =>
         h("span", { key: index, class: "again", style: { left: percent(again.at) }, title: again.policy }),
@@ -897,7 +900,7 @@ class TimelineView extends View {
       const bar = [
         h("span", { class: "bar", "data-kind": one.kind, "data-status": one.status, style: where }),
         tries,
-        h("span", { class: "took", style: { left: percent(until) } }, one.step?.memo ? "memo" : took),
+        h("span", { class: "took", style: { left: percent(until) } }, took),
       ];
       const told = `: from ${seconds(one.began)}, for `;
       const inner = [
@@ -911,7 +914,8 @@ class TimelineView extends View {
       .map((program, index) => h("span", { key: index, class: "rejected-at", style: { left: percent(program.rejectedAt) } }, h("span", null, "rejected")));
     if (state.at < span && now === null) lines.push(h("span", { key: "now", class: "now-at", style: { left: percent(state.at) } }));
     const marks = lines.length ? h("div", { key: "marks", class: "marks" }, lines) : null;
-    return h("div", { class: "timeline" }, axis, marks, h("ol", { key: "rows" }, rows.map(row)));
+    const note = state.isApproximate ? h("p", { key: "note", class: "note" }, "Saved without events: they are made from its steps.") : null;
+    return h("div", { class: "timeline" }, axis, marks, h("ol", { key: "rows" }, rows.map(row)), note);
   }
 }
 
@@ -1079,7 +1083,7 @@ class RunView extends View {
       h(
         "div",
         { class: "stage", key: "stage" },
-        part("program", "Program", this.versions(state, version), h("pyrag-program", { ".data": { state, version, open } }), this.repairs(state, version)),
+        part("program", "Program", this.versions(state, version), h("pyrag-program", { key: "shown", ".data": { state, version, open } }), this.repairs(state, version), this.rewriting(state)),
         part("dataflow", "Dataflow", h("pyrag-graph", { ".data": { state, version: Math.max(version, 0), open } })),
       ),
       part("times", "Timeline", h("pyrag-timeline", { ".data": { state, now, span: whole.at, open } })),
@@ -1125,6 +1129,12 @@ class RunView extends View {
     const button = (program, index) =>
       h("button", { key: index, type: "button", "aria-pressed": String(index === version), onclick: choose(index) }, `Version ${index + 1}`, program.error ? h("span", { class: "tag" }, " rejected") : null);
     return h("div", { class: "versions", key: "origin" }, h("div", { class: "tabs", role: "group", "aria-label": "Versions of the program" }, programs.map(button)), h("p", { class: "origin" }, origin));
+  }
+
+  rewriting(state) {
+    if (!state.draft || !state.programs.length) return null;
+    const version = state.programs.length;
+    return h("div", { key: "draft", class: "draft" }, h("p", { class: "origin" }, `Version ${version + 1}, being written`), h("pyrag-program", { ".data": { state, version } }));
   }
 
   repairs(state, version) {
@@ -1338,7 +1348,7 @@ function savedRun(key, trace, created) {
 class AskForm extends View {
   view() {
     const { options, busy, problem, stop } = this.given;
-    const { indexes, methods, examples } = options;
+    const { indexes, methods, examples, note } = options;
     const choice = (name, label, values, chosen) =>
       values.length < 2
         ? null
@@ -1353,7 +1363,7 @@ class AskForm extends View {
         { class: "ask-row" },
         choice("index", "Index", indexes, options.index),
         choice("method", "Method", methods, options.method),
-        h("span", { class: "engine" }, options.engine ? [h("span", { class: "engine-label" }, "Engine "), options.engine] : ""),
+        h("span", { class: "engine" }, options.engine ? [h("span", { class: "engine-label" }, "Engine "), options.engine, note ? h("span", { class: "engine-label" }, ` (${note})`) : ""] : ""),
         busy ? h("button", { key: "stop", type: "button", class: "stop", onclick: stop }, "Stop") : h("button", { key: "ask", type: "submit", class: "primary" }, "Ask"),
       ),
       h("p", { id: "problem", class: "problem", role: "alert" }, problem),
@@ -1465,7 +1475,7 @@ class CompareView extends View {
 const THEMES = ["system", "light", "dark"];
 
 class App extends HTMLElement {
-  options = { engine: "", indexes: [], methods: [], examples: [], index: "", method: "" };
+  options = { engine: "", note: "", indexes: [], methods: [], examples: [], index: "", method: "" };
   run = null; // of the page's own question
   runs = new Map(); // saved ones by key: of files, and of the server as they are opened
   files = []; // keys of those from files
@@ -1589,7 +1599,7 @@ class App extends HTMLElement {
     try {
       const found = object(await (await request("v1/options")).json());
       const [index, method] = [plain(found.index), plain(found.method)];
-      this.options = { engine: plain(found.engine), index, method, indexes: texts(found.indexes), methods: texts(found.methods), examples: texts(found.examples) };
+      this.options = { engine: plain(found.engine), note: plain(found.engine_note), index, method, indexes: texts(found.indexes), methods: texts(found.methods), examples: texts(found.examples) };
       this.wantsKey = false;
     } catch (error) {
       this.fail(error);
