@@ -1,10 +1,13 @@
 """A real language model in the loop: every method asks a small one, and the rates of what went wrong are printed.
 
     python -m benchmarks.real_model --model FOLDER [--engines vllm transformers] [--methods pyrag opera …]
+    python -m benchmarks.real_model --model FOLDER --adapter RUN/adapter --set prompts=small --set joint=true
 
 The model is served by vLLM (`pyrag serve-model`), then loaded by `transformers:` in this process. It need not be good:
 the measure is whether every question ends in a trace, and how many replies were in form, asked again, cut off, or
-replaced by a fallback. `make test-model` runs it with the untrained SmolLM2-135M-Instruct (`tools/base_model.py`).
+replaced by a fallback, with and without structured output, streamed and not. `make test-model` runs it with the
+untrained SmolLM2-135M-Instruct (`tools/base_model.py`); `--adapter` asks a trained one, with the settings that it was
+trained for.
 Exits with 1 if a question ended without a trace or after its deadline.
 """
 
@@ -44,6 +47,8 @@ from pyrag.trace.model import UNPLANNED, Trace
 SETS = ("demo.jsonl", "mini/2wikimultihopqa.jsonl")
 ON_CPU = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "0-1", "HF_HUB_OFFLINE": "1"}
 START_SECONDS = 400.0  # vLLM's start on a busy machine
+FORMS = ((True, True), (False, True), (True, False))  # structured output, streaming
+TRAINED = "trained"  # name of the adapter
 GRACE = 5.0  # seconds that a question may take beyond its deadline
 
 
@@ -123,8 +128,9 @@ def questions(count: int) -> list[dict[str, Any]]:
 async def measure(method: str, spec: str, asked: list[dict[str, Any]], options: argparse.Namespace) -> Rates:
     """Ask all questions by one method, `options.at_once` at a time."""
     counter = ReplyCounter()
-    values = {"llm": spec, "method": method, "deadline": options.deadline, "structured": options.structured}
-    values |= {"request": {"max_tokens": options.tokens}, "call_timeout": options.deadline}
+    values = {"llm": spec, "method": method, "deadline": options.deadline, "call_timeout": options.deadline}
+    values |= {"structured": options.structured, "stream": options.stream}
+    values |= {"request": {"max_tokens": options.tokens}, **dict(options.settings)}
     rates = Rates(method, counter)
     engines = open_engines(make_settings(values), meter=counter)
     try:
@@ -204,14 +210,33 @@ def show(title: str, rows: list[list[str]]) -> None:
 
 
 def measure_all(name: str, spec: str, asked: list[dict[str, Any]], options: argparse.Namespace) -> int:
-    """Print the tables of one engine, structured output on and off, and return how many questions did not end well."""
+    """Print the tables of one engine, one for each of `FORMS`, and return how many questions did not end well."""
     bad = 0
-    for structured in (True, False):
-        options.structured = structured
+    for options.structured, options.stream in FORMS:
         found = [asyncio.run(measure(method, spec, asked, options)) for method in options.methods]
-        show(f"{name}, structured output {'on' if structured else 'off'}", [one.row() for one in found])
+        forms = f"structured output {_on(options.structured)}, streaming {_on(options.stream)}"
+        show(f"{name}, {forms}", [one.row() for one in found])
         bad += sum(one.late + (len(one.traces) < len(asked)) for one in found)
     return bad
+
+
+def _on(value: bool) -> str:
+    return "on" if value else "off"
+
+
+def setting(text: str) -> tuple[str, str]:
+    """Read a setting of the command line.
+
+    Args:
+        text: KEY=VALUE.
+
+    Raises:
+        ValueError: it has no equals sign.
+    """
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(text)
+    return key, value
 
 
 def main() -> None:
@@ -223,16 +248,22 @@ def main() -> None:
     parser.add_argument("--at-once", type=int, default=20)
     parser.add_argument("--deadline", type=float, default=20.0, help="seconds a question")
     parser.add_argument("--tokens", type=int, default=96, help="most tokens of a reply")
+    parser.add_argument("--adapter", type=Path, help="a PEFT adapter to ask in place of the model")
+    parser.add_argument(
+        "--set", dest="settings", type=setting, action="append", default=[], help="setting of pyrag as KEY=VALUE"
+    )
     parser.add_argument("--log", type=Path, default=Path("runs/real-model/vllm.log"))
     options = parser.parse_args()
     asked, bad = questions(options.questions), 0
     print(f"# {options.model.name}, {len(asked)} questions of the bundled corpus, commit {commit()}")
     print(f"{options.at_once} at once, deadline {options.deadline:g} s, replies of at most {options.tokens} tokens")
     if "vllm" in options.engines and shutil.which("vllm", path=str(Path(sys.executable).parent)):
-        with served(options.model, options.log) as spec:
-            bad += measure_all("vLLM", spec, asked, options)
+        loras = {TRAINED: options.adapter} if options.adapter else {}
+        with served(options.model, options.log, loras) as spec:
+            bad += measure_all("vLLM", spec.replace(":small@", f":{TRAINED}@") if loras else spec, asked, options)
     if "transformers" in options.engines:
-        bad += measure_all("transformers", f"transformers:{options.model}", asked, options)
+        adapter = f",adapter={TRAINED}={options.adapter}" if options.adapter else ""
+        bad += measure_all("transformers", f"transformers:{options.model}{adapter}", asked, options)
     print(f"\nquestions without a trace, or later than their deadline by {GRACE:g} s: {bad}")
     sys.exit(bool(bad))
 

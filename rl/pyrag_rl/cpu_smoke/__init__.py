@@ -30,7 +30,7 @@ def threads(count: int) -> dict[str, str]:
         count: number of threads; 0: one a core.
     """
     # Threads that wait must sleep: where they spin and another process has their core, each small operation of the
-    # model takes a time slice of the scheduler (seven times slower, beside a load of 5 on two cores).
+    # model takes a time slice of the scheduler (four to nine times slower, beside a load of 5 on two cores).
     return {"OMP_NUM_THREADS": str(count or os.cpu_count() or 1), "OMP_WAIT_POLICY": "passive"}
 
 
