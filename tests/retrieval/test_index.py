@@ -42,7 +42,7 @@ def test_build_open_search(tmp_path: Path) -> None:
     source = corpus(tmp_path / "c.jsonl", 1200)
     seen: list[IndexProgress] = []
     info = update_index([source], tmp_path / "deep/er/ix", progress=seen.append).info
-    assert (info.kind, info.passages, info.files, info.sources, info.format) == ("bm25", 1200, 1, (str(source),), 2)
+    assert (info.kind, info.passages, info.files, info.sources, info.format) == ("bm25", 1200, 1, (str(source),), 3)
     assert [one.passages for one in seen] == [1000, 1200]
     assert seen[0].done < seen[0].total == seen[-1].done == source.stat().st_size
     assert read_info(tmp_path / "deep/er/ix") == info
@@ -247,7 +247,7 @@ def damage(change: Callable[[dict[str, Any]], None]) -> Callable[[Path], None]:
     [
         (lambda folder: (folder / "pyrag-index.json").unlink(), "is not a pyrag index: name a folder"),
         (lambda folder: (folder / "pyrag-index.json").write_text("{"), "cannot be read .*: build it again"),
-        (damage(lambda meta: meta.update(format=9)), "version 9.1 and this pyrag reads version 2.1: build it again"),
+        (damage(lambda meta: meta.update(format=9)), "version 9.1 and this pyrag reads version 3.1: build it again"),
         (damage(lambda meta: meta.update(kind="graph")), "is of kind 'graph'"),
         (damage(lambda meta: meta.update(generation="gen-0")), "is damaged"),
         (lambda folder: next(folder.glob("gen-*/bm25/meta.json")).write_text("{}"), "is damaged"),
