@@ -8,6 +8,7 @@ import json
 import random
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ pytest.importorskip("pyarrow")
 from pyrag.agents.parsing.program_queries import program_queries
 from pyrag.agents.parsing.programs import parse_program
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
-from pyrag.errors import DataError, UsageError
+from pyrag.errors import DataError, ServiceError, UsageError
 from pyrag.settings import Settings
+from pyrag.trace.model import Trace, TraceError
 from pyrag_rl.data.build import Request, build
+from pyrag_rl.data.decompositions import checked
 from pyrag_rl.data.decompositions.checked import ProgramCheck
 from pyrag_rl.data.decompositions.examples import GoldRequest
 from pyrag_rl.data.decompositions.faults import FAULTS
@@ -84,6 +87,25 @@ def test_a_chain_ends_with_its_last_answer() -> None:
 
 async def test_programs_compute_the_gold_answer() -> None:
     assert await faults([BRIDGE, *COMPARISONS]) == [""] * (1 + len(COMPARISONS))
+
+
+async def test_a_busy_machine_is_not_the_programs_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, tries = checked.answer_question, []
+
+    async def late(*given: Any, **more: Any) -> Trace:
+        tries.append(given)
+        trace = await real(*given, **more)
+        return (
+            replace(trace, error=TraceError("program", "killed", 1, cause="wall")) if len(tries) in late_at else trace
+        )
+
+    monkeypatch.setattr(checked, "answer_question", late)
+    late_at: set[int] = {1}
+    assert await faults([BRIDGE]) == [""]
+    assert len(tries) == 2
+    late_at = {3, 4, 5}
+    with pytest.raises(ServiceError, match="too busy"):
+        await faults([BRIDGE])
 
 
 async def test_a_program_with_another_answer_is_told() -> None:

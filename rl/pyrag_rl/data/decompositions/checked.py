@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pyrag.agents.parsing.program_queries import program_queries
 from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading
-from pyrag.errors import BadOutputError
+from pyrag.errors import BadOutputError, ServiceError
 from pyrag.evaluation.metrics import exact_match
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.runtime.engines import Engines
@@ -24,7 +24,9 @@ from pyrag_rl.data.decompositions.source import GoldQuestion
 from pyrag_rl.data.decompositions.wording import filled
 from pyrag_sandbox import Sandbox
 
-_SETTINGS = Settings(joint=True, repairs=1, recovery="none")
+_SETTINGS = Settings(joint=True, repairs=1, recovery="none", deadline=600.0)
+_TIMES = frozenset({"cpu", "wall", "deadline"})  # causes that tell of the machine, not of the program
+_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,9 @@ class ProgramCheck:
             question: The question with its gold answers.
             program: The right program, whose sub-questions have gold answers.
             source: The program to run: the right one, or a broken form of it.
+
+        Raises:
+            ServiceError: The machine is too busy to run it in time.
         """
         steps = question.sub_questions
         answers = {number: step.gold for number, step in enumerate(steps, start=1)}
@@ -76,7 +81,15 @@ class ProgramCheck:
         answerer = _GoldAnswers({query: answers[number] for query, number in asked.items()}, conclusion)
         agents = Agents("gold", planner, planner, answerer)
         engines = Engines(agents, InMemoryRetriever(found), self._sandbox)
-        return await answer_question(question.question, engines, _SETTINGS), planner.fault
+        for _ in range(_TRIES):
+            planner.fault = None
+            trace = await answer_question(question.question, engines, _SETTINGS)
+            if trace.error is None or not {trace.error.kind, trace.error.cause} & {*_TIMES, "sandbox"}:
+                return trace, planner.fault
+        raise ServiceError(
+            f"a short program ran out of time {_TRIES} times: the machine is too busy, try again later",
+            service="sandbox",
+        )
 
     async def aclose(self) -> None:
         await self._sandbox.aclose()
