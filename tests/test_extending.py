@@ -40,6 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "first_passage.py",
         "my_tools.py",
         "progress.py",
+        "test_answers.py",
         "test_catalogue.py",
     ]
     return made
@@ -104,7 +105,7 @@ def test_method_is_found_by_its_name(folder: Path) -> None:
 
 def test_checks_run_in_pytest_and_without(folder: Path) -> None:
     options = ["-q", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto", "--rootdir", str(folder)]
-    assert "2 passed" in run(folder, "-m", "pytest", *options, "test_catalogue.py")
+    assert "3 passed" in run(folder, "-m", "pytest", *options, "test_catalogue.py", "test_answers.py")
     commands = COMMAND.findall(DOCUMENT.read_text(encoding="utf-8"))
     assert len(commands) == 2
     for command in commands:

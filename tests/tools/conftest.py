@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
-from pyrag.agents.llm import make_llm_agents
+from pyrag.agents.llm import LLMPlanner, make_llm_agents
 from pyrag.agents.protocol import Agents
 from pyrag.episode.ledger import Recording
 from pyrag.llm.clients.scripted import ScriptedChat
@@ -59,9 +59,9 @@ class Desk:
 
 
 def _equipped(agents: Agents, text: str) -> Agents:
-    from pyrag.runtime.engines import _told_of_tools
-
-    return _told_of_tools(agents, text)
+    planner = agents.planner
+    assert isinstance(planner, LLMPlanner)
+    return replace(agents, planner=planner.with_tools(text))
 
 
 @pytest.fixture
