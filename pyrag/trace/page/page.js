@@ -5,7 +5,7 @@
 // the events arrive now, come from a saved trace, or are stepped through. Text of models, passages and files is hostile:
 // it reaches the document as text nodes alone, and values of files are checked by `readTrace` before anything uses them.
 
-// --- Elements: a tree of plain objects, and the document patched to equal it ------------------------------------------
+// --- Elements: a tree of plain objects, and the document patched to equal it -----------------------------------------
 
 const SVG = "http://www.w3.org/2000/svg";
 const KNOWN = Symbol("what an element was last patched to");
@@ -88,7 +88,7 @@ class View extends HTMLElement {
   }
 }
 
-// --- Words and figures ------------------------------------------------------------------------------------------------
+// --- Words and figures -----------------------------------------------------------------------------------------------
 
 const ORIGINS = new Map([
   ["plan", "as planned"],
@@ -132,9 +132,10 @@ function moment(created) {
   return Number.isNaN(date.getTime()) ? "" : date.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
 }
 
-// --- Traces and events: values of unknown shape become values that the views may rely on ---------------------------------
+// --- Traces and events: values of unknown shape become values that the views may rely on -----------------------------
 
-const text = (value) => (typeof value === "string" ? value : value === null || value === undefined ? "" : String(value));
+const text = (value) =>
+  typeof value === "string" ? value : value === null || value === undefined ? "" : String(value);
 const number = (value) => (typeof value === "number" && Number.isFinite(value) ? value : 0);
 const list = (value) => (Array.isArray(value) ? value : []);
 const object = (value) => (typeof value === "object" && value !== null && !Array.isArray(value) ? value : {});
@@ -307,7 +308,9 @@ function tracesOfFile(name, content) {
       const whole = JSON.parse(content);
       values = Array.isArray(whole) ? whole : [whole];
     } catch {
-      throw new Refused(`${name} holds no JSON: choose a file of pyrag ask --trace, or of the folder traces/ of a run.`);
+      throw new Refused(
+        `${name} holds no JSON: choose a file of pyrag ask --trace, or of the folder traces/ of a run.`,
+      );
     }
   }
   const traces = values.map((value) => readTrace(object(value).trace ?? value));
@@ -318,7 +321,7 @@ function tracesOfFile(name, content) {
   return found;
 }
 
-// --- The reducer: a list of events becomes what is shown ----------------------------------------------------------------
+// --- The reducer: a list of events becomes what is shown -------------------------------------------------------------
 
 const START = Object.freeze({
   phase: "waiting", // waiting, planning, running, repairing, done, failed, stopped
@@ -340,7 +343,10 @@ const HANDLERS = new Map([
   ["question_started", (state, event) => ({ isApproximate: event.approximate === true })],
   ["follow_up", (state, event) => withWarning(state, `The follow-up was asked as: ${plain(event.asked)}`)],
   ["decomposed", (state, event) => ({ phase: "planning", subQueries: texts(event.sub_queries) })],
-  ["drafting", (state, event) => ({ phase: state.programs.length ? "repairing" : "planning", draft: plain(event.source) })],
+  [
+    "drafting",
+    (state, event) => ({ phase: state.programs.length ? "repairing" : "planning", draft: plain(event.source) }),
+  ],
   ["planned", planned],
   ["rejected", rejected],
   ["step_started", stepStarted],
@@ -353,7 +359,10 @@ const HANDLERS = new Map([
   ["warned", (state, event) => withWarning(state, plain(event.message))],
   ["answered", (state, event) => ({ answer: readAnswer(event.answer) })],
   ["reply", replied],
-  ["error", (state, event) => ({ phase: "failed", error: { kind: "", message: plain(event.message) }, ...halted(state) })],
+  [
+    "error",
+    (state, event) => ({ phase: "failed", error: { kind: "", message: plain(event.message) }, ...halted(state) }),
+  ],
   ["stopped", (state) => ({ phase: "stopped", ...halted(state) })],
 ]);
 
@@ -435,13 +444,20 @@ function programFinished(state, event) {
 
 function agentStarted(state, event) {
   const call = { id: number(event.call), role: plain(event.role), step: event.step ?? null };
-  return { agents: [...state.agents, { ...call, began: state.at, ended: null, usage: readUsage(null), isCached: false }] };
+  return {
+    agents: [...state.agents, { ...call, began: state.at, ended: null, usage: readUsage(null), isCached: false }],
+  };
 }
 
 function agentFinished(state, event) {
   const open = state.agents.findIndex((call) => call.id === event.call && call.ended === null);
   if (open < 0) return {};
-  const ended = { ended: state.at, usage: readUsage(event.usage), isCached: event.cached === true, error: plain(event.error) };
+  const ended = {
+    ended: state.at,
+    usage: readUsage(event.usage),
+    isCached: event.cached === true,
+    error: plain(event.error),
+  };
   return { agents: state.agents.with(open, { ...state.agents[open], ...ended }) };
 }
 
@@ -484,10 +500,13 @@ function progress(state) {
   }
 }
 
-// --- Programs: tokens, calls that are to come, and differences -----------------------------------------------------------
+// --- Programs: tokens, calls that are to come, and differences -------------------------------------------------------
 
 const KEYWORDS = new Set(
-  "and as assert break continue def del elif else except finally for from if import in is lambda not or pass raise return try while with yield None True False".split(" "),
+  (
+    "and as assert break continue def del elif else except finally for from if import in is lambda not or pass raise " +
+    "return try while with yield None True False"
+  ).split(" "),
 );
 const PRIMITIVES = new Set(["retrieve", "answer", "write"]);
 const TOKEN =
@@ -543,7 +562,15 @@ function plannedCalls(source, primitives) {
     else if (/^(elif|else)\b/.test(head)) blocks.push({ indent, needs: new Set([...needs, ...(ended?.needs ?? [])]) });
     const made = new Set();
     code.forEach(([kind, part], at) => {
-      if (kind !== "primitive" || !code.slice(at + 1).find(([, after]) => after.trim())?.[1].trim().startsWith("(")) return;
+      if (
+        kind !== "primitive" ||
+        !code
+          .slice(at + 1)
+          .find(([, after]) => after.trim())?.[1]
+          .trim()
+          .startsWith("(")
+      )
+        return;
       const query = code.slice(at + 1).find(([one]) => one === "string")?.[1] ?? "";
       calls.push({ line: index + 1, primitive: part, query: unquoted(query), needs: new Set([...needs, ...made]) });
       made.add(calls.length - 1);
@@ -572,7 +599,7 @@ function difference(before, after) {
   const lines = [];
   let [i, j] = [0, 0];
   while (i < old.length || j < now.length) {
-    if (i < old.length && j < now.length && old[i] === now[j]) lines.push([" ", old[(j += 1, i++)]]);
+    if (i < old.length && j < now.length && old[i] === now[j]) lines.push([" ", old[((j += 1), i++)]]);
     else if (j < now.length && (i === old.length || common[i][j + 1] > common[i + 1][j])) lines.push(["+", now[j++]]);
     else lines.push(["-", old[i++]]);
   }
@@ -588,7 +615,7 @@ function result(step) {
   return step.ended === null ? "" : counted(step.passages.length, "passage");
 }
 
-// --- The dataflow graph: nodes, edges and places ----------------------------------------------------------------------------
+// --- The dataflow graph: nodes, edges and places ---------------------------------------------------------------------
 
 // Returns the nodes of one program's run, those to come included: key, level (row), status, and the keys they depend on.
 function graphOf(state, round) {
@@ -600,7 +627,9 @@ function graphOf(state, round) {
   const ahead = new Map(); // place of a planned call: key of its node
   const nodes = [];
   for (const step of steps) {
-    const place = calls.findIndex((call, index) => step.line === call.line && step.primitive === call.primitive && !ahead.has(index));
+    const place = calls.findIndex(
+      (call, index) => step.line === call.line && step.primitive === call.primitive && !ahead.has(index),
+    );
     const key = `step-${step.id}`;
     keys.set(step.id, key);
     if (place >= 0) ahead.set(place, key);
@@ -610,7 +639,13 @@ function graphOf(state, round) {
   calls.forEach((call, index) => {
     if (ahead.has(index)) return;
     ahead.set(index, `call-${index}`);
-    nodes.push({ key: `call-${index}`, call, status: over ? "skipped" : "waiting", primitive: call.primitive, query: call.query });
+    nodes.push({
+      key: `call-${index}`,
+      call,
+      status: over ? "skipped" : "waiting",
+      primitive: call.primitive,
+      query: call.query,
+    });
   });
   for (const node of nodes) {
     const known = (node.step?.dependsOn ?? []).map((id) => keys.get(id)).filter(Boolean);
@@ -618,7 +653,9 @@ function graphOf(state, round) {
     node.needs = [...new Set(known.length ? known : guessed)].filter((key) => key !== node.key);
     node.order = node.call?.line ?? node.step?.line ?? 0;
   }
-  const ends = [...final].map((index) => ahead.get(index)).filter((key) => !(over && statusOf(nodes, key) === "skipped"));
+  const ends = [...final]
+    .map((index) => ahead.get(index))
+    .filter((key) => !(over && statusOf(nodes, key) === "skipped"));
   if (program && ends.length) {
     const last = round === state.programs.length - 1 && state.answer;
     const status = last ? (state.answer.known ? "done" : "unknown") : over ? "skipped" : "waiting";
@@ -673,7 +710,9 @@ function placeNodes(nodes) {
     };
     const wish = new Map(row.map((node, index) => [node, mean(node) ?? (columns - row.length) / 2 + index]));
     const isSkipped = (node) => Number(node.status === "skipped"); // beside what was run
-    row.sort((one, other) => wish.get(one) - wish.get(other) || isSkipped(one) - isSkipped(other) || one.order - other.order);
+    row.sort(
+      (one, other) => wish.get(one) - wish.get(other) || isSkipped(one) - isSkipped(other) || one.order - other.order,
+    );
     row.forEach((node, index) => {
       const free = index ? row[index - 1].column + 1 : 0;
       node.column = Math.max(free, Math.min(wish.get(node), columns - row.length + index));
@@ -682,7 +721,7 @@ function placeNodes(nodes) {
   return { columns, rows: rows.length };
 }
 
-// --- Evidence ------------------------------------------------------------------------------------------------------------
+// --- Evidence --------------------------------------------------------------------------------------------------------
 
 const words = (value) => (value.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).filter((word) => word.length > 2);
 
@@ -713,7 +752,11 @@ function markedAnswers(sentence, answers) {
     const start = answer.length > 1 ? lower.indexOf(answer.toLowerCase()) : -1;
     if (start >= 0) {
       const end = start + answer.length;
-      return [sentence.slice(0, start), h("mark", null, sentence.slice(start, end)), ...markedAnswers(sentence.slice(end), answers)];
+      return [
+        sentence.slice(0, start),
+        h("mark", null, sentence.slice(start, end)),
+        ...markedAnswers(sentence.slice(end), answers),
+      ];
     }
   }
   return [sentence];
@@ -721,11 +764,13 @@ function markedAnswers(sentence, answers) {
 
 function evidenceFor(citation, trace) {
   const step = trace.steps.find((one) => one.id === citation.step);
-  const answers = [step?.answer?.known ? step.answer.text : "", trace.answer.known ? trace.answer.text : ""].filter(Boolean);
+  const answers = [step?.answer?.known ? step.answer.text : "", trace.answer.known ? trace.answer.text : ""].filter(
+    Boolean,
+  );
   return { step, answers, query: step?.query ?? trace.question };
 }
 
-// --- The program ---------------------------------------------------------------------------------------------------------
+// --- The program -----------------------------------------------------------------------------------------------------
 
 const RANK = ["failed", "recovering", "running", "stopped", "unknown", "done"];
 
@@ -748,8 +793,13 @@ class ProgramView extends View {
 
   draft(state) {
     const lines = highlighted(state.draft, PRIMITIVES);
-    if (!state.draft) return h("p", { class: "empty" }, isOver(state) ? "No program was written." : "The program appears here.");
-    return h("ol", { class: "code", "aria-label": "Program, being written" }, lines.map((line, at) => this.line(at + 1, line, [], false)));
+    if (!state.draft)
+      return h("p", { class: "empty" }, isOver(state) ? "No program was written." : "The program appears here.");
+    return h(
+      "ol",
+      { class: "code", "aria-label": "Program, being written" },
+      lines.map((line, at) => this.line(at + 1, line, [], false)),
+    );
   }
 
   line(number, tokens, steps, isWrong, open) {
@@ -769,8 +819,23 @@ class ProgramView extends View {
     const said = result(step) || STATUSES.get(step.status);
     const label = `Step ${step.id + 1}, ${step.primitive}: ${said}${triesOf(step) > 1 ? `, ${triesOf(step)} attempts` : ""}`;
     const mark = h("span", { class: "mark", "aria-hidden": "true" }, MARKS.get(step.status));
-    const tries = triesOf(step) > 1 && step.ended !== null ? h("span", { class: "tries" }, ` · ${triesOf(step)} attempts`) : null;
-    return h("button", { key: `step-${step.id}`, type: "button", class: "value", "data-status": step.status, "aria-label": label, onclick: () => open(step) }, mark, " ", said, tries);
+    const tries =
+      triesOf(step) > 1 && step.ended !== null ? h("span", { class: "tries" }, ` · ${triesOf(step)} attempts`) : null;
+    return h(
+      "button",
+      {
+        key: `step-${step.id}`,
+        type: "button",
+        class: "value",
+        "data-status": step.status,
+        "aria-label": label,
+        onclick: () => open(step),
+      },
+      mark,
+      " ",
+      said,
+      tries,
+    );
   }
 }
 
@@ -783,13 +848,19 @@ class ChangesView extends View {
       "ol",
       { class: "changes" },
       lines.map(([sign, line]) =>
-        h("li", { "data-sign": sign }, h("span", { class: "gutter", "aria-hidden": "true" }, sign), h("span", { class: "hidden" }, words[sign]), h("code", null, line || " ")),
+        h(
+          "li",
+          { "data-sign": sign },
+          h("span", { class: "gutter", "aria-hidden": "true" }, sign),
+          h("span", { class: "hidden" }, words[sign]),
+          h("code", null, line || " "),
+        ),
       ),
     );
   }
 }
 
-// --- The graph -----------------------------------------------------------------------------------------------------------
+// --- The graph -------------------------------------------------------------------------------------------------------
 
 const NODE = { height: 5.5, gapX: 1, gapY: 1.6, min: 8.5, max: 15 }; // in rem
 
@@ -815,7 +886,8 @@ class GraphView extends View {
   view() {
     const { state, version } = this.given;
     const nodes = graphOf(state, version);
-    if (!nodes.length) return h("p", { class: "empty" }, isOver(state) ? "No step was run." : "Its steps appear here as a graph.");
+    if (!nodes.length)
+      return h("p", { class: "empty" }, isOver(state) ? "No step was run." : "Its steps appear here as a graph.");
     const { columns, rows } = placeNodes(nodes);
     const fitting = (this.#width - (columns - 1) * NODE.gapX - 0.25) / columns;
     const width = Math.min(NODE.max, Math.max(NODE.min, fitting));
@@ -831,7 +903,11 @@ class GraphView extends View {
     };
     const done = (node) => ["done", "unknown"].includes(node.status);
     const path = (edge) =>
-      h("path", { key: `${edge[0].key}>${edge[1].key}`, d: curve(edge), "data-status": done(edge[0]) ? (edge[1].status === "skipped" ? "skipped" : "done") : edge[1].status });
+      h("path", {
+        key: `${edge[0].key}>${edge[1].key}`,
+        d: curve(edge),
+        "data-status": done(edge[0]) ? (edge[1].status === "skipped" ? "skipped" : "done") : edge[1].status,
+      });
     const places = { width: `${size[0]}rem`, height: `${size[1]}rem` };
     return h(
       "div",
@@ -840,7 +916,25 @@ class GraphView extends View {
         "div",
         { class: "graph", style: places },
         h("svg", { viewBox: `0 0 ${size[0]} ${size[1]}`, "aria-hidden": "true", style: places }, edges.map(path)),
-        h("ol", null, nodes.map((node) => h("li", { key: node.key, style: { left: `${left(node)}rem`, top: `${top(node)}rem`, width: `${width}rem`, height: `${NODE.height}rem` } }, this.node(node)))),
+        h(
+          "ol",
+          null,
+          nodes.map((node) =>
+            h(
+              "li",
+              {
+                key: node.key,
+                style: {
+                  left: `${left(node)}rem`,
+                  top: `${top(node)}rem`,
+                  width: `${width}rem`,
+                  height: `${NODE.height}rem`,
+                },
+              },
+              this.node(node),
+            ),
+          ),
+        ),
       ),
     );
   }
@@ -852,18 +946,32 @@ class GraphView extends View {
     const name = node.key === "final" ? "answer of the program" : node.primitive;
     const head = h("span", { class: "node-head" }, name, step?.memo ? " (memo)" : "", hidden, mark);
     const query = h("span", { class: "node-query" }, node.query);
-    const said = step ? result(step) || STATUSES.get(step.status) : node.key === "final" ? "" : STATUSES.get(node.status);
+    const said = step
+      ? result(step) || STATUSES.get(step.status)
+      : node.key === "final"
+        ? ""
+        : STATUSES.get(node.status);
     const time = step && step.ended !== null && !step.memo ? seconds(step.ended - step.began) : "";
-    const took = step && triesOf(step) > 1 ? [h("span", { class: "tries" }, `${triesOf(step)} attempts`), " ", time] : time;
-    const foot = h("span", { class: "node-foot" }, h("span", { class: "node-result" }, said), h("span", { class: "node-time" }, took));
+    const took =
+      step && triesOf(step) > 1 ? [h("span", { class: "tries" }, `${triesOf(step)} attempts`), " ", time] : time;
+    const foot = h(
+      "span",
+      { class: "node-foot" },
+      h("span", { class: "node-result" }, said),
+      h("span", { class: "node-time" }, took),
+    );
     const inner = [head, query, node.key === "final" ? null : foot];
-    const shown = { class: `node ${node.key === "final" ? "final" : ""}`, "data-status": node.status, "data-primitive": node.primitive };
+    const shown = {
+      class: `node ${node.key === "final" ? "final" : ""}`,
+      "data-status": node.status,
+      "data-primitive": node.primitive,
+    };
     if (!step) return h("div", shown, inner);
     return h("button", { ...shown, type: "button", onclick: () => this.given.open(step) }, inner);
   }
 }
 
-// --- The timeline ----------------------------------------------------------------------------------------------------------
+// --- The timeline ----------------------------------------------------------------------------------------------------
 
 function ticksUpTo(end) {
   const rough = end / 5 || 1;
@@ -880,16 +988,41 @@ class TimelineView extends View {
     const end = Math.max(now ?? span, state.at, 0.001);
     const agents = state.agents
       .filter((call) => call.step === null)
-      .map((call, index) => ({ ...call, key: `agent-${index}`, kind: "agent", label: call.role, status: call.ended === null ? "running" : call.error ? "failed" : "done" }));
-    const steps = [...state.steps.values()].map((step) => ({ ...step, key: `step-${step.id}`, kind: step.primitive, label: step.query, step }));
+      .map((call, index) => ({
+        ...call,
+        key: `agent-${index}`,
+        kind: "agent",
+        label: call.role,
+        status: call.ended === null ? "running" : call.error ? "failed" : "done",
+      }));
+    const steps = [...state.steps.values()].map((step) => ({
+      ...step,
+      key: `step-${step.id}`,
+      kind: step.primitive,
+      label: step.query,
+      step,
+    }));
     const programs = state.programs
-      .map((program, index) => ({ key: `program-${index}`, kind: "program", label: `version ${index + 1}`, status: program.endedAt === undefined ? "running" : "done", began: program.startedAt, ended: program.endedAt ?? null }))
+      .map((program, index) => ({
+        key: `program-${index}`,
+        kind: "program",
+        label: `version ${index + 1}`,
+        status: program.endedAt === undefined ? "running" : "done",
+        began: program.startedAt,
+        ended: program.endedAt ?? null,
+      }))
       .filter((program) => program.began !== undefined);
-    const rows = [...agents, ...programs, ...steps].sort((one, other) => one.began - other.began || (one.step?.id ?? 0) - (other.step?.id ?? 0));
+    const rows = [...agents, ...programs, ...steps].sort(
+      (one, other) => one.began - other.began || (one.step?.id ?? 0) - (other.step?.id ?? 0),
+    );
     if (!rows.length) return h("p", { class: "empty" }, over ? "Nothing was run." : "Times appear here.");
     const ticks = ticksUpTo(end);
     const percent = (value) => `${Math.min(100, (100 * value) / end).toFixed(3)}%`;
-    const axis = h("div", { class: "axis", "aria-hidden": "true" }, ticks.map((tick) => h("span", { style: { left: percent(tick) } }, tick ? seconds(tick) : "0")));
+    const axis = h(
+      "div",
+      { class: "axis", "aria-hidden": "true" },
+      ticks.map((tick) => h("span", { style: { left: percent(tick) } }, tick ? seconds(tick) : "0")),
+    );
     const row = (one) => {
       const until = one.ended ?? (over ? state.at : (now ?? state.at));
       const took = one.step?.memo ? "memo" : `${seconds(until - one.began)}${one.isCached ? ", cached" : ""}`;
@@ -904,22 +1037,44 @@ class TimelineView extends View {
       ];
       const told = `: from ${seconds(one.began)}, for `;
       const inner = [
-        h("span", { class: "row-label" }, h("span", { class: "row-kind" }, one.kind), " ", one.label, h("span", { class: "hidden" }, told)),
+        h(
+          "span",
+          { class: "row-label" },
+          h("span", { class: "row-kind" }, one.kind),
+          " ",
+          one.label,
+          h("span", { class: "hidden" }, told),
+        ),
         h("span", { class: "track" }, bar),
       ];
-      return h("li", { key: one.key }, one.step ? h("button", { type: "button", class: "row", onclick: () => open(one.step) }, inner) : h("div", { class: "row" }, inner));
+      return h(
+        "li",
+        { key: one.key },
+        one.step
+          ? h("button", { type: "button", class: "row", onclick: () => open(one.step) }, inner)
+          : h("div", { class: "row" }, inner),
+      );
     };
     const lines = state.programs
       .filter((program) => program.rejectedAt !== undefined)
-      .map((program, index) => h("span", { key: index, class: "rejected-at", style: { left: percent(program.rejectedAt) } }, h("span", null, "rejected")));
-    if (state.at < span && now === null) lines.push(h("span", { key: "now", class: "now-at", style: { left: percent(state.at) } }));
+      .map((program, index) =>
+        h(
+          "span",
+          { key: index, class: "rejected-at", style: { left: percent(program.rejectedAt) } },
+          h("span", null, "rejected"),
+        ),
+      );
+    if (state.at < span && now === null)
+      lines.push(h("span", { key: "now", class: "now-at", style: { left: percent(state.at) } }));
     const marks = lines.length ? h("div", { key: "marks", class: "marks" }, lines) : null;
-    const note = state.isApproximate ? h("p", { key: "note", class: "note" }, "Saved without events: they are made from its steps.") : null;
+    const note = state.isApproximate
+      ? h("p", { key: "note", class: "note" }, "Saved without events: they are made from its steps.")
+      : null;
     return h("div", { class: "timeline" }, axis, marks, h("ol", { key: "rows" }, rows.map(row)), note);
   }
 }
 
-// --- The answer --------------------------------------------------------------------------------------------------------------
+// --- The answer ------------------------------------------------------------------------------------------------------
 
 // Given: state, cite(citation).
 class AnswerView extends View {
@@ -932,17 +1087,36 @@ class AnswerView extends View {
     if (answer && (!error || answer.known)) {
       const numbers = citations.map((citation) => [
         " ",
-        h("button", { key: citation.number, type: "button", class: "cite", "aria-label": `Source ${citation.number}: ${titleOf(citation, trace)}`, onclick: () => cite(citation) }, String(citation.number)),
+        h(
+          "button",
+          {
+            key: citation.number,
+            type: "button",
+            class: "cite",
+            "aria-label": `Source ${citation.number}: ${titleOf(citation, trace)}`,
+            onclick: () => cite(citation),
+          },
+          String(citation.number),
+        ),
       ]);
       const said = answer.known ? answer.text : "No answer found";
       body.push(h("p", { class: "answer", key: "answer", "data-known": String(answer.known) }, said, numbers));
-      if (!answer.known) body.push(h("p", { class: "note", key: "unknown" }, "The passages that were found do not say it."));
+      if (!answer.known)
+        body.push(h("p", { class: "note", key: "unknown" }, "The passages that were found do not say it."));
       if (answer.known && answer.confidence !== null) {
         body.push(h("p", { class: "note", key: "confidence" }, `Confidence ${answer.confidence.toFixed(2)}`));
       }
     }
-    for (const message of state.warnings) body.push(h("p", { class: "warning", key: `warning ${message}` }, sentence(message)));
-    if (citations.length) body.push(h("ol", { class: "sources", key: "sources", "aria-label": "Sources" }, citations.map((one) => this.source(one))));
+    for (const message of state.warnings)
+      body.push(h("p", { class: "warning", key: `warning ${message}` }, sentence(message)));
+    if (citations.length)
+      body.push(
+        h(
+          "ol",
+          { class: "sources", key: "sources", "aria-label": "Sources" },
+          citations.map((one) => this.source(one)),
+        ),
+      );
     return h("div", { class: "verdict-inner" }, body);
   }
 
@@ -957,8 +1131,18 @@ class AnswerView extends View {
       h(
         "button",
         { type: "button", class: "source", onclick: () => cite(citation) },
-        h("span", { class: "source-title" }, h("span", { class: "source-number" }, String(citation.number)), " ", titleOf(citation, state.trace)),
-        h("span", { class: "source-text" }, sentence ? markedAnswers(sentence.trim(), answers) : shortened(passage?.text ?? "", 200)),
+        h(
+          "span",
+          { class: "source-title" },
+          h("span", { class: "source-number" }, String(citation.number)),
+          " ",
+          titleOf(citation, state.trace),
+        ),
+        h(
+          "span",
+          { class: "source-text" },
+          sentence ? markedAnswers(sentence.trim(), answers) : shortened(passage?.text ?? "", 200),
+        ),
       ),
     );
   }
@@ -971,10 +1155,18 @@ function costOf(usage, repairs) {
   const figures = [
     ["Model calls", usage.model_calls.toLocaleString("en")],
     ["Retrievals", usage.retrievals.toLocaleString("en")],
-    ["Tokens", tokens ? `${usage.prompt_tokens.toLocaleString("en")} in, ${usage.completion_tokens.toLocaleString("en")} out` : "0"],
+    [
+      "Tokens",
+      tokens
+        ? `${usage.prompt_tokens.toLocaleString("en")} in, ${usage.completion_tokens.toLocaleString("en")} out`
+        : "0",
+    ],
     ["Time", seconds(usage.seconds)],
     ["Repairs", String(repairs)],
-    ["From cache", usage.cached_calls ? `${counted(usage.cached_calls, "call")}, ${counted(usage.cached_tokens, "token")}` : "0"],
+    [
+      "From cache",
+      usage.cached_calls ? `${counted(usage.cached_calls, "call")}, ${counted(usage.cached_tokens, "token")}` : "0",
+    ],
   ];
   const ahead = usage.unused_calls + usage.unused_retrievals;
   if (ahead) figures.push(["Begun in vain", counted(ahead, "call")]);
@@ -982,13 +1174,15 @@ function costOf(usage, repairs) {
   return figures;
 }
 
-// --- A run: everything about one question, live or saved ---------------------------------------------------------------------
+// --- A run: everything about one question, live or saved -------------------------------------------------------------
 
 function said(event, state) {
   const name = event.event;
-  if (name === "decomposed") return `${counted(list(event.sub_queries).length, "sub-query").replace("querys", "queries")} written`;
+  if (name === "decomposed")
+    return `${counted(list(event.sub_queries).length, "sub-query").replace("querys", "queries")} written`;
   if (name === "drafting") return "The program is being written";
-  if (name === "planned") return state.programs.length > 1 ? `Program ${state.programs.length} written` : "Program written";
+  if (name === "planned")
+    return state.programs.length > 1 ? `Program ${state.programs.length} written` : "Program written";
   if (name === "rejected") return "The program was rejected";
   if (name === "step_started" || name === "recovering" || name === "step_finished") {
     const id = event.kept?.id ?? (name === "step_finished" ? object(event.step).id : event.step);
@@ -1073,21 +1267,51 @@ class RunView extends View {
     const now = run.live ? Math.max(state.at, (performance.now() - run.began) / 1000) : null;
     const trace = whole.trace;
     const heading = `h${level}`;
-    const part = (name, title, ...kids) => h("section", { key: name, class: `part ${name}` }, h(`h${level + 1}`, null, title), kids);
+    const part = (name, title, ...kids) =>
+      h("section", { key: name, class: `part ${name}` }, h(`h${level + 1}`, null, title), kids);
     return h(
       "article",
-      { class: "run", "data-phase": state.phase, "data-known": isOver(state) ? String(state.answer?.known === true) : null },
-      h("header", { class: "run-head", key: "head" }, h(heading, { class: "question", tabindex: "-1" }, run.question), h("p", { class: "about" }, run.about), extra),
+      {
+        class: "run",
+        "data-phase": state.phase,
+        "data-known": isOver(state) ? String(state.answer?.known === true) : null,
+      },
+      h(
+        "header",
+        { class: "run-head", key: "head" },
+        h(heading, { class: "question", tabindex: "-1" }, run.question),
+        h("p", { class: "about" }, run.about),
+        extra,
+      ),
       this.verdict(state, whole, now, cite),
       whole.subQueries.length || !isOver(whole) ? part("queries", "Sub-queries", this.subQueries(state)) : null,
       h(
         "div",
         { class: "stage", key: "stage" },
-        part("program", "Program", this.versions(state, version), h("pyrag-program", { key: "shown", ".data": { state, version, open } }), this.repairs(state, version), this.rewriting(state)),
+        part(
+          "program",
+          "Program",
+          this.versions(state, version),
+          h("pyrag-program", { key: "shown", ".data": { state, version, open } }),
+          this.repairs(state, version),
+          this.rewriting(state),
+        ),
         part("dataflow", "Dataflow", h("pyrag-graph", { ".data": { state, version: Math.max(version, 0), open } })),
       ),
       part("times", "Timeline", h("pyrag-timeline", { ".data": { state, now, span: whole.at, open } })),
-      trace ? part("cost", "Cost", h("dl", { class: "figures" }, costOf(trace.usage, Math.max(0, trace.programs.length - 1)).map(([name, value]) => h("div", { key: name }, h("dt", null, name), h("dd", null, value))))) : null,
+      trace
+        ? part(
+            "cost",
+            "Cost",
+            h(
+              "dl",
+              { class: "figures" },
+              costOf(trace.usage, Math.max(0, trace.programs.length - 1)).map(([name, value]) =>
+                h("div", { key: name }, h("dt", null, name), h("dd", null, value)),
+              ),
+            ),
+          )
+        : null,
       run.live ? null : this.stepper(run, state),
     );
   }
@@ -1097,9 +1321,23 @@ class RunView extends View {
     const shown = isOver(whole) && whole.phase !== "stopped";
     return h(
       "div",
-      { class: "verdict", key: "verdict", role: "group", "aria-label": "Answer", "data-ahead": String(stepping && !isOver(state)) },
-      h("p", { class: "progress", key: "progress" }, h("span", { class: "lamp", "aria-hidden": "true" }), progress(state), now === null ? "" : h("span", { class: "clock" }, ` ${now.toFixed(1)} s`)),
-      shown ? h("pyrag-answer", { ".data": { state: whole, cite } }) : state.warnings.map((message) => h("p", { class: "warning", key: message }, sentence(message))),
+      {
+        class: "verdict",
+        key: "verdict",
+        role: "group",
+        "aria-label": "Answer",
+        "data-ahead": String(stepping && !isOver(state)),
+      },
+      h(
+        "p",
+        { class: "progress", key: "progress" },
+        h("span", { class: "lamp", "aria-hidden": "true" }),
+        progress(state),
+        now === null ? "" : h("span", { class: "clock" }, ` ${now.toFixed(1)} s`),
+      ),
+      shown
+        ? h("pyrag-answer", { ".data": { state: whole, cite } })
+        : state.warnings.map((message) => h("p", { class: "warning", key: message }, sentence(message))),
     );
   }
 
@@ -1112,7 +1350,12 @@ class RunView extends View {
       { class: "sub-queries" },
       state.subQueries.map((query, index) => {
         const step = found(query);
-        return h("li", { key: index }, query, step ? h("span", { class: "sub-answer", "data-status": step.status }, result(step)) : null);
+        return h(
+          "li",
+          { key: index },
+          query,
+          step ? h("span", { class: "sub-answer", "data-status": step.status }, result(step)) : null,
+        );
       }),
     );
   }
@@ -1127,14 +1370,29 @@ class RunView extends View {
       this.draw();
     };
     const button = (program, index) =>
-      h("button", { key: index, type: "button", "aria-pressed": String(index === version), onclick: choose(index) }, `Version ${index + 1}`, program.error ? h("span", { class: "tag" }, " rejected") : null);
-    return h("div", { class: "versions", key: "origin" }, h("div", { class: "tabs", role: "group", "aria-label": "Versions of the program" }, programs.map(button)), h("p", { class: "origin" }, origin));
+      h(
+        "button",
+        { key: index, type: "button", "aria-pressed": String(index === version), onclick: choose(index) },
+        `Version ${index + 1}`,
+        program.error ? h("span", { class: "tag" }, " rejected") : null,
+      );
+    return h(
+      "div",
+      { class: "versions", key: "origin" },
+      h("div", { class: "tabs", role: "group", "aria-label": "Versions of the program" }, programs.map(button)),
+      h("p", { class: "origin" }, origin),
+    );
   }
 
   rewriting(state) {
     if (!state.draft || !state.programs.length) return null;
     const version = state.programs.length;
-    return h("div", { key: "draft", class: "draft" }, h("p", { class: "origin" }, `Version ${version + 1}, being written`), h("pyrag-program", { ".data": { state, version } }));
+    return h(
+      "div",
+      { key: "draft", class: "draft" },
+      h("p", { class: "origin" }, `Version ${version + 1}, being written`),
+      h("pyrag-program", { ".data": { state, version } }),
+    );
   }
 
   repairs(state, version) {
@@ -1143,9 +1401,21 @@ class RunView extends View {
     if (!program) return null;
     const error = program.error.trim().split("\n").slice(-8).join("\n");
     return [
-      program.error ? h("div", { class: "rejection", key: "error" }, h("p", null, "Rejected. Its planner was told:"), h("pre", null, error)) : null,
+      program.error
+        ? h(
+            "div",
+            { class: "rejection", key: "error" },
+            h("p", null, "Rejected. Its planner was told:"),
+            h("pre", null, error),
+          )
+        : null,
       before
-        ? h("details", { class: "change", key: `change ${version}`, open: true }, h("summary", null, `Changes since version ${version}`), h("pyrag-changes", { ".data": { before: before.source, after: program.source } }))
+        ? h(
+            "details",
+            { class: "change", key: `change ${version}`, open: true },
+            h("summary", null, `Changes since version ${version}`),
+            h("pyrag-changes", { ".data": { before: before.source, after: program.source } }),
+          )
         : null,
     ];
   }
@@ -1154,13 +1424,40 @@ class RunView extends View {
     const count = run.events.length;
     const at = this.#cursor ?? count;
     const last = at > 0 ? said(run.events[at - 1], state) : "Before the first event";
-    const button = (label, sign, target, disabled) => h("button", { key: label, type: "button", class: "quiet", "aria-label": label, title: label, disabled, onclick: () => this.seek(target) }, sign);
+    const button = (label, sign, target, disabled) =>
+      h(
+        "button",
+        {
+          key: label,
+          type: "button",
+          class: "quiet",
+          "aria-label": label,
+          title: label,
+          disabled,
+          onclick: () => this.seek(target),
+        },
+        sign,
+      );
     return h(
       "div",
       { class: "stepper", key: "stepper", role: "group", "aria-label": "Step through the run" },
-      h("button", { key: "play", type: "button", class: "play", onclick: () => (this.isPlaying ? this.pause() : this.play()) }, this.isPlaying ? "Pause" : "Replay"),
+      h(
+        "button",
+        { key: "play", type: "button", class: "play", onclick: () => (this.isPlaying ? this.pause() : this.play()) },
+        this.isPlaying ? "Pause" : "Replay",
+      ),
       button("Previous event", "‹", at - 1, at <= 0),
-      h("input", { key: "range", type: "range", min: "0", max: String(count), step: "1", ".value": String(at), "aria-label": "Event", "aria-valuetext": `${at} of ${count}: ${last}`, oninput: (event) => this.seek(Number(event.target.value)) }),
+      h("input", {
+        key: "range",
+        type: "range",
+        min: "0",
+        max: String(count),
+        step: "1",
+        ".value": String(at),
+        "aria-label": "Event",
+        "aria-valuetext": `${at} of ${count}: ${last}`,
+        oninput: (event) => this.seek(Number(event.target.value)),
+      }),
       button("Next event", "›", at + 1, at >= count),
       h("span", { class: "stepper-at", key: "at" }, `${at} / ${count}`),
       h("span", { class: "stepper-said", key: "said" }, `${seconds(state.at)} · ${last}`),
@@ -1214,19 +1511,28 @@ class RunView extends View {
   }
 }
 
-// --- Sheets: a passage or a step over the page -----------------------------------------------------------------------------------
+// --- Sheets: a passage or a step over the page -----------------------------------------------------------------------
 
 function passageSheet(citation, trace) {
   const passage = trace.passages.get(citation.passage);
   const { step, answers, query } = evidenceFor(citation, trace);
   const why = step ? `Cited by step ${step.id + 1}: ${step.query}` : "";
-  return { title: titleOf(citation, trace), lead: `Source ${citation.number}`, body: [passage ? passageText(passage, answers, query) : h("p", null, "The trace does not hold this passage."), h("p", { class: "note" }, why)] };
+  return {
+    title: titleOf(citation, trace),
+    lead: `Source ${citation.number}`,
+    body: [
+      passage ? passageText(passage, answers, query) : h("p", null, "The trace does not hold this passage."),
+      h("p", { class: "note" }, why),
+    ],
+  };
 }
 
 function passageText(passage, answers, query) {
   const parts = evidenceIn(passage.text, answers, query).map((one) => {
     const body = one.text.trimEnd();
-    return one.isEvidence ? [h("span", { class: "evidence" }, markedAnswers(body, answers)), one.text.slice(body.length)] : one.text;
+    return one.isEvidence
+      ? [h("span", { class: "evidence" }, markedAnswers(body, answers)), one.text.slice(body.length)]
+      : one.text;
   });
   const facts = [passage.id, passage.place].filter(Boolean).join(" · ");
   return [h("p", { class: "passage" }, parts), h("p", { class: "note" }, facts)];
@@ -1241,23 +1547,57 @@ function stepSheet(step, trace) {
     ["Confidence", step.answer?.known && step.answer.confidence !== null ? step.answer.confidence.toFixed(2) : ""],
     ["Why", step.rationale],
     ["Error", step.error],
-    ["Time", step.memo ? "taken from an equal step of this question" : step.ended === null ? "" : `${seconds(step.ended - step.began)}, from ${seconds(step.began)}`],
+    [
+      "Time",
+      step.memo
+        ? "taken from an equal step of this question"
+        : step.ended === null
+          ? ""
+          : `${seconds(step.ended - step.began)}, from ${seconds(step.began)}`,
+    ],
     ["Model calls", step.usage.model_calls ? String(step.usage.model_calls) : ""],
     ["Tokens", step.usage.prompt_tokens ? `${step.usage.prompt_tokens} in, ${step.usage.completion_tokens} out` : ""],
   ].filter(([, value]) => value);
-  const body = [h("dl", { class: "facts" }, facts.map(([name, value]) => h("div", { key: name }, h("dt", null, name), h("dd", null, value))))];
-  if (step.attempts.length > 1 || step.recoveries?.length) body.push(h("h3", null, "Attempts"), h("ol", { class: "attempts" }, attemptsOf(step)));
+  const body = [
+    h(
+      "dl",
+      { class: "facts" },
+      facts.map(([name, value]) => h("div", { key: name }, h("dt", null, name), h("dd", null, value))),
+    ),
+  ];
+  if (step.attempts.length > 1 || step.recoveries?.length)
+    body.push(h("h3", null, "Attempts"), h("ol", { class: "attempts" }, attemptsOf(step)));
   if (step.output) body.push(h("h3", null, "Output"), h("p", { class: "passage" }, step.output));
   const answers = step.answer?.known ? [step.answer.text] : [];
-  if (step.passages.length) body.push(h("h3", null, counted(step.passages.length, "passage")), step.passages.map((id, index) => passageDetails(id, index, step, answers, trace)));
+  if (step.passages.length)
+    body.push(
+      h("h3", null, counted(step.passages.length, "passage")),
+      step.passages.map((id, index) => passageDetails(id, index, step, answers, trace)),
+    );
   return { title: `${step.primitive}`, lead: `Step ${step.id + 1}`, body };
 }
 
 function attemptsOf(step) {
   const shown = (policy, query, topk, outcome, why) =>
-    h("li", null, h("strong", null, policy), topk ? ` · top-${topk}` : "", query && query !== step.query ? ` · ${query}` : "", outcome ? ` → ${outcome}` : "", why ? h("span", { class: "note" }, ` ${why}`) : null);
+    h(
+      "li",
+      null,
+      h("strong", null, policy),
+      topk ? ` · top-${topk}` : "",
+      query && query !== step.query ? ` · ${query}` : "",
+      outcome ? ` → ${outcome}` : "",
+      why ? h("span", { class: "note" }, ` ${why}`) : null,
+    );
   if (!step.attempts.length) return step.recoveries.map((one) => shown(one.policy, one.query, one.topk, "", ""));
-  return step.attempts.map((one) => shown(one.policy, one.query, one.topk, one.answer ? (one.answer.known ? one.answer.text : "unknown") : "", one.missing || one.rationale));
+  return step.attempts.map((one) =>
+    shown(
+      one.policy,
+      one.query,
+      one.topk,
+      one.answer ? (one.answer.known ? one.answer.text : "unknown") : "",
+      one.missing || one.rationale,
+    ),
+  );
 }
 
 function passageDetails(id, index, step, answers, trace) {
@@ -1266,9 +1606,14 @@ function passageDetails(id, index, step, answers, trace) {
   const cited = step.answer?.citations.includes(id);
   const title = [`${index + 1}. ${passage.title || id}`, cited ? h("span", { class: "tag" }, " cited") : null];
   const isOpen = step.answer?.citations.length ? cited : index === 0;
-  return h("details", { key: id, class: "passage-item", open: Boolean(isOpen) }, h("summary", null, title), passageText(passage, cited ? answers : [], step.query));
+  return h(
+    "details",
+    { key: id, class: "passage-item", open: Boolean(isOpen) },
+    h("summary", null, title),
+    passageText(passage, cited ? answers : [], step.query),
+  );
 }
-// --- The server -----------------------------------------------------------------------------------------------------------------
+// --- The server ------------------------------------------------------------------------------------------------------
 
 // A sentence for the person at the page.
 class Refused extends Error {
@@ -1327,14 +1672,24 @@ async function* serverEvents(response) {
     const blocks = rest.split("\n\n");
     rest = blocks.pop();
     for (const block of blocks) {
-      const fields = new Map(block.split("\n").map((line) => [line.split(":", 1)[0], line.slice(line.indexOf(":") + 1).trim()]));
+      const fields = new Map(
+        block.split("\n").map((line) => [line.split(":", 1)[0], line.slice(line.indexOf(":") + 1).trim()]),
+      );
       if (fields.get("data")) yield { ...object(JSON.parse(fields.get("data"))), event: fields.get("event") };
     }
   }
 }
 
 const aboutTrace = (trace, created = trace.created) =>
-  [trace.method, trace.engine, trace.retriever, created ? moment(created) : "", trace.version ? `pyrag ${trace.version}` : ""].filter(Boolean).join(" · ");
+  [
+    trace.method,
+    trace.engine,
+    trace.retriever,
+    created ? moment(created) : "",
+    trace.version ? `pyrag ${trace.version}` : "",
+  ]
+    .filter(Boolean)
+    .join(" · ");
 
 function savedRun(key, trace, created) {
   const run = { key, question: trace.question, live: false, began: 0, about: aboutTrace(trace, created), trace };
@@ -1342,7 +1697,7 @@ function savedRun(key, trace, created) {
   return Object.defineProperty(run, "events", { get: () => (events ??= eventsOf(trace)), enumerable: true });
 }
 
-// --- Views of the application ------------------------------------------------------------------------------------------------------
+// --- Views of the application ----------------------------------------------------------------------------------------
 
 // Given: options, busy, problem, compact (no examples), ask(request), stop().
 class AskForm extends View {
@@ -1352,23 +1707,63 @@ class AskForm extends View {
     const choice = (name, label, values, chosen) =>
       values.length < 2
         ? null
-        : h("label", { key: name, class: "choice" }, h("span", null, label), h("select", { name }, values.map((one) => h("option", { key: one, value: one, selected: one === chosen }, one))));
+        : h(
+            "label",
+            { key: name, class: "choice" },
+            h("span", null, label),
+            h(
+              "select",
+              { name },
+              values.map((one) => h("option", { key: one, value: one, selected: one === chosen }, one)),
+            ),
+          );
     return h(
       "form",
       { class: "ask", onsubmit: (event) => this.submit(event), "aria-label": "Ask a question" },
       h("label", { class: "hidden", for: "question" }, "Question"),
-      h("textarea", { id: "question", name: "question", rows: "2", placeholder: "Ask a question that takes more than one look-up", "aria-describedby": "problem", autocomplete: "off", onkeydown: (event) => this.key(event) }),
+      h("textarea", {
+        id: "question",
+        name: "question",
+        rows: "2",
+        placeholder: "Ask a question that takes more than one look-up",
+        "aria-describedby": "problem",
+        autocomplete: "off",
+        onkeydown: (event) => this.key(event),
+      }),
       h(
         "div",
         { class: "ask-row" },
         choice("index", "Index", indexes, options.index),
         choice("method", "Method", methods, options.method),
-        h("span", { class: "engine" }, options.engine ? [h("span", { class: "engine-label" }, "Engine "), options.engine, note ? h("span", { class: "engine-label" }, ` (${note})`) : ""] : ""),
-        busy ? h("button", { key: "stop", type: "button", class: "stop", onclick: stop }, "Stop") : h("button", { key: "ask", type: "submit", class: "primary" }, "Ask"),
+        h(
+          "span",
+          { class: "engine" },
+          options.engine
+            ? [
+                h("span", { class: "engine-label" }, "Engine "),
+                options.engine,
+                note ? h("span", { class: "engine-label" }, ` (${note})`) : "",
+              ]
+            : "",
+        ),
+        busy
+          ? h("button", { key: "stop", type: "button", class: "stop", onclick: stop }, "Stop")
+          : h("button", { key: "ask", type: "submit", class: "primary" }, "Ask"),
       ),
       h("p", { id: "problem", class: "problem", role: "alert" }, problem),
       examples.length && !this.given.compact
-        ? h("div", { class: "examples" }, h("h2", null, "Examples"), h("ul", null, examples.map((one) => h("li", { key: one }, h("button", { type: "button", onclick: () => this.example(one) }, one)))))
+        ? h(
+            "div",
+            { class: "examples" },
+            h("h2", null, "Examples"),
+            h(
+              "ul",
+              null,
+              examples.map((one) =>
+                h("li", { key: one }, h("button", { type: "button", onclick: () => this.example(one) }, one)),
+              ),
+            ),
+          )
         : null,
     );
   }
@@ -1388,7 +1783,8 @@ class AskForm extends View {
     event.preventDefault();
     const given = new FormData(event.target);
     const question = text(given.get("question")).trim();
-    if (question) this.given.ask({ question, index: given.get("index") ?? undefined, method: given.get("method") ?? undefined });
+    if (question)
+      this.given.ask({ question, index: given.get("index") ?? undefined, method: given.get("method") ?? undefined });
     else this.querySelector("textarea").focus();
   }
 }
@@ -1405,12 +1801,70 @@ class TraceList extends View {
       "div",
       { class: "traces" },
       this.given.files
-        ? h("p", { class: "open-file" }, h("label", { class: "file" }, h("span", null, "Open trace files"), h("input", { type: "file", multiple: true, accept: ".json,.jsonl", onchange: (event) => this.given.files(event.target) })), h("span", { class: "note" }, " of pyrag ask --trace, or of the folder traces/ of a bench run"))
+        ? h(
+            "p",
+            { class: "open-file" },
+            h(
+              "label",
+              { class: "file" },
+              h("span", null, "Open trace files"),
+              h("input", {
+                type: "file",
+                multiple: true,
+                accept: ".json,.jsonl",
+                onchange: (event) => this.given.files(event.target),
+              }),
+            ),
+            h("span", { class: "note" }, " of pyrag ask --trace, or of the folder traces/ of a bench run"),
+          )
         : null,
-      runs.length ? [h("h2", { key: "files" }, hasServer ? "From files" : "Traces"), this.rows("files-list", runs.slice(0, this.#most).map((run) => ({ id: run.key, question: run.question, answer: run.trace.answer, error: run.trace.error, about: run.about, seconds: run.trace.usage.seconds }))), runs.length > this.#most ? h("button", { key: "files-more", type: "button", class: "quiet", onclick: () => this.widen() }, `Show more of ${runs.length.toLocaleString("en")}`) : null] : null,
-      hasServer ? [h("h2", { key: "server" }, "History"), traces.length ? this.rows("server-list", traces) : h("p", { class: "empty", key: "none" }, "No question has been asked yet.")] : null,
+      runs.length
+        ? [
+            h("h2", { key: "files" }, hasServer ? "From files" : "Traces"),
+            this.rows(
+              "files-list",
+              runs.slice(0, this.#most).map((run) => ({
+                id: run.key,
+                question: run.question,
+                answer: run.trace.answer,
+                error: run.trace.error,
+                about: run.about,
+                seconds: run.trace.usage.seconds,
+              })),
+            ),
+            runs.length > this.#most
+              ? h(
+                  "button",
+                  { key: "files-more", type: "button", class: "quiet", onclick: () => this.widen() },
+                  `Show more of ${runs.length.toLocaleString("en")}`,
+                )
+              : null,
+          ]
+        : null,
+      hasServer
+        ? [
+            h("h2", { key: "server" }, "History"),
+            traces.length
+              ? this.rows("server-list", traces)
+              : h("p", { class: "empty", key: "none" }, "No question has been asked yet."),
+          ]
+        : null,
       more ? h("button", { key: "more", type: "button", class: "quiet", onclick: more }, "Show older ones") : null,
-      h("div", { key: "compare", class: "compare-bar", "data-picked": String(picked.size) }, picked.size === 2 ? h("a", { class: "primary", href: `#/compare/${[...picked].map(encodeURIComponent).join("/")}`, onclick: this.given.follow }, "Compare the two") : h("p", { class: "note" }, "Tick two traces to compare them.")),
+      h(
+        "div",
+        { key: "compare", class: "compare-bar", "data-picked": String(picked.size) },
+        picked.size === 2
+          ? h(
+              "a",
+              {
+                class: "primary",
+                href: `#/compare/${[...picked].map(encodeURIComponent).join("/")}`,
+                onclick: this.given.follow,
+              },
+              "Compare the two",
+            )
+          : h("p", { class: "note" }, "Tick two traces to compare them."),
+      ),
     );
   }
 
@@ -1428,12 +1882,21 @@ class TraceList extends View {
         h(
           "li",
           { key: row.id },
-          h("input", { type: "checkbox", ".checked": picked.has(row.id), "aria-label": `Compare: ${row.question}`, onchange: () => pick(row.id) }),
+          h("input", {
+            type: "checkbox",
+            ".checked": picked.has(row.id),
+            "aria-label": `Compare: ${row.question}`,
+            onchange: () => pick(row.id),
+          }),
           h(
             "a",
             { href: `#/t/${encodeURIComponent(row.id)}`, onclick: follow },
             h("span", { class: "row-question" }, row.question),
-            h("span", { class: "row-answer", "data-known": String(row.answer.known && !row.error) }, row.error ? `failed: ${row.error.kind}` : row.answer.known ? row.answer.text : "unknown"),
+            h(
+              "span",
+              { class: "row-answer", "data-known": String(row.answer.known && !row.error) },
+              row.error ? `failed: ${row.error.kind}` : row.answer.known ? row.answer.text : "unknown",
+            ),
             h("span", { class: "row-about" }, [row.about, seconds(row.seconds)].filter(Boolean).join(" · ")),
           ),
         ),
@@ -1461,13 +1924,35 @@ class CompareView extends View {
     const value = (index, name) => figures[index].find(([one]) => one === name)?.[1] ?? "";
     const row = (name) => {
       const differs = value(0, name) !== value(1, name);
-      return h("tr", { key: name, "data-differs": String(differs) }, h("th", { scope: "row" }, name), [0, 1].map((index) => h("td", { key: index }, value(index, name))));
+      return h(
+        "tr",
+        { key: name, "data-differs": String(differs) },
+        h("th", { scope: "row" }, name),
+        [0, 1].map((index) => h("td", { key: index }, value(index, name))),
+      );
     };
     return h(
       "div",
       { class: "compare" },
-      h("div", { class: "table-scroll", tabindex: "0", role: "region", "aria-label": "Figures of both traces" }, h("table", null, h("thead", null, h("tr", null, h("td", null), h("th", { scope: "col" }, "First"), h("th", { scope: "col" }, "Second"))), h("tbody", null, names.map(row)))),
-      h("div", { class: "pair" }, runs.map((run, index) => h("pyrag-run", { key: `${index} ${run.key}`, ".data": { run, level: 2 } }))),
+      h(
+        "div",
+        { class: "table-scroll", tabindex: "0", role: "region", "aria-label": "Figures of both traces" },
+        h(
+          "table",
+          null,
+          h(
+            "thead",
+            null,
+            h("tr", null, h("td", null), h("th", { scope: "col" }, "First"), h("th", { scope: "col" }, "Second")),
+          ),
+          h("tbody", null, names.map(row)),
+        ),
+      ),
+      h(
+        "div",
+        { class: "pair" },
+        runs.map((run, index) => h("pyrag-run", { key: `${index} ${run.key}`, ".data": { run, level: 2 } })),
+      ),
     );
   }
 }
@@ -1566,7 +2051,8 @@ class App extends HTMLElement {
   }
 
   async loadTrace(key) {
-    if (!this.hasServer || key.startsWith("file-")) throw new Refused("This trace is not here any more: open its file again.");
+    if (!this.hasServer || key.startsWith("file-"))
+      throw new Refused("This trace is not here any more: open its file again.");
     const response = await request(`v1/traces/${encodeURIComponent(key)}`);
     const trace = readTrace(await response.json());
     if (!trace) throw new Refused("The server sent something that is no trace.");
@@ -1599,7 +2085,15 @@ class App extends HTMLElement {
     try {
       const found = object(await (await request("v1/options")).json());
       const [index, method] = [plain(found.index), plain(found.method)];
-      this.options = { engine: plain(found.engine), note: plain(found.engine_note), index, method, indexes: texts(found.indexes), methods: texts(found.methods), examples: texts(found.examples) };
+      this.options = {
+        engine: plain(found.engine),
+        note: plain(found.engine_note),
+        index,
+        method,
+        indexes: texts(found.indexes),
+        methods: texts(found.methods),
+        examples: texts(found.examples),
+      };
       this.wantsKey = false;
     } catch (error) {
       this.fail(error);
@@ -1613,8 +2107,18 @@ class App extends HTMLElement {
     this.controller = new AbortController();
     const { signal } = this.controller;
     this.problem = "";
-    const about = [wanted.method ?? this.options.method, this.options.engine, wanted.index ?? this.options.index].filter(Boolean).join(" · ");
-    const run = { key: `live-${performance.now()}`, question: wanted.question, events: [], live: true, began: performance.now(), about, trace: null };
+    const about = [wanted.method ?? this.options.method, this.options.engine, wanted.index ?? this.options.index]
+      .filter(Boolean)
+      .join(" · ");
+    const run = {
+      key: `live-${performance.now()}`,
+      question: wanted.question,
+      events: [],
+      live: true,
+      began: performance.now(),
+      about,
+      trace: null,
+    };
     this.run = run;
     this.say("The question is sent");
     this.draw();
@@ -1626,7 +2130,8 @@ class App extends HTMLElement {
       if (run.live) throw new Refused("The connection ended before the answer came: ask again.");
     } catch (error) {
       if (error.name === "AbortError") this.end(run, { event: "stopped" });
-      else if (run.events.length) this.end(run, { event: "error", message: error instanceof Refused ? error.message : GONE });
+      else if (run.events.length)
+        this.end(run, { event: "error", message: error instanceof Refused ? error.message : GONE });
       else {
         if (this.run === run) this.run = null;
         this.fail(error instanceof Refused ? error : new Refused(GONE));
@@ -1655,12 +2160,20 @@ class App extends HTMLElement {
   }
 
   end(run, event) {
-    const at = Math.max(number(event.at), number(run.events.at(-1)?.at), event.event === "reply" ? 0 : (performance.now() - run.began) / 1000);
+    const at = Math.max(
+      number(event.at),
+      number(run.events.at(-1)?.at),
+      event.event === "reply" ? 0 : (performance.now() - run.began) / 1000,
+    );
     run.events.push({ ...event, at });
     run.live = false;
     this.controller = null;
     const state = stateOf(run.events);
-    this.say(state.phase === "done" ? `Answer: ${state.answer?.known ? state.answer.text : "none found"}` : (state.error?.message ?? "Stopped"));
+    this.say(
+      state.phase === "done"
+        ? `Answer: ${state.answer?.known ? state.answer.text : "none found"}`
+        : (state.error?.message ?? "Stopped"),
+    );
   }
 
   stop = () => this.controller?.abort();
@@ -1668,7 +2181,9 @@ class App extends HTMLElement {
   fail(error) {
     if (error.status === 401) {
       this.wantsKey = true;
-      this.problem = kept("sessionStorage", "pyrag-key") ? "This API key is unknown to the server: enter another one." : "";
+      this.problem = kept("sessionStorage", "pyrag-key")
+        ? "This API key is unknown to the server: enter another one."
+        : "";
       kept("sessionStorage", "pyrag-key", null);
     } else this.problem = error instanceof Refused ? error.message : GONE;
     this.say(this.problem || "The server asks for an API key");
@@ -1700,7 +2215,11 @@ class App extends HTMLElement {
     if (this.theme === "system") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = this.theme;
     patch(this, [
-      h("a", { key: "skip", class: "skip", href: "#main", onclick: (event) => this.skip(event) }, "Skip to the content"),
+      h(
+        "a",
+        { key: "skip", class: "skip", href: "#main", onclick: (event) => this.skip(event) },
+        "Skip to the content",
+      ),
       this.header(),
       h("main", { key: "main", id: "main", tabindex: "-1" }, this.wantsKey ? this.keyForm() : this.content()),
       h("p", { key: "status", class: "hidden", role: "status" }, this.#said),
@@ -1714,8 +2233,13 @@ class App extends HTMLElement {
   }
 
   header() {
-    const link = (hash, label, current) => h("a", { key: hash, href: hash, "aria-current": current ? "page" : null, onclick: this.follow }, label);
-    const links = this.hasServer ? [link("#/", "Ask", this.view === "ask"), link("#/traces", "Traces", this.view !== "ask")] : this.files.length > 1 ? [link("#/traces", "Traces", this.view === "traces")] : [];
+    const link = (hash, label, current) =>
+      h("a", { key: hash, href: hash, "aria-current": current ? "page" : null, onclick: this.follow }, label);
+    const links = this.hasServer
+      ? [link("#/", "Ask", this.view === "ask"), link("#/traces", "Traces", this.view !== "ask")]
+      : this.files.length > 1
+        ? [link("#/traces", "Traces", this.view === "traces")]
+        : [];
     const next = THEMES[(THEMES.indexOf(this.theme) + 1) % THEMES.length];
     const change = () => {
       this.theme = next;
@@ -1727,25 +2251,56 @@ class App extends HTMLElement {
       { key: "header", class: "bar-top" },
       h("p", { class: "brand" }, "pyrag"),
       h("nav", { "aria-label": "Pages" }, links),
-      h("button", { type: "button", class: "quiet theme", onclick: change, "aria-label": `Theme: ${this.theme}; change to ${next}` }, `Theme: ${this.theme}`),
+      h(
+        "button",
+        {
+          type: "button",
+          class: "quiet theme",
+          onclick: change,
+          "aria-label": `Theme: ${this.theme}; change to ${next}`,
+        },
+        `Theme: ${this.theme}`,
+      ),
     );
   }
 
   content() {
-    const problem = this.problem && this.view !== "ask" ? h("p", { key: "problem", class: "problem", role: "alert" }, this.problem) : null;
+    const problem =
+      this.problem && this.view !== "ask"
+        ? h("p", { key: "problem", class: "problem", role: "alert" }, this.problem)
+        : null;
     if (this.view === "ask") return this.asking();
     if (this.view === "traces") return [h("h1", { key: "h", tabindex: "-1" }, "Traces"), problem, this.list()];
     const runs = this.shown.map((key) => this.runs.get(key)).filter(Boolean);
     if (this.view === "compare") {
-      return [h("h1", { key: "h", tabindex: "-1" }, "Two traces"), problem, runs.length === 2 ? h("pyrag-compare", { key: "compare", ".data": { runs } }) : null];
+      return [
+        h("h1", { key: "h", tabindex: "-1" }, "Two traces"),
+        problem,
+        runs.length === 2 ? h("pyrag-compare", { key: "compare", ".data": { runs } }) : null,
+      ];
     }
-    return [problem, runs[0] ? h("pyrag-run", { key: "saved", ".data": { run: runs[0], level: 1 } }) : h("h1", { key: "h", tabindex: "-1" }, "Trace")];
+    return [
+      problem,
+      runs[0]
+        ? h("pyrag-run", { key: "saved", ".data": { run: runs[0], level: 1 } })
+        : h("h1", { key: "h", tabindex: "-1" }, "Trace"),
+    ];
   }
 
   asking() {
     const { run, options, problem } = this;
-    const data = { options, busy: Boolean(run?.live), problem, compact: Boolean(run), ask: (wanted) => this.ask(wanted), stop: this.stop };
-    const link = run?.id && !run.live && run.trace ? h("p", { class: "permalink" }, h("a", { href: `#/t/${run.id}` }, "Link to this trace")) : null;
+    const data = {
+      options,
+      busy: Boolean(run?.live),
+      problem,
+      compact: Boolean(run),
+      ask: (wanted) => this.ask(wanted),
+      stop: this.stop,
+    };
+    const link =
+      run?.id && !run.live && run.trace
+        ? h("p", { class: "permalink" }, h("a", { href: `#/t/${run.id}` }, "Link to this trace"))
+        : null;
     return [
       h("h1", { key: "h", tabindex: "-1", class: run ? "hidden" : "lead" }, "Ask, and watch the program think"),
       h("pyrag-ask", { key: "ask", ".data": data }),
@@ -1785,8 +2340,25 @@ class App extends HTMLElement {
     const close = () => this.querySelector("dialog").close();
     return h(
       "dialog",
-      { key: "sheet", class: "sheet", "aria-labelledby": "sheet-title", onclick: (event) => event.target.localName === "dialog" && close(), onclose: () => this.closed() },
-      h("div", { class: "sheet-inner" }, h("header", null, h("p", { class: "sheet-lead" }, lead), h("h2", { id: "sheet-title" }, title), h("button", { type: "button", class: "quiet close", onclick: close }, "Close")), h("div", { class: "sheet-body", tabindex: "0", role: "region", "aria-label": "Content" }, body)),
+      {
+        key: "sheet",
+        class: "sheet",
+        "aria-labelledby": "sheet-title",
+        onclick: (event) => event.target.localName === "dialog" && close(),
+        onclose: () => this.closed(),
+      },
+      h(
+        "div",
+        { class: "sheet-inner" },
+        h(
+          "header",
+          null,
+          h("p", { class: "sheet-lead" }, lead),
+          h("h2", { id: "sheet-title" }, title),
+          h("button", { type: "button", class: "quiet close", onclick: close }, "Close"),
+        ),
+        h("div", { class: "sheet-body", tabindex: "0", role: "region", "aria-label": "Content" }, body),
+      ),
     );
   }
 
