@@ -48,6 +48,9 @@ def as_object(trace: Trace) -> dict[str, Any]:
         "method": trace.method,
         "engine": trace.engine,
         "retriever": trace.retriever,
+        "index": trace.index,
+        "started_at": trace.started_at,
+        "pyrag_version": trace.pyrag_version,
     }
 
 

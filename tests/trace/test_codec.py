@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from pyrag.cli.traces import load_traces, replay_trace
+from pyrag.cli.views.saved import trace_view
 from pyrag.errors import DataError
 from pyrag.methods.hera.topology import STATE as HERA
 from pyrag.methods.hera.topology import Node, Topology
@@ -53,6 +56,17 @@ def test_old_versions_open_with_all_that_they_held() -> None:
     assert opened[1].index is None
     assert opened[1].events[0]["approximate"] is opened[2].events[0]["approximate"] is True
     assert "approximate" not in opened[3].events[0]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_saved_trace_is_shown_with_its_origin(version: int) -> None:
+    (trace,) = load_traces(GOLDEN / f"version_{version}.json")
+    console = Console(width=200, file=io.StringIO())
+    console.print(trace_view(trace))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert all(step.query in shown for step in trace.steps)
+    assert trace.answer.text in shown
+    assert (f"asked {trace.started_at} · pyrag {trace.pyrag_version} · index " in shown) is (version == 3)
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])

@@ -15,9 +15,10 @@ from pyrag.cli.views.live import (
     step_view,
     sub_queries_view,
 )
+from pyrag.cli.views.words import counted
 from pyrag.methods.registry import view_of
 from pyrag.trace.event_codec import events_of
-from pyrag.trace.model import Program, Trace
+from pyrag.trace.model import Program, SearchedIndex, Trace
 from pyrag.trace.reducer import StepState, state_of
 from pyrag.trace.view import Line, RejectedProgram, ShownStep, ViewItem
 
@@ -27,6 +28,7 @@ def trace_view(trace: Trace) -> Group:
     rendered: list[RenderableType] = [
         Text(trace.question, style="bold"),
         engine_line(trace.engine, trace.retriever),
+        *_origin(trace),
     ]
     if own := view_of(trace):
         return Group(*rendered, *(_drawn(item, trace) for item in own), *_ending(trace))
@@ -41,6 +43,19 @@ def trace_view(trace: Trace) -> Group:
     if not state.programs:  # a method without programs
         rendered += [_step(step, trace) for step in state.steps.values()]
     return Group(*rendered, *_ending(trace))
+
+
+def _origin(trace: Trace) -> list[Text]:
+    """Return a line on when, by which version and over which index; none for a trace that does not say."""
+    index = trace.index or SearchedIndex()
+    parts = [
+        f"asked {trace.started_at}" if trace.started_at else "",
+        f"pyrag {trace.pyrag_version}" if trace.pyrag_version else "",
+        "index " + " ".join(filter(None, (index.generation, index.fingerprint))) if index.fingerprint else "",
+        counted(index.passages, "passage") if index.passages is not None else "",
+    ]
+    said = " · ".join(filter(None, parts))
+    return [Text(said, style="dim")] if said else []
 
 
 def _step(step: StepState, trace: Trace) -> Text:
