@@ -196,10 +196,11 @@ def _add_questions(app: FastAPI, service: QuestionService) -> None:
     )  # fmt: skip
     async def ask(body: AskRequest, request: Request) -> Response:
         index = service.index(body.index, access_of(request), body.where)
-        accepted = service.accept(body.question, index, body.limits(), body.method)
-        if body.stream or EVENT_STREAM in request.headers.get("accept", ""):
-            stream = _events(accepted, whole=body.include_trace)
-            return StreamingResponse(stream, media_type=EVENT_STREAM, headers={"Cache-Control": "no-store"})
+        stream = body.stream or EVENT_STREAM in request.headers.get("accept", "")
+        accepted = service.accept(body.question, index, body.limits(), body.method, watched=stream)
+        if stream:
+            events = _events(accepted, whole=body.include_trace)
+            return StreamingResponse(events, media_type=EVENT_STREAM, headers={"Cache-Control": "no-store"})
         (done,) = await until_gone(request, [accepted.task])
         return json_reply(_reply(done, whole=body.include_trace))
 
@@ -216,7 +217,7 @@ def _add_questions(app: FastAPI, service: QuestionService) -> None:
         tasks: list[asyncio.Task[Answered]] = []
         try:
             for question in body.questions:
-                accepted = service.accept(question, index, body.limits(), body.method)
+                accepted = service.accept(question, index, body.limits(), body.method, watched=False)
                 tasks.append(accepted.task)
         except BaseException:
             await cancel(tasks)
@@ -338,8 +339,8 @@ async def _events(accepted: Accepted, *, whole: bool) -> AsyncIterator[bytes]:
     """Yield a question's events, and its reply as the last one, as Server-Sent Events."""
     try:
         yield _event("accepted", {"id": accepted.id})
-        async for event in heard(accepted.events):
-            yield STILL_WORKING if event is None else _event(event["event"], event)
+        async for happened in heard(accepted.events):
+            yield b"".join(_event(event["event"], event) for event in happened) or STILL_WORKING
         if failure := failure_of_task(accepted.task):
             yield _event("error", failure.body)
         else:

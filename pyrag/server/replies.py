@@ -73,18 +73,21 @@ async def _wait_for(request: Request, tasks: Sequence[asyncio.Task[Any]]) -> Non
         await cancel(tasks)
 
 
-async def heard(events: asyncio.Queue[dict[str, Any] | None]) -> AsyncIterator[dict[str, Any] | None]:
-    """Yield the events of a question, and None whenever nothing has happened for `HEARTBEAT` seconds."""
+async def heard(events: asyncio.Queue[dict[str, Any] | None]) -> AsyncIterator[list[dict[str, Any]]]:
+    """Yield the events of a question, those of one moment together; none for each `HEARTBEAT` of silence."""
     while True:
         try:
             async with asyncio.timeout(HEARTBEAT):
-                event = await events.get()
+                found = [await events.get()]
         except TimeoutError:
-            yield None
+            yield []
             continue
-        if event is None:
+        while not events.empty():
+            found.append(events.get_nowait())
+        if happened := [event for event in found if event is not None]:
+            yield happened
+        if found[-1] is None:
             return
-        yield event
 
 
 async def _disconnected(request: Request) -> None:

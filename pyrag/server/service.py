@@ -31,7 +31,7 @@ from pyrag.server.search import RETRY_AFTER, SearchService, following
 from pyrag.server.trace_store import TraceStore
 from pyrag.server.wire import public_event, public_trace
 from pyrag.settings import Settings
-from pyrag.trace.events import Event, of_question
+from pyrag.trace.events import Event, ignore
 from pyrag.trace.model import Trace
 from pyrag_sandbox import SandboxError
 
@@ -182,6 +182,8 @@ class QuestionService(SearchService):
         limits: dict[str, Any],
         method: str | None = None,
         dialogue: Dialogue = _ALONE,
+        *,
+        watched: bool = True,
     ) -> Accepted:
         """Begin to answer a question.
 
@@ -192,6 +194,7 @@ class QuestionService(SearchService):
                 server's own is lowered to it.
             method: name of a method; None stands for the server's own.
             dialogue: the conversation that the question belongs to.
+            watched: put events into `events`; without it only the None that ends them.
 
         Raises:
             ApiError: the queue is full, or the question is empty or too long.
@@ -203,7 +206,7 @@ class QuestionService(SearchService):
         events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         key = uuid.uuid4().hex
         self._pending += 1
-        task = self.begin(self._answer(key, question, index, settings, events, dialogue))
+        task = self.begin(self._answer(key, question, index, settings, events if watched else None, dialogue))
         task.add_done_callback(partial(self._finished, events))
         return Accepted(key, task, events)
 
@@ -217,7 +220,7 @@ class QuestionService(SearchService):
         question: str,
         index: ServedIndex,
         settings: Settings,
-        events: asyncio.Queue[Any],
+        events: asyncio.Queue[Any] | None,
         dialogue: Dialogue,
     ) -> Answered:
         began = asyncio.get_running_loop().time()
@@ -253,14 +256,15 @@ class QuestionService(SearchService):
         question: str,
         index: ServedIndex,
         settings: Settings,
-        events: asyncio.Queue[Any],
+        events: asyncio.Queue[Any] | None,
         earlier: Sequence[Message],
     ) -> Trace:
         def observe(event: Event) -> None:
+            assert events is not None
             events.put_nowait(public_event(event, index.name))
 
         recording = Recording.load(index.engines.recording) if index.engines.recording else None
-        observer = of_question(observe, question)
+        observer = ignore if events is None else observe
         return await answer_question(
             question, index.engines, settings, observer=observer, recording=recording, earlier=earlier
         )

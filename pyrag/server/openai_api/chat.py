@@ -120,7 +120,7 @@ def add_chat_routes(app: FastAPI, service: QuestionService) -> None:
         index = index_of_model(service, body.model, access)
         question, earlier = question_in(body.messages, "messages")
         dialogue = Dialogue(earlier, access.owner, keep=body.store is not False)
-        accepted = service.accept(question, index, {}, dialogue=dialogue)
+        accepted = service.accept(question, index, {}, dialogue=dialogue, watched=bool(body.stream))
         base = f"{str(request.base_url).rstrip('/')}/v1/traces/{accepted.id}" if dialogue.keep else ""
         if body.stream:
             usage = bool(body.stream_options and body.stream_options.include_usage)
@@ -166,11 +166,11 @@ async def _chunks(accepted: Accepted, model: str, base: str, *, usage: bool) -> 
 
     try:
         yield chunk({"role": "assistant", "content": ""})
-        async for event in heard(accepted.events):
-            if event is None:
-                yield STILL_WORKING
-            elif said := progress_of(event):
+        async for happened in heard(accepted.events):
+            if said := "".join(map(progress_of, happened)):
                 yield chunk({"reasoning_content": said})
+            elif not happened:
+                yield STILL_WORKING
         done = outcome_of(accepted)
         if isinstance(done, ApiError):
             yield _data(done.body)

@@ -228,12 +228,12 @@ async def _events(accepted: Accepted, shown: _Response) -> AsyncIterator[bytes]:
         place = {"item_id": f"rs_{shown.id}", "output_index": 0, "summary_index": 0}
         yield event("response.output_item.added", output_index=0, item=shown.reasoning("in_progress"))
         yield event("response.reasoning_summary_part.added", **place, part=shown.summary_part())
-        async for one in heard(accepted.events):
-            if one is None:
-                yield STILL_WORKING
-            elif said := progress_of(one):
+        async for happened in heard(accepted.events):
+            if said := "".join(map(progress_of, happened)):
                 shown.summary += said
                 yield event("response.reasoning_summary_text.delta", **place, delta=said)
+            elif not happened:
+                yield STILL_WORKING
         yield event("response.reasoning_summary_text.done", **place, text=shown.summary)
         yield event("response.reasoning_summary_part.done", **place, part=shown.summary_part())
         yield event("response.output_item.done", output_index=0, item=shown.reasoning())
