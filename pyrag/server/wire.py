@@ -121,7 +121,7 @@ def _fixed(root: str) -> str:
 def progress_of(event: dict[str, Any]) -> str:
     """Return an event as a line of progress; empty for those that say nothing to a reader."""
     if event["event"] == "follow_up":
-        return f"the follow-up is asked as: {event['asked']}\n" if event["note"] else ""
+        return f"the follow-up is asked as: {event['asked']}\n"
     if event["event"] == "step_started":
         return f"{event['primitive']}: {event['query']}\n"
     if event["event"] == "recovering":

@@ -210,8 +210,10 @@ async def test_the_rewriting_of_a_follow_up_counts_towards_limits(server: ModelS
     server.replies["standalone"] = f"<question>{SCRIPTED}</question>"
     earlier = [*said("Tell me about Jed Hoyer."), {"role": "assistant", "content": "Which part?"}]
     async with running(llm=f"openai:tiny@{server.url}", max_calls=1) as client, asking(client.url) as official:
-        with pytest.raises(openai.BadRequestError, match="max_calls was spent on making the follow-up"):
-            await official.chat.completions.create(model="pyrag", messages=[*earlier, *said("Who is he?")])
+        reply = await official.chat.completions.create(model="pyrag", messages=[*earlier, *said("Who is he?")])
+        _, trace = await client.get(f"/v1/traces/{reply.id.removeprefix('chatcmpl-')}")
+    assert (trace["error"]["kind"], trace["usage"]["model_calls"]) == ("budget", 1)
+    assert server.roles == ["standalone"]
 
 
 def test_places_of_citations_count_characters() -> None:

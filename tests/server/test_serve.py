@@ -57,10 +57,12 @@ async def running(config: ServerConfig | None = None, **settings: Any) -> AsyncI
         while not server.started:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     host, port = server.servers[0].sockets[0].getsockname()
-    async with aiohttp.ClientSession() as session:
-        yield Client(f"http://{host}:{port}", service, session)
-    server.should_exit = True
-    await serving
+    try:
+        async with aiohttp.ClientSession() as session:
+            yield Client(f"http://{host}:{port}", service, session)
+    finally:
+        server.should_exit = True
+        await serving
 
 
 @pytest.fixture
