@@ -4,7 +4,7 @@ VENV := .venv
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-mcp test-otel test-page test-ray test-vllm lint format bench bench-speed bench-serve test-api test-slow bench-harness wheel clean
+.PHONY: model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-integrations test-mcp test-otel test-page test-ray test-vllm lint format bench bench-speed bench-serve test-api test-slow bench-harness wheel clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,14 @@ $(VENV)-otel/.done: pyproject.toml
 
 test-otel: $(VENV)-otel/.done ## run the tests of the extra `otel`, with the real SDK and over OTLP
 	$(VENV)-otel/bin/python -m pytest -q tests/otel
+
+$(VENV)-integrations/.done: pyproject.toml
+	test -x $(VENV)-integrations/bin/python || $(PYTHON) -m venv $(VENV)-integrations
+	$(VENV)-integrations/bin/python -m pip install --quiet --disable-pip-version-check --editable . dspy haystack-ai inspect-ai langchain-core llama-index-core pytest pytest-asyncio hypothesis
+	@touch $@
+
+test-integrations: $(VENV)-integrations/.done ## run the tests with LangChain, LlamaIndex, Haystack, DSPy and inspect_ai
+	$(VENV)-integrations/bin/python -m pytest -q tests/integrations
 
 $(VENV)-ray/.done: pyproject.toml
 	test -x $(VENV)-ray/bin/python || $(PYTHON) -m venv $(VENV)-ray
@@ -171,4 +179,4 @@ wheel: $(VENV)/.dev ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 clean: ## remove what was built here
-	rm -rf $(VENV) $(VENV)-dense $(VENV)-mcp $(VENV)-ray $(VENV)-reader $(VENV)-rl $(VENV)-vllm dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-dense $(VENV)-integrations $(VENV)-mcp $(VENV)-ray $(VENV)-reader $(VENV)-rl $(VENV)-vllm dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -35,7 +35,7 @@ LAYERS = [
     {"runtime", "api"},
     {"evolve"},
     {"server"},
-    {"testing"},
+    {"testing", "integrations"},
     {"cli"},
     {"__main__"},
 ]
