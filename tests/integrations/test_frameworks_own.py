@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from pyrag import PyRAG
@@ -39,19 +37,6 @@ def test_a_langchain_retriever_is_searched() -> None:
     assert (trace.retriever, trace.passages["mill"].source) == ("Notes", "mill")
 
 
-def test_a_llama_index_retriever_is_searched() -> None:
-    pytest.importorskip("llama_index.core", reason="llama-index-core is not installed")
-    from llama_index.core.retrievers import BaseRetriever
-    from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
-
-    class Notes(BaseRetriever):
-        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-            nodes = [TextNode(id_=key, text=text, metadata={"title": key}) for key, text in TEXTS.items()]
-            return [NodeWithScore(node=node, score=1 / place) for place, node in enumerate(nodes, 1)]
-
-    assert asked(Notes()).passages["mill"].title == "mill"
-
-
 def test_a_haystack_retriever_is_searched() -> None:
     pytest.importorskip("haystack", reason="haystack-ai is not installed")
     from haystack import Document
@@ -75,28 +60,3 @@ async def test_pyrag_is_a_langchain_retriever_and_runnable() -> None:
         assert PyRAGRetriever(rag=rag).invoke(QUESTION) == cited
         found = await answering(rag).ainvoke(QUESTION)
         assert (found["answer"], found["known"], found["documents"]) == ("Uppsala", True, cited)
-
-
-def test_pyrag_is_a_dspy_module() -> None:
-    dspy = pytest.importorskip("dspy", reason="dspy is not installed")
-    from pyrag.integrations.dspy import PyRAGModule
-
-    with PyRAG() as rag:
-        module = PyRAGModule(rag)
-        assert isinstance(module, dspy.Module)
-        found = module(question=QUESTION)
-    assert (found.answer, found.known, found.trace.question) == ("Uppsala", True, QUESTION)
-    assert any("Uppsala" in text for text in found.context)
-
-
-def test_pyrag_is_an_inspect_task(tmp_path: Path) -> None:
-    inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
-    from pyrag.integrations.inspect_ai import question_task
-
-    with PyRAG() as rag:
-        task = question_task([(QUESTION, ["Uppsala"]), ("Who wrote Dracula?", ["nobody"])], rag)
-        (log,) = inspect_ai.eval(task, model="mockllm/model", log_dir=str(tmp_path), display="none")
-    assert log.status == "success", log.error
-    metrics = {score.name: score.metrics["mean"].value for score in log.results.scores}
-    assert metrics["em"] == 0.5
-    assert log.samples[0].metadata["known"] is True

@@ -259,8 +259,9 @@ async def test_stdout_holds_protocol_and_signals_end_the_process(tmp_path: Path)
 async def spoken_to(folder: Path, *options: str) -> asyncio.subprocess.Process:
     """Start the command and greet it by hand."""
     process = await asyncio.create_subprocess_exec(
-        *COMMAND, "mcp", *options, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), cwd=folder
-    )
+        *COMMAND, "mcp", *options, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), cwd=folder,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # which a background job's children ignore
+    )  # fmt: skip
     assert process.stdin
     assert process.stdout
     who = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
