@@ -44,7 +44,7 @@ def hostile(text: str) -> Trace:
     )
     steps = (
         Step(0, text, text, 1, passages=(text,), answer=answer, rationale=text, attempts=tries),
-        Step(1, "retrieve", text, 2, 1, 5, (text,), error=text, depends_on=(0,)),
+        Step(1, "retrieve", text, 2, 1, 5, text, (text,), error=text, depends_on=(0,)),
         Step(2, "write", text, 3, 1, output=text, mode=text),
     )
     programs = (Program(text, text, error=text), Program(text + "\nfinal_answer = 1", text, text))

@@ -75,6 +75,7 @@ def test_recoveries_are_shown_as_attempts(site: Site, open_page: Open, tmp_path:
     attempts = page.locator("dialog .attempts li").all_text_contents()
     assert [one.split(" · ")[0].split(" → ")[0] for one in attempts] == ["first", "boost"]
     assert "a date of the South Mill" in attempts[0]
+    assert page.locator("dialog .passage-item").count() == 2
     assert "top-20" in attempts[1]
 
 

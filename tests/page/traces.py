@@ -34,7 +34,9 @@ PASSAGES = {
 def repaired() -> Trace:
     def found(number: int, query: str, line: int, started: float, passages: tuple[str, ...], program: int = 1) -> Step:
         usage = Usage(retrievals=1, seconds=0.06)
-        return Step(number, "retrieve", query, line, program, 5, passages, started=started, seconds=0.06, usage=usage)
+        return Step(
+            number, "retrieve", query, line, program, 5, passages=passages, started=started, seconds=0.06, usage=usage
+        )
 
     year = Answer("1791", citations=("south",))
     unknown = Answer("unknown", known=False)
@@ -48,18 +50,18 @@ def repaired() -> Trace:
         found(1, "North Mill founded", 1, 4.0, ("north", "ouse")),
         found(2, "South Mill founded", 3, 4.0, ("ouse",)),
         Step(
-            3, "answer", "When was the North Mill founded?", 2, 1, None, ("north", "ouse"), "evidence",
+            3, "answer", "When was the North Mill founded?", 2, 1, passages=("north", "ouse"), mode="evidence",
             answer=Answer("3 May 1788", citations=("north",), confidence=0.97),
             depends_on=(1,), started=4.06, seconds=0.8, usage=call,
             rationale="The first passage gives the day.",
         ),
         Step(
-            4, "answer", SOUTH, 4, 1, None, ("ouse", "south"), "evidence",
+            4, "answer", SOUTH, 4, 1, passages=("ouse", "south"), mode="evidence",
             answer=year, attempts=tries, depends_on=(2,), started=4.06, seconds=1.9, usage=call + call,
         ),
         found(5, "North Mill founder", 6, 6.0, ("north",)),
         Step(
-            6, "answer", "Who founded the North Mill?", 7, 1, None, ("north",), "evidence",
+            6, "answer", "Who founded the North Mill?", 7, 1, passages=("north",), mode="evidence",
             answer=Answer("Ann Thorpe", citations=("north",), confidence=0.91),
             depends_on=(5,), started=6.06, seconds=0.75, usage=call,
         ),

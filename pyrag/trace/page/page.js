@@ -179,6 +179,7 @@ function readStep(value) {
     line: number(one.line),
     round: number(one.round),
     topk: number(one.topk),
+    where: plain(one.where),
     passages: texts(one.passages),
     mode: plain(one.mode),
     output: plain(one.output),
@@ -223,6 +224,7 @@ function readTrace(value) {
   if (typeof one.question !== "string" || !("answer" in one) || !Array.isArray(one.steps)) return null;
   return {
     question: one.question,
+    said: plain(one.said),
     answer: readAnswer(one.answer) ?? { text: "", known: false, citations: [], confidence: null },
     method: plain(one.method),
     engine: plain(one.engine),
@@ -1541,6 +1543,7 @@ function passageText(passage, answers, query) {
 function stepSheet(step, trace) {
   const facts = [
     ["Query", step.query],
+    ["Filter", step.where],
     ["Line", step.line ? String(step.line) : ""],
     ["Depends on", step.dependsOn.map((id) => `step ${id + 1}`).join(", ")],
     ["Result", result(step) || STATUSES.get(step.status)],
@@ -1685,6 +1688,7 @@ const aboutTrace = (trace, created = trace.created) =>
     trace.method,
     trace.engine,
     trace.retriever,
+    trace.said && trace.said !== trace.question ? `asked as “${shortened(trace.said, 120)}”` : "",
     created ? moment(created) : "",
     trace.version ? `pyrag ${trace.version}` : "",
   ]
