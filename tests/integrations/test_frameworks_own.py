@@ -37,6 +37,19 @@ def test_a_langchain_retriever_is_searched() -> None:
     assert (trace.retriever, trace.passages["mill"].source) == ("Notes", "mill")
 
 
+def test_a_llama_index_retriever_is_searched() -> None:
+    pytest.importorskip("llama_index.core", reason="llama-index-core is not installed")
+    from llama_index.core.retrievers import BaseRetriever
+    from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+
+    class Notes(BaseRetriever):
+        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+            nodes = [TextNode(id_=key, text=text, metadata={"title": key}) for key, text in TEXTS.items()]
+            return [NodeWithScore(node=node, score=1 / place) for place, node in enumerate(nodes, 1)]
+
+    assert asked(Notes()).passages["mill"].title == "mill"
+
+
 def test_a_haystack_retriever_is_searched() -> None:
     pytest.importorskip("haystack", reason="haystack-ai is not installed")
     from haystack import Document
@@ -60,3 +73,15 @@ async def test_pyrag_is_a_langchain_retriever_and_runnable() -> None:
         assert PyRAGRetriever(rag=rag).invoke(QUESTION) == cited
         found = await answering(rag).ainvoke(QUESTION)
         assert (found["answer"], found["known"], found["documents"]) == ("Uppsala", True, cited)
+
+
+def test_pyrag_is_a_dspy_module() -> None:
+    dspy = pytest.importorskip("dspy", reason="dspy is not installed")
+    from pyrag.integrations.dspy import PyRAGModule
+
+    with PyRAG() as rag:
+        module = PyRAGModule(rag)
+        assert isinstance(module, dspy.Module)
+        found = module(question=QUESTION)
+    assert (found.answer, found.known, found.trace.question) == ("Uppsala", True, QUESTION)
+    assert any("Uppsala" in text for text in found.context)

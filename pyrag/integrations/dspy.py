@@ -1,0 +1,40 @@
+"""DSPy: pyrag as a module, alone or inside of a program. Needs `dspy`.
+
+answer = PyRAGModule(PyRAG())(question="Who wrote Dracula?").answer
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dspy
+
+from pyrag.api import PyRAG
+from pyrag.errors import PyRAGError
+from pyrag.trace.model import Trace
+
+
+class PyRAGModule(dspy.Module):
+    """A module from `question` to `answer`, `known`, `context` (the cited texts) and `trace`.
+
+    Nothing in it is DSPy's to optimise: its prompts and models are pyrag's own.
+    """
+
+    def __init__(self, rag: PyRAG) -> None:
+        super().__init__()
+        self.rag = rag
+
+    def forward(self, question: str) -> Any:
+        """Answer a question. Raises `PyRAGError` if it failed."""
+        return _prediction(self.rag.ask(question))
+
+    async def aforward(self, question: str) -> Any:
+        """Answer a question in the running event loop. Raises `PyRAGError` if it failed."""
+        return _prediction(await self.rag.aask(question))
+
+
+def _prediction(trace: Trace) -> Any:
+    if trace.error is not None:
+        raise PyRAGError(trace.error.message)
+    context = [trace.passages[one.passage].text for one in trace.citations]
+    return dspy.Prediction(answer=trace.answer.text, known=trace.answer.known, context=context, trace=trace)
