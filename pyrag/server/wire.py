@@ -15,6 +15,7 @@ from pyrag.trace.model import Passage, Program, RecordedEvent, Step, Trace, Trac
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _WILDCARD = re.compile(r"[*?\[]")
+_ADDRESS = re.compile(r"@https?://[^\s,;)]+")
 _PUBLIC_CONFIG = ("method", "topk", "recovery", "joint", "repairs", "max_calls", "max_tokens", "deadline", "stream")
 
 
@@ -28,7 +29,7 @@ def public_trace(trace: Trace, index: str) -> Trace:
     error = trace.error and replace(trace.error, message=public_text(trace.error.message))
     return replace(
         trace,
-        engine=public_text(trace.engine),
+        engine=public_engine(trace.engine),
         retriever=index,
         index=trace.index and replace(trace.index, name=index),
         events=tuple(map(_public, trace.events)),
@@ -41,6 +42,11 @@ def public_trace(trace: Trace, index: str) -> Trace:
     )
 
 
+def public_engine(name: str) -> str:
+    """Return the name of an engine without the addresses of its model servers: `openai:qwen`."""
+    return public_text(_ADDRESS.sub("", name))
+
+
 def public_event(event: Event, index: str) -> RecordedEvent:
     """Return an event as the stream sends it, without the server's paths and settings.
 
@@ -50,7 +56,7 @@ def public_event(event: Event, index: str) -> RecordedEvent:
     """
     shown = event_object(event)
     if "retriever" in shown:
-        shown |= {"retriever": index, "engine": public_text(shown["engine"])}
+        shown |= {"retriever": index, "engine": public_engine(shown["engine"])}
     if isinstance(shown.get("error"), TraceError):
         shown["error"] = replace(shown["error"], message=public_text(shown["error"].message))
     if isinstance(step := shown.get("step"), Step):
