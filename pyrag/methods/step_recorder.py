@@ -74,15 +74,16 @@ class StepRecorder:
     def __exit__(self, *exc: object) -> None:
         self.episode.steps += self._round.finished(None)
 
-    async def retrieve(self, query: str, topk: int, uses: Iterable[Value] = ()) -> Found:
+    async def retrieve(self, query: str, topk: int, uses: Iterable[Value] = (), where: str = "") -> Found:
         """Search, as a step.
 
         Args:
             query: What is searched for, cut to what retrievers take.
             topk: Number of passages.
             uses: What flowed into the query.
+            where: Filter of the search, within that of the caller; empty for none.
         """
-        call = self._call("retrieve", (_clipped(query), topk), uses)
+        call = self._call("retrieve", (_clipped(query), topk, where or None), uses)
         records = await _asked(self._round.retrieve(call))
         return Found(tuple(self.episode.passages[str(one.fields["id"])] for one in records), call.id)
 

@@ -12,7 +12,7 @@ from pyrag.cli.main import main
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    def app(*, standalone_mode: bool) -> None:
+    def app(*, prog_name: str, standalone_mode: bool) -> None:
         raise KeyError("a\n  part")
 
     monkeypatch.setattr(commands, "app", app)

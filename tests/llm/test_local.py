@@ -18,7 +18,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pyrag import PyRAG
-from pyrag.agents.context_window import FittingAnswerer
+from pyrag.agents.context_window import WindowedAnswerer
 from pyrag.errors import (
     ConfigError,
     ContextLengthError,
@@ -284,8 +284,8 @@ async def test_passages_are_fitted_by_the_models_own_files(folder: Path, without
     words.save(str(folder / "tokenizer.json"))
     async with PyRAG(str(folder)) as rag:
         answerer = rag.engines.agents.answerer
-        assert isinstance(answerer, FittingAnswerer)
-        assert (answerer.fitting.window, answerer.fitting.count("three words here")) == (4096, 3)
+        assert isinstance(answerer, WindowedAnswerer)
+        assert (answerer.window.window, answerer.window.count("three words here")) == (4096, 3)
     assert without_weights.made == []
 
 

@@ -148,7 +148,7 @@ async def test_retriever_in_the_loop_and_in_threads(index: Bm25Index, monkeypatc
 
 
 async def test_a_failing_search_names_the_index(index: Bm25Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(query: str, topk: int) -> list[Passage]:
+    def broken(query: str, topk: int, where: object) -> list[Passage]:
         raise ValueError("An IO error occurred: 'gone'")
 
     monkeypatch.setattr(index, "search", broken)

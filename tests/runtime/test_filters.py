@@ -136,7 +136,7 @@ async def test_recovery_keeps_both_filters(watched: Watched) -> None:
     trace = await run(watched, "docs = retrieve('mill', 1, where='year = 2020')\nfinal_answer = answer('When?', docs)")
     assert [one.policy for one in trace.steps[1].tries] in (["first", "boost"], ["first"])
     assert [one for one in watched.filters if one != OPS] == [f"{OPS} and year = 2020"] * 2
-    assert found(trace) == {"ops-1"}
+    assert {passage for step in trace.steps for passage in step.passages} == {"ops-1"}
 
 
 async def test_the_memo_tells_filters_apart(watched: Watched) -> None:

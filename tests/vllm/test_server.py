@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pyrag.agents.context_window import Fitting, FittingAnswerer
+from pyrag.agents.context_window import ContextWindow, WindowedAnswerer
 from pyrag.agents.llm import LLMAnswerer
 from pyrag.agents.prompts import load_prompts
 from pyrag.errors import ContextLengthError, PermanentServiceError
@@ -154,7 +154,7 @@ async def test_documents_are_trimmed_once_when_the_server_says_too_long(recorder
     assert WINDOW < sum(count(passage.text) for passage in passages) < 2 * WINDOW - 2500
     chat = OpenAIChat("tiny", recorder.url, api_key=KEY)
     answerer = LLMAnswerer(chat, load_prompts(), Sampling(max_tokens=64))
-    reading = await FittingAnswerer(answerer, Fitting(count=count)).answer("Who wrote the book?", passages)
+    reading = await WindowedAnswerer(answerer, ContextWindow(count=count)).answer("Who wrote the book?", passages)
     await chat.aclose()
     assert "because the server said that the prompt was too long" in reading.note
     assert "error" in recorder.replies[0]

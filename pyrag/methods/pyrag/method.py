@@ -113,13 +113,14 @@ async def once_more(episode: Episode, result: Result) -> Result:
     if result.answer.known or boost is None:
         return result
     steps = [step for step in episode.steps if step.id in result.steps]
-    searches = {step.query: step.topk or episode.topk for step in steps if step.primitive == "retrieve"}
+    searches = {(step.query, step.where): step.topk or episode.topk for step in steps if step.primitive == "retrieve"}
     cost = Usage(model_calls=1, retrievals=len(searches))
     if not searches or any(step.attempts for step in steps) or not episode.ledger.has_room_for(cost):
         return result
     with StepRecorder(episode) as recorder:
         found: list[Found] = await recorder.together(
-            partial(recorder.retrieve, query, min(boost.deeper(topk), MAX_TOPK)) for query, topk in searches.items()
+            partial(recorder.retrieve, query, min(boost.deeper(topk), MAX_TOPK), where=where)
+            for (query, where), topk in searches.items()
         )
         passages = merge(*(one.passages for one in found))
         said = await recorder.answer(episode.question, passages, found)
