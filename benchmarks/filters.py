@@ -1,4 +1,4 @@
-"""How much a filter costs: searches that pass a share of the passages, as a ratio to searches without a filter.
+"""Measure the cost of filters: searches that pass a share of the passages, as a ratio to searches without a filter.
 
     python -m benchmarks.filters [--count 100000] [--distinct 1000] [--queries 50]
 

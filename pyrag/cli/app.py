@@ -152,10 +152,10 @@ def serve(
     otel: options.Otel = None,
     host: Annotated[str, typer.Option(help="Address to listen on; other than loopback needs a key.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)] = 8010,
-    api_key_file: Annotated[Path | None, typer.Option(help="File of API keys, one a line: KEY [INDEX,…].")] = None,
-    allow_anonymous: Annotated[bool, typer.Option("--allow-anonymous", help="Serve other hosts without keys.")] = False,
+    api_key_file: options.ApiKeyFile = None,
+    allow_anonymous: options.AllowAnonymous = False,
     max_waiting: Annotated[int, typer.Option(help="Questions that may wait; further ones get 429.", min=0)] = 64,
-    traces: Annotated[Path | None, typer.Option(help="SQLite file of traces.", show_default="in memory")] = None,
+    traces: options.TraceFile = None,
     max_traces: Annotated[int, typer.Option(help="Traces to keep.", min=1)] = 1000,
     trace_days: Annotated[
         float | None, typer.Option(help="Days to keep a trace.", min=0.0, show_default="no limit")
@@ -203,9 +203,9 @@ def mcp(
     http: Annotated[bool, typer.Option("--http", help="Speak streamable HTTP instead of stdin and stdout.")] = False,
     host: Annotated[str, typer.Option(help="Address for --http; other than loopback needs a key.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port for --http; 0 picks a free one.", min=0, max=65535)] = 8011,
-    api_key_file: Annotated[Path | None, typer.Option(help="File of API keys, one a line: KEY [INDEX,…].")] = None,
-    allow_anonymous: Annotated[bool, typer.Option("--allow-anonymous", help="Serve other hosts without keys.")] = False,
-    traces: Annotated[Path | None, typer.Option(help="SQLite file of traces.", show_default="in memory")] = None,
+    api_key_file: options.ApiKeyFile = None,
+    allow_anonymous: options.AllowAnonymous = False,
+    traces: options.TraceFile = None,
     config: options.Config = None,
 ) -> None:
     """Serve an assistant by MCP: tools and resources."""

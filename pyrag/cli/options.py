@@ -159,3 +159,9 @@ LeastEvidence = Annotated[
 Config = Annotated[
     Path | None, typer.Option(help="Settings file.", show_default="pyrag.toml of the folder, if there is one")
 ]
+
+
+# Of the commands that serve questions; no settings.
+ApiKeyFile = Annotated[Path | None, typer.Option(help="File of API keys, one a line: KEY [INDEX,…].")]
+AllowAnonymous = Annotated[bool, typer.Option("--allow-anonymous", help="Serve other hosts without keys.")]
+TraceFile = Annotated[Path | None, typer.Option("--traces", help="SQLite file of traces.", show_default="in memory")]

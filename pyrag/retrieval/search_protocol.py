@@ -23,7 +23,7 @@ from pyrag.trace.model import Passage
 MAX_QUERIES = 1024
 MAX_TOPK = 1000
 MAX_PASSAGES = 100_000
-"""Of a reply: queries times topk. More would be hundreds of megabytes for a request of a few kilobytes."""
+"""Maximum of a reply, as queries times topk. More would be hundreds of megabytes for a request of a few kilobytes."""
 
 TOPK = 5
 AT_ONCE = 16

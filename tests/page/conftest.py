@@ -111,7 +111,7 @@ def browser() -> Iterator[Any]:
 
 @dataclass
 class Watch:
-    """What must not happen on a page; `expected` holds parts of console errors that a test brings about."""
+    """Events that must not happen on a page; `expected` holds parts of console errors that a test brings about."""
 
     foreign: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)

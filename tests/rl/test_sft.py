@@ -43,7 +43,7 @@ def config(tmp_path: Path, **changes: Any) -> TrainConfig:
 
 
 def trained(made: TrainConfig, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[str]]:
-    """What a run says, and what verl is told; verl itself is not started."""
+    """The lines that a run prints and the settings that verl gets; verl itself is not started."""
     said: list[str] = []
     command: list[str] = []
     monkeypatch.setattr(preflight, "check_setup", lambda config: None)

@@ -1,4 +1,4 @@
-"""What can be a tool, how the planner reads it, and what a single call comes to."""
+"""Definitions of tools: accepted functions, their text for the planner, and single calls."""
 
 from __future__ import annotations
 

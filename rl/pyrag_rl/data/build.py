@@ -37,7 +37,7 @@ TASKS = {
     "answer": "answer", "rag": "answer", "synthesis": "answer", "analysis": "answer", "plan": "plan", "joint": "plan",
     "goals": "plan", "decompose": "decompose", "rewrite": "rewrite",
 }  # fmt: skip
-"""What rows can be built for, and the agent that learns from them. `rag` is answering whole questions, `synthesis`
+"""Kinds of rows, each with the agent that learns from it. `rag` is answering whole questions, `synthesis`
 answering without documents, `joint` planning with the sub-queries in the same reply; `goals` and `analysis` are OPERA's
 Plan and Analysis-Answer agents."""
 Writer = RowWriter | SftWriter
