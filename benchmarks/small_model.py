@@ -29,7 +29,8 @@ from pyrag.trace.model import Trace
 MODEL = Path("runs/models/smollm2-135m-instruct")
 TRAINED_ON = "hotpotqa,musique,2wikimultihopqa"  # sets with training questions, for rewards
 MEASURED = ("2wikimultihopqa", "musique", "hotpotqa", "popqa", "bamboogle")
-SOURCES = ("musique", "2wiki=2000", "compositional-celebrities=400", "mquake-hard=400", "break-hotpot")
+SOURCES = ("musique", "2wiki=1400", "compositional-celebrities=250", "mquake-hard=250", "break-hotpot")
+REPEATS = "5"  # MuSiQue has few questions of three and four searches
 SHORT = ("--prompts", "small")
 
 
@@ -71,10 +72,13 @@ def _rows(recipe: Recipe, name: str, *arguments: object, evaluate: str = "0.03")
 def data(recipe: Recipe) -> Iterator[Command]:
     """Rows of all stages, and the index over which programs are rewarded."""
     gold = ("--decompositions", recipe.data / "decompositions", "--splits", "train,dev,none")
+    rare = ("--repeat-rare", REPEATS)
     named = tuple(part for source in SOURCES for part in ("--source", source))
     sets = ("--data", recipe.data, "--sets")
-    yield _rows(recipe, "sft-plan", "joint", *gold, *named, "--repair-share", "0.05", "--single-share", "0.1", "--sft")
-    yield _rows(recipe, "sft-decompose", "decompose", *gold, *named, "--sft")
+    yield _rows(
+        recipe, "sft-plan", "joint", *gold, *named, "--repair-share", "0.05", "--single-share", "0.1", "--sft", *rare
+    )
+    yield _rows(recipe, "sft-decompose", "decompose", *gold, *named, *rare, "--sft")
     reading = ("--split", "train_full", "--limit", "20000", "--max-row-tokens", "480", "--sft")
     yield _rows(recipe, "sft-answer", "answer", "synthesis", *sets, "squad", *gold, *named, *reading)
     whole = ("--source", "musique", "--source", "2wiki", "--max-row-tokens", "500", "--sft")

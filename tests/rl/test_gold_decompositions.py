@@ -8,7 +8,7 @@ import json
 import random
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from pyrag.trace.model import Trace, TraceError
 from pyrag_rl.data.build import Request, build
 from pyrag_rl.data.decompositions import checked
 from pyrag_rl.data.decompositions.checked import ProgramCheck
-from pyrag_rl.data.decompositions.examples import GoldRequest
+from pyrag_rl.data.decompositions.examples import GoldRequest, repeats_of
 from pyrag_rl.data.decompositions.faults import FAULTS
 from pyrag_rl.data.decompositions.programs import UncoveredFormError, program_of
 from pyrag_rl.data.decompositions.qdmr import as_questions
@@ -275,7 +275,7 @@ def folder(tmp_path: Path) -> Path:
 def request(folder: Path, task: str, **more: Any) -> Request:
     prompts = more.pop("prompts", "small")
     gold = GoldRequest(folder=folder, splits=("train",), repairs=more.pop("repairs", 0.0),
-                       singles=more.pop("singles", 0.0))  # fmt: skip
+                       singles=more.pop("singles", 0.0), repeats=more.pop("repeats", 1))  # fmt: skip
     return Request(
         tasks=[task],
         out=folder.parent / f"{task}.parquet",
@@ -290,6 +290,29 @@ def conversations(path: Path) -> list[list[dict[str, str]]]:
 
     found: list[list[dict[str, str]]] = pq.read_table(path)["messages"].to_pylist()
     return found
+
+
+def test_rare_kinds_count_as_much_as_common_ones() -> None:
+    kinds = ["a"] * 8 + ["b"] * 3 + ["c"]
+    questions = [replace(BRIDGE, id=str(number), type=kind) for number, kind in enumerate(kinds)]
+    questions.append(replace(BRIDGE, id="else", type="c", source="other"))
+    times = {("toy", "a"): 1, ("toy", "b"): 2, ("toy", "c"): 5, ("other", "c"): 1}
+    assert repeats_of(questions, 5) == times
+    assert set(repeats_of(questions, 1).values()) == {1}
+
+
+def test_rows_of_rare_kinds_are_written_several_times(tmp_path: Path) -> None:
+    folder = tmp_path / "gold"
+    folder.mkdir()
+    kinds = {"p": "common", "q": "common", "r": "common", "s": "rare"}
+    with gzip.open(folder / "decompositions.jsonl.gz", "wt") as file:
+        for name, kind in kinds.items():
+            row = asdict(replace(BRIDGE, id=name, question=f"{BRIDGE.question} ({name})", type=kind))
+            file.write(json.dumps(row) + "\n")
+    built = build(request(folder, "joint", sft=True, repeats=2, singles=1.0))
+    asked = [one[1]["content"] for one in conversations(tmp_path / "joint.parquet")]
+    assert [asked.count(f"{BRIDGE.question} ({name})") for name in kinds] == [1, 1, 1, 2]
+    assert built.rows == 6  # the first step is the same in all of them
 
 
 def test_joint_rows_of_the_small_set_hold_the_program_alone(folder: Path) -> None:

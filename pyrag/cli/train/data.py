@@ -69,6 +69,12 @@ def data(
         float,
         typer.Option(help="Share of --decompositions with a further row: a failing program to repair.", min=0, max=1),
     ] = 0.0,
+    repeat_rare: Annotated[
+        int,
+        typer.Option(
+            help="Most times to write a row of --decompositions whose kind of question is rare in its source.", min=1
+        ),
+    ] = 1,
     method: Annotated[list[str] | None, typer.Option("--method", help="Restrict runs to these methods.")] = None,
     sft: Annotated[
         bool,
@@ -124,7 +130,7 @@ def data(
     mix = ReadingMix(several=several_share, unknown=unknown_share, tokens=max_row_tokens, seed=seed)
     gold = None if decompositions is None else GoldRequest(
         folder=decompositions, splits=names([splits]), sources=source or (), seed=seed,
-        repairs=repair_share, singles=single_share, mix=mix, concurrency=settings.concurrency,
+        repairs=repair_share, singles=single_share, repeats=repeat_rare, mix=mix, concurrency=settings.concurrency,
     )  # fmt: skip
     request = Request(
         tasks=names(tasks), out=out, data=folder, sets=names(sets), split=split, runs=from_run or (),

@@ -168,8 +168,8 @@ class _Builder:
                 forget_unfinished(path)
             train = stack.enter_context(_open_writer(request, request.out))
             evaluation = stack.enter_context(_open_writer(request, request.eval_out)) if request.eval_out else None
-            async for row, reply in self._rows(sourced, unfinished):
-                self._add(row, reply, train, evaluation)
+            async for row, reply, copies in self._rows(sourced, unfinished):
+                self._add(row, reply, copies, train, evaluation)
             self.built.rows, self.built.eval_rows = train.count, evaluation.count if evaluation else 0
             if not self.built.rows:
                 unfinished.drop = True
@@ -194,23 +194,23 @@ class _Builder:
     def _source(self, chosen: QuestionSet) -> Source:
         return source_of(chosen, self.request.given) if _NEEDS_CORPUS & set(self.request.tasks) else Source("none")
 
-    async def _rows(self, sourced: Sourced, unfinished: Unfinished) -> AsyncIterator[tuple[TrainRow, str]]:
-        """Rows with their prompts, and replies worth learning."""
+    async def _rows(self, sourced: Sourced, unfinished: Unfinished) -> AsyncIterator[tuple[TrainRow, str, int]]:
+        """Rows with their prompts, replies worth learning, and the number of times to write them."""
         done: Counter[str] = Counter()
         for asked in unfinished.done():
             done[asked.set] += 1
-            for one in self._of(asked):
-                yield one
+            for row, reply in self._of(asked):
+                yield row, reply, 1
         for chosen, source in sourced:
             async for group in self._groups(chosen, source, done[chosen.name]):
                 if _TAKES_LONG & set(self.request.tasks):
                     unfinished.keep(group)
-                for one in chain.from_iterable(map(self._of, group)):
-                    yield one
+                for row, reply in chain.from_iterable(map(self._of, group)):
+                    yield row, reply, 1
         async for example in self._gold():
-            yield await self._prompted(example)
+            yield *await self._prompted(example), example.copies
         for example in self._of_runs():
-            yield await self._prompted(example)
+            yield *await self._prompted(example), example.copies
 
     async def _prompted(self, example: PromptlessRow) -> tuple[TrainRow, str]:
         prompts = self.request.settings.prompts
@@ -269,7 +269,7 @@ class _Builder:
         rows = [await self._prompted(one) for one in made]
         return QuestionRows(set_name, question.id, tuple(row for row, _ in rows), tuple(reply for _, reply in rows))
 
-    def _add(self, row: TrainRow, reply: str, train: Writer, evaluation: Writer | None) -> None:
+    def _add(self, row: TrainRow, reply: str, copies: int, train: Writer, evaluation: Writer | None) -> None:
         if self.request.sft and not reply:
             self.built.dropped["without a reply worth learning"] += 1
             return
@@ -285,8 +285,11 @@ class _Builder:
             self.built.dropped["asked before"] += 1
             return
         away = evaluation is not None and _share(row.question) < self.request.eval_share
-        writer = evaluation if away and evaluation is not None else train
-        writer.add(replace(row, split="eval" if away else "train"), reply)
+        if away and evaluation is not None:
+            evaluation.add(replace(row, split="eval"), reply)
+        else:
+            for _ in range(copies):
+                train.add(replace(row, split="train"), reply)
         self._count(row)
 
     def _is_too_long(self, row: TrainRow, reply: str) -> bool:

@@ -20,6 +20,7 @@ class PromptlessRow:
     """A row without prompt, how its agent is asked, and a reply worth learning ("" where none is known).
 
     `fault` says why a reply that led to a right answer is not worth learning, `mended` that it is not word for word.
+    `copies` is the number of times to write the row.
     """
 
     row: TrainRow
@@ -27,6 +28,7 @@ class PromptlessRow:
     reply: str = ""
     fault: str = ""
     mended: bool = False
+    copies: int = 1
 
 
 async def prompted(example: PromptlessRow, prompts: str | None = None) -> TrainRow:

@@ -33,7 +33,8 @@ class GoldRequest:
     `splits` are those of its questions, all if empty; `sources` name sources by the beginning of their names, each with
     the most questions to take of it ("2wiki=2000"), all if empty. `repairs` is the share of questions with a further
     row: a program that fails, to be repaired. `singles` is that of questions whose first step is a question of its own.
-    `mix` says over which passages the steps are answered.
+    Rows of kinds of question that are rare in their source are written up to `repeats` times. `mix` says over which
+    passages the steps are answered.
     """
 
     folder: Path
@@ -42,6 +43,7 @@ class GoldRequest:
     seed: int = 0
     repairs: float = 0.0
     singles: float = 0.0
+    repeats: int = 1
     mix: ReadingMix = ReadingMix()
     concurrency: int = 4
 
@@ -67,7 +69,7 @@ async def gold_examples(
         async for rows in reading_examples(questions, passages, tasks, request.mix, dropped):
             yield rows
         return
-    check = ProgramCheck(passages)
+    check, times = ProgramCheck(passages), repeats_of(questions, request.repeats)
     try:
         for group in _groups(questions, request.concurrency):
             made = list(map(_in_form, group))
@@ -84,10 +86,25 @@ async def gold_examples(
                     dropped[f"{program} ({question.source})"] += 1
                     yield []
                 else:
-                    rows = [_example(task, question, program) for task in tasks]
+                    copies = times.get((question.source, question.kind), 1)  # a first step is of no kind
+                    rows = [replace(_example(task, question, program), copies=copies) for task in tasks]
                     yield [*rows, *await _repairs(question, program, request, check)]
     finally:
         await check.aclose()
+
+
+def repeats_of(questions: Sequence[GoldQuestion], most: int) -> dict[tuple[str, str], int]:
+    """Return how often the rows of a source's kind are written, so that rare kinds count as much as common ones.
+
+    Args:
+        questions: The chosen questions.
+        most: The greatest number of times.
+    """
+    counts = Counter((one.source, one.kind) for one in questions)
+    greatest: dict[str, int] = {}
+    for (source, _), count in counts.items():
+        greatest[source] = max(greatest.get(source, 0), count)
+    return {key: min(most, greatest[key[0]] // count) for key, count in counts.items()}
 
 
 def _groups(questions: Sequence[GoldQuestion], size: int) -> Iterator[Sequence[GoldQuestion]]:
