@@ -27,14 +27,14 @@ MODULE = re.compile(rf"(?<![\w./-])((?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*)+)
 NO_MODULES = {"pyrag.toml"}  # a user's file
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]+)")
 MAKE = re.compile(r"`make ([a-z][a-z0-9-]+)|^\$ make ([a-z][a-z0-9-]+)", re.MULTILINE)
-# Options of mypy, pip, gunicorn, tensorboard, typer and docker.
+# Options of mypy, pip, gunicorn, tensorboard, typer, docker and vf-eval.
 FOREIGN = (
     {"--strict", "--no-build-isolation", "--preload", "--logdir", "--install-completion", "--show-completion"}
     | {
         f"--{name}"
         for name in ("cap-drop", "memory", "network", "no-deps", "pids-limit", "privileged", "read-only", "rm")
     }
-    | {"--security-opt", "--tmpfs"}
+    | {"--security-opt", "--tmpfs", "--client", "--env", "--no-push"}
 )
 
 

@@ -7,4 +7,23 @@ program_loop, mapgrpo                                  rollouts of our own: repa
 curriculum, sft, export                                stages in a row, supervised runs, adapters to serve
 cpu_smoke                                              test-only: verl on a machine without an accelerator
 reader, span_policy                                    the embedded reader: its weights, and rewards for it
+verifiers                                              an environment of that library, which finds it as `pyrag-rl`
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyrag_rl.verifiers import PyRAGEnv, PyRAGHarness, PyRAGTaskset
+
+__all__ = ["PyRAGEnv", "PyRAGHarness", "PyRAGTaskset"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the environment when verifiers looks for it here: it takes no id with a dot."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from pyrag_rl import verifiers
+
+    return getattr(verifiers, name)

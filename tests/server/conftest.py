@@ -30,6 +30,8 @@ REPLIES = {
     "answer": "<think>Doc [1] says so.</think>\n<answer>an executive</answer> [1]",
 }
 
+USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+
 
 @dataclass
 class ModelServer:
@@ -38,7 +40,7 @@ class ModelServer:
 
     replies: dict[str, str] = field(default_factory=lambda: dict(REPLIES))
     refuse: Callable[[dict[str, Any]], tuple[int, Any] | None] = lambda body: None
-    usage: Any = field(default_factory=lambda: {"prompt_tokens": 100, "completion_tokens": 10})
+    usage: Any = field(default_factory=lambda: dict(USAGE))
     models: list[dict[str, Any]] = field(default_factory=lambda: [{"id": "tiny", "object": "model"}])
     url: str = ""
     bodies: list[dict[str, Any]] = field(default_factory=list)
@@ -59,7 +61,9 @@ class ModelServer:
         if refused:
             return web.json_response(refused[1], status=refused[0])
         message = {"role": "assistant", "content": self.reply(body)}
-        return web.json_response({"choices": [{"message": message, "finish_reason": "stop"}], "usage": self.usage})
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        named = {"id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": "tiny"}
+        return web.json_response({**named, "choices": [choice], "usage": self.usage})
 
     def reply(self, body: dict[str, Any]) -> str:
         return self.replies[role_in(body)]
