@@ -7,7 +7,8 @@ Three phases on the embedded engine and the bundled corpus:
     killed      the same as streams, while a sandbox worker is killed every second
 
 Each request must end in an answer or a clear error. Figures: rates, the time from an event to its receipt, memory of
-the server at the start, in the middle and at the end, CPU time of an answer with its sandbox and without the clients.
+the server at the start, in the middle and at the end, CPU time of an answer with its sandbox, and that of the clients
+apart: they share the cores with the server, so `ratio` holds them and `cpu_ratio` does not.
 Left out: model servers, whose waits would hide the server's cost.
 """
 
@@ -72,6 +73,8 @@ class Report:
     ratio: float
     library_cpu: float
     server_cpu: float
+    client_cpu: float
+    cpu_ratio: float
     ended: dict[str, int]
     workers_killed: int
     first_event_p50: float
@@ -137,9 +140,10 @@ async def measure(seconds: float, askers: int, concurrency: int) -> Report:
     library, library_cpu = await _library(seconds, concurrency)
     async with _server(concurrency, askers) as (url, pid), aiohttp.ClientSession(url) as session:
         await _load(session, 1.0, min(askers, WARMUP), stream=False)
-        start, spent = _memory(pid), _cpu(pid)
+        start, spent, asking = _memory(pid), _cpu(pid), time.process_time()
         quiet = await _load(session, seconds, askers, stream=False)
-        spent = _cpu(pid) - spent
+        answers = max(1, quiet.ended["answer"])
+        server_cpu, client_cpu = 1000 * (_cpu(pid) - spent) / answers, 1000 * (time.process_time() - asking) / answers
         middle = _memory(pid)
         killing = asyncio.create_task(_kill_workers(pid))
         killed = await _load(session, seconds, askers, stream=True)
@@ -148,7 +152,7 @@ async def measure(seconds: float, askers: int, concurrency: int) -> Report:
         end = _memory(pid)
     return Report(
         askers, concurrency, library, quiet.rate, killed.rate, quiet.rate / library, library_cpu,
-        1000 * spent / max(1, quiet.ended["answer"]), dict(quiet.ended + killed.ended),
+        server_cpu, client_cpu, library_cpu / server_cpu, dict(quiet.ended + killed.ended),
         count if isinstance(count, int) else 0, _quantile(killed.first_lags, 0.5), _quantile(killed.first_lags, 0.95),
         _quantile(killed.lags, 0.95), median(quiet.seconds) if quiet.seconds else 0.0, (start, middle, end),
     )  # fmt: skip

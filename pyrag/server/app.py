@@ -28,7 +28,7 @@ from pyrag.server.guard import Guard
 from pyrag.server.mcp.http import mounted
 from pyrag.server.metrics import CONTENT_TYPE
 from pyrag.server.openai_api.chat import add_chat_routes
-from pyrag.server.openai_api.responses import add_responses_route
+from pyrag.server.openai_api.responses import add_responses_routes
 from pyrag.server.page import add_page
 from pyrag.server.replies import STILL_WORKING, StrictRoute, access_of, failure_of_task, heard, json_reply, until_gone
 from pyrag.server.schemas import (
@@ -74,7 +74,7 @@ def create_app(service: QuestionService) -> FastAPI:
     _add_questions(app, service)
     _add_traces(app, service)
     add_chat_routes(app, service)
-    add_responses_route(app, service)
+    add_responses_routes(app, service)
     add_page(app, service)
     return app
 

@@ -281,6 +281,18 @@ class QuestionService(SearchService):
             return replace(trace, warnings=(*trace.warnings, public_text(f"the trace was not kept: {error}")))
         return trace
 
+    async def keep_response(self, key: str, reply: bytes) -> None:
+        """Keep the reply to a question beside its trace. A store that fails costs it, never the answer.
+
+        Args:
+            key: id of the question.
+            reply: JSON.
+        """
+        try:
+            await self.store.add_response(key, reply)
+        except StorageError:
+            self.metrics.count("store_errors")
+
     async def problems(self) -> list[str]:
         """Return sentences on what keeps the service from answering; none where it is ready."""
         found = await super().problems()

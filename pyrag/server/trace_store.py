@@ -29,6 +29,8 @@ CREATE TABLE IF NOT EXISTS traces (
     question TEXT NOT NULL, answer TEXT NOT NULL, known INTEGER NOT NULL, error TEXT NOT NULL,
     seconds REAL NOT NULL, owner TEXT NOT NULL, turns BLOB NOT NULL, trace BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS traces_created ON traces (created);
+CREATE TABLE IF NOT EXISTS responses (
+    id TEXT PRIMARY KEY REFERENCES traces (id) ON DELETE CASCADE, reply BLOB NOT NULL) WITHOUT ROWID;
 """
 _SUMMARY = "number, id, created, index_name, question, answer, known, error, seconds"
 _INSERT = """
@@ -133,6 +135,43 @@ class TraceStore:
         row = await self._one("SELECT turns FROM traces WHERE id = ? AND owner = ?", key, owner)
         return None if row is None else msgspec.json.decode(row[0], type=list[Message])
 
+    async def add_response(self, key: str, reply: bytes) -> None:
+        """Keep the reply that a client may ask for again, for as long as its trace; nothing where no trace is kept.
+
+        Args:
+            key: id of the trace.
+            reply: JSON.
+
+        Raises:
+            StorageError: the file cannot be written.
+        """
+        query = "INSERT OR IGNORE INTO responses SELECT id, ? FROM traces WHERE id = ?"
+        await self._run(lambda: self._database.execute(query, (reply, key)))
+
+    async def response(self, key: str, owner: str, indexes: Collection[str]) -> bytes | None:
+        """Return a kept reply; None if it is not kept, another caller's, or of another index.
+
+        Args:
+            key: id of its trace.
+            owner: the caller.
+            indexes: names of the indexes that the caller may use.
+        """
+        query = f"SELECT reply FROM responses JOIN traces USING (id) WHERE {_owned(indexes)}"  # noqa: S608
+        row = await self._one(query, key, owner, *indexes)
+        return None if row is None else row[0]
+
+    async def delete_response(self, key: str, owner: str, indexes: Collection[str]) -> bool:
+        """Delete a kept reply with its trace. Return False where `response` would return None.
+
+        Args:
+            key: id of its trace.
+            owner: the caller.
+            indexes: names of the indexes that the caller may use.
+        """
+        query = f"DELETE FROM traces WHERE {_owned(indexes)} AND id IN (SELECT id FROM responses)"  # noqa: S608
+        done = await self._run(lambda: self._database.execute(query, (_text(key), owner, *indexes)).rowcount)
+        return done > 0
+
     async def delete(self, key: str, indexes: Collection[str]) -> bool:
         """Delete a trace. Return False if it is not kept, or of another index.
 
@@ -178,6 +217,7 @@ class TraceStore:
                 raise sqlite3.DatabaseError("it is no file of traces of this version")
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
+            database.execute("PRAGMA foreign_keys = ON")
             database.executescript(_SCHEMA)
             database.execute(f"PRAGMA user_version = {_VERSION}")
         except (sqlite3.Error, OSError) as error:
@@ -204,6 +244,10 @@ class TraceStore:
     def _failed(self, error: Exception) -> StorageError:
         reason = getattr(error, "strerror", None) or error
         return StorageError(f"the traces in {self._shown} cannot be used ({reason}): choose another --traces file")
+
+
+def _owned(indexes: Collection[str]) -> str:
+    return f"id = ? AND owner = ? AND index_name IN ({_marks(indexes)})"
 
 
 def _marks(values: Collection[str]) -> str:

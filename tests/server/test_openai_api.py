@@ -206,6 +206,55 @@ async def test_a_response_goes_on_from_a_kept_one(server: ModelServer, tmp_path:
     assert "Who is he?" in str(asked[1])
 
 
+async def test_responses_are_read_and_deleted_by_their_key(tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text("key-of-one-caller\nkey-of-the-other\n")
+    config = ServerConfig(keys=read_keys(keys, {}), traces=tmp_path / "t.sqlite")
+    async with running(config) as client:
+        one, other = (asking(client.url, key) for key in keys.read_text().split())
+        async with one, other:
+            made = await one.responses.create(model="pyrag", input=QUESTION, metadata={"a": "b"})
+            stream = await one.responses.create(model="pyrag", input=QUESTION, stream=True)
+            streamed = [event async for event in stream][-1].response
+            for reply in (made, streamed):
+                assert await one.responses.retrieve(reply.id) == reply
+            unkept = await one.responses.create(model="pyrag", input=QUESTION, store=False)
+            trace = made.id.removeprefix("resp_")
+            for official, name in ((other, made.id), (one, unkept.id), (one, trace), (one, f"resp_{made.id}")):
+                for act in (official.responses.retrieve, official.responses.delete):
+                    with pytest.raises(openai.NotFoundError, match="there is no response") as refused:
+                        await act(name)
+                    assert refused.value.code == "response_not_found"
+            await one.responses.delete(made.id)
+            with pytest.raises(openai.NotFoundError):
+                await one.responses.retrieve(made.id)
+            with pytest.raises(openai.BadRequestError, match="there is no response"):
+                await one.responses.create(model="pyrag", input="Who?", previous_response_id=made.id)
+            assert (await one.responses.retrieve(streamed.id)).id == streamed.id
+        assert (await client.get(f"/v1/traces/{trace}", Authorization="Bearer key-of-one-caller"))[0] == 404
+
+
+async def test_a_failed_response_is_read_again_as_such(server: ModelServer) -> None:
+    server.refuse = lambda _: (400, {"error": {"message": "odd"}})
+    async with running(llm=f"openai:tiny@{server.url}") as client, asking(client.url) as official:
+        stream = await official.responses.create(model="pyrag", input=SCRIPTED, stream=True)
+        failed = [event async for event in stream][-1].response
+        assert await official.responses.retrieve(failed.id) == failed
+        assert failed.status == "failed"
+
+
+async def test_kept_responses_are_documented_and_not_streamed(served: Live, official: openai.AsyncOpenAI) -> None:
+    made = await official.responses.create(model="pyrag", input=QUESTION)
+    with pytest.raises(openai.BadRequestError) as refused:
+        await official.responses.retrieve(made.id, stream=True)
+    assert refused.value.param == "stream"
+    described = served.send("/openapi.json").json["paths"]["/v1/responses/{response_id}"]
+    assert set(described) == {"get", "delete"}
+    assert {"200", "404"} <= set(described["get"]["responses"]) & set(described["delete"]["responses"])
+    deleted = served.send(f"/v1/responses/{made.id}", method="DELETE")
+    assert (deleted.status, deleted.json) == (200, {"id": made.id, "object": "response", "deleted": True})
+
+
 async def test_the_rewriting_of_a_follow_up_counts_towards_limits(server: ModelServer) -> None:
     server.replies["standalone"] = f"<question>{SCRIPTED}</question>"
     earlier = [*said("Tell me about Jed Hoyer."), {"role": "assistant", "content": "Which part?"}]

@@ -55,6 +55,19 @@ async def test_the_oldest_go_first_by_number_and_by_age(clock: Callable[[float],
         assert await store.get("t3") is None
 
 
+async def test_a_reply_goes_with_its_trace() -> None:
+    async with opened(limit=1) as store:
+        await store.add_response("t0", b"{}")  # without a trace
+        await store.add("t0", "a", TRACE, owner="me")
+        assert await store.response("t0", "me", ["a"]) is None
+        await store.add_response("t0", b"{}")
+        assert await store.response("t0", "me", ["a"]) == b"{}"
+        assert await store.response("t0", "you", ["a"]) is await store.response("t0", "me", ["b"]) is None
+        await store.add("t1", "a", TRACE)
+        assert await store.response("t0", "me", ["a"]) is None
+        assert await store._one("SELECT count(*) FROM responses") == (0,)
+
+
 async def test_filters_by_index_time_and_outcome(clock: Callable[[float], None]) -> None:
     unknown = replace(TRACE, answer=Answer("unknown", known=False))
     async with opened() as store:

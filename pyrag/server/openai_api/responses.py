@@ -1,7 +1,7 @@
 """`/v1/responses`, as clients of OpenAI's API ask it: the answer as a message, progress as a reasoning summary.
 
-Conversations go on by `previous_response_id` for as long as the trace of that response is kept.
-Left out: reading and deleting responses by their id (`/v1/traces` has them), and conversations as objects of their own.
+Responses are read, deleted and gone on from (`previous_response_id`) for as long as their traces are kept.
+Left out: input items of a response, and conversations as objects of their own.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -96,8 +96,16 @@ class ResponsesReply(BaseModel):
     usage: dict[str, Any] | None
 
 
-def add_responses_route(app: FastAPI, service: QuestionService) -> None:
-    """Add the route to the application.
+class DeletedResponse(BaseModel):
+    """A response that is kept no more; its trace is deleted, too."""
+
+    id: str
+    object: str = "response"
+    deleted: bool = True
+
+
+def add_responses_routes(app: FastAPI, service: QuestionService) -> None:
+    """Add the routes to the application.
 
     Args:
         app: made by `create_app`.
@@ -122,13 +130,56 @@ def add_responses_route(app: FastAPI, service: QuestionService) -> None:
         shown = _Response(accepted.id, body, base)
         if body.stream:
             headers = {"Cache-Control": "no-store"}
-            return StreamingResponse(_events(accepted, shown), media_type=EVENT_STREAM, headers=headers)
+            events = _events(accepted, shown, service)
+            return StreamingResponse(events, media_type=EVENT_STREAM, headers=headers)
         (done,) = await until_gone(request, [accepted.task])
         if failure := failure_of(done.trace.error):
             raise failure
         while (event := accepted.events.get_nowait()) is not None:
             shown.summary += progress_of(event)
-        return json_reply(shown.completed(done))
+        reply = shown.completed(done)
+        await shown.keep(reply, service)
+        return json_reply(reply)
+
+    _add_kept_responses(app, service)
+
+
+def _add_kept_responses(app: FastAPI, service: QuestionService) -> None:
+    @app.get(
+        "/v1/responses/{response_id}", response_model=None, responses={200: {"model": ResponsesReply}},
+        summary="Return a kept response", tags=["openai"],
+    )  # fmt: skip
+    async def response(
+        response_id: Annotated[str, Path(description="Of a response of the same key, made without `store: false`.")],
+        request: Request,
+        stream: Annotated[bool, Query(description="Refused: a kept response is complete.")] = False,
+    ) -> Response:
+        refuse({"stream": stream}, "stream", False)
+        access = access_of(request)
+        found = await service.store.response(_key_of(response_id), access.owner, service.scopes(access))
+        if found is None:
+            raise _no_response(response_id)
+        return Response(found, media_type="application/json")
+
+    @app.delete(
+        "/v1/responses/{response_id}", response_model=None, responses={200: {"model": DeletedResponse}},
+        summary="Delete a kept response and its trace", tags=["openai"],
+    )  # fmt: skip
+    async def delete_response(response_id: str, request: Request) -> Response:
+        access = access_of(request)
+        if not await service.store.delete_response(_key_of(response_id), access.owner, service.scopes(access)):
+            raise _no_response(response_id)
+        return json_reply(DeletedResponse(id=response_id).model_dump())
+
+
+def _key_of(response: str) -> str:
+    """Return the id of a response's trace; empty for what is no id of a response."""
+    return response.removeprefix(_ID) if response.startswith(_ID) else ""
+
+
+def _no_response(response: str) -> ApiError:
+    message = f"there is no response {response[:80]!r}: it was not stored, is kept no more, or is another caller's"
+    return ApiError(404, "response_not_found", message, param="response_id")
 
 
 async def _turns(service: QuestionService, previous: str, owner: str) -> list[Message]:
@@ -178,6 +229,11 @@ class _Response:
             **more,
         }
 
+    async def keep(self, reply: dict[str, Any], service: QuestionService) -> None:
+        """Keep a reply, to be read again, unless the request asked for the opposite."""
+        if self.request.store is not False:
+            await service.keep_response(self.id, msgspec.json.encode(reply))
+
     def reasoning(self, status: str = "completed") -> dict[str, Any]:
         summary = [self.summary_part()] if status == "completed" else []
         return {"id": f"rs_{self.id}", "type": "reasoning", "summary": summary, "status": status}
@@ -219,7 +275,7 @@ class _EventStream:
         return b"event: %s\ndata: %s\n\n" % (kind.encode(), data)
 
 
-async def _events(accepted: Accepted, shown: _Response) -> AsyncIterator[bytes]:
+async def _events(accepted: Accepted, shown: _Response, service: QuestionService) -> AsyncIterator[bytes]:
     """Yield a response as Server-Sent Events, in OpenAI's order."""
     event = _EventStream()
     try:
@@ -240,11 +296,15 @@ async def _events(accepted: Accepted, shown: _Response) -> AsyncIterator[bytes]:
         done = outcome_of(accepted)
         if isinstance(done, ApiError):
             error = {"code": "server_error", "message": done.sentence}
-            yield event("response.failed", response=shown.object("failed", [shown.reasoning()], error=error))
+            reply = shown.object("failed", [shown.reasoning()], error=error)
+            await shown.keep(reply, service)
+            yield event("response.failed", response=reply)
             return
         for chunk in _message_events(event, shown, done):
             yield chunk
-        yield event("response.completed", response=shown.completed(done))
+        reply = shown.completed(done)
+        await shown.keep(reply, service)
+        yield event("response.completed", response=reply)
     finally:
         await cancel([accepted.task])
 
