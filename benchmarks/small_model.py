@@ -10,13 +10,15 @@ so the same line resumes. Parameters of training stand in rl/configs/small-*.yam
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from benchmarks.real_model import served
 from pyrag.cli.main import guarded
@@ -32,6 +34,8 @@ MEASURED = ("2wikimultihopqa", "musique", "hotpotqa", "popqa", "bamboogle")
 SOURCES = ("musique", "2wiki=1400", "compositional-celebrities=250", "mquake-hard=250", "break-hotpot")
 REPEATS = "5"  # MuSiQue has few questions of three and four searches
 SHORT = ("--prompts", "small")
+PATIENT = ("--deadline", "300", "--request", "max_tokens=256")  # eight questions at once wait for two cores
+MERGED = "merged"  # a run's model with its adapter in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +58,19 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A pyrag command. It is left out where `product` exists. `served` are runs whose adapters are served meanwhile;
-    `{NAME}` in an argument stands for such a run's engine, and `{base}` for that of the untrained model."""
+    """A pyrag command. It is left out where `product` exists. `{NAME}` in an argument stands for the engine of a run's
+    model, which is served meanwhile, and `{base}` for that of the untrained one."""
 
     arguments: tuple[str, ...]
     product: Path
-    served: tuple[str, ...] | None = None
+
+    @property
+    def served(self) -> tuple[str, ...]:
+        """The names of the models to serve."""
+        return tuple(dict.fromkeys(name for part in self.arguments for name in _NAMED.findall(part)))
+
+
+_NAMED = re.compile(r"\{([a-z-]+)\}")
 
 
 def _rows(recipe: Recipe, name: str, *arguments: object, evaluate: str = "0.03") -> Command:
@@ -79,7 +90,7 @@ def data(recipe: Recipe) -> Iterator[Command]:
         recipe, "sft-plan", "joint", *gold, *named, "--repair-share", "0.05", "--single-share", "0.1", "--sft", *rare
     )
     yield _rows(recipe, "sft-decompose", "decompose", *gold, *named, *rare, "--sft")
-    reading = ("--split", "train_full", "--limit", "20000", "--max-row-tokens", "480", "--sft")
+    reading = ("--split", "train_full", "--limit", "5000", "--several-share", "0.4", "--max-row-tokens", "480", "--sft")
     yield _rows(recipe, "sft-answer", "answer", "synthesis", *sets, "squad", *gold, *named, *reading)
     whole = ("--source", "musique", "--source", "2wiki", "--max-row-tokens", "500", "--sft")
     yield _rows(recipe, "sft-rag", "rag", *sets, TRAINED_ON, *gold, *whole)
@@ -91,15 +102,13 @@ def data(recipe: Recipe) -> Iterator[Command]:
     yield Command(("index", *corpora, "--out", str(recipe.index)), recipe.index)
 
 
-def _training(
-    recipe: Recipe, name: str, agent: str, config: str, *more: str, served: Sequence[str] = ()
-) -> Iterator[Command]:
+def _training(recipe: Recipe, name: str, agent: str, config: str, *more: str) -> Iterator[Command]:
     run, rows = recipe.out / name, recipe.rows / f"{name}.parquet"
     held = str(recipe.rows / f"{name}-eval.parquet")
     line = ["train", "--agent", agent, "--config", f"rl/configs/{config}.yaml", "--model", str(MODEL)]
     line += ["--data", str(rows), "--eval-data", held, "--out", str(run)]
-    yield Command((*line, *more), run / "adapter", tuple(served) or None)
-    yield Command(("train", "export", str(run)), run / "adapter")
+    yield Command((*line, *more), run / MERGED)
+    yield Command(("train", "export", str(run), "--merged"), run / MERGED)
 
 
 def sft_plan(recipe: Recipe) -> Iterator[Command]:
@@ -118,8 +127,7 @@ def _rewarded(recipe: Recipe, name: str, agent: str, start: str, **frozen: str) 
     more = ["--adapter", str(recipe.out / start / "adapter")]
     for setting, engine in frozen.items():
         more += ["--set", f"runtime.{setting}={engine}"]
-    served = [engine.strip("{}") for engine in frozen.values() if engine.startswith("{")]
-    yield from _training(recipe, name, agent, "small-rl", *more, served=served)
+    yield from _training(recipe, name, agent, "small-rl", *more)
 
 
 def rl_answer(recipe: Recipe) -> Iterator[Command]:
@@ -154,29 +162,19 @@ ROWS: Mapping[str, tuple[str, str, str]] = {
 def measure(recipe: Recipe) -> Iterator[Command]:
     """One run of `pyrag bench` a row of the table."""
     names = ("rl-answer", "rl-plan", "rl-rag", "sft-answer", "sft-plan", "sft-rag")
-    there = tuple(name for name in names if (recipe.out / name / "adapter").is_dir())
+    there = {"base", *(name for name in names if (recipe.out / name / MERGED).is_dir())}
     sets = [name for name in MEASURED if (recipe.data / name).is_dir()]
     corpus = recipe.data / "hotpotqa" / "corpus.jsonl.gz"  # for sets without one
     for name, (method, answers, plans) in ROWS.items():
-        used = {one.strip("{}") for one in (answers, plans) if one.startswith("{")} - {"base"}
-        if not used <= set(there):
-            continue
         out = recipe.out / "measure" / name
-        line = [
-            "bench",
-            "--data",
-            str(recipe.data),
-            "--sets",
-            ",".join(sets),
-            "--corpus",
-            str(corpus),
-            "--method",
-            method,
-        ]
-        line += ["--limit", str(recipe.limit), "--seed", str(recipe.seed), "--llm", answers, "--out", str(out), *SHORT]
-        line += ["--plan-llm", plans] if plans else []
+        line = ["bench", "--data", str(recipe.data), "--sets", ",".join(sets), "--corpus", str(corpus)]
+        line += ["--index-dir", str(recipe.out / "indexes"), "--limit", str(recipe.limit), "--seed", str(recipe.seed)]
+        line += ["--method", method, "--llm", answers, *(("--plan-llm", plans) if plans else ()), "--out", str(out)]
+        line += [] if answers + plans == "embedded" else [*SHORT, *PATIENT]
         line += ["--joint"] if method == "pyrag" and answers + plans != "embedded" else []
-        yield Command(tuple(line), out / SUMMARY, None if answers + plans == "embedded" else there)
+        command = Command(tuple(line), out / SUMMARY)
+        if there.issuperset(command.served):
+            yield command
 
 
 STAGES: Mapping[str, Callable[[Recipe], Iterator[Command]]] = {
@@ -212,25 +210,39 @@ def run(recipe: Recipe, stages: Sequence[str], *, dry: bool = False) -> None:
 
 
 def _run(recipe: Recipe, stage: str, commands: Sequence[Command], *, dry: bool) -> None:
-    loras = {name: recipe.out / name / "adapter" for one in commands for name in one.served or ()}
-    needed = any(one.served is not None for one in commands)
-    with _engines(recipe, stage, loras, dry=dry or not needed) as engines:
+    with _Servers(recipe) as servers:
         for one in commands:
+            engines = {} if dry else servers.engines(one.served)
             line = [_filled(part, engines) for part in one.arguments]
             print(f"  pyrag {shlex.join(line)}", flush=True)
             if not dry and not one.product.exists():
                 _call(line)
 
 
-@contextmanager
-def _engines(recipe: Recipe, stage: str, loras: Mapping[str, Path], *, dry: bool) -> Iterator[Mapping[str, str]]:
-    """The engines of the untrained model and of adapters, served together; only their names without a server."""
-    if dry:
-        yield {}
-        return
-    with served(MODEL, recipe.out / f"{stage}-server.log", loras) as base:
-        address = base.partition("@")[2]
-        yield {"base": base, **{name: f"openai:{name}@{address}" for name in loras}}
+class _Servers:
+    """One server for each model that a command names: vLLM writes with a merged model, and crawls with an adapter."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+        self._open: dict[str, tuple[ExitStack, str]] = {}
+
+    def engines(self, names: Sequence[str]) -> Mapping[str, str]:
+        """Return the engines of models, served from now on; the servers of all others are ended."""
+        for name in set(self._open) - set(names):
+            self._open.pop(name)[0].close()
+        for name in names:
+            if name not in self._open:
+                stack = ExitStack()
+                folder = MODEL if name == "base" else self._recipe.out / name / MERGED
+                engine = stack.enter_context(served(folder, self._recipe.out / f"{name}-server.log"))
+                self._open[name] = stack, engine
+        return {name: engine for name, (_, engine) in self._open.items()}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.engines(())
 
 
 def _filled(part: str, engines: Mapping[str, str]) -> str:

@@ -28,9 +28,9 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture
 def recipe(tmp_path: Path) -> Recipe:
-    """A recipe all of whose adapters seem to be there."""
+    """A recipe all of whose models seem to be there."""
     for name in ("sft-answer", "sft-plan", "sft-rag", "rl-answer", "rl-plan", "rl-rag"):
-        (tmp_path / "out" / name / "adapter").mkdir(parents=True)
+        (tmp_path / "out" / name / "merged").mkdir(parents=True)
     for name in small_model.MEASURED:
         (tmp_path / "data" / name).mkdir(parents=True)
     return Recipe(tmp_path / "data", tmp_path / "out")

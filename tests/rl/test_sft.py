@@ -10,6 +10,7 @@ import pytest
 
 from pyrag.errors import ConfigError, DataError
 from pyrag.llm.protocol import Message
+from pyrag_rl import cpu_smoke
 from pyrag_rl.config import TrainConfig, load_config
 from pyrag_rl.data.held_out import held_out
 from pyrag_rl.data.rows import Conversation, SftWriter, TrainRow, read_conversations, write_conversations
@@ -167,4 +168,18 @@ def test_small_models_train_on_the_cpu(name: str, tmp_path: Path) -> None:
     environment = launch.environment(made, RunFolder(tmp_path))
     assert (environment["OMP_NUM_THREADS"], environment["OMP_WAIT_POLICY"]) == ("2", "passive")
     told = sft.sft_overrides(made, RunFolder(tmp_path))
-    assert {"trainer.device=cpu", "model.use_remove_padding=True", "data.max_token_len_per_gpu=512"} <= set(told)
+    assert {"trainer.device=cpu", "model.use_remove_padding=True", "data.max_token_len_per_gpu=1024"} <= set(told)
+
+
+@pytest.mark.parametrize(("there", "given"), [(True, ""), (True, "other.so"), (False, "")])
+def test_training_on_the_cpu_takes_tcmalloc(
+    there: bool, given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "libtcmalloc.so"
+    if there:
+        library.touch()
+    monkeypatch.setattr(cpu_smoke, "TCMALLOC", (str(tmp_path / "none.so"), str(library)))
+    monkeypatch.delenv("LD_PRELOAD", raising=False)
+    if given:
+        monkeypatch.setenv("LD_PRELOAD", given)
+    assert cpu_smoke.threads(2).get("LD_PRELOAD") == (str(library) if there and not given else None)

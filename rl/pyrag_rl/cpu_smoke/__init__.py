@@ -8,6 +8,7 @@ function is gone. Never loaded by the profile `gpu`. What it cannot show: speed,
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 # What verl is to import, in this order: the engine and rollout need the platform.
@@ -23,15 +24,27 @@ ENVIRONMENT = {
 }
 
 
+TCMALLOC = tuple(
+    f"/usr/lib/{folder}/libtcmalloc_minimal.so.4" for folder in ("x86_64-linux-gnu", "aarch64-linux-gnu", ".")
+)
+"""Where Debian's package libtcmalloc-minimal4 and its kin put the allocator."""
+
+
 def threads(count: int) -> dict[str, str]:
-    """Return the environment variables for the threads of a training process.
+    """Return the environment variables for the threads of a training process, and for their memory.
 
     Args:
         count: number of threads; 0: one a core.
     """
     # Threads that wait must sleep: where they spin and another process has their core, each small operation of the
     # model takes a time slice of the scheduler (four to nine times slower, beside a load of 5 on two cores).
-    return {"OMP_NUM_THREADS": str(count or os.cpu_count() or 1), "OMP_WAIT_POLICY": "passive"}
+    found = {"OMP_NUM_THREADS": str(count or os.cpu_count() or 1), "OMP_WAIT_POLICY": "passive"}
+    # glibc gives each large block back to the system, which clears it anew; its tunables make it search long lists.
+    # With tcmalloc a step of a 135M model took 8.3 s instead of 16, beside other work.
+    library = next((path for path in map(Path, TCMALLOC) if path.is_file()), None)
+    if library is not None and "LD_PRELOAD" not in os.environ:
+        found["LD_PRELOAD"] = str(library)
+    return found
 
 
 def replaced(owner: Any, name: str, value: Any) -> Any:

@@ -111,6 +111,7 @@ def sft_overrides(config: TrainConfig, folder: RunFolder) -> list[str]:
             "+model.override_config.attn_implementation": "sdpa",
             "engine.strategy": "fsdp2",
             "engine.use_torch_compile": False,
+            "engine.reshard_after_forward": False,
             "trainer.device": "cpu",
         }
     return [f"{key}={rendered(value)}" for key, value in rows.items()]
