@@ -54,10 +54,10 @@ test-otel: $(VENV)-otel/.done ## run the tests of the extra `otel`, with the rea
 
 $(VENV)-integrations/.done: pyproject.toml
 	test -x $(VENV)-integrations/bin/python || $(PYTHON) -m venv $(VENV)-integrations
-	$(VENV)-integrations/bin/python -m pip install --quiet --disable-pip-version-check --editable . dspy haystack-ai langchain-core llama-index-core pyyaml 'verifiers>=0.4' pytest pytest-asyncio hypothesis
+	$(VENV)-integrations/bin/python -m pip install --quiet --disable-pip-version-check --editable . dspy haystack-ai inspect-ai langchain-core llama-index-core pyyaml 'verifiers>=0.4' pytest pytest-asyncio hypothesis
 	@touch $@
 
-test-integrations: $(VENV)-integrations/.done ## run the tests with LangChain, LlamaIndex, Haystack, DSPy and verifiers
+test-integrations: $(VENV)-integrations/.done ## run the tests with LangChain, LlamaIndex, Haystack, DSPy, inspect_ai and verifiers
 	$(VENV)-integrations/bin/python -m pytest -q tests/integrations tests/rl/test_verifiers.py
 
 $(VENV)-ray/.done: pyproject.toml
