@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from pyrag.episode.episode import Episode, Primitive, ProgramRun
+from pyrag.episode.episode import Episode
+from pyrag.episode.program_run import Primitive, ProgramRun
 from pyrag.episode.program_values import UNKNOWN_ERROR, record
 from pyrag.episode.recovery import ids_of
 from pyrag.episode.requests import TOOL

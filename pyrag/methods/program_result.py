@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyrag.episode.episode import Episode, ProgramRun
+from pyrag.episode.episode import Episode
 from pyrag.episode.plan_checks import RESULT
+from pyrag.episode.program_run import ProgramRun, run_program
 from pyrag.episode.program_values import UNKNOWN_ERROR, is_no_answer
 from pyrag.trace.model import UNKNOWN, Answer, Program
 from pyrag_sandbox import Outcome, ProgramError, Record, Text
@@ -42,7 +43,7 @@ async def execute(episode: Episode, program: Program) -> Result | Failure:
         episode: The question under way, which gets the program's steps.
         program: The program.
     """
-    outcome, program_run = await episode.run(program)
+    outcome, program_run = await run_program(episode, program)
     if outcome.status != "ok" or not outcome.has_value:
         return failure_of(outcome, lacking=program_run.is_unknown())
     try:

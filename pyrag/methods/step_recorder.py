@@ -18,7 +18,8 @@ from pyrag.agents.parsing.answers import parse_answer, read_answer, strip_citati
 from pyrag.agents.prompts import copies_example
 from pyrag.agents.protocol import FindFault
 from pyrag.agents.reply_room import written_answer
-from pyrag.episode.episode import Episode, ProgramRun, ReadAnswer
+from pyrag.episode.episode import Episode
+from pyrag.episode.program_run import ProgramRun, ReadAnswer
 from pyrag.episode.program_values import MAX_QUERY_BYTES, record
 from pyrag.episode.recovery import ids_of
 from pyrag.errors import BadOutputError, UsageError

@@ -16,7 +16,8 @@ from typing import Any
 
 import pyrag_sandbox
 from pyrag.agents.protocol import Decomposition
-from pyrag.episode.episode import Episode, Primitive, ProgramRun
+from pyrag.episode.episode import Episode
+from pyrag.episode.program_run import Primitive, ProgramRun
 from pyrag.episode.program_values import bind, check_query, record
 from pyrag.episode.recovery import ids_of
 from pyrag.errors import BadOutputError

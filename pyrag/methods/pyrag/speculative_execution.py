@@ -18,6 +18,7 @@ from typing import Self
 from pyrag.agents.protocol import Planner
 from pyrag.episode.episode import Episode
 from pyrag.episode.plan_checks import names_in
+from pyrag.episode.program_run import run_program
 from pyrag.episode.speculation import SpeculativeCalls
 from pyrag.errors import PyRAGError
 from pyrag.trace.events import Drafting, ignore
@@ -104,7 +105,7 @@ class SpeculativeExecution:
             self._stop()
             program, self._next = Program(self._next, planner="", origin="ahead"), ""
             self._waits = False
-            self._run = self._start(partial(self._aside().run, program))
+            self._run = self._start(partial(run_program, self._aside(), program))
             self._run.add_done_callback(lambda _: self._advance())
 
     def _stop(self) -> None:
