@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
+from typing import Any, NoReturn
 
 from pyrag.cli.views.terminal import ReaderGone, one_line, safe_streams
 
 INTERRUPTED = 130  # what shells use for a process that ended by Ctrl-C
+_SIMILAR = re.compile(r"\.? \(?(?:Did you mean|Possible options:) ")  # as typer and click begin a suggestion
 _INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
 
 
@@ -17,9 +20,30 @@ def main() -> None:
 
 
 def _run() -> None:
+    import typer
+
     from pyrag.cli.app import app
 
-    app(prog_name="pyrag", standalone_mode=True)
+    try:
+        sys.exit(app(prog_name="pyrag", standalone_mode=False))
+    except typer.Abort:  # the end of stdin where a command asked something
+        sys.exit(1)
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # typer names no class that all its usage errors share
+            raise
+        _stop_usage(error)
+
+
+def _stop_usage(error: Any) -> NoReturn:
+    """Tell a mistake of the command line in one sentence; a group without a command shows its help."""
+    message = error.format_message()
+    if not message.startswith("Usage: "):
+        said, _, similar = _SIMILAR.sub("\n", one_line(message)).partition("\n")
+        said = said[:1].lower() + said[1:].rstrip(".")
+        meant = f", did you mean {similar.rstrip('?)')}" if similar else ""
+        message = f"pyrag: {said}{meant}: see {error.ctx.command_path if error.ctx else 'pyrag'} -h"
+    print(message, file=sys.stderr)
+    sys.exit(error.exit_code)
 
 
 def guarded(command: Callable[[], None]) -> None:

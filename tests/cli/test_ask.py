@@ -193,12 +193,25 @@ def test_a_server_that_is_down_is_named(pyrag: Run) -> None:
     url = f"http://127.0.0.1:{unused_port()}"
     done = pyrag("ask", QUESTION, "--retriever", url)
     assert url in one_sentence(done.stderr)
-    assert done.returncode == 3
+    assert (done.returncode, done.stdout) == (3, "")  # a failure is no answer
     done = pyrag("ask", QUESTION, "--llm", f"openai:m@{url}/v1", "--json")
     found = json.loads(done.stdout)
     assert found["error"]["kind"] == "service"
     assert url in found["error"]["message"]
     assert not found["known"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("ask", QUESTION, "--topp", "3"), "no such option: --topp, did you mean --tools, --topk: see pyrag ask -h"),
+        (("aks",), "no such command 'aks', did you mean 'ask': see pyrag -h"),
+        (("ask",), "missing argument 'question': see pyrag ask -h"),
+    ],
+)
+def test_a_mistyped_command_line_is_one_sentence(pyrag: Run, words: tuple[str, ...], said: str) -> None:
+    done = pyrag(*words)
+    assert (done.returncode, one_sentence(done.stderr)) == (2, f"pyrag: {said}")
 
 
 def test_a_full_disk_is_one_sentence(pyrag: Run) -> None:

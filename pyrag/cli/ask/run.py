@@ -123,12 +123,15 @@ async def _many(settings: Settings, sink: Sink, form: Form) -> int:
 def _print(trace: Trace, form: Form, line: int | None = None) -> None:
     """Print the answer or the JSON object on stdout, and errors and remarks on stderr.
 
-    A known answer that is not weak leaves stderr empty.
+    A known answer that is not weak leaves stderr empty. A question that failed has no answer; in a batch its line is
+    empty, so that lines of answers stay beside those of questions.
     """
     if form.as_json:
         print_json(as_object(trace) if line is None else {"line": line, **as_object(trace)})
         return
-    print(one_line(trace.answer.text), flush=True)
+    failed = trace.error is not None and not trace.answer.known
+    if not failed or line is not None:
+        print("" if failed else one_line(trace.answer.text), flush=True)
     said = [trace.error.message] if trace.error else []
     if not form.quiet:
         said += [*_about_language(trace), *filter(None, [remark(trace)])]
