@@ -98,10 +98,10 @@ class Scripted:
         return Usage(model_calls=1)
 
     async def decompose(self, question: str) -> Decomposition:
-        return Decomposition(self._scenario.sub_queries, await self._model())
+        return Decomposition(self._scenario.sub_queries, usage=await self._model())
 
     async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
-        return Plan(self._scenario.program, await self._model())
+        return Plan(self._scenario.program, usage=await self._model())
 
     async def repair(self, question: str, sub_queries: Sequence[str], source: str, error: str) -> Plan:
         raise AssertionError(f"the program of {self._scenario.name} must not need a repair: {error}")

@@ -38,8 +38,8 @@ class LLMFollowUp:
             found = await talk.asked(_parse, lambda _, problem: self.prompts.retry(_TEMPLATE, problem), RETRIES)
         except BadOutputError as error:
             note = f"the follow-up was asked as it is: {error}"
-            return Standalone(question, talk.usage, talk.raw, talk.noted(note))
-        return Standalone(found, talk.usage, talk.raw, talk.note)
+            return Standalone(question, usage=talk.usage, raw=talk.raw, note=talk.noted(note))
+        return Standalone(found, usage=talk.usage, raw=talk.raw, note=talk.note)
 
 
 def _parse(text: str) -> str:

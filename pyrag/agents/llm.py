@@ -58,10 +58,11 @@ class LLMDecomposer:
             return render("decompose.retry", reason=problem, question=question)
 
         try:
-            return Decomposition(await talk.asked(parse_sub_queries, again, RETRIES), talk.usage, talk.raw, talk.note)
+            found = await talk.asked(parse_sub_queries, again, RETRIES)
+            return Decomposition(found, usage=talk.usage, raw=talk.raw, note=talk.note)
         except BadOutputError as error:
             note = f"the question was not decomposed: no usable list in {RETRIES + 1} replies ({error})"
-            return Decomposition((question,), talk.usage, talk.raw, talk.noted(note), fallback=True)
+            return Decomposition((question,), fallback=True, usage=talk.usage, raw=talk.raw, note=talk.noted(note))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,8 @@ class LLMPlanner:
             )
 
         try:
-            return Plan(await talk.asked(_compiled, again, RETRIES), talk.usage, raw=talk.raw, note=talk.note)
+            source = await talk.asked(_compiled, again, RETRIES)
+            return Plan(source, usage=talk.usage, raw=talk.raw, note=talk.note)
         except BadOutputError as error:
             raise BadOutputError(
                 f"{self.model.name} wrote no program that compiles in {RETRIES + 1} replies "

@@ -17,34 +17,42 @@ from pyrag.trace.model import Passage, Usage
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Decomposition:
-    """Atomic sub-queries, each answerable by one retrieval. `note` says why where a fallback was taken."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentReply:
+    """A reply of an agent: what it cost, and how it came about.
 
-    sub_queries: tuple[str, ...]
+    Attributes:
+        usage: The model calls and tokens behind it, those of bad replies included.
+        raw: The model's replies as it wrote them, bad ones included.
+        note: Why a fallback was taken, or anything else that the user is to know.
+    """
+
     usage: Usage = Usage()
-    raw: tuple[str, ...] = ()  # the model's replies, bad ones included
-    note: str = ""
-    fallback: bool = False  # no reply held usable sub-queries: the question stands for them
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A program. `sub_queries` is set where the planner wrote them in the same call (joint mode)."""
-
-    source: str
-    usage: Usage = Usage()
-    sub_queries: tuple[str, ...] = ()
     raw: tuple[str, ...] = ()
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Decomposition(AgentReply):
+    """Atomic sub-queries, each answerable by one retrieval."""
+
+    sub_queries: tuple[str, ...]
+    fallback: bool = False  # no reply held usable sub-queries: the question stands for them
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(AgentReply):
+    """A program. `sub_queries` is set where the planner wrote them in the same call (joint mode)."""
+
+    source: str
+    sub_queries: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(AgentReply):
     """An answer. `citations` are positions in the passages given, counted from 0; `known` False means unknown.
 
-    `missing` is the kind of information that the passages lack, from answerers that say so; `note` what the user is to
-    know about how the answer came about.
+    `missing` is the kind of information that the passages lack, from answerers that say so.
     """
 
     text: str
@@ -52,32 +60,23 @@ class Reading:
     citations: tuple[int, ...] = ()
     rationale: str = ""
     confidence: float | None = None
-    usage: Usage = Usage()
-    raw: tuple[str, ...] = ()
     missing: str = ""
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Rewritten:
+class Rewritten(AgentReply):
     """Another query for a step whose search did not bring its evidence; `strategy` says what was changed."""
 
     query: str
     keywords: tuple[str, ...] = ()
     strategy: str = ""
-    usage: Usage = Usage()
-    raw: tuple[str, ...] = ()
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class Written(AgentReply):
     """Free text. What it means is for the method that asked; `cut_off` says that it may lack its end."""
 
     text: str
-    usage: Usage = Usage()
-    raw: tuple[str, ...] = ()
-    note: str = ""
     cut_off: bool = False
 
 
@@ -152,13 +151,10 @@ class Rewriter(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Standalone:
-    """A question that can be understood without the conversation before it; `note` says why one was left as it is."""
+class Standalone(AgentReply):
+    """A question that can be understood without the conversation before it."""
 
     question: str
-    usage: Usage = Usage()
-    raw: tuple[str, ...] = ()
-    note: str = ""
 
 
 class FollowUpAgent(Protocol):

@@ -54,7 +54,7 @@ class LLMRewriter(PromptedAgent):
             new, keywords, strategy = next(filter(None, map(salvage_rewrite, reversed(talk.whole))), ""), (), ""
             if not new:
                 raise
-        return Rewritten(new, keywords, strategy, talk.usage, talk.raw)
+        return Rewritten(new, keywords, strategy, usage=talk.usage, raw=talk.raw)
 
 
 def parse_rewrite(text: str) -> tuple[str, tuple[str, ...], str]:

@@ -52,10 +52,10 @@ class LLMWriter:
         last = replies[-1]
         usage = reduce(add, map(usage_of, replies))
         note = "; ".join(reply.note for reply in replies if reply.note)
-        return Written(last.text, usage, tuple(reply.text for reply in replies), note, last.cut_off)
+        return Written(last.text, last.cut_off, usage=usage, raw=tuple(reply.text for reply in replies), note=note)
 
     async def _checked(self, talk: Conversation, template: str, fault: FindFault) -> Written:
         text = await talk.ask()
         if problem := fault(text) or talk.hanging:
             text = await talk.retry(self.prompts.retry(template, talk.blame(problem))) or text
-        return Written(text, talk.usage, talk.raw, talk.note, cut_off=text not in talk.whole)
+        return Written(text, text not in talk.whole, usage=talk.usage, raw=talk.raw, note=talk.note)

@@ -54,17 +54,17 @@ class World:
 
     async def decompose(self, question: str) -> Decomposition:
         await self._work("decompose", question)
-        return Decomposition(self.sub_queries, Usage(model_calls=1))
+        return Decomposition(self.sub_queries, usage=Usage(model_calls=1))
 
     async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
         await self._work("plan", question)
         joint = () if sub_queries is not None else self.sub_queries
-        return Plan(self.programs[0], Usage(model_calls=1), joint)
+        return Plan(self.programs[0], joint, usage=Usage(model_calls=1))
 
     async def repair(self, question: str, sub_queries: Sequence[str], source: str, error: str) -> Plan:
         await self._work("repair", error)
         self.errors.append(error)
-        return Plan(self.programs[min(len(self.errors), len(self.programs) - 1)], Usage(model_calls=1))
+        return Plan(self.programs[min(len(self.errors), len(self.programs) - 1)], usage=Usage(model_calls=1))
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
         await self._work("answer", query)

@@ -1,4 +1,4 @@
-"""The cues after or before which a relation's name stands, as tables for `reader_people`; no code.
+"""The cues after or before which a relation's name stands, as tables for `people`; no code.
 
 A row is a pattern over one sentence, which name to take ("after" the match, "before" it, the "second" of a list, a
 "place") and the pattern's reliability in [0, 1], judged on training data. A pattern that looks for a capital is matched

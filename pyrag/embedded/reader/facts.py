@@ -1,7 +1,7 @@
 """Facts that a page states of its own subject: life dates and places, nationality, country, occupation, release.
 
 Reads the opening of an encyclopaedic page ("X (3 May 1902 in Bonn – 4 June 1980) was a German painter") and the plain
-sentences after it. Relations whose answer is a name are in `reader_people`.
+sentences after it. Relations whose answer is a name are in `people`.
 """
 
 from __future__ import annotations

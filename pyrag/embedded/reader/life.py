@@ -1,6 +1,6 @@
 """A person's dates and places: born, died, buried, and of what; read from brackets after the name and plain sentences.
 
-One of the sources of `reader_facts`, which lists what can be asked.
+One of the sources of `facts`, which lists what can be asked.
 """
 
 from __future__ import annotations

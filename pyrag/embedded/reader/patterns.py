@@ -1,4 +1,4 @@
-"""Patterns over sentences by which `reader_life` and `reader_facts` find facts that are no names of people; no code."""
+"""Patterns over sentences by which `life` and `facts` find facts that are no names of people; no code."""
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 

@@ -1,7 +1,7 @@
 """Names tied to a subject by a cue: who directed, wrote, founded; spouses, parents; schools, employers, labels.
 
 A cue is a pattern over a sentence's text; the answer is the name right after (or before) it. Facts that are no names
-(dates, nationalities, occupations) are in `reader_facts`.
+(dates, nationalities, occupations) are in `facts`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The period in which somebody was active, reigned or held an office, as the page states it: "1914–1935".
 
-One of the sources of `reader_facts`. Years only: two periods are compared and intersected by year.
+One of the sources of `facts`. Years only: two periods are compared and intersected by year.
 """
 
 from __future__ import annotations

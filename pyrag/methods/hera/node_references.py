@@ -1,7 +1,7 @@
 """Ids of a topology's agents as Python names, and references to them in the one form `{id}`.
 
 Models write `{director.answer}`, `[director]`, `${director}`, `{answer of director}` or the agent's number. Left out:
-whether an agent may refer to another (`parsing_topology`).
+whether an agent may refer to another (`topology_replies`).
 """
 
 from __future__ import annotations

@@ -6,67 +6,49 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pyrag.agents.protocol import Answerer, Decomposer, Rewriter
+from pyrag.agents.protocol import AgentReply, Answerer, Decomposer, Rewriter
 from pyrag.methods.hera.coach.protocol import Coach
 from pyrag.methods.hera.topology import Characterisation, Topology
-from pyrag.trace.model import Passage, Usage
+from pyrag.trace.model import Passage
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(AgentReply):
     """The passages that bear on a query, by position counted from 0, best first."""
 
     positions: tuple[int, ...]
     rationale: str = ""
-    usage: Usage = Usage()
-    raw: tuple[str, ...] = ()
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Validation:
+class Validation(AgentReply):
     """A verdict on whether passages suffice to answer a query; `missing` says what they lack."""
 
     sufficient: bool
     missing: str = ""
     rationale: str = ""
-    usage: Usage = Usage()
-    raw: tuple[str, ...] = ()
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Reflection:
+class Reflection(AgentReply):
     """A verdict on an answer; `critique` says what is wrong with it."""
 
     accepted: bool
     critique: str = ""
-    usage: Usage = Usage()
-    raw: tuple[str, ...] = ()
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Characterised:
+class Characterised(AgentReply):
     """The kind of a question, and the cost of finding it out."""
 
     profile: Characterisation
-    usage: Usage = Usage()
-    raw: tuple[str, ...] = ()
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Orchestration:
-    """A topology that keeps the rules of `parsing_topology`.
-
-    `note` says why where a fallback was taken, `warnings` what of the reply was left out or assumed.
-    """
+class Orchestration(AgentReply):
+    """A topology that keeps the rules of `topology_replies`. `warnings`: what of the reply was left out or assumed."""
 
     topology: Topology
-    usage: Usage = Usage()
-    raw: tuple[str, ...] = ()
-    note: str = ""
     warnings: tuple[str, ...] = ()
     fallback: bool = False  # no reply held a topology that can run: one search and one answer
 

@@ -49,10 +49,10 @@ class LLMOrchestrator(PromptedAgent):
         talk = self.talk("hera.characterise", {"question": question}, PROFILE)
         try:
             profile = await self.asked(talk, parse_profile, _RETRY, RETRIES)
-            return Characterised(profile, talk.usage, talk.raw, talk.note)
+            return Characterised(profile, usage=talk.usage, raw=talk.raw, note=talk.note)
         except BadOutputError as error:
             note = talk.noted(f"the question was not characterised: {error}")
-            return Characterised(Characterisation(), talk.usage, talk.raw, note)
+            return Characterised(Characterisation(), usage=talk.usage, raw=talk.raw, note=note)
 
     async def orchestrate(self, question: str, experience: Sequence[Lesson], sample: int = 0) -> Orchestration:
         """Return the topology that the model writes, or the fallback where its replies stay out of form.
@@ -69,11 +69,11 @@ class LLMOrchestrator(PromptedAgent):
         try:
             read = await agent.asked(talk, lambda reply: read_topology(reply, question), _RETRY, RETRIES)
             topology = replace(read.topology, experience=ids)
-            return Orchestration(topology, talk.usage, talk.raw, talk.note, read.warnings)
+            return Orchestration(topology, read.warnings, usage=talk.usage, raw=talk.raw, note=talk.note)
         except BadOutputError as error:
             note = f"the question was not orchestrated: {error}"
             topology = replace(fallback(question), experience=ids)
-            return Orchestration(topology, talk.usage, talk.raw, talk.noted(note), fallback=True)
+            return Orchestration(topology, fallback=True, usage=talk.usage, raw=talk.raw, note=talk.noted(note))
 
     async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
         """Return another topology that the model writes.
@@ -91,7 +91,7 @@ class LLMOrchestrator(PromptedAgent):
         talk = self.talk("hera.revise", values, TOPOLOGY, system="hera.orchestrate")
         read = await self.asked(talk, lambda reply: read_topology(reply, question), _RETRY, RETRIES)
         revised = replace(read.topology, experience=topology.experience)
-        return Orchestration(revised, talk.usage, talk.raw, warnings=read.warnings)
+        return Orchestration(revised, read.warnings, usage=talk.usage, raw=talk.raw)
 
 
 def _told(error: str) -> str:
@@ -109,9 +109,12 @@ class LLMQueryDecomposer(PromptedAgent):
     async def decompose(self, question: str) -> Decomposition:
         talk = self.talk("hera.query_decomposer", {"question": question}, SUB_QUERIES)
         try:
-            return Decomposition(await self.asked(talk, parse_sub_queries, _RETRY, RETRIES), talk.usage, talk.raw)
+            found = await self.asked(talk, parse_sub_queries, _RETRY, RETRIES)
+            return Decomposition(found, usage=talk.usage, raw=talk.raw)
         except BadOutputError as error:
-            return Decomposition((question,), talk.usage, talk.raw, f"the question was not decomposed: {error}")
+            return Decomposition(
+                (question,), usage=talk.usage, raw=talk.raw, note=f"the question was not decomposed: {error}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ class LLMSelector(PromptedAgent):
             kept, why = await self.asked(talk, lambda reply: parse_selection(reply, len(passages)), _RETRY, RETRIES)
         except BadOutputError as error:
             kept, why = tuple(range(len(passages))), str(error)
-        return Selection(kept, why, talk.usage, talk.raw)
+        return Selection(kept, why, usage=talk.usage, raw=talk.raw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +156,7 @@ class LLMValidator(PromptedAgent):
             good, why, missing = await self.asked(talk, lambda said: parse_verdict(said, "missing"), _RETRY, RETRIES)
         except BadOutputError as error:
             good, why, missing = True, str(error), ""
-        return Validation(good, missing, why, talk.usage, talk.raw)
+        return Validation(good, missing, why, usage=talk.usage, raw=talk.raw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +178,7 @@ class LLMReflector(PromptedAgent):
             good, _, critique = await self.asked(talk, lambda said: parse_verdict(said, "critique"), _RETRY, RETRIES)
         except BadOutputError as error:
             good, critique = True, str(error)
-        return Reflection(good, critique, talk.usage, talk.raw)
+        return Reflection(good, critique, usage=talk.usage, raw=talk.raw)
 
 
 @dataclass(frozen=True, slots=True)

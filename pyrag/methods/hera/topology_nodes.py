@@ -1,6 +1,6 @@
 """The agents of a topology as a reply lists them: JSON in many shapes, each agent with plain keys.
 
-Nothing is checked here beyond what it takes to find the agents; what a topology must keep is in `parsing_topology`.
+Nothing is checked here beyond what it takes to find the agents; what a topology must keep is in `topology_replies`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Mends topologies that cannot run as they are: passages to answer from, inputs that cannot be, a single end.
 
 Each rule does what a topology's author can only have meant, and says so in a warning. What cannot be mended is left as
-it is: `parsing_topology.checked` refuses it.
+it is: `topology_replies.checked` refuses it.
 """
 
 from __future__ import annotations

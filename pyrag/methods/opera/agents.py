@@ -40,7 +40,7 @@ class LLMGoalPlanner(PromptedAgent):
         except BadOutputError as error:
             note = f"the question was not planned: no usable goals in {PLAN_RETRIES + 1} replies ({error})"
             goal = Goal(1, question, search=question)
-            return GoalPlan((goal,), "", talk.usage, talk.raw, talk.noted(note), fallback=True)
+            return GoalPlan((goal,), fallback=True, usage=talk.usage, raw=talk.raw, note=talk.noted(note))
 
     async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
         """Return another plan that the model writes.
@@ -59,7 +59,7 @@ class LLMGoalPlanner(PromptedAgent):
 
     async def _goals(self, talk: Conversation, question: str) -> GoalPlan:
         read = await self.asked(talk, lambda reply: read_goals(reply, question), "opera.plan.retry", PLAN_RETRIES)
-        return GoalPlan(read.goals, read.rationale, talk.usage, talk.raw, talk.note, read.warnings)
+        return GoalPlan(read.goals, read.rationale, read.warnings, usage=talk.usage, raw=talk.raw, note=talk.note)
 
 
 def written_goal(goal: Goal) -> dict[str, Any]:
@@ -115,10 +115,10 @@ class LLMAnalyst(PromptedAgent):
             said.citations,
             said.analysis,
             said.confidence,
-            talk.usage,
-            talk.raw,
             said.missing,
-            "; ".join(filter(None, (said.note, note))),
+            usage=talk.usage,
+            raw=talk.raw,
+            note="; ".join(filter(None, (said.note, note))),
         )
 
     def _opened(self, query: str, passages: Sequence[Passage] | None) -> Conversation:

@@ -1,7 +1,7 @@
 """The steps of a plan as a reply lists them: JSON in many shapes, tags, or a Markdown list.
 
 Nothing is checked here beyond what it takes to find the steps: each becomes a mapping with plain keys, and what a plan
-must keep is in `parsing_goals`.
+must keep is in `goals`.
 """
 
 from __future__ import annotations

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pyrag.agents.protocol import Answerer
+from pyrag.agents.protocol import AgentReply, Answerer
 from pyrag.trace.extensions import Extended, Extension
-from pyrag.trace.model import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +27,14 @@ class Goal:
 
 
 @dataclass(frozen=True, slots=True)
-class GoalPlan:
-    """Sub-goals in order, the last one giving the answer; they keep the rules of `parsing_goals`.
+class GoalPlan(AgentReply):
+    """Sub-goals in order, the last one giving the answer; they keep the rules of `pyrag.methods.opera.goals`.
 
     `warnings` say what of the reply was left out or assumed.
     """
 
     goals: tuple[Goal, ...]
     rationale: str = ""
-    usage: Usage = Usage()
-    raw: tuple[str, ...] = ()
-    note: str = ""
     warnings: tuple[str, ...] = ()
     fallback: bool = False  # no reply held a plan that can run: the question is its only goal
 

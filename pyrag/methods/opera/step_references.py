@@ -2,7 +2,7 @@
 
 Models write `[step 1]`, `{answer_1}`, `<result of step 1>`, `#1`, `the answer to step 1` and many more. The number
 decides which step is meant; the type is kept as far as it was said. A bare reference counts only where it names an
-earlier step, since `#1` and `step 2` also occur in titles. Left out: which steps a goal may use (`parsing_goals`).
+earlier step, since `#1` and `step 2` also occur in titles. Left out: which steps a goal may use (`goals`).
 """
 
 from __future__ import annotations
