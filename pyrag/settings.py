@@ -71,7 +71,7 @@ class Settings:
     answer_llm: str | None = None
     rewrite_llm: str | None = None  # the Rewrite agent's (OPERA: a smaller one)
     index: str | None = None  # an index folder; without one, the bundled corpus
-    retriever: str | None = None  # URL of a /retrieve server, qdrant:COLLECTION@URL, mcp+stdio:COMMAND
+    retriever: str | None = None  # URL of a /retrieve server, qdrant:…@URL, pgvector:…@URL, mcp+stdio:COMMAND
     embedder: str | None = None  # bundled, onnx:DIR, st:NAME or openai:MODEL@URL; else the index's own
     dense_weight: float = 0.5  # what the dense half of a hybrid index counts; the sparse half counts the rest
     where: str | None = None  # filter that all passages must pass, such as year >= 2020 and team = "ops"

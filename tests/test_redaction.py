@@ -26,6 +26,7 @@ PASSWORD = "hunter2/&?"
         ("http://bob@H:8000/x#token", "http://H:8000/x"),
         ("openai:m@https://b:p@h/v1?key=k", "openai:m@https://h/v1"),
         ("qdrant:notes@http://k:p@h:6333", "qdrant:notes@http://h:6333"),
+        ("pgvector:notes@postgresql://k:p@h/d?sslcert=x", "pgvector:notes@postgresql://h/d"),
         ("(see http://h/x?token=a): try again", "(see http://h/x): try again"),
         ("a http://b:c@d?e=f and ftp://g:h@i", "a http://d and ftp://i"),
         ("http://h:8000/v1/@me", "http://h:8000/v1/@me"),

@@ -27,7 +27,9 @@ OWN: Mapping[Kind, Collection[str]] = {
         "adaptive", "cot", "decompose-only", "direct", "hera", "ircot", "iter-retgen", "opera", "plan-only", "pyrag",
         "search-agent", "self-ask", "vanilla",
     )),
-    "retrievers": frozenset(("http", "https", "qdrant", "mcp", "mcp+http", "mcp+https", "searxng", "tavily", "brave")),
+    "retrievers": frozenset((
+        "http", "https", "qdrant", "pgvector", "mcp", "mcp+http", "mcp+https", "searxng", "tavily", "brave",
+    )),
     "engines": frozenset(("embedded", "openai", "vllm", "transformers", "scripted", "replay")),
     "documents": frozenset(
         ("jsonl", "json", "csv", "tsv", "txt", "md", "html", "htm", "pdf", "docx", "gz", "bz2", "xz", "zip")

@@ -225,7 +225,7 @@ def mcp(
 
 @app.command("serve-retriever")
 def serve_retriever(
-    spec: Annotated[str, typer.Argument(help="Index folder, or qdrant:COLLECTION@URL.")],
+    spec: Annotated[str, typer.Argument(help="Index folder, qdrant:COLLECTION@URL or pgvector:TABLE@URL.")],
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 listens on all interfaces.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)] = 8008,
     embedder: options.Embedder = None,

@@ -10,7 +10,7 @@ def serve(spec: str, host: str, port: int, *, embedder: str | None, rerank: str 
     """Serve an index over HTTP until interrupted.
 
     Args:
-        spec: Index folder, or `qdrant:COLLECTION@URL`.
+        spec: Index folder, `qdrant:COLLECTION@URL` or `pgvector:TABLE@URL`.
         host: Address to listen on.
         port: Port; 0 picks a free one.
         embedder: Embedder of queries; None for the index's own.

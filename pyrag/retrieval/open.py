@@ -1,4 +1,4 @@
-"""From what a user names (a URL, a folder, a Qdrant collection, an object) to a retriever."""
+"""From what a user names (a URL, a folder, a table, an object) to a retriever."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pyrag.retrieval.embedders.embedding import TextEmbedder
     from pyrag.retrieval.index import IndexInfo
 
-QDRANT = "qdrant:"
+QDRANT, PGVECTOR = "qdrant:", "pgvector:"
 _WEB = ("searxng:", "tavily:", "brave:")
-_REMOTE = ("http://", "https://", QDRANT, STDIO, HTTP, *_WEB)
+_REMOTE = ("http://", "https://", QDRANT, PGVECTOR, STDIO, HTTP, *_WEB)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +53,8 @@ def open_retriever(
     """Return the retriever that a spec names.
 
     Args:
-        spec: URL, `qdrant:COLLECTION@PLACE`, `mcp+stdio:COMMAND`, `mcp+http:URL`, `searxng:URL`, `tavily:`,
-            `brave:`, index folder, or a retriever, which is returned as it is.
+        spec: URL, `qdrant:COLLECTION@PLACE`, `pgvector:TABLE@URL`, `mcp+stdio:COMMAND`, `mcp+http:URL`,
+            `searxng:URL`, `tavily:`, `brave:`, index folder, or a retriever, which is returned as it is.
         timeout: Seconds for one request to a server; ignored if `options` are given.
         options: All other options.
 
@@ -85,8 +85,8 @@ def _scheme(spec: str) -> str:
 
 
 def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
-    if isinstance(spec, str) and spec.startswith(QDRANT):
-        return _over_qdrant(spec, options)
+    if isinstance(spec, str) and spec.startswith((QDRANT, PGVECTOR)):
+        return _over_store(spec, options)
     if isinstance(spec, str) and is_mcp(spec):
         from pyrag.retrieval.remote.mcp_tool import McpRetriever
 
@@ -127,15 +127,23 @@ def _added(spec: str) -> Retriever:
     return OwnRetriever(found)
 
 
-def _over_qdrant(spec: str, options: Options) -> Retriever:
+def _over_store(spec: str, options: Options) -> Retriever:
     from pyrag.retrieval.embedders.embedding import open_embedder
-    from pyrag.retrieval.stores.qdrant import QdrantRetriever, QdrantStore
+    from pyrag.retrieval.stores.store import SearchableStore, StoreRetriever
 
     if options.embedder is None:
         raise ConfigError(f"{spec} needs the embedder of its vectors: name it with --embedder, such as bundled")
-    store = QdrantStore(spec, timeout=options.timeout)
+    store: SearchableStore
+    if spec.startswith(QDRANT):
+        from pyrag.retrieval.stores.qdrant import QdrantStore
+
+        store = QdrantStore(spec, timeout=options.timeout)
+    else:
+        from pyrag.retrieval.stores.pgvector import PgvectorStore
+
+        store = PgvectorStore(spec, timeout=options.timeout)
     embedder = open_embedder(options.embedder, timeout=options.timeout, transport=options.transport)
-    return QdrantRetriever(store, embedder, dense_weight=options.dense_weight)
+    return StoreRetriever(store, embedder, dense_weight=options.dense_weight)
 
 
 def _over_index(folder: Path, shown: str, options: Options) -> Retriever:

@@ -22,8 +22,9 @@ from pyrag.retrieval.hybrid import HybridRetriever, WeightedRetriever, fuse
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.protocol import Retriever
 from pyrag.retrieval.rerank import RerankingRetriever
-from pyrag.retrieval.stores.qdrant import QdrantRetriever, QdrantStore
+from pyrag.retrieval.stores.qdrant import QdrantStore
 from pyrag.retrieval.stores.sparse import passage_terms, query_terms
+from pyrag.retrieval.stores.store import StoreRetriever
 from pyrag.retrieval.vectors.faiss_index import open_vectors
 from pyrag.retrieval.vectors.folder import VectorFolder
 from pyrag.testing import RETRIEVER_CHECKS, RetrieverCase, assert_all
@@ -31,6 +32,7 @@ from pyrag.trace.model import Passage
 
 from .conftest import Server
 from .embedders import words_embedder
+from .postgres import needs_postgres, pgvector_of
 
 PASSAGES = [
     Passage(f"p{n}", f"Title {word}", f"{word} is a word about {other}", source=f"{word}.md")
@@ -51,11 +53,11 @@ async def dense(folder: Path) -> DenseRetriever:
     return DenseRetriever(open_vectors(folder / "vectors"), embedder, index_of(PASSAGES).passages)
 
 
-async def qdrant(place: str) -> QdrantRetriever:
+async def qdrant(place: str) -> StoreRetriever:
     embedder, store = words_embedder(), QdrantStore(f"qdrant:words@{place}")
     store.create(await embedder.fingerprint())
     await store.add_passages(PASSAGES, embedder)
-    return QdrantRetriever(store, embedder)
+    return StoreRetriever(store, embedder)
 
 
 def serve_bm25(server: Server) -> HttpRetriever:
@@ -74,9 +76,10 @@ def serve_bm25(server: Server) -> HttpRetriever:
 
 
 ENGINES = ["bm25", "dense", "hybrid", "rerank", "http", "memory", "qdrant memory", "qdrant folder"]
+POSTGRES = pytest.param("pgvector", marks=needs_postgres)
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=[*ENGINES, POSTGRES])
 async def engine(request: pytest.FixtureRequest, tmp_path: Path, server: Server) -> AsyncIterator[Retriever]:
     made = await make(request.param, tmp_path, server)
     yield made
@@ -95,6 +98,8 @@ async def make(kind: str, folder: Path, server: Server) -> Retriever:
         return serve_bm25(server)
     if kind == "memory":
         return InMemoryRetriever(PASSAGES)
+    if kind == "pgvector":
+        return await pgvector_of(PASSAGES, 0.5)
     if kind.startswith("qdrant"):
         return await qdrant(":memory:" if kind.endswith("memory") else str(folder / "qdrant"))
     return sparse
@@ -120,7 +125,7 @@ async def test_every_engine_passes_the_shipped_checks(engine: Retriever) -> None
 @pytest.mark.parametrize("place", [":memory:", "folder"])
 async def test_qdrant_replaces_deletes_and_refuses_other_embedders(tmp_path: Path, place: str) -> None:
     retriever = await qdrant(place if place == ":memory:" else str(tmp_path / place))
-    store = retriever._store
+    store: Any = retriever._store
     embedder = words_embedder()
     await store.add_passages([replace(PASSAGES[0], text="giraffe necks")], embedder)
     assert len(store) == len(PASSAGES)
@@ -131,13 +136,13 @@ async def test_qdrant_replaces_deletes_and_refuses_other_embedders(tmp_path: Pat
     with pytest.raises(ConfigError, match="embedded with the model words, not others as the embedder has it"):
         store.create(await other.fingerprint())
     with pytest.raises(ConfigError, match="name its own with --embedder"):
-        await QdrantRetriever(store, other).retrieve("x", 1)
+        await StoreRetriever(store, other).retrieve("x", 1)
     await retriever.aclose()
 
 
 @pytest.mark.parametrize("place", [":memory:", "folder"])
 async def test_qdrant_fuses_words_and_vectors_in_one_query(tmp_path: Path, place: str) -> None:
-    store = (await qdrant(place if place == ":memory:" else str(tmp_path / place)))._store
+    store: Any = (await qdrant(place if place == ":memory:" else str(tmp_path / place)))._store
     query = "a word about rivers and otter"
     (vector,) = await words_embedder().embed_queries([query])
     dense = store.search(vector, 20, query, 1.0)
@@ -166,8 +171,8 @@ def test_the_sparse_product_is_bm25() -> None:
 @pytest.mark.parametrize("place", [":memory:", "folder"])
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
 async def test_qdrant_finds_in_company_what_it_finds_alone(tmp_path: Path, place: str, weight: float) -> None:
-    store = (await qdrant(place if place == ":memory:" else str(tmp_path / place)))._store
-    retriever = QdrantRetriever(store, words_embedder(), dense_weight=weight)
+    store: Any = (await qdrant(place if place == ":memory:" else str(tmp_path / place)))._store
+    retriever = StoreRetriever(store, words_embedder(), dense_weight=weight)
     asked = [(f"{passage.title} rivers {number}", 1 + number % 3) for number, passage in enumerate(PASSAGES * 3)]
     alone = [await retriever.retrieve(*one) for one in asked]
     together = await asyncio.gather(*(retriever.retrieve(*one) for one in asked))
@@ -194,17 +199,17 @@ async def test_qdrant_in_a_folder_is_there_again(tmp_path: Path) -> None:
     first = await qdrant(str(tmp_path))
     before = await first.retrieve("rivers", 3)
     await first.aclose()
-    again = QdrantRetriever(QdrantStore(f"qdrant:words@{tmp_path}"), words_embedder())
+    again = StoreRetriever(QdrantStore(f"qdrant:words@{tmp_path}"), words_embedder())
     assert await again.retrieve("rivers", 3) == before
     await again.aclose()
 
 
 async def test_qdrant_that_is_not_there_is_one_sentence(dead_url: str) -> None:
-    retriever = QdrantRetriever(QdrantStore(f"qdrant:c@{dead_url}"), words_embedder())
+    retriever = StoreRetriever(QdrantStore(f"qdrant:c@{dead_url}"), words_embedder())
     with pytest.raises(ServiceError, match=r"qdrant:c@http.* cannot be read \(.*refused\): look whether it runs"):
         await retriever.retrieve("x", 1)
     await retriever.aclose()
-    empty = QdrantRetriever(QdrantStore("qdrant:c@:memory:"), words_embedder())
+    empty = StoreRetriever(QdrantStore("qdrant:c@:memory:"), words_embedder())
     with pytest.raises(ConfigError, match="holds no passages of pyrag: index some"):
         await empty.retrieve("x", 1)
     await empty.aclose()

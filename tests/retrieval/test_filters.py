@@ -33,13 +33,15 @@ from pyrag.retrieval.open import Options
 from pyrag.retrieval.protocol import OwnRetriever, Retriever, passages_of
 from pyrag.retrieval.rerank import RerankingRetriever
 from pyrag.retrieval.search_protocol import read_request, search_all
-from pyrag.retrieval.stores.qdrant import QdrantRetriever, QdrantStore
+from pyrag.retrieval.stores.qdrant import QdrantStore
+from pyrag.retrieval.stores.store import StoreRetriever
 from pyrag.retrieval.vectors.faiss_index import open_vectors
 from pyrag.retrieval.vectors.folder import VectorFolder
 from pyrag.trace.model import Passage
 
 from .conftest import Server
 from .embedders import words_embedder
+from .postgres import needs_postgres, pgvector_of
 
 WORDS = ["mill", "otter", "river", "stone"]
 values = st.sampled_from([0, 1, 2.5, "ops", "hr", "2024-05-02", "2024-05-02T10:00:00+02:00 late", True, False])
@@ -108,7 +110,7 @@ async def qdrant(passages: list[Passage], place: str, weight: float) -> Retrieve
     embedder, store = words_embedder(), QdrantStore(f"qdrant:words@{place}")
     store.create(await embedder.fingerprint())
     await store.add_passages(passages, embedder)
-    return QdrantRetriever(store, embedder, dense_weight=weight)
+    return StoreRetriever(store, embedder, dense_weight=weight)
 
 
 async def qdrant_memory(passages: list[Passage], folder: Path) -> Retriever:
@@ -124,13 +126,25 @@ async def qdrant_folder(passages: list[Passage], folder: Path) -> Retriever:
     return await qdrant(passages, str(folder / "qdrant"), 1.0)
 
 
+async def pgvector(passages: list[Passage], folder: Path) -> Retriever:
+    return await pgvector_of(passages, 1.0)
+
+
+async def pgvector_words(passages: list[Passage], folder: Path) -> Retriever:
+    return await pgvector_of(passages, 0.0)
+
+
 ENGINES = {
     "bm25": bm25, "dense": dense, "hybrid": hybrid, "rerank": reranked, "memory": in_memory, "own": own,
     "qdrant memory": qdrant_memory, "qdrant words": qdrant_words, "qdrant folder": qdrant_folder,
+    "pgvector": pgvector, "pgvector words": pgvector_words,
 }  # fmt: skip
+POSTGRES = [name for name in ENGINES if name.startswith("pgvector")]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "engine", [pytest.param(name, marks=needs_postgres if name in POSTGRES else ()) for name in ENGINES]
+)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(corpus=corpora, where=filters, query=texts, topk=st.integers(1, 6))
 def test_the_best_of_those_that_pass(
@@ -296,8 +310,8 @@ async def test_an_index_folder_finds_under_filters(tmp_path: Path) -> None:
     assert said == [f"the retriever bm25:{tmp_path / 'ix'}: no passage has the field 'taem', which the filter names"]
 
 
-@pytest.mark.parametrize("make", [qdrant_memory, qdrant_folder])
-async def test_qdrant_tells_apart_what_its_floats_do_not(tmp_path: Path, make: Make) -> None:
+@pytest.mark.parametrize("make", [qdrant_memory, qdrant_folder, pytest.param(pgvector, marks=needs_postgres)])
+async def test_stores_tell_apart_what_floats_do_not(tmp_path: Path, make: Make) -> None:
     large = 1 << 60
     held: list[Any] = [large, large + 1, 5, "x" * 24 + "a", "x" * 24 + "b", True]
     passages = [Passage(f"p{at}", "", "mill", metadata={"v": value}) for at, value in enumerate(held)]

@@ -1,1 +1,1 @@
-"""Vector stores outside an index folder: Qdrant."""
+"""Vector stores outside an index folder: Qdrant and PostgreSQL with pgvector."""

@@ -19,29 +19,26 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from pyrag._io.redaction import without_secrets
 from pyrag._io.threads import in_thread
-from pyrag.errors import ConfigError, ServiceError
+from pyrag.errors import ConfigError
 from pyrag.retrieval.dense import PART, DenseQuery
-from pyrag.retrieval.embedders.batching import Batcher
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.embedders.protocol import passage_text
-from pyrag.retrieval.filters.metadata import encoded
-from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.stores.qdrant_engines import Engine, Found, LocalEngine, Payload, Point, Query, RemoteEngine
 from pyrag.retrieval.stores.qdrant_filters import FACTS, facts_of
 from pyrag.retrieval.stores.sparse import passage_terms, query_terms
-from pyrag.trace.model import Passage, SearchedIndex
+from pyrag.retrieval.stores.store import StoreErrors, passage_of, payload_of, refuse_difference
+from pyrag.trace.model import Passage
 
 if TYPE_CHECKING:
     from pyrag.retrieval.embedders.protocol import Embedder, Matrix
 
 _BATCH = 256
-_AT_ONCE = 64  # queries in a request
 _TIES = 10  # of equal ranks an engine drops any: with some more than were asked for, the id decides
 _ABOUT = str(uuid.UUID(int=0))  # the point that holds the fingerprint
 _MARK = "pyrag_fingerprint"
@@ -49,6 +46,8 @@ _MARK = "pyrag_fingerprint"
 
 class QdrantStore:
     """Add, delete and search passages by id in one collection. Raises `ServiceError`, `ConfigError`."""
+
+    kind = "qdrant"
 
     def __init__(self, spec: str, *, timeout: float = 10.0) -> None:
         self._spec = without_secrets(spec)
@@ -73,14 +72,14 @@ class QdrantStore:
                 self._engine.create(fingerprint.dimension, normalised=fingerprint.normalised)
                 self._engine.upsert([Point(_ABOUT, {_MARK: msgspec.to_builtins(fingerprint)})])
                 return
-        self._refuse(about, fingerprint)
+        refuse_difference(self._spec, about, fingerprint)
 
     def check(self, fingerprint: Fingerprint) -> None:
         with self._errors("read"):
             about = self._about()
         if about is None:
             raise ConfigError(f"{self._spec} holds no passages of pyrag: index some into it first")
-        self._refuse(about, fingerprint)
+        refuse_difference(self._spec, about, fingerprint)
 
     def add(self, passages: Sequence[Passage], vectors: Matrix) -> None:
         """Write passages; those whose id exists are replaced.
@@ -158,76 +157,8 @@ class QdrantStore:
         payload = self._engine.payload(_ABOUT)
         return None if payload is None else msgspec.convert(payload[_MARK], Fingerprint)
 
-    def _refuse(self, mine: Fingerprint, fingerprint: Fingerprint) -> None:
-        if difference := mine.difference(fingerprint):
-            raise ConfigError(
-                f"{self._spec} was embedded with {difference} as the embedder has it: name its own with --embedder"
-            )
-
-    def _errors(self, doing: str) -> _Errors:
-        return _Errors(self._spec, doing)
-
-
-class QdrantRetriever:
-    """A `Retriever` over a store; the first query checks the embedder. `dense_weight` is in [0, 1], as in a hybrid."""
-
-    def __init__(self, store: QdrantStore, embedder: Embedder, *, dense_weight: float = 0.5) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._dense_weight = dense_weight
-        self._checked = False
-        self._searches = Batcher(self._search, window=0, max_batch=_AT_ONCE, cached=0)
-
-    @property
-    def name(self) -> str:
-        return self._store.name
-
-    @property
-    def searched(self) -> SearchedIndex:
-        return SearchedIndex(self.name, "qdrant")
-
-    async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
-        """Return the best passages of the store.
-
-        Args:
-            query: Text to search for; a blank one finds nothing.
-            topk: Maximum number of passages.
-            where: Filter that passages must pass.
-
-        Raises:
-            ConfigError: The embedder is not the one of the store.
-            ServiceError: Qdrant cannot be searched.
-        """
-        if not query.strip() or topk < 1:
-            return []
-        (vector,) = await self._embedder.embed_queries([query])
-        if not self._checked:
-            await in_thread(self._store.check, await self._embedder.fingerprint())
-            self._checked = True
-        return await self._searches.get(DenseQuery.filtered(query, topk, vector, where))
-
-    async def _search(self, asked: Sequence[DenseQuery]) -> list[list[Passage]]:
-        return await in_thread(self._store.search_all, asked, self._dense_weight)
-
-    async def aclose(self) -> None:
-        await self._embedder.aclose()
-        self._store.close()
-
-
-class _Errors:
-    """Turns what a client library raises into one sentence."""
-
-    def __init__(self, spec: str, doing: str) -> None:
-        self._spec, self._doing = spec, doing
-
-    def __enter__(self) -> None:
-        """Nothing to set up."""
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, Exception) and not isinstance(error, ConfigError | ServiceError):
-            reason = " ".join(str(error).split())[:200] or type(error).__name__
-            message = f"{self._spec} cannot be {self._doing} ({reason}): look whether it runs and the name is right"
-            raise ServiceError(message, service=self._spec) from error
+    def _errors(self, doing: str) -> StoreErrors:
+        return StoreErrors(self._spec, doing)
 
 
 def _key(one: str) -> str:
@@ -248,22 +179,12 @@ def _point(one: Passage, vector: list[float]) -> Point:
 
 
 def _payload(one: Passage) -> Payload:
-    return {
-        "id": one.id, "title": one.title, "text": one.text, "source": one.source, "start": one.start, "end": one.end,
-        **({"metadata": encoded(one.metadata), FACTS: facts_of(one.metadata)} if one.metadata else {}),
-    }  # fmt: skip
+    return {**payload_of(one), **({FACTS: facts_of(one.metadata)} if one.metadata else {})}
 
 
 def _passages(asked: DenseQuery, query: Query, found: Found) -> list[Passage]:
     part = PART if query.sparse is None else "sparse" if query.dense is None else "fused"
-    hits = [_passage(payload, score, part) for payload, score in found]
+    hits = [passage_of(payload, score, part) for payload, score in found]
     if asked.filter is not None:
         hits = [one for one in hits if asked.filter.matches(one.metadata)]
     return sorted(hits, key=lambda passage: (-passage.score, passage.id))[: asked.topk]
-
-
-def _passage(payload: Payload, score: float, part: str) -> Passage:
-    one, title, text, source = (str(payload.get(name, "")) for name in ("id", "title", "text", "source"))
-    start, end = payload.get("start"), payload.get("end")
-    metadata = msgspec.json.decode(str(payload.get("metadata", "{}")), type=dict[str, Any])
-    return Passage(one, title, text, score, source, {part: score}, start, end, metadata)

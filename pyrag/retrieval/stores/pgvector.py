@@ -1,0 +1,270 @@
+"""Passages and their vectors in PostgreSQL with the extension pgvector (0.8 and newer).
+
+    pgvector:TABLE@postgresql://USER@HOST:5432/DATABASE    (`pyrag-runtime[pgvector]`)
+
+A passage is a row with the passage as JSON, the facts that filters test (`pgvector_filters`), a vector, and BM25's
+terms with their weights (`sparse`), whose inverse document frequencies are counted when they are asked for. A hybrid
+query fuses both lists by reciprocal rank, as an index folder does. What made the vectors is kept in the table
+`pyrag_fingerprints`, so that a table refuses the queries of another embedder. Vectors are compared one by one until
+`optimise` builds a graph (HNSW). Values are parameters of statements; names of tables are checked and quoted.
+Left out: partitions, replicas and roles, which are the database's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from queue import Empty, Full, LifoQueue
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pyrag._io.redaction import without_secrets
+from pyrag._io.threads import in_thread
+from pyrag.errors import ConfigError
+from pyrag.retrieval.dense import PART, DenseQuery
+from pyrag.retrieval.embedders.fingerprint import Fingerprint
+from pyrag.retrieval.embedders.protocol import passage_text
+from pyrag.retrieval.hybrid import DEPTH, fuse
+from pyrag.retrieval.stores import pgvector_statements as statements
+from pyrag.retrieval.stores.pgvector_filters import condition_of, encoded_facts
+from pyrag.retrieval.stores.sparse import passage_terms, query_terms
+from pyrag.retrieval.stores.store import StoreErrors, passage_of, payload_of, refuse_difference
+from pyrag.trace.model import Passage
+
+if TYPE_CHECKING:
+    from pyrag.retrieval.embedders.protocol import Embedder, Matrix
+
+_BATCH = 256
+_MAX_IDLE = 8  # connections kept for the next call
+_SPARSE = "sparse"
+_SPEC = re.compile(r"pgvector:(?P<table>[^@]*)@(?P<url>postgres(?:ql)?://.*)", re.DOTALL)
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,47}")
+
+
+class PgvectorStore:
+    """Add, delete and search passages by id in one table. Raises `ServiceError`, `ConfigError`."""
+
+    kind = "pgvector"
+
+    def __init__(self, spec: str, *, timeout: float = 10.0) -> None:
+        self._spec = without_secrets(spec)
+        found = _SPEC.fullmatch(spec)
+        if found is None:
+            raise ConfigError(f"{self._spec!r} names no table: write pgvector:TABLE@postgresql://HOST/DATABASE")
+        self._table = tuple(found["table"].split("."))
+        if len(self._table) > 2 or not all(map(_NAME.fullmatch, self._table)):
+            raise ConfigError(
+                f"{found['table']!r} is no name of a table: write TABLE or SCHEMA.TABLE, each of at most 48 lower-case "
+                "letters, digits and underscores"
+            )
+        self._url, self._timeout = found["url"], timeout
+        self._idle: LifoQueue[Any] = LifoQueue(_MAX_IDLE)
+        self._driver: Any = _driver()
+
+    @property
+    def name(self) -> str:
+        return self._spec
+
+    def create(self, fingerprint: Fingerprint) -> None:
+        """Make the table, or check that the existing one has the same fingerprint."""
+        with self._connection("created") as connection, connection.transaction():
+            connection.execute(statements.LOCK)
+            connection.execute(statements.EXTENSION)
+            self._check_version(connection)
+            connection.execute(self._composed(statements.FINGERPRINTS))
+            about = self._about(connection)
+            if about is None:
+                connection.execute(self._composed(statements.TABLE, dimension=fingerprint.dimension))
+                connection.execute(self._composed(statements.TERMS_INDEX))
+                row = (self._key, msgspec.json.encode(fingerprint).decode())
+                connection.execute(self._composed(statements.REMEMBER), row)
+        if about is not None:
+            refuse_difference(self._spec, about, fingerprint)
+
+    def check(self, fingerprint: Fingerprint) -> None:
+        with self._connection("read") as connection:
+            known = connection.execute("SELECT to_regclass(%s)", (".".join(self._names("pyrag_fingerprints")),))
+            about = None if known.fetchone()[0] is None else self._about(connection)
+        if about is None:
+            raise ConfigError(f"{self._spec} holds no passages of pyrag: index some into it first")
+        refuse_difference(self._spec, about, fingerprint)
+
+    def add(self, passages: Sequence[Passage], vectors: Matrix) -> None:
+        """Write passages; those whose id exists are replaced.
+
+        Args:
+            passages: Passages to write.
+            vectors: float32 [passages, d].
+        """
+        rows = [_row(one, vector) for one, vector in zip(passages, vectors.tolist(), strict=True)]
+        with self._connection("written") as connection, connection.transaction(), connection.cursor() as cursor:
+            for start in range(0, len(rows), _BATCH):
+                cursor.executemany(self._composed(statements.UPSERT), rows[start : start + _BATCH])
+
+    async def add_passages(self, passages: Sequence[Passage], embedder: Embedder) -> None:
+        """Embed passages and write them.
+
+        Args:
+            passages: Passages to write.
+            embedder: Embedder of the store's vectors.
+        """
+        vectors = await embedder.embed_passages([passage_text(one.title, one.text) for one in passages])
+        await in_thread(self.add, passages, vectors)
+
+    def delete(self, ids: Sequence[str]) -> None:
+        with self._connection("written") as connection:
+            connection.execute(self._composed(statements.DELETE), ([_key(one) for one in ids],))
+
+    def search(self, vector: Matrix | None, topk: int, query: str = "", dense_weight: float = 0.5) -> list[Passage]:
+        """Search by a vector, by the words of a query, or by both if both are given and have a weight.
+
+        Args:
+            vector: float32 [d], or None.
+            topk: Maximum number of passages.
+            query: Text whose terms are searched for.
+            dense_weight: Weight of the vector, from 0 to 1.
+        """
+        (found,) = self.search_all([DenseQuery(query, topk, vector)], dense_weight)
+        return found
+
+    def search_all(self, asked: Sequence[DenseQuery], dense_weight: float = 0.5) -> list[list[Passage]]:
+        """Search for several queries over one connection.
+
+        Args:
+            asked: The queries with their vectors.
+            dense_weight: Weight of the vectors, from 0 to 1.
+        """
+        with self._connection("searched") as connection:
+            return [self._found(connection, one, dense_weight) for one in asked]
+
+    def _found(self, connection: Any, asked: DenseQuery, dense_weight: float) -> list[Passage]:
+        terms = query_terms(asked.query) if dense_weight < 1 and asked.query else {}
+        near = asked.vector is not None and (dense_weight > 0 or not terms)
+        if not (near and terms):
+            found = self._near(connection, asked, asked.topk) if near else self._worded(connection, asked, asked.topk)
+        else:
+            depth = max(DEPTH, asked.topk)
+            lists = {PART: self._near(connection, asked, depth), _SPARSE: self._worded(connection, asked, depth)}
+            found = fuse(lists, {PART: dense_weight, _SPARSE: 1 - dense_weight})
+        return sorted(found, key=lambda one: (-one.score, one.id))[: asked.topk]
+
+    def _near(self, connection: Any, asked: DenseQuery, limit: int) -> list[Passage]:
+        """Return the nearest passages. What a graph leaves short under a filter is compared one by one."""
+        condition = condition_of(asked.filter)
+        statement = self._composed(statements.NEAREST, condition=condition.text)
+        vector = _vector(asked.vector.tolist())
+        values = (vector, *condition.values, vector, limit)
+        with connection.transaction():
+            connection.execute(statements.SCAN_ON)
+            rows = connection.execute(statement, values).fetchall()
+            if asked.filter is not None and len(rows) < limit:
+                connection.execute(statements.WITHOUT_GRAPH)
+                rows = connection.execute(statement, values).fetchall()
+        return [passage_of(payload, score, PART) for payload, score in rows]
+
+    def _worded(self, connection: Any, asked: DenseQuery, limit: int) -> list[Passage]:
+        """Return the best passages by BM25. Frequencies are those of all passages, whatever the filter."""
+        terms, condition = query_terms(asked.query), condition_of(asked.filter)
+        statement = self._composed(statements.WORDED, condition=condition.text)
+        values = (list(terms), list(terms.values()), list(terms), *condition.values, limit)
+        rows = connection.execute(statement, values).fetchall() if terms else []
+        return [passage_of(payload, score, _SPARSE) for payload, score in rows]
+
+    def optimise(self) -> None:
+        """Build the graph of vectors, which searches use from then on; passages added later join it."""
+        with self._connection("optimised") as connection, connection.transaction():
+            connection.execute(statements.WITHOUT_LIMIT)
+            connection.execute(self._composed(statements.GRAPH))
+
+    def __len__(self) -> int:
+        with self._connection("read") as connection:
+            return int(connection.execute(self._composed(statements.COUNT)).fetchone()[0])
+
+    def close(self) -> None:
+        while True:
+            try:
+                self._idle.get_nowait().close()
+            except Empty:
+                return
+
+    @contextmanager
+    def _connection(self, doing: str) -> Iterator[Any]:
+        """Yield a connection of this call's own, and keep it for the next if it still works."""
+        with StoreErrors(self._spec, doing):
+            connection = self._connected()
+            try:
+                yield connection
+            except BaseException:
+                connection.close()
+                raise
+            try:
+                self._idle.put_nowait(connection)
+            except Full:
+                connection.close()
+
+    def _connected(self) -> Any:
+        try:
+            return self._idle.get_nowait()
+        except Empty:
+            seconds = max(1, round(self._timeout))
+            connection = self._driver.connect(self._url, autocommit=True, connect_timeout=max(2, seconds))
+            connection.execute("SELECT set_config('statement_timeout', %s, false)", (f"{seconds}s",))
+            return connection
+
+    def _check_version(self, connection: Any) -> None:
+        (version,) = connection.execute(statements.VERSION).fetchone()
+        if tuple(map(int, version.split(".")[:2])) < statements.MIN_VERSION:
+            raise ConfigError(
+                f"{self._spec} has pgvector {version}: install 0.8 or newer and run ALTER EXTENSION vector UPDATE"
+            )
+
+    def _about(self, connection: Any) -> Fingerprint | None:
+        row = connection.execute(self._composed(statements.ABOUT), (self._key,)).fetchone()
+        return None if row is None else msgspec.convert(row[0], Fingerprint)
+
+    @property
+    def _key(self) -> str:
+        return str(self._table[-1])
+
+    def _names(self, table: str) -> tuple[str, ...]:
+        """Return the name of a table beside ours."""
+        return (*self._table[:-1], table)
+
+    def _composed(self, statement: str, *, dimension: int = 0, condition: str = "true") -> Any:
+        """Return a statement with quoted names. `condition` is made of constants and placeholders."""
+        sql = self._driver.sql
+        return sql.SQL(statement).format(
+            table=sql.Identifier(*self._table),
+            fingerprints=sql.Identifier(*self._names("pyrag_fingerprints")),
+            terms_index=sql.Identifier(f"{self._key}_terms"),
+            graph=sql.Identifier(f"{self._key}_graph"),
+            dimension=sql.Literal(dimension),
+            condition=sql.SQL(condition),
+        )
+
+
+def _driver() -> Any:
+    try:
+        import psycopg
+        import psycopg.sql
+    except ImportError as error:
+        raise ConfigError("pgvector needs psycopg: pip install 'pyrag-runtime[pgvector]'") from error
+    return psycopg
+
+
+def _row(one: Passage, vector: list[float]) -> tuple[Any, ...]:
+    terms = passage_terms(one.title, one.text)
+    payload = msgspec.json.encode(payload_of(one)).decode()
+    return _key(one.id), payload, encoded_facts(one.metadata), _vector(vector), list(terms), list(terms.values())
+
+
+def _key(one: str) -> bytes:
+    """A hash of an id, which may hold characters that PostgreSQL has in no text."""
+    return hashlib.blake2b(one.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _vector(values: list[float]) -> str:
+    return f"[{','.join(map(repr, values))}]"

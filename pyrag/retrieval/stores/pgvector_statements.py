@@ -1,0 +1,56 @@
+"""Statements of the pgvector store. Braces stand for quoted names and checked constants, `%s` for values.
+
+`condition` is a condition of `pgvector_filters`, over the columns of the store's table.
+"""
+
+from __future__ import annotations
+
+MIN_VERSION = (0, 8)  # scans a graph on until a filter's passages are found
+
+LOCK = "SELECT pg_advisory_xact_lock(8127364551)"  # two processes may create the same tables
+EXTENSION = "CREATE EXTENSION IF NOT EXISTS vector"
+VERSION = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+FINGERPRINTS = "CREATE TABLE IF NOT EXISTS {fingerprints} (name text PRIMARY KEY, fingerprint json NOT NULL)"
+TABLE = """
+    CREATE TABLE {table} (
+        key bytea PRIMARY KEY,
+        passage json NOT NULL,
+        facts jsonb NOT NULL,
+        embedding vector({dimension}) NOT NULL,
+        terms bigint[] NOT NULL,
+        weights float8[] NOT NULL
+    )"""
+TERMS_INDEX = "CREATE INDEX {terms_index} ON {table} USING gin (terms)"
+GRAPH = "CREATE INDEX IF NOT EXISTS {graph} ON {table} USING hnsw (embedding vector_ip_ops)"
+REMEMBER = "INSERT INTO {fingerprints} (name, fingerprint) VALUES (%s, %s)"
+ABOUT = "SELECT fingerprint FROM {fingerprints} WHERE name = %s"
+COUNT = "SELECT count(*) FROM {table}"
+DELETE = "DELETE FROM {table} WHERE key = ANY(%s)"
+UPSERT = """
+    INSERT INTO {table} (key, passage, facts, embedding, terms, weights) VALUES (%s, %s, %s, %s, %s, %s)
+    ON CONFLICT (key) DO UPDATE SET (passage, facts, embedding, terms, weights)
+        = (excluded.passage, excluded.facts, excluded.embedding, excluded.terms, excluded.weights)"""
+# Settings of a transaction.
+WITHOUT_LIMIT = "SET LOCAL statement_timeout = 0"
+SCAN_ON = "SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.ef_search = 100"
+WITHOUT_GRAPH = "SET LOCAL enable_indexscan = off"
+NEAREST = """
+    SELECT passage, -(embedding <#> %s::vector) FROM {table} WHERE {condition}
+    ORDER BY embedding <#> %s::vector LIMIT %s"""
+# BM25's weights are of terms in passages; the inverse document frequency is the one of Lucene.
+WORDED = """
+    WITH asked AS (SELECT * FROM unnest(%s::bigint[], %s::float8[]) AS one (term, weight)),
+    pairs AS MATERIALIZED (
+        SELECT held.key, pair.term, pair.weight
+        FROM {table} AS held, unnest(held.terms, held.weights) AS pair (term, weight)
+        WHERE held.terms && %s::bigint[] AND pair.term IN (SELECT term FROM asked)
+    ),
+    rarity AS (
+        SELECT term, ln(1 + ((SELECT count(*) FROM {table}) - count(*) + 0.5) / (count(*) + 0.5)) AS idf
+        FROM pairs GROUP BY term
+    ),
+    scored AS (
+        SELECT key, sum(pairs.weight * asked.weight * rarity.idf) AS score
+        FROM pairs JOIN asked USING (term) JOIN rarity USING (term) GROUP BY key
+    )
+    SELECT passage, score FROM scored JOIN {table} USING (key) WHERE {condition} ORDER BY score DESC LIMIT %s"""

@@ -1,0 +1,147 @@
+"""Parts that stores of passages share: their retriever, the form of a passage in them, and their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from pyrag._io.threads import in_thread
+from pyrag.errors import ConfigError, ServiceError
+from pyrag.retrieval.dense import DenseQuery
+from pyrag.retrieval.embedders.batching import Batcher
+from pyrag.retrieval.embedders.fingerprint import Fingerprint
+from pyrag.retrieval.filters.metadata import encoded
+from pyrag.retrieval.filters.tree import Filter
+from pyrag.trace.model import Passage, SearchedIndex
+
+if TYPE_CHECKING:
+    from pyrag.retrieval.embedders.protocol import Embedder
+
+_AT_ONCE = 64  # queries in a request
+
+
+class SearchableStore(Protocol):
+    """A store of passages with their vectors, as its retriever needs it. Synchronous; called from several threads."""
+
+    kind: str
+
+    @property
+    def name(self) -> str:
+        """The spec of the store without secrets."""
+        ...
+
+    def check(self, fingerprint: Fingerprint) -> None:
+        """Refuse another embedder than the store's. Raises `ConfigError`."""
+        ...
+
+    def search_all(self, asked: Sequence[DenseQuery], dense_weight: float = 0.5) -> list[list[Passage]]:
+        """Search for several queries.
+
+        Args:
+            asked: The queries with their vectors.
+            dense_weight: Weight of the vectors, from 0 to 1.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+class StoreRetriever:
+    """A `Retriever` over a store; the first query checks the embedder. `dense_weight` is in [0, 1], as in a hybrid."""
+
+    def __init__(self, store: SearchableStore, embedder: Embedder, *, dense_weight: float = 0.5) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._dense_weight = dense_weight
+        self._checked = False
+        self._searches = Batcher(self._search, window=0, max_batch=_AT_ONCE, cached=0)
+
+    @property
+    def name(self) -> str:
+        return self._store.name
+
+    @property
+    def searched(self) -> SearchedIndex:
+        return SearchedIndex(self.name, self._store.kind)
+
+    async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
+        """Return the best passages of the store.
+
+        Args:
+            query: Text to search for; a blank one finds nothing.
+            topk: Maximum number of passages.
+            where: Filter that passages must pass.
+
+        Raises:
+            ConfigError: The embedder is not the one of the store.
+            ServiceError: The store cannot be searched.
+        """
+        if not query.strip() or topk < 1:
+            return []
+        (vector,) = await self._embedder.embed_queries([query])
+        if not self._checked:
+            await in_thread(self._store.check, await self._embedder.fingerprint())
+            self._checked = True
+        return await self._searches.get(DenseQuery.filtered(query, topk, vector, where))
+
+    async def _search(self, asked: Sequence[DenseQuery]) -> list[list[Passage]]:
+        return await in_thread(self._store.search_all, asked, self._dense_weight)
+
+    async def aclose(self) -> None:
+        await self._embedder.aclose()
+        self._store.close()
+
+
+class StoreErrors:
+    """Turns what a client library raises into one sentence."""
+
+    def __init__(self, spec: str, doing: str) -> None:
+        self._spec, self._doing = spec, doing
+
+    def __enter__(self) -> None:
+        """Nothing to set up."""
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, Exception) and not isinstance(error, ConfigError | ServiceError):
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            message = f"{self._spec} cannot be {self._doing} ({reason}): look whether it runs and the name is right"
+            raise ServiceError(message, service=self._spec) from error
+
+
+def refuse_difference(spec: str, mine: Fingerprint, fingerprint: Fingerprint) -> None:
+    """Refuse an embedder whose vectors are not those of a store.
+
+    Args:
+        spec: The store's.
+        mine: Fingerprint of the store's vectors.
+        fingerprint: That of the embedder.
+
+    Raises:
+        ConfigError: They differ.
+    """
+    if difference := mine.difference(fingerprint):
+        raise ConfigError(f"{spec} was embedded with {difference} as the embedder has it: name its own with --embedder")
+
+
+def payload_of(one: Passage) -> dict[str, Any]:
+    """Return a passage as plain values, its metadata as the text of a JSON object."""
+    return {
+        "id": one.id, "title": one.title, "text": one.text, "source": one.source, "start": one.start, "end": one.end,
+        **({"metadata": encoded(one.metadata)} if one.metadata else {}),
+    }  # fmt: skip
+
+
+def passage_of(payload: Mapping[str, Any], score: float, part: str) -> Passage:
+    """Return the passage of a payload.
+
+    Args:
+        payload: Plain values, as `payload_of` makes them.
+        score: The passage's score.
+        part: Name of the score's origin.
+    """
+    one, title, text, source = (str(payload.get(name, "")) for name in ("id", "title", "text", "source"))
+    start, end = payload.get("start"), payload.get("end")
+    metadata = msgspec.json.decode(str(payload.get("metadata", "{}")), type=dict[str, Any])
+    return Passage(one, title, text, score, source, {part: score}, start, end, metadata)
