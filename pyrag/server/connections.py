@@ -1,12 +1,20 @@
-"""Connections that wait for the head of a request only so long: uvicorn waits for ever, and each costs a descriptor."""
+"""uvicorn's connections and server with ends of their own.
+
+A connection waits for the head of a request only so long: uvicorn waits for ever, and each costs a descriptor. A server
+that ends closes the replies that would not end by themselves: uvicorn cancels them, and logs each as an error.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
+from collections.abc import Generator
 from functools import partial
 from typing import Any
 
 import h11
+import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
@@ -41,6 +49,16 @@ class PatientConnection(H11Protocol):
         self._stop_waiting()
         super().connection_lost(exc)
 
+    def end(self) -> None:
+        """End the connection with the reply under way: complete where it stands, cut if its client does not read."""
+        if self.flow.write_paused:
+            self.transport.abort()
+            return
+        if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
+            with contextlib.suppress(h11.LocalProtocolError):  # a reply whose announced length is not reached
+                self.transport.write(self.conn.send(h11.EndOfMessage()))
+        self.transport.close()
+
     def _wait(self) -> None:
         self._waiting = self.loop.call_later(self._seconds, self.transport.close)
 
@@ -48,3 +66,32 @@ class PatientConnection(H11Protocol):
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
+
+
+class SignalFreeServer(uvicorn.Server):
+    """uvicorn's server, which leaves signals to its caller.
+
+    Args:
+        config: of uvicorn, with `PatientConnection`.
+        flush: seconds that replies under way get to end at shutdown.
+    """
+
+    def __init__(self, config: Any, flush: float) -> None:
+        super().__init__(config)
+        self._flush = flush
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield  # uvicorn's own raises signals again at the end
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        ending = asyncio.get_running_loop().call_later(self._flush, self._end_connections)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            ending.cancel()
+
+    def _end_connections(self) -> None:
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, PatientConnection):
+                connection.end()

@@ -142,10 +142,10 @@ def server_of(service: SearchService, app: Any, **options: Any) -> Any:
     """
     import uvicorn
 
-    from pyrag.server.connections import PatientConnection
+    from pyrag.server.connections import PatientConnection, SignalFreeServer
 
     config = service.config
-    server = uvicorn.Server(
+    return SignalFreeServer(
         uvicorn.Config(
             app,
             http=PatientConnection.within(config.header_timeout),
@@ -156,12 +156,11 @@ def server_of(service: SearchService, app: Any, **options: Any) -> Any:
             limit_concurrency=config.max_connections,
             h11_max_incomplete_event_size=_MAX_HEAD,
             timeout_keep_alive=_KEEP_ALIVE,
-            timeout_graceful_shutdown=_FLUSH,
+            timeout_graceful_shutdown=3 * _FLUSH,  # a reply without an end then has a defect, which is logged
             **options,
-        )
+        ),
+        _FLUSH,
     )
-    vars(server)["capture_signals"] = contextlib.nullcontext  # uvicorn's own raises signals again at the end
-    return server
 
 
 def _listener(config: ServerConfig) -> socket.socket:

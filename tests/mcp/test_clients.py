@@ -231,6 +231,25 @@ async def over(way: str, folder: Path, *options: str) -> AsyncIterator[Any]:
         assert await process.wait() == 0
 
 
+async def test_sigterm_ends_open_sessions_without_a_traceback(tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND, "mcp", "--http", "--port", "0", env=environment(), cwd=tmp_path,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout
+    url = (await process.stdout.readline()).decode().split()[3]
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    async with aiohttp.ClientSession(headers=headers) as session:
+        async with session.post(url, data=message("initialize", client, 1)) as reply:
+            headers = {"mcp-session-id": reply.headers["mcp-session-id"]}
+        async with session.get(url, headers=headers) as stream:  # open until the server ends it
+            process.terminate()
+            assert await stream.read() == b""
+            _, errors = await asyncio.wait_for(process.communicate(), 120)
+    assert (process.returncode, errors) == (0, b"")
+
+
 async def test_a_client_that_hangs_up_ends_process_and_calls(tmp_path: Path) -> None:
     async with HeldModel().running() as model:
         process = await spoken_to(tmp_path, "--llm", model.spec)

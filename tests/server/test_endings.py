@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra `serve` is not installed")
 pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
 
 from pyrag.server.config import ServerConfig
+from tests.cli.conftest import COMMAND, environment
 from tests.server.live import QUESTION
 from tests.server.test_serve import Client, hold, running
 
@@ -141,3 +145,56 @@ async def test_a_connection_too_many_is_refused() -> None:
             assert reply.status == 503
         held.go.set()
         assert (await asking)[0] == 200
+
+
+@asynccontextmanager
+async def process(folder: Path, *options: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    """Run the command until the block ends; yield its process and URL."""
+    command = (*COMMAND, "serve", "--port", "0", *options)
+    started = await asyncio.create_subprocess_exec(
+        *command, cwd=folder, env=environment(), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        assert started.stdout is not None
+        yield started, (await started.stdout.readline()).decode().split(" at ")[1].split()[0]
+    finally:
+        if started.returncode is None:
+            started.kill()
+            await started.wait()
+
+
+async def complaints(started: asyncio.subprocess.Process) -> str:
+    """End a process by SIGTERM and return what it wrote to stderr."""
+    started.terminate()
+    _, errors = await asyncio.wait_for(started.communicate(), 120)
+    assert started.returncode == 0
+    return errors.decode()
+
+
+async def test_sigterm_ends_a_stream_without_a_traceback(tmp_path: Path) -> None:
+    async with silent_model() as (model, spec), process(tmp_path, "--llm", spec) as (started, url):
+        body = {"question": QUESTION, "stream": True}
+        async with aiohttp.ClientSession() as session, session.post(f"{url}/v1/ask", json=body) as reply:
+            await asyncio.wait_for(model.begun.wait(), 60)
+            assert await complaints(started) == ""
+            assert "the server ended before the work was done" in (await reply.text()).split("\n\n")[-2]
+
+
+async def test_sigterm_cuts_a_stream_that_nobody_reads(tmp_path: Path) -> None:
+    echoed = "x" * (3 << 20)  # fills every buffer between the server and a client that reads nothing
+    body = json.dumps({"model": "pyrag", "input": QUESTION, "stream": True, "instructions": echoed}).encode()
+    head = f"POST /v1/responses HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+    async with process(tmp_path) as (started, url), aiohttp.ClientSession() as session:
+        host, port = url.removeprefix("http://").split(":")
+        _, writer = await asyncio.open_connection(host, int(port), limit=1 << 10)
+        writer.write(head.encode() + b"Content-Type: application/json\r\n\r\n" + body)
+        async with asyncio.timeout(120):
+            while 'outcome="known"' not in await _metrics(session, url):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        assert await complaints(started) == ""
+        writer.close()
+
+
+async def _metrics(session: aiohttp.ClientSession, url: str) -> str:
+    async with session.get(f"{url}/metrics") as reply:
+        return await reply.text()
