@@ -230,11 +230,12 @@ def serve_retriever(
     port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)] = 8008,
     embedder: options.Embedder = None,
     rerank: options.Rerank = None,
+    where: options.Where = None,
 ) -> None:
     """Serve an index over HTTP. It answers POST /retrieve, for --retriever URL."""
     from pyrag.cli.serve_retriever import serve
 
-    serve(spec, host, port, embedder=embedder, rerank=rerank)
+    serve(spec, host, port, embedder=embedder, rerank=rerank, where=where)
 
 
 @app.command("serve-model")
@@ -290,6 +291,7 @@ def doctor(
     answer_llm: options.AnswerLlm = None,
     index: options.Index = None,
     retriever: options.RetrieverUrl = None,
+    tools: options.Tools = None,
     sandbox: options.SandboxMode = None,
     json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     config: options.Config = None,

@@ -64,6 +64,8 @@ async def _examine(settings: Settings) -> list[Finding]:
             ],
             await _checked("retriever", lambda: _retriever(engines)),
         ]
+        if engines.tools:
+            findings.append(Finding("tools", True, ", ".join(str(one.name) for one in engines.tools)))
     finally:
         await engines.aclose()
     return findings

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 
-def serve(spec: str, host: str, port: int, *, embedder: str | None, rerank: str | None) -> None:
+def serve(spec: str, host: str, port: int, *, embedder: str | None, rerank: str | None, where: str | None) -> None:
     """Serve an index over HTTP until interrupted.
 
     Args:
@@ -15,8 +15,10 @@ def serve(spec: str, host: str, port: int, *, embedder: str | None, rerank: str 
         port: Port; 0 picks a free one.
         embedder: Embedder of queries; None for the index's own.
         rerank: Reranker; None for none.
+        where: Filter that all passages must pass, whatever a request asks for; None for none.
     """
     from pyrag.retrieval import Options, open_retriever
+    from pyrag.retrieval.filters.language import parsed
     from pyrag.server.config import ServerConfig
     from pyrag.server.run import serve_retriever
 
@@ -25,7 +27,7 @@ def serve(spec: str, host: str, port: int, *, embedder: str | None, rerank: str 
     def started(url: str, name: str) -> None:
         print(f"serving {name} at {url}; use it with: pyrag ask --retriever {url} (Ctrl-C ends)", flush=True)
 
-    options = Options(embedder=embedder, rerank=rerank)
+    options = Options(embedder=embedder, rerank=rerank, where=None if where is None else parsed(where))
     config = ServerConfig(host=host, port=port, allow_anonymous=True)  # as Search-R1's clients send no key
     asyncio.run(
         serve_retriever(

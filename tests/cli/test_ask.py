@@ -231,12 +231,18 @@ def test_a_run_that_cannot_start_leaves_the_last_trace(pyrag: Run, tmp_path: Pat
     assert (tmp_path / "trace.json").read_text() == kept
 
 
-def test_doctor_says_what_would_be_used(pyrag: Run) -> None:
+def test_doctor_says_what_would_be_used(pyrag: Run, tmp_path: Path) -> None:
     done = pyrag("doctor", "--json")
     findings = {finding["what"]: finding for finding in json.loads(done.stdout)}
     assert done.returncode == 0
     assert {"python", "packages", "sandbox", "engine", "retriever"} <= findings.keys()
     assert "embedded" in findings["engine"]["detail"]
+    (tmp_path / "own.py").write_text(
+        'def length(text: str) -> int:\n    """Characters of a text."""\n    return len(text)\n'
+    )
+    findings = {one["what"]: one for one in json.loads(pyrag("doctor", "--json", "--tools", "own:length").stdout)}
+    assert findings["tools"]["detail"] == "length"
+    assert "FAIL settings: " in pyrag("doctor", "--tools", "own:nothing").stdout
     done = pyrag("doctor", "--retriever", f"http://127.0.0.1:{unused_port()}")
     assert "FAIL retriever" in done.stdout
     assert done.returncode == 1

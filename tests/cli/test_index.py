@@ -146,13 +146,14 @@ def test_columns(pyrag: Run, tmp_path: Path) -> None:
     [
         (("index", "notes", "--out", "ix", "--shards", "2"), 2, "--shards is about vectors, and this index has none"),
         (("index", "nothing", "--out", "ix"), 2, "pyrag: nothing does not exist: check the path"),
-        (("index", "notes"), 2, "Missing option '--out'"),
+        (("index", "notes"), 2, "missing option '--out'"),
         (("index", "info", "notes"), 2, "pyrag: notes is not a pyrag index"),
         (("index", "verify", "no"), 2, "pyrag: there is no index at no: build one"),
         (("index", "search", "notes", "x"), 2, "is not a pyrag index"),
         (("index", "notes", "--out", "ix", "--dense", "--embedder", "st:x"), 2, "--dense means --embedder bundled"),
         (("index", "notes", "--out", "notes"), 2, "holds files that are not a pyrag index"),
         (("serve-retriever", "no"), 2, "pyrag: there is no index at no"),
+        (("serve-retriever", "no", "--where", "team ="), 2, "pyrag: "),
     ],
 )
 def test_what_cannot_be_done(pyrag: Run, notes: Path, arguments: tuple[str, ...], code: int, says: str) -> None:

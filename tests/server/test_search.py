@@ -19,6 +19,7 @@ pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
 
 from pyrag.errors import DataError, PyRAGError, ServiceError
 from pyrag.retrieval import Options, following, open_retriever
+from pyrag.retrieval.filters.language import parsed
 from pyrag.retrieval.following import FollowingRetriever
 from pyrag.retrieval.http import HttpRetriever
 from pyrag.retrieval.index import update_index
@@ -277,3 +278,23 @@ async def test_the_command_ends_when_told(index: Path, number: int) -> None:
     process.send_signal(number)
     _, complaints = await asyncio.wait_for(process.communicate(), 60)
     assert (process.returncode, complaints) == (0, b"")
+
+
+async def test_the_command_serves_what_a_filter_passes(tmp_path: Path) -> None:
+    lines = [{"id": team, "text": "A zebra.", "team": team} for team in ("ops", "hr")]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    update_index([tmp_path / "a.jsonl"], tmp_path / "ix")
+    code = "from pyrag.cli.main import main; main()"
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, "serve-retriever", str(tmp_path / "ix"), "--port", "0", "--where", 'team = "ops"',
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    first = (await asyncio.wait_for(process.stdout.readline(), 60)).decode()
+    client = HttpRetriever(first.split(" at ")[1].split(";")[0])
+    for where, found in ((None, ["ops"]), ('team = "hr"', []), ('team in ("ops", "hr")', ["ops"])):
+        asked = None if where is None else parsed(where)
+        assert [one.id for one in await client.retrieve("zebra", 5, asked)] == found
+    await client.aclose()
+    process.send_signal(signal.SIGTERM)
+    await asyncio.wait_for(process.communicate(), 60)
