@@ -24,7 +24,7 @@ FILE = re.compile(rf"`((?:{TOP})(?:/[\w.-]+)+/?)`")
 PART = re.compile(r"`([\w/]+\.py)`")  # the end of a module's path, as in `opera/goals.py`
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 MODULE = re.compile(rf"(?<![\w./-])((?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*)+)(?![\w/]|\.\w)")
-NO_MODULES = {"pyrag.toml"}  # a user's file
+NO_MODULES = {"pyrag.toml", "pyrag.retrievers"}  # a file of a user, and a group of entry points
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]+)")
 MAKE = re.compile(r"`make ([a-z][a-z0-9-]+)|^\$ make ([a-z][a-z0-9-]+)", re.MULTILINE)
 # Options of mypy, pip, gunicorn, tensorboard, typer, docker and vf-eval.

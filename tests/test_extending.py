@@ -68,6 +68,14 @@ def test_retriever_answers(folder: Path) -> None:
     assert run(folder, "catalogue.py") == "Ada Berg\n"
 
 
+def test_retriever_of_a_package_is_found_by_its_spec(folder: Path) -> None:
+    asked = ["ask", "Who built the mill of Alpha?", "--retriever", "catalogue:any", "--json"]
+    found = json.loads(run(folder, "-m", "pyrag", *asked))
+    assert (found["retriever"], found["answer"]) == ("catalogue", "Ada Berg")
+    checked = ["-m", "pyrag.testing", "retriever", "catalogue:any", "--query", "the mill of Alpha", "--finds", "mill"]
+    assert "FAIL" not in run(folder, *checked)
+
+
 def test_observer_shows_what_happens(folder: Path) -> None:
     lines = run(folder, "progress.py").splitlines()
     assert lines[0].endswith("lines of program")

@@ -6,7 +6,8 @@
     python -m pyrag.testing store my_package.store:make
 
 OBJECT is MODULE:NAME of an object, or of a function or class without parameters that makes it (a store's is called for
-each check). A retriever may be an index folder or a URL, a model any spec of `--llm`.
+each check). A retriever may be an index folder or any spec of `--retriever`, a model any spec of `--llm`, those of
+installed packages too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pyrag._io import plugins
 from pyrag.errors import ConfigError, PyRAGError
 from pyrag.testing.checks import CheckResult, findings
 from pyrag.testing.models import MODEL_CHECKS, ModelCase
@@ -74,10 +76,11 @@ async def _checked(given: argparse.Namespace) -> list[CheckResult]:
 
 async def _checked_retriever(given: argparse.Namespace) -> list[CheckResult]:
     from pyrag.retrieval import open_retriever
+    from pyrag.retrieval.open import is_remote
 
     if not given.query:
         raise ConfigError("a retriever needs --query with words that find something")
-    named = "/" not in given.object and ":" in given.object
+    named = "/" not in given.object and ":" in given.object and not is_remote(given.object)
     retriever = _made(_found(given.object)) if named else open_retriever(given.object)
     try:
         return await findings(RETRIEVER_CHECKS, RetrieverCase(retriever, given.query, given.finds))
@@ -88,7 +91,7 @@ async def _checked_retriever(given: argparse.Namespace) -> list[CheckResult]:
 def _model(spec: str) -> Any:
     from pyrag.llm.spec import FORMS, open_chat_model
 
-    schemes = {form.partition(":")[0] for form in FORMS}
+    schemes = {form.partition(":")[0] for form in FORMS} | set(plugins.names("engines"))
     return open_chat_model(spec) if spec.partition(":")[0] in schemes else _made(_found(spec))
 
 
