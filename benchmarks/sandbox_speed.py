@@ -161,7 +161,7 @@ async def waiting(count: int) -> None:
         tasks = [asyncio.create_task(sandbox.run("final_answer = wait()", {"wait": wait})) for _ in range(count)]
         if os.getuid() == 0:
             await half.wait()
-            pids = list(sandbox._zygotes[0]._busy)[: count // 4]
+            pids = list(sandbox.zygotes[0].busy)[: count // 4]
             sizes = [private_bytes(pid) / 1e6 for pid in pids]
             print(f"{'private memory of a waiting program':<46} {statistics.median(sizes):.2f} MB   target <= 3")
         assert all(outcome.value == 1 for outcome in await asyncio.gather(*tasks))

@@ -43,10 +43,8 @@ class Scripted:
 
 
 def answerer(first: float, second: float, calibration: Calibration | None = None) -> NeuralAnswerer:
-    made = NeuralAnswerer()
     marks = {"Alpha (film)": ("Ann Lee", first), "Beta": ("American director Bo Ray", second)}
-    made._model = Scripted(marks, calibration or Calibration(threshold=0.5))
-    return made
+    return NeuralAnswerer(reader=Scripted(marks, calibration or Calibration(threshold=0.5)))
 
 
 async def test_the_surest_passage_answers_and_is_cited() -> None:
@@ -74,9 +72,8 @@ async def test_the_lexical_readers_agreement_counts() -> None:
 
 
 async def test_what_the_network_missed_the_lexical_reader_may_add() -> None:
-    reader = NeuralAnswerer()
     marks = {"Alpha (film)": ("1967 Indian film", 1.0)}
-    reader._model = Scripted(marks, Calibration(agrees=6.0))
+    reader = NeuralAnswerer(reader=Scripted(marks, Calibration(agrees=6.0)))
     assert (await reader.answer("Who directed Alpha?", [ALPHA])).text == "Ann Lee"
 
 

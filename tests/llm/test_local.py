@@ -162,8 +162,8 @@ async def test_clients_share_one_runner_with_all_adapters(folder: Path, planner:
     assert [reply.text for reply in replies] == ["base", "p", "base"]
     assert sorted(runner.made) == [[], ["p"]]
     assert await base.offered() == [ModelInfo(str(folder), None, 100), ModelInfo("p", str(folder), 100)]
-    assert await adapted._runner() is await base._runner()
-    shared: Any = await base._runner()
+    assert await adapted.runner() is await base.runner()
+    shared: Any = await base.runner()
     await base.aclose()
     await base.aclose()
     assert not shared.closed

@@ -94,7 +94,7 @@ async def test_samples_follow_the_models_distribution(tiny: TinyModel, chat: Loc
     """The first token of many samples, against the probabilities that the model gives."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny.folder)
     model = transformers.AutoModelForCausalLM.from_pretrained(tiny.folder, dtype=torch.float32)
-    runner = await chat._runner()
+    runner = await chat.runner()
     prompt = runner.encode(ASKED)
     with torch.no_grad():
         likely = torch.softmax(model(torch.tensor([prompt])).logits[0, -1] / 2.0, -1)
@@ -124,7 +124,7 @@ async def test_stop_strings_end_a_reply_and_are_left_out(chat: LocalChat) -> Non
 
 
 async def test_a_message_of_the_assistant_is_gone_on_from(tiny: TinyModel, chat: LocalChat) -> None:
-    runner = await chat._runner()
+    runner = await chat.runner()
     begun = runner.encode((*ASKED, Message("assistant", "The answer is")))
     assert chat.tokenizer == str(tiny.folder / "tokenizer.json")
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny.folder)
@@ -158,7 +158,7 @@ async def test_a_call_has_its_time(tiny: TinyModel, chat: LocalChat) -> None:
 
 async def test_clients_of_a_model_share_it(tiny: TinyModel, chat: LocalChat, planner: LocalChat) -> None:
     await chat.start()
-    assert await planner._runner() is await chat._runner()
+    assert await planner.runner() is await chat.runner()
     assert [model.id for model in await chat.offered()] == [str(tiny.folder), "planner"]
     first = await chat.complete(ASKED, GREEDY)
     await chat.aclose()
@@ -240,7 +240,7 @@ async def test_a_device_that_is_not_there(tiny: TinyModel) -> None:
 
 async def test_out_of_memory_halves_the_batch(chat: LocalChat, monkeypatch: pytest.MonkeyPatch) -> None:
     """PyTorch's own error, raised in place of a full GPU."""
-    runner: Any = await chat._runner()
+    runner: Any = await chat.runner()
     alone = [await chat.complete(messages, GREEDY) for messages in PROMPTS]
     real, sizes = runner._model.generate, []
 

@@ -18,7 +18,7 @@ from pyrag.agents.protocol import Agents
 from pyrag.embedded import embedded_agents
 from pyrag.episode.ledger import Recording
 from pyrag.errors import ServiceError
-from pyrag.llm.clients.scripted import DEFAULT_SAMPLING, ScriptedChat
+from pyrag.llm.clients.scripted import DEFAULT_SAMPLING, Script, ScriptedChat
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.methods.registry import method_names, variants_of
 from pyrag.runtime.engines import Engines
@@ -128,8 +128,8 @@ EMBEDDED = ("vanilla", "pyrag", "iter-retgen", "decompose-only", "adaptive", "he
 class Chat(ScriptedChat):
     """Counts tokens and fails where told: `fail_at` is the number of the call, from 1."""
 
-    def __init__(self, replies: Sequence[str], fail_at: int = 0, error: ServiceError | None = None) -> None:
-        super().__init__(list(replies))
+    def __init__(self, replies: Sequence[str] | Script, fail_at: int = 0, error: ServiceError | None = None) -> None:
+        super().__init__(replies if callable(replies) else list(replies))
         self.fail_at, self.error = fail_at, error
         self.asked: list[Sampling] = []
 

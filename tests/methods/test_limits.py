@@ -62,8 +62,7 @@ async def test_a_deadline_ends_the_question_and_keeps_its_steps(world: World, me
 async def test_nothing_found_is_no_fault(world: World, method: str) -> None:
     """A corpus that knows nothing of the question: an answer or none, but no error."""
 
-    model = Chat([])
-    model._script = lambda messages: Reply("<answer>unknown</answer>")
+    model = Chat(lambda messages: Reply("<answer>unknown</answer>"))
     if method in ("pyrag", "adaptive", "plan-only", "decompose-only"):
         model = Chat((["C"] if method == "adaptive" else []) + [PYRAG[0], PYRAG[1], *["<answer>unknown</answer>"] * 20])
     trace = await world.ask(method, model, question="Quxx?")
@@ -75,8 +74,7 @@ async def test_nothing_found_is_no_fault(world: World, method: str) -> None:
 async def test_a_raving_model_is_survived(world: World, method: str) -> None:
     """Whatever a model says, a method ends with a trace within its budget."""
     for babble in ("", "…", "Follow up:", "<search></search>", "\\boxed{", "A\n" * 400, "<answer></answer>"):
-        model = Chat([])
-        model._script = lambda messages, babble=babble: Reply(babble)  # type: ignore[misc]
+        model = Chat(lambda messages, babble=babble: Reply(babble))  # type: ignore[misc]
         trace = await world.ask(method, agents=make_llm_agents(model), max_calls=12)
         assert trace.usage.model_calls <= 12
         assert trace.error is None or trace.error.kind in ("bad_output", "budget", "program")

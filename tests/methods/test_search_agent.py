@@ -128,8 +128,7 @@ async def test_a_model_that_never_answers_is_told_and_then_left(world: World) ->
 
 async def test_searches_leave_room_for_the_answer_in_the_budget(world: World) -> None:
     said = iter(range(99))
-    model = Chat([])
-    model._script = lambda messages: f"<|begin_search_query|>Alpha {next(said)}"
+    model = Chat(lambda messages: f"<|begin_search_query|>Alpha {next(said)}")
     trace = await world.ask("search-agent:search-o1", model, max_calls=7)
     assert trace.error is None
     assert len(model.calls) == 6  # two searches of two calls each, one too many, and the last word

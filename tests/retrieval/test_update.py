@@ -198,12 +198,12 @@ def test_deleted_documents_leave_no_trace_in_scores(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(bm25_part, "SMALL", 0)
     monkeypatch.setattr(bm25_part, "MAX_GHOSTS", 1.0)
     update_index([folder], index)
-    assert bm25_part._ghosts(index / read_info(index).generation / "bm25")[0] > 0
+    assert bm25_part.count_ghosts(index / read_info(index).generation / "bm25")[0] > 0
     monkeypatch.undo()
     monkeypatch.setattr(update, "RACY", -1)
     (folder / "1.jsonl").unlink()
     update_index([folder], index)
-    assert bm25_part._ghosts(index / read_info(index).generation / "bm25") == (0, 200)
+    assert bm25_part.count_ghosts(index / read_info(index).generation / "bm25") == (0, 200)
     assert_like_fresh(index, [folder], tmp_path / "fresh")
 
 

@@ -31,7 +31,7 @@ def assert_like_fresh(index: Path, paths: Sequence[Path], fresh: Path) -> None:
     shutil.rmtree(fresh, ignore_errors=True)
     update_index(paths, fresh)
     assert content(index) == content(fresh)
-    if sum(bm25_part._ghosts(index / read_info(index).generation / "bm25")) <= bm25_part.SMALL:
+    if sum(bm25_part.count_ghosts(index / read_info(index).generation / "bm25")) <= bm25_part.SMALL:
         assert results(index) == results(fresh)
     assert verify_index(index).problems == ()
 

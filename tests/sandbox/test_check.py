@@ -50,7 +50,7 @@ async def test_the_start_of_the_sandbox_is_no_programs_time() -> None:
         started_by = ""
 
         async def run(self, source: str, *args: Any, **options: Any) -> Outcome:
-            self.started_by = self.started_by if self._zygotes else repr(source)
+            self.started_by = self.started_by if self.zygotes else repr(source)
             return await super().run(source, *args, **options)
 
     sandbox = Noting(prefork=1)

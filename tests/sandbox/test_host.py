@@ -77,7 +77,7 @@ async def test_one_sandbox_in_one_loop_after_another() -> None:
         pids = set()
         for number in range(3):
             results.append(asyncio.run(sandbox.run(f"final_answer = {number}", {})).value)
-            pids.add(sandbox._zygotes[0].pid)
+            pids.add(sandbox.zygotes[0].pid)
         results.append(len(pids))
         sandbox.close()
 
@@ -110,7 +110,7 @@ def test_loops_of_many_threads_begin_with_one_sandbox() -> None:
     for thread in threads:
         thread.join()
     assert sorted(results) == sorted([*range(6)] * 3)
-    assert 1 <= len(sandbox._zygotes) <= 6
+    assert 1 <= len(sandbox.zygotes) <= 6
     sandbox.close()
 
 
@@ -142,7 +142,7 @@ async def test_cancelling_run_kills_the_worker_and_its_calls() -> None:
     async with Sandbox(prefork=1) as sandbox:
         task = asyncio.create_task(sandbox.run("wait()", {"wait": wait}))
         await started.wait()
-        workers = list(sandbox._zygotes[0]._busy)
+        workers = list(sandbox.zygotes[0].busy)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -155,7 +155,7 @@ async def test_a_killed_zygote_is_told_and_replaced(slow: Slow) -> None:
     async with Sandbox(prefork=1) as sandbox:
         task = asyncio.create_task(sandbox.run("slow()", {"slow": slow}))
         await slow.begun.wait()
-        zygote = sandbox._zygotes[0]
+        zygote = sandbox.zygotes[0]
         workers = children_of(zygote.pid)
         os.kill(zygote.pid, signal.SIGKILL)
         with pytest.raises(SandboxError, match="ended unexpectedly"):
@@ -168,7 +168,7 @@ async def test_a_killed_zygote_is_told_and_replaced(slow: Slow) -> None:
 async def test_a_zygote_killed_between_programs_is_replaced() -> None:
     async with Sandbox(prefork=1) as sandbox:
         assert (await sandbox.run("final_answer = 1", {})).value == 1
-        os.kill(sandbox._zygotes[0].pid, signal.SIGKILL)
+        os.kill(sandbox.zygotes[0].pid, signal.SIGKILL)
         await asyncio.sleep(0.1)
         assert (await sandbox.run("final_answer = 2", {})).value == 2
 
@@ -182,7 +182,7 @@ async def test_a_worker_that_waits_behind_other_limits_is_not_used() -> None:
             assert (await sandbox.run(source, {}, limits=small)).reason == "memory"
         both = await asyncio.gather(*(sandbox.run(source, {}, limits=limits) for limits in [small, None] * 4))
         assert [outcome.status for outcome in both] == ["killed", "ok"] * 4
-        assert len(sandbox._zygotes[0]._idle) <= 2
+        assert len(sandbox.zygotes[0].idle) <= 2
 
 
 def test_ready_workers_serve_other_loops_and_limits() -> None:
@@ -190,9 +190,9 @@ def test_ready_workers_serve_other_loops_and_limits() -> None:
 
     async def run_and_wait(limits: Limits) -> set[float]:
         assert (await sandbox.run("final_answer = 1", {}, limits=limits)).value == 1
-        idle = sandbox._zygotes[0]._idle
+        idle = sandbox.zygotes[0].idle
         for _ in range(500):
-            sandbox._zygotes[0].on_readable()  # as the next program would
+            sandbox.zygotes[0].on_readable()  # as the next program would
             if len(idle) == 2 and {worker.wall.memory_mb for worker in idle} == {limits.memory_mb}:
                 break
             await asyncio.sleep(0.01)
@@ -211,7 +211,7 @@ async def test_a_killed_worker_kills_one_program_only(slow: Slow) -> None:
     async with Sandbox(prefork=1) as sandbox:
         task = asyncio.create_task(sandbox.run("slow()", {"slow": slow}))
         await slow.begun.wait()
-        (worker,) = sandbox._zygotes[0]._busy
+        (worker,) = sandbox.zygotes[0].busy
         os.kill(worker, signal.SIGKILL)
         assert (await task).status == "killed"
         assert (await sandbox.run("final_answer = 1", {})).value == 1
@@ -221,7 +221,7 @@ ENDS = """
 import asyncio, os, signal, sys
 from pyrag_sandbox import Sandbox
 async def slow(call):
-    print(os.getpid(), *sandbox._zygotes[0]._busy, sandbox._zygotes[0].pid, flush=True)
+    print(os.getpid(), *sandbox.zygotes[0].busy, sandbox.zygotes[0].pid, flush=True)
     {act}
     await asyncio.sleep(30)
 sandbox = Sandbox(prefork=2)
@@ -292,7 +292,7 @@ print(asyncio.run(run(4)).value)
 """
 
 
-@pytest.mark.parametrize("child", ["sandbox.close()", "del sandbox._zygotes[:]", "pass"])
+@pytest.mark.parametrize("child", ["sandbox.close()", "del sandbox.zygotes[:]", "pass"])
 async def test_a_fork_leaves_the_programs_of_its_parent_alone(child: str) -> None:
     process = start_host(FORKS.format(child=child, again=False))
     output, errors = await asyncio.to_thread(process.communicate, timeout=120)
@@ -320,7 +320,7 @@ async def test_an_interpreter_that_ends_without_closing_is_quiet() -> None:
 async def test_a_forgotten_sandbox_ends_its_processes() -> None:
     sandbox = Sandbox(prefork=1)
     await sandbox.run("final_answer = 1", {})
-    pid = sandbox._zygotes[0].pid
+    pid = sandbox.zygotes[0].pid
     del sandbox
     gc.collect()
     assert await gone([pid])
@@ -361,7 +361,7 @@ async def test_many_programs_leave_nothing_behind(run: Any, sandboxes: dict[str,
         await run(source)
     await asyncio.sleep(0.2)
     gc.collect()
-    zygote = sandboxes["process"]._zygotes[0]
+    zygote = sandboxes["process"].zygotes[0]
     before = (open_descriptors(), threading.active_count(), len(children_of(zygote.pid)))
     pages = _resident_pages()
     for source in kinds * 40:
@@ -380,7 +380,7 @@ async def test_only_awaited_reports_are_read_at_once() -> None:
     all_there = asyncio.Event()
 
     async def look(call: Call) -> bool:
-        reading.append(sandbox._zygotes[0]._reading)
+        reading.append(sandbox.zygotes[0].reading)
         if call.args[0] == "together":
             if len(reading) == 3 + 300:
                 all_there.set()
@@ -393,20 +393,20 @@ async def test_only_awaited_reports_are_read_at_once() -> None:
         assert reading == [False] * 3
         many = (sandbox.run("final_answer = look('together')", {"look": look}) for _ in range(300))
         assert {outcome.status for outcome in await asyncio.gather(*many)} == {"ok"}
-        zygote = sandbox._zygotes[0]
+        zygote = sandbox.zygotes[0]
         for _ in range(500):
-            if len(children_of(zygote.pid)) <= 2 and not zygote._reading:
+            if len(children_of(zygote.pid)) <= 2 and not zygote.reading:
                 break
             await asyncio.sleep(0.02)
         assert len(children_of(zygote.pid)) <= 2
-        assert not zygote._reading
+        assert not zygote.reading
 
 
 async def test_every_program_has_its_own_process(sandboxes: dict[str, Sandbox]) -> None:
     seen: list[int] = []
 
     async def note(call: Call) -> None:
-        seen.extend(sandboxes["process"]._zygotes[0]._busy)
+        seen.extend(sandboxes["process"].zygotes[0].busy)
 
     for _ in range(5):
         await sandboxes["process"].run("note()", {"note": note})

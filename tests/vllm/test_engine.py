@@ -102,7 +102,7 @@ async def test_a_prompt_that_is_too_long(chat: LocalChat) -> None:
 
 
 async def test_cancelling_drops_the_request(chat: LocalChat) -> None:
-    runner: Any = await chat._runner()
+    runner: Any = await chat.runner()
     requests = runner._engine.output_processor
     task = asyncio.create_task(chat.complete(ASKED, Sampling(max_tokens=WINDOW - 100)))
     await until(lambda: requests.get_num_unfinished_requests() == 1)

@@ -206,7 +206,7 @@ class LocalChat:
 
     async def start(self) -> None:
         """Load the model, unless it is loaded. Raises the same errors as `complete`."""
-        await self._runner()
+        await self.runner()
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
         """Return one reply, loading the model first if need be. Args: those of `ChatModel.complete`."""
@@ -228,13 +228,14 @@ class LocalChat:
         if shared is not None:
             await _release(shared)
 
-    async def _runner(self) -> Runner:
+    async def runner(self) -> Runner:
+        """Return the loaded engine, which clients of the same model share."""
         if self._shared is None:
             self._shared = _acquire(self.spec, self._make)
         return await asyncio.shield(asyncio.wrap_future(self._shared.started()))
 
     async def _generate(self, messages: Sequence[Message], sampling: Sampling, say: OnText | None) -> Reply:
-        runner = await self._runner()
+        runner = await self.runner()
         prompt = self._encoded(runner, messages, (sampling.extra or {}).get(CHAT_TEMPLATE, {}))
         room = runner.window - len(prompt)
         if room < min(sampling.max_tokens, _MIN_REPLY):

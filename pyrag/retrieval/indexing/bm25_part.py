@@ -72,7 +72,7 @@ class Bm25Part:
             anew: True if the index was built from nothing.
             keep: Unused: the rewrite takes seconds.
         """
-        ghosts, documents = _ghosts(folder)
+        ghosts, documents = count_ghosts(folder)
         if (folder / _HAD_DELETIONS).exists() and (anew or documents <= SMALL or ghosts > MAX_GHOSTS * documents):
             _rewrite(folder)
 
@@ -172,7 +172,7 @@ def _scratch() -> str | None:
     return None
 
 
-def _ghosts(folder: Path) -> tuple[int, int]:
+def count_ghosts(folder: Path) -> tuple[int, int]:
     """Count the documents that are deleted but still in the statistics, and all others."""
     meta = msgspec.json.decode((folder / "meta.json").read_bytes(), type=_Meta)
     ghosts = sum(one.deletes.num_deleted_docs for one in meta.segments if one.deletes)

@@ -106,7 +106,15 @@ class _Resources:
 
 
 class Zygote:
-    """One zygote process. `acquire` gives a worker; `kill` ends one; `close` ends all."""
+    """One zygote process. `acquire` gives a worker; `kill` ends one; `close` ends all.
+
+    Attributes:
+        pid: Its process.
+        idle: Workers that are ready for a program.
+        busy: Workers that have a program, by process.
+        reading: True while its reports wake the host.
+        failure: The reason of its end; None while it can be used.
+    """
 
     def __init__(self, prefork: int, wall: Wall) -> None:
         self.prefork = prefork
@@ -116,14 +124,14 @@ class Zygote:
         self.pid = process.pid
         self._resources = _Resources(process, self._control, self.owner)
         self._finalizer = weakref.finalize(self, self._resources.release)
-        self._idle = self._resources.idle
-        self._busy: dict[int, Worker] = {}
+        self.idle = self._resources.idle
+        self.busy: dict[int, Worker] = {}
         self._waiting: defaultdict[Wall, deque[asyncio.Future[Worker]]] = defaultdict(deque)
         self._ordered: deque[Wall] = deque()  # of the workers that are being made, in their order
         self._owed: deque[Wall] = deque()  # of the workers that are to be made in a moment
         self._sockets: deque[int] = deque()
         self._awaited: set[object] = set()  # what somebody waits for: workers to be made, or to be gone
-        self._reading = False
+        self.reading = False
         self._data = b""
         self._orders = bytearray()  # those that the socket had no room for yet
         for _ in range(prefork):
@@ -160,7 +168,7 @@ class Zygote:
         if self._resources.loop is not loop:
             self._waiting.clear()  # futures of a closed loop
             self._awaited.clear()
-            self._reading = False
+            self.reading = False
             self._resources.loop = loop
             self._replace()  # a closed loop has taken its timers with it
             self._send_orders()
@@ -176,9 +184,9 @@ class Zygote:
             return
         self.failure = reason
         self._finalizer()
-        for worker in self._busy.values():
+        for worker in self.busy.values():
             self._gone(worker, signal.SIGKILL, 0.0)
-        self._busy.clear()
+        self.busy.clear()
         for fd in self._sockets:
             os.close(fd)
         self._sockets.clear()
@@ -193,14 +201,14 @@ class Zygote:
         """A worker of its own behind this wall, forked before or now."""
         if self.failure is not None:
             raise SandboxError(self.failure)
-        worker = next((worker for worker in self._idle if worker.wall == wall), None)
+        worker = next((worker for worker in self.idle if worker.wall == wall), None)
         if worker is not None:
-            self._idle.remove(worker)
+            self.idle.remove(worker)
         self._replace_later(wall)
         if worker is None:
             self._fork(wall)
             worker = await self._next_made(wall)
-        self._busy[worker.pid] = worker
+        self.busy[worker.pid] = worker
         self._read_as_needed()
         return worker
 
@@ -228,10 +236,10 @@ class Zygote:
 
     def _read_as_needed(self) -> None:
         loop = self._resources.loop
-        needed = bool(self._awaited) or len(self._busy) + len(self._ordered) > _MAX_UNREAD
-        if needed == self._reading or loop is None or loop.is_closed() or self.failure is not None:
+        needed = bool(self._awaited) or len(self.busy) + len(self._ordered) > _MAX_UNREAD
+        if needed == self.reading or loop is None or loop.is_closed() or self.failure is not None:
             return
-        self._reading = needed
+        self.reading = needed
         if needed:
             loop.add_reader(self._control.fileno(), _weakly(self, Zygote.on_readable))
         else:
@@ -239,7 +247,7 @@ class Zygote:
 
     def _replace_later(self, wall: Wall) -> None:
         """Have enough workers behind this wall forked before they are needed."""
-        made = sum(worker.wall == wall for worker in self._idle)
+        made = sum(worker.wall == wall for worker in self.idle)
         coming = self._owed.count(wall) + self._ordered.count(wall) - len(self._waiting[wall])
         missing = self.prefork - made - coming
         if missing > 0:
@@ -306,7 +314,7 @@ class Zygote:
         if what == b"made":
             self._made(pid)
         elif what == b"gone":
-            worker = self._busy.pop(pid, None)
+            worker = self.busy.pop(pid, None)
             if worker is not None:
                 self._gone(worker, status, cpu)
             self._forget_idle(pid)
@@ -330,9 +338,9 @@ class Zygote:
 
     def _arm(self, worker: Worker) -> None:
         """Keep it for the next program, in place of the longest kept where there are enough."""
-        self._idle.append(worker)
-        if len(self._idle) > self.prefork:
-            self._idle.popleft().socket.close()  # the worker sees the end of its socket, and leaves
+        self.idle.append(worker)
+        if len(self.idle) > self.prefork:
+            self.idle.popleft().socket.close()  # the worker sees the end of its socket, and leaves
 
     def _gone(self, worker: Worker, status: int, cpu: float) -> None:
         worker.status = status
@@ -341,9 +349,9 @@ class Zygote:
             worker.on_gone()
 
     def _forget_idle(self, pid: int) -> None:
-        for worker in list(self._idle):
+        for worker in list(self.idle):
             if worker.pid == pid:
-                self._idle.remove(worker)
+                self.idle.remove(worker)
                 worker.socket.close()
                 with contextlib.suppress(OSError):
                     self._fork(worker.wall)

@@ -28,7 +28,7 @@ class Sandbox:
     `require="kernel"` (default) refuses to run where the kernel wall cannot be put up; `require="policy"` runs with
     the policy wall and whatever else there is. `kernel=False` leaves the kernel wall down where there is one (it needs
     `require="policy"`), to see what the policy does alone. `limits` are the default of every run. The first run starts
-    the worker factory; closing is tidy but not needed.
+    the worker factory; closing is tidy but not needed. `zygotes` are the factories, one for each event loop in use.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Sandbox:
         self._require = require
         self._limits = limits or Limits()
         self._prefork = prefork if prefork is not None else min(4, os.cpu_count() or 1)
-        self._zygotes: list[Zygote] = []
+        self.zygotes: list[Zygote] = []
         self._lock = threading.Lock()  # several event loops may use one sandbox
         self._owner = os.getpid()
         self._kernel: bool | None = None if kernel else False
@@ -133,28 +133,28 @@ class Sandbox:
         loop = asyncio.get_running_loop()
         self._leave_to_parent()
         with self._lock:
-            self._zygotes = [zygote for zygote in self._zygotes if zygote.usable]
-            for zygote in self._zygotes:
+            self.zygotes = [zygote for zygote in self.zygotes if zygote.usable]
+            for zygote in self.zygotes:
                 if zygote.belongs_to(loop) and zygote.attach(loop):
                     return zygote
             zygote = Zygote(self._prefork, wall)
             self._started += 1
             zygote.attach(loop)
-            self._zygotes.append(zygote)
+            self.zygotes.append(zygote)
             return zygote
 
     def _leave_to_parent(self) -> None:
         """In the child of a fork: keep no descriptor of the parent's workers, and no lock that its threads hold."""
         if self._owner != os.getpid():
-            for zygote in self._zygotes:
+            for zygote in self.zygotes:
                 zygote.disown()
-            self._lock, self._owner, self._zygotes = threading.Lock(), os.getpid(), []
+            self._lock, self._owner, self.zygotes = threading.Lock(), os.getpid(), []
 
     def close(self) -> None:
         """End the workers. The sandbox may be used again; it then starts others."""
         self._leave_to_parent()
         with self._lock:
-            zygotes, self._zygotes = self._zygotes, []
+            zygotes, self.zygotes = self.zygotes, []
         for zygote in zygotes:
             zygote.close_soon()
 

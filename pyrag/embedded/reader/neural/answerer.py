@@ -50,11 +50,14 @@ class Reader(Protocol):
 
 @dataclass(slots=True)
 class NeuralAnswerer:
-    """Answers single-hop questions; the model loads with the first. `eagerness` above 1 says unknown less often."""
+    """Answers single-hop questions; `eagerness` above 1 says unknown less often.
+
+    Without a `reader`, the network of `folder` loads with the first question.
+    """
 
     folder: Path = MODEL_FOLDER
     eagerness: float = 1.0
-    _model: Reader | None = field(default=None, init=False, repr=False)
+    reader: Reader | None = field(default=None, repr=False)
     _loading: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
@@ -117,9 +120,9 @@ class NeuralAnswerer:
     @property
     def model(self) -> Reader:
         with self._loading:  # questions of one moment are read in threads
-            if self._model is None:
-                self._model = load(self.folder)
-            return self._model
+            if self.reader is None:
+                self.reader = load(self.folder)
+            return self.reader
 
 
 @dataclass(frozen=True, slots=True)
