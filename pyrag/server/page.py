@@ -15,10 +15,10 @@ from pyrag.errors import ConfigError
 from pyrag.methods.registry import check_writer, method_names
 from pyrag.runtime.engines import about_embedded
 from pyrag.server.config import Access
+from pyrag.server.errors import public_text
 from pyrag.server.replies import access_of, json_reply
 from pyrag.server.schemas import OptionsReply
 from pyrag.server.service import QuestionService
-from pyrag.server.wire import public_engine
 from pyrag.trace.html import DOCUMENT, SCRIPT, STYLESHEET, page_file
 
 _TYPES = {DOCUMENT: "text/html", SCRIPT: "text/javascript", STYLESHEET: "text/css"}
@@ -76,7 +76,7 @@ def options_of(service: QuestionService, access: Access) -> dict[str, Any]:
     bundled = served.settings.index is None and served.settings.retriever is None
     return {
         "version": pyrag_runtime.version(),
-        "engine": public_engine(served.engines.agents.name),
+        "engine": public_text(served.engines.agents.name),
         "engine_note": about_embedded(served.engines.agents.name),
         "index": served.name,
         "indexes": [name for name in service.indexes if access.allows(name)],

@@ -26,7 +26,7 @@ from pyrag.retrieval.protocol import Retriever
 from pyrag.runtime.engines import Engines, open_engines, retriever_of
 from pyrag.runtime.run import MAX_QUESTION_BYTES, answer_question, with_filter
 from pyrag.server.config import DEFAULT_INDEX, Access, ServerConfig
-from pyrag.server.errors import ApiError, public_text
+from pyrag.server.errors import ApiError, log_failure, public_text
 from pyrag.server.search import RETRY_AFTER, SearchService, following
 from pyrag.server.trace_store import TraceStore
 from pyrag.server.wire import public_event, public_trace
@@ -38,6 +38,7 @@ from pyrag_sandbox import SandboxError
 Where = str | dict[str, Any]
 _SANDBOX_CHECK = 5.0  # seconds between two looks at the sandbox
 _SANDBOX_PATIENCE = 30.0  # seconds that a look may take
+_LOGGED = ("service", "sandbox", "deadline")  # kinds of errors that whoever runs the server has to look at
 _LOWERED = ("deadline", "max_calls", "max_tokens", "max_cost", "topk")
 
 
@@ -229,6 +230,8 @@ class QuestionService(SearchService):
                 waited = asyncio.get_running_loop().time() - began
                 settings = replace(settings, deadline=max(0.001, settings.deadline - waited))
             trace = await self._trace_of(question, index, settings, events, dialogue.earlier)
+        if trace.error and trace.error.kind in _LOGGED:
+            log_failure(trace.error.message)
         trace = public_trace(trace, index.name)
         self.metrics.answered(index.name, trace)
         return Answered(key, index.name, await self._kept(key, index.scope, trace, question, dialogue))

@@ -15,7 +15,7 @@ from pyrag.trace.model import Passage, Program, RecordedEvent, Step, Trace, Trac
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _WILDCARD = re.compile(r"[*?\[]")
-_ADDRESS = re.compile(r"@https?://[^\s,;)]+")
+_TEXTS = ("engine", "error", "message", "note")  # of events, which may name files and addresses
 _PUBLIC_CONFIG = ("method", "topk", "recovery", "joint", "repairs", "max_calls", "max_tokens", "deadline", "stream")
 
 
@@ -29,10 +29,10 @@ def public_trace(trace: Trace, index: str) -> Trace:
     error = trace.error and replace(trace.error, message=public_text(trace.error.message))
     return replace(
         trace,
-        engine=public_engine(trace.engine),
+        engine=public_text(trace.engine),
         retriever=index,
         index=trace.index and replace(trace.index, name=index),
-        events=tuple(map(_public, trace.events)),
+        events=tuple(_public(event, index) for event in trace.events),
         programs=tuple(map(_public_program, trace.programs)),
         steps=tuple(map(_public_step, trace.steps)),
         passages={key: public_passage(one) for key, one in trace.passages.items()},
@@ -40,11 +40,6 @@ def public_trace(trace: Trace, index: str) -> Trace:
         error=error,
         warnings=tuple(map(public_text, trace.warnings)),
     )
-
-
-def public_engine(name: str) -> str:
-    """Return the name of an engine without the addresses of its model servers: `openai:qwen`."""
-    return public_text(_ADDRESS.sub("", name))
 
 
 def public_event(event: Event, index: str) -> RecordedEvent:
@@ -55,21 +50,19 @@ def public_event(event: Event, index: str) -> RecordedEvent:
         index: name of the index, which takes the place of the retriever's.
     """
     shown = event_object(event)
-    if "retriever" in shown:
-        shown |= {"retriever": index, "engine": public_engine(shown["engine"])}
     if isinstance(shown.get("error"), TraceError):
         shown["error"] = replace(shown["error"], message=public_text(shown["error"].message))
     if isinstance(step := shown.get("step"), Step):
         shown["step"] = _public_step(step)
     if isinstance(program := shown.get("program"), Program):
         shown["program"] = _public_program(program)
-    return _public(shown)
+    return _public(shown, index)
 
 
-def _public(event: RecordedEvent) -> RecordedEvent:
-    texts = {
-        name: public_text(event[name]) for name in ("error", "message", "note") if isinstance(event.get(name), str)
-    }
+def _public(event: RecordedEvent, index: str) -> RecordedEvent:
+    texts = {name: public_text(event[name]) for name in _TEXTS if isinstance(event.get(name), str)}
+    if "retriever" in event:
+        texts["retriever"] = index
     return {**event, **texts} if texts else event
 
 
@@ -78,7 +71,8 @@ def _public_step(step: Step) -> Step:
 
 
 def _public_program(program: Program) -> Program:
-    return replace(program, error=public_lines(program.error)) if program.error else program
+    error = public_lines(program.error) if program.error else ""
+    return replace(program, planner=public_text(program.planner), error=error)
 
 
 def public_passage(passage: Passage, roots: Sequence[str] = (), retriever: str = "") -> Passage:
