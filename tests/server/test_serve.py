@@ -283,7 +283,15 @@ async def test_the_document_describes_every_route() -> None:
     async with running() as client:
         document = (await client.get("/openapi.json"))[1]
         known = {"/v1/ask", "/v1/ask/batch", "/retrieve", "/health", "/v1/traces", "/v1/traces/{id}", "/healthz"}
-        known |= {"/readyz", "/metrics", "/v1/models", "/v1/models/{model}", "/v1/chat/completions", "/v1/responses"}
+        known |= {
+            "/readyz",
+            "/metrics",
+            "/v1/models",
+            "/v1/models/{model}",
+            "/v1/chat/completions",
+            "/v1/responses",
+            "/v1/responses/{response_id}",
+        }
         known |= {"/v1/options"}
         assert known == set(document["paths"])
         assert document["components"]["schemas"]["AskRequest"]["properties"]["question"]["examples"]
