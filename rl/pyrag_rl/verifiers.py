@@ -27,6 +27,7 @@ from pyrag.evaluation.datasets.suite import default_sets, open_set
 from pyrag.evaluation.scoring import asked
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 from pyrag.llm.spec import open_chat_model
+from pyrag.llm.wrappers import UnconstrainedChat
 from pyrag.runtime.engines import model_options
 from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.model import Trace
@@ -184,7 +185,9 @@ class PyRAGHarness(vf.Harness[RoleConfig]):
                 trained agent.
         """
         spec, key = f"openai:{ctx.model}@{endpoint}", {"PYRAG_API_KEY": secret}
-        model = open_chat_model(spec, model_options(self.environment.settings), environ=key)
+        settings = self.environment.settings
+        model = open_chat_model(spec, model_options(settings), environ=key)
+        model = model if settings.structured else UnconstrainedChat(model)
         try:
             answered = await self._ask(data.prompt_text, model)
         finally:

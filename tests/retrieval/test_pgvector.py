@@ -29,7 +29,7 @@ from pyrag.testing import STORE_CHECKS, StoreCase, assert_all
 from pyrag.trace.model import Passage
 
 from .embedders import words_embedder
-from .postgres import needs_postgres, new_spec, pgvector_of, store_of
+from .postgres import needs_postgres, new_spec, pgvector_of, postgres_url, store_of
 from .test_filters import filters
 
 CAST = r"::(?:text\[\]::jsonb\[\]|text|jsonb)"
@@ -176,6 +176,25 @@ async def test_a_spec_opens_what_was_stored() -> None:
     await retriever.aclose()
     with pytest.raises(ConfigError, match="needs the embedder of its vectors"):
         open_retriever(spec)
+
+
+@needs_postgres
+async def test_a_search_needs_the_right_to_read_alone() -> None:
+    import psycopg
+
+    written = store_of(await pgvector_of([Passage("1", "", "mill", metadata={"team": "ops"})], 1.0))
+    written.close()
+    reader = f"reader_{written.name.partition('@')[0].rpartition('_')[2]}"
+    with psycopg.connect(postgres_url()) as connection:
+        connection.execute(f"CREATE ROLE {reader} LOGIN")
+        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {reader}")
+    spec = f"{written.name.partition('@')[0]}@{postgres_url().replace('tester', reader)}"
+    retriever = StoreRetriever(PgvectorStore(spec), words_embedder())
+    for where, found in ((None, ["1"]), (parsed("team = 'ops'"), ["1"]), (parsed("team = 'hr'"), [])):
+        assert [one.id for one in await retriever.retrieve("mill", 5, where)] == found
+    with pytest.raises(ServiceError, match=r"cannot be written .*permission denied"):
+        PgvectorStore(spec).delete(["1"])
+    await retriever.aclose()
 
 
 @needs_postgres

@@ -52,15 +52,18 @@ def questions(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def rolled_out(policy: Policy, questions: Path, role: str, **weights: float) -> Any:
+async def rolled_out(policy: Policy, questions: Path, role: str, *, harness: Any = None, **weights: float) -> Any:
     """Run one rollout of the answerable question and return its trace."""
     taskset = {"id": "pyrag-rl", "data": str(questions), "sets": ["toy"], "task": weights}
-    environment = vf.load_environment(vf.resolve_env_config({"taskset": taskset, "agent": {"harness": {"role": role}}}))
+    environment = vf.load_environment(
+        vf.resolve_env_config({"taskset": taskset, "agent": {"harness": {"role": role, **(harness or {})}}})
+    )
     (task,) = environment.taskset
     assert (task.data.prompt, task.key) == (QUESTION, "toy:1")
     client = vf.EvalClientConfig(base_url=policy.url, api_key_var="PYRAG_TEST_UNSET")
     async with environment.serving():
-        episode = await environment.run_slot(environment.slots(task)[0], vf.ModelContext("policy", client))
+        context = vf.ModelContext("policy", client, vf.SamplingConfig(temperature=0.7))
+        episode = await environment.run_slot(environment.slots(task)[0], context)
     assert episode.errors == []
     (trace,) = episode.traces
     return trace
@@ -99,3 +102,19 @@ async def test_a_dead_endpoint_is_an_error_and_no_reward(policy: Policy, questio
     trace = await rolled_out(policy, questions, "decompose")
     assert (trace.ok, trace.rewards) == (False, {})
     assert "out of memory" in trace.errors[-1].message
+
+
+async def test_requests_are_those_of_the_trainer_and_the_settings(policy: Policy, questions: Path) -> None:
+    await rolled_out(policy, questions, "decompose")
+    await rolled_out(policy, questions, "decompose", harness={"settings": {"structured": False}})
+    formed, free = policy.bodies
+    assert {body["temperature"] for body in policy.bodies} == {0.7}, "the trainer's sampling"
+    assert formed.keys() - free.keys() == {"response_format"}
+
+
+async def test_a_plan_agent_gets_the_repairs_it_was_given(policy: Policy, questions: Path) -> None:
+    policy.said = "```python\nfinal_answer = answer(1, 2, 3, 4)\n```"
+    await rolled_out(policy, questions, "plan")
+    assert len(policy.bodies) == 1
+    await rolled_out(policy, questions, "plan", harness={"repairs": 2})
+    assert len(policy.bodies) == 1 + 3
