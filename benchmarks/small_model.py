@@ -83,7 +83,7 @@ def _rows(recipe: Recipe, name: str, *arguments: object, evaluate: str = "0.03")
 def data(recipe: Recipe) -> Iterator[Command]:
     """Rows of all stages, and the index over which programs are rewarded."""
     gold = ("--decompositions", recipe.data / "decompositions", "--splits", "train,dev,none")
-    rare = ("--repeat-rare", REPEATS)
+    rare = ("--repeat-rare", REPEATS, "--nested-share", "1")
     named = tuple(part for source in SOURCES for part in ("--source", source))
     sets = ("--data", recipe.data, "--sets")
     yield _rows(

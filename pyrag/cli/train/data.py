@@ -75,6 +75,15 @@ def data(
             help="Most times to write a row of --decompositions whose kind of question is rare in its source.", min=1
         ),
     ] = 1,
+    nested_share: Annotated[
+        float,
+        typer.Option(
+            help="Share of --decompositions with a further question, in which a description stands for a name: one "
+            "more search. Not for answers.",
+            min=0,
+            max=1,
+        ),
+    ] = 0.0,
     method: Annotated[list[str] | None, typer.Option("--method", help="Restrict runs to these methods.")] = None,
     sft: Annotated[
         bool,
@@ -130,7 +139,8 @@ def data(
     mix = ReadingMix(several=several_share, unknown=unknown_share, tokens=max_row_tokens, seed=seed)
     gold = None if decompositions is None else GoldRequest(
         folder=decompositions, splits=names([splits]), sources=source or (), seed=seed,
-        repairs=repair_share, singles=single_share, repeats=repeat_rare, mix=mix, concurrency=settings.concurrency,
+        repairs=repair_share, singles=single_share, repeats=repeat_rare, nested=nested_share, mix=mix,
+        concurrency=settings.concurrency,
     )  # fmt: skip
     request = Request(
         tasks=names(tasks), out=out, data=folder, sets=names(sets), split=split, runs=from_run or (),

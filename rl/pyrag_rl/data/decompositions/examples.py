@@ -12,6 +12,7 @@ from typing import Any
 
 from pyrag_rl.data.decompositions.checked import ProgramCheck
 from pyrag_rl.data.decompositions.faults import broken
+from pyrag_rl.data.decompositions.nesting import Nesting
 from pyrag_rl.data.decompositions.programs import GoldProgram, UncoveredFormError, program_of
 from pyrag_rl.data.decompositions.qdmr import as_questions
 from pyrag_rl.data.decompositions.readings import READING_TASKS, reading_examples
@@ -33,7 +34,8 @@ class GoldRequest:
     `splits` are those of its questions, all if empty; `sources` name sources by the beginning of their names, each with
     the most questions to take of it ("2wiki=2000"), all if empty. `repairs` is the share of questions with a further
     row: a program that fails, to be repaired. `singles` is that of questions whose first step is a question of its own.
-    Rows of kinds of question that are rare in their source are written up to `repeats` times. `mix` says over which
+    Rows of kinds of question that are rare in their source are written up to `repeats` times. `nested` is the share of
+    questions, and of those so made, with a further one of one more search (see `nesting`). `mix` says over which
     passages the steps are answered.
     """
 
@@ -44,6 +46,7 @@ class GoldRequest:
     repairs: float = 0.0
     singles: float = 0.0
     repeats: int = 1
+    nested: float = 0.0
     mix: ReadingMix = ReadingMix()
     concurrency: int = 4
 
@@ -69,6 +72,7 @@ async def gold_examples(
         async for rows in reading_examples(questions, passages, tasks, request.mix, dropped):
             yield rows
         return
+    questions += _nested(questions, request)
     check, times = ProgramCheck(passages), repeats_of(questions, request.repeats)
     try:
         for group in _groups(questions, request.concurrency):
@@ -91,6 +95,17 @@ async def gold_examples(
                     yield [*rows, *await _repairs(question, program, request, check)]
     finally:
         await check.aclose()
+
+
+def _nested(questions: Sequence[GoldQuestion], request: GoldRequest) -> list[GoldQuestion]:
+    """Further questions of one and two more searches."""
+    nesting, found = Nesting(questions, request.seed), []
+    again: Sequence[GoldQuestion] = questions
+    for _ in range(2):
+        drawn = (nesting.nested(one) for one in again if _draw(request, "nest", one) < request.nested)
+        again = [one for one in drawn if one is not None]
+        found += again
+    return found
 
 
 def repeats_of(questions: Sequence[GoldQuestion], most: int) -> dict[tuple[str, str], int]:

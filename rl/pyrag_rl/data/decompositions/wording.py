@@ -68,16 +68,22 @@ _REWORDED = (
 def asked_of(step: GoldStep) -> str:
     """Return a step's question, with `#1` for the answer of the first step."""
     text = step.question
-    subject, *relation = _SHORTHAND.split(text.strip(), maxsplit=1)
+    subject, relation = subject_of(step)
     if relation:
-        form = _BY_RELATION.get(relation[0])
-        text = form.format(subject) if form else step.plain or f"What is the {relation[0]} of {subject}?"
+        form = _BY_RELATION.get(relation)
+        text = form.format(subject) if form else step.plain or f"What is the {relation} of {subject}?"
     text = _SPACE_BEFORE.sub("", " ".join(text.split()))
     for pattern, better in _REWORDED:
         text = pattern.sub(better, text)
     if not text.endswith("?") and _ASKING.match(text):
         text = f"{text.rstrip('.')}?"
     return text[:1].upper() + text[1:]
+
+
+def subject_of(step: GoldStep) -> tuple[str, str]:
+    """Return subject and relation of a step in MuSiQue's shorthand ("Dracula >> director"); both empty otherwise."""
+    subject, *relation = _SHORTHAND.split(step.question.strip(), maxsplit=1)
+    return (subject, relation[0]) if relation else ("", "")
 
 
 def filled(question: str, answers: Mapping[int, str]) -> str:
