@@ -11,7 +11,7 @@ from rich.text import Text
 from pyrag.api import PyRAG
 from pyrag.cli.views.live import LiveView, SafeConsole
 from pyrag.cli.views.words import counted
-from pyrag.trace.view import shorten
+from pyrag.trace.model import shorten
 
 
 async def demo() -> None:

@@ -8,14 +8,26 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
-
-from pyrag.trace.shown import answer_html, clipped, passage_html, passage_text, trace_line, trace_text
 
 TRACE_VERSION = 3
 UNKNOWN = "unknown"
 UNPLANNED = "fallback"  # origin of a program that no agent wrote
 _ASSIGNED = re.compile(r"\s*(\w+) = ")
+_MAX_TEXT = 80  # characters on a line of a REPL
+_MAX_CARD = 600  # in a notebook
+
+
+def shorten(text: str, limit: int = 100) -> str:
+    """Return the text on one line.
+
+    Args:
+        text: Any text.
+        limit: Its maximum length in characters; a cut text ends with "…".
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -39,14 +51,16 @@ class Passage:
 
     def __repr__(self) -> str:
         """Return id, title, the beginning of the text and the score: whole passages fill a screen."""
-        return f"Passage({self.id!r}, {self.title!r}, {clipped(self.text)!r}, score={self.score:g})"
+        return f"Passage({self.id!r}, {self.title!r}, {shorten(self.text, _MAX_TEXT)!r}, score={self.score:g})"
 
     def __str__(self) -> str:
-        return passage_text(self.title, self.text, self.place)
+        return "\n".join(filter(None, (self.title, self.text, f"({self.place})" if self.place else "")))
 
     def _repr_html_(self) -> str:
-        """Return the view that notebooks show."""
-        return passage_html(self.title, self.text, self.place)
+        """Return the view that notebooks show; any text may be hostile."""
+        shown = self.text if len(self.text) <= _MAX_CARD else f"{self.text[: _MAX_CARD - 1]}…"
+        below = f"<br><small>{escape(self.place)}</small>" if self.place else ""
+        return f"<div><b>{escape(self.title)}</b><br>{escape(shown)}{below}</div>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +126,10 @@ class Answer:
         return self.text
 
     def _repr_html_(self) -> str:
-        """Return the view that notebooks show."""
-        return answer_html(self.text, self.known, self.confidence)
+        """Return the view that notebooks show: an unknown answer in italics; the text may be hostile."""
+        sure = f" <small>confidence {self.confidence:.2f}</small>" if self.known and self.confidence is not None else ""
+        mark = "b" if self.known else "i"
+        return f"<div><{mark}>{escape(self.text)}</{mark}>{sure}</div>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,13 +297,17 @@ class Trace:
 
     def __repr__(self) -> str:
         """Return one line: a whole trace fills many screens."""
-        seconds, error = self.usage.seconds, self.error.message if self.error else ""
-        return trace_line(self.question, self.answer.text, len(self.steps), len(self.citations), seconds, error)
+        answer = repr(shorten(self.answer.text, _MAX_TEXT))
+        end = f"failed: {shorten(self.error.message, _MAX_TEXT)}" if self.error else answer
+        steps, cited = len(self.steps), len(self.citations)
+        counts = f"{steps} {'step' if steps == 1 else 'steps'}, {cited} {'citation' if cited == 1 else 'citations'}"
+        return f"<Trace {shorten(self.question, _MAX_TEXT)!r} → {end} ({counts}, {self.usage.seconds:.2f} s)>"
 
     def __str__(self) -> str:
+        lines = [self.question, f"→ {self.answer.text}", *([f"✗ {self.error.message}"] if self.error else [])]
         cited = ((one.number, self.passages.get(one.passage)) for one in self.citations)
-        sources = [(number, one.title or one.id, one.text) for number, one in cited if one is not None]
-        return trace_text(self.question, self.answer.text, self.error.message if self.error else "", sources)
+        sources = ((number, one.title or one.id, one.text) for number, one in cited if one is not None)
+        return "\n".join([*lines, *(f"[{n}] {title}: {shorten(text, _MAX_TEXT)}" for n, title, text in sources)])
 
     def _repr_html_(self) -> str:
         """Return the view that notebooks show."""

@@ -46,14 +46,3 @@ def line(text: str, style: str = "", indent: int = 0) -> Line:
         indent: Columns before each of its lines.
     """
     return Line(((text, style),), indent)
-
-
-def shorten(text: str, limit: int = 100) -> str:
-    """Return the text on one line.
-
-    Args:
-        text: Any text.
-        limit: Its maximum length in characters; a cut text ends with "…".
-    """
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"

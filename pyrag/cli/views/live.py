@@ -27,9 +27,8 @@ from pyrag.trace.events import (
     StepFinished,
     Warned,
 )
-from pyrag.trace.model import Passage, Program, Step, Trace
+from pyrag.trace.model import Passage, Program, Step, Trace, shorten
 from pyrag.trace.reducer import QuestionState, StepState, reduce
-from pyrag.trace.view import shorten
 
 ORIGINS = {"plan": "Program", "check": "Program, revised after a check", "repair": "Program, repaired"}
 _PHASES = {

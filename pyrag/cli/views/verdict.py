@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pyrag.cli.views.words import counted
-from pyrag.trace.model import Step, Trace
-from pyrag.trace.view import shorten
+from pyrag.trace.model import Step, Trace, shorten
 
 # Of the embedded engine's answers to the bundled mini sets, 17 of 25 below this are right, and 79 of 81 of the others.
 MIN_CONFIDENCE = 0.5

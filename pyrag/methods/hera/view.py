@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrag.methods.hera.topology import STATE, Node, Topology
-from pyrag.trace.model import Step, Trace
-from pyrag.trace.view import Line, RejectedProgram, ShownStep, ViewItem, line, shorten
+from pyrag.trace.model import Step, Trace, shorten
+from pyrag.trace.view import Line, RejectedProgram, ShownStep, ViewItem, line
 
 
 def view(trace: Trace) -> list[ViewItem]:

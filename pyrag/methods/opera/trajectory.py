@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pyrag.methods.opera.protocol import Goal, planned_goals
-from pyrag.trace.model import UNPLANNED, Attempt, Passage, Program, Step, Trace
-from pyrag.trace.view import Line, ViewItem, line, shorten
+from pyrag.trace.model import UNPLANNED, Attempt, Passage, Program, Step, Trace, shorten
+from pyrag.trace.view import Line, ViewItem, line
 
 Role = Literal["plan", "analysis", "rewrite"]
 _ROLES: dict[Role, str] = {"plan": "Plan Agent", "analysis": "Analysis-Answer Agent", "rewrite": "Rewrite Agent"}
