@@ -28,10 +28,10 @@ from pyrag.methods.hera.experience.entry import Experience
 from pyrag.methods.hera.team import hera_team
 from pyrag.methods.hera.team_replies import parse_profile, parse_selection, parse_verdict
 from pyrag.methods.hera.topology import AGENTS, Characterisation, Node, Topology
-from pyrag.methods.hera.topology_replies import parse_topology
+from pyrag.methods.hera.topology_replies import read_topology
 from pyrag.methods.opera import schemas as opera_schemas
 from pyrag.methods.opera.agents import opera_agents
-from pyrag.methods.opera.goals import parse_goals
+from pyrag.methods.opera.goals import read_goals
 from pyrag.methods.opera.judgements import parse_judged
 from pyrag.methods.opera.protocol import Goal
 from pyrag.trace.model import Passage
@@ -61,12 +61,12 @@ def _two(text: str) -> Any:
 FORMS: dict[str, Form] = {
     "decompose": Form(lambda a: a.decomposer.decompose(QUESTION), schemas.SUB_QUERIES, parse_sub_queries),
     "opera.plan": Form(
-        lambda a: _of(a.team(opera_agents)).goal_planner.plan(QUESTION), opera_schemas.GOALS, parse_goals
+        lambda a: _of(a.team(opera_agents)).goal_planner.plan(QUESTION), opera_schemas.GOALS, read_goals
     ),
     "opera.revise": Form(
         lambda a: _of(a.team(opera_agents)).goal_planner.revise(QUESTION, GOALS, "nothing found"),
         opera_schemas.GOALS,
-        parse_goals,
+        read_goals,
         shown=False,
     ),
     "opera.analyse": Form(
@@ -77,12 +77,12 @@ FORMS: dict[str, Form] = {
         lambda a: _of(a.team(hera_team)).orchestrator.characterise(QUESTION), hera_schemas.PROFILE, parse_profile
     ),
     "hera.orchestrate": Form(
-        lambda a: _of(a.team(hera_team)).orchestrator.orchestrate(QUESTION, ()), hera_schemas.TOPOLOGY, parse_topology
+        lambda a: _of(a.team(hera_team)).orchestrator.orchestrate(QUESTION, ()), hera_schemas.TOPOLOGY, read_topology
     ),
     "hera.revise": Form(
         lambda a: _of(a.team(hera_team)).orchestrator.revise(QUESTION, TOPOLOGY, "no passages"),
         hera_schemas.TOPOLOGY,
-        parse_topology,
+        read_topology,
     ),
     "hera.query_decomposer": Form(
         lambda a: _of(a.team(hera_team)).decomposer.decompose(QUESTION), schemas.SUB_QUERIES, parse_sub_queries

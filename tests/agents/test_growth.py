@@ -30,8 +30,8 @@ from pyrag.methods.baselines.ircot import first_sentence
 from pyrag.methods.baselines.self_ask import final_answer
 from pyrag.methods.hera.coach.replies import parse_blame, parse_guidance, parse_insights, parse_rules, parse_settlement
 from pyrag.methods.hera.team_replies import parse_profile, parse_selection, parse_verdict
-from pyrag.methods.hera.topology_replies import parse_topology
-from pyrag.methods.opera.goals import parse_goals
+from pyrag.methods.hera.topology_replies import read_topology
+from pyrag.methods.opera.goals import read_goals
 from pyrag.methods.opera.judgements import parse_judged, salvage_judged
 from pyrag.methods.opera.schemas import JUDGEMENT
 from pyrag.methods.search_agents.dialects import DIALECTS, boxed, read_turn
@@ -67,8 +67,8 @@ PARSERS: dict[str, Callable[[str], Any]] = {
     "blame": lambda text: parse_blame(text, ["retriever"]),
     "rules": parse_rules,
     "guidance": parse_guidance,
-    "goals": parse_goals,
-    "topology": parse_topology,
+    "goals": read_goals,
+    "topology": read_topology,
     "box": boxed,
     "kept pattern": lambda text: matches(text, TAGGED_ANSWER),
     "kept schema": lambda text: fits(text, JUDGEMENT),

@@ -19,7 +19,7 @@ from pyrag.llm.schema import fits
 from pyrag.methods.hera import schemas as hera_schemas
 from pyrag.methods.opera import schemas as opera_schemas
 from pyrag.methods.opera.agents import opera_agents
-from pyrag.methods.opera.goals import parse_goals
+from pyrag.methods.opera.goals import read_goals
 from pyrag.methods.opera.judgements import parse_judged
 from pyrag.methods.opera.schemas import GOALS, JUDGEMENT
 from pyrag.trace.model import Passage
@@ -44,7 +44,7 @@ REWRITTEN = json.dumps({"strategy": "name it", "query": "Alpha film director", "
 
 def test_what_fits_a_schema_is_read() -> None:
     assert fits(PLANNED, GOALS)
-    assert [goal.needs for goal in parse_goals(PLANNED)[0]] == [(), (1,)]
+    assert [goal.needs for goal in read_goals(PLANNED).goals] == [(), (1,)]
     assert fits(JUDGED, JUDGEMENT)
     assert parse_judged(JUDGED, 1).text == "Ada"
     assert fits(REWRITTEN, REWRITE)

@@ -21,7 +21,7 @@ from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.llm.protocol import Reply
 from pyrag.llm.wrappers import Meter
 from pyrag.methods.hera.topology import Topology
-from pyrag.methods.hera.topology_replies import parse_topology
+from pyrag.methods.hera.topology_replies import read_topology
 from pyrag.runtime.engines import Engines
 from pyrag.settings import Settings
 from pyrag.trace.model import Answer, Passage, Step, Trace
@@ -32,7 +32,9 @@ __all__ = ["case"]
 
 QUESTION = Question("q", "Who directed Alpha?", ("Ada Berg", "Berg"))
 SEARCH = agent("docs", "retriever", "Who directed Alpha?")
-TOPOLOGY = parse_topology(topology("single", SEARCH, agent("said", "answer_generator", "Who directed Alpha?", "docs")))
+TOPOLOGY = read_topology(
+    topology("single", SEARCH, agent("said", "answer_generator", "Who directed Alpha?", "docs"))
+).topology
 
 
 def players(case: Case, model: Any) -> Players:

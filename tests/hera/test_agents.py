@@ -21,7 +21,7 @@ from pyrag.methods.hera.protocol import HeraTeam
 from pyrag.methods.hera.team import hera_team
 from pyrag.methods.hera.team_replies import parse_profile, parse_selection, parse_verdict
 from pyrag.methods.hera.topology import AGENTS, Characterisation
-from pyrag.methods.hera.topology_replies import parse_topology
+from pyrag.methods.hera.topology_replies import read_topology
 from pyrag.runtime.engines import open_engines
 from pyrag.settings import make_settings
 from pyrag.trace.model import Passage, Trace
@@ -309,7 +309,7 @@ async def test_a_revision_is_told_the_error_alone() -> None:
     plan = topology("single", agent("d", "retriever"), agent("s", "answer_generator", "", "d"))
     model = ScriptedChat([plan])
     error = "Traceback (most recent call last):\n  line 3, in program\nValueError: no date in 'x'\n"
-    old = replace(parse_topology(plan), experience=(4, 7))
+    old = replace(read_topology(plan).topology, experience=(4, 7))
     revised = (await team_of(model).orchestrator.revise("Who?", old, error)).topology
     assert revised.experience == (4, 7)
     assert "ValueError: no date in 'x'" in model.calls[0][-1].content

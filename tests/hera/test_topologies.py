@@ -24,7 +24,7 @@ from pyrag.methods.hera.topology import Characterisation, Node, Topology
 from pyrag.methods.hera.topology_checks import check_topology
 from pyrag.methods.hera.topology_graph import Graph
 from pyrag.methods.hera.topology_program import compile_topology
-from pyrag.methods.hera.topology_replies import MAX_NODES, checked, parse_topology, read_topology, written_topology
+from pyrag.methods.hera.topology_replies import MAX_NODES, checked, read_topology, written_topology
 from pyrag_sandbox import Call, Sandbox, Text
 from pyrag_sandbox.helpers import HELPERS
 from tests.hera.conftest import agent, topology
@@ -50,9 +50,9 @@ def test_steps_are_bounded_by_the_edges(kind: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Graph, "parents", parents)
     middle = [f"n{number}" for number in range(MAX_NODES - 2)]
     many = [agent(one, kind, "", "docs", *middle[:number]) for number, one in enumerate(middle)]
-    crowd = parse_topology(
+    crowd = read_topology(
         topology("intersection", agent("docs", "retriever"), *many, agent("end", "conclude", "", *middle))
-    )
+    ).topology
     check_topology(crowd, "Which country do Alpha and Beta share?")
     assert "final_answer = end" in compile_topology(crowd, "Which country do Alpha and Beta share?")
 
@@ -74,7 +74,7 @@ def test_steps_are_bounded_by_the_edges(kind: str, monkeypatch: pytest.MonkeyPat
 )
 def test_what_cannot_run_is_refused(agents: list[dict[str, Any]], said: str) -> None:
     with pytest.raises(BadOutputError) as refused:
-        parse_topology(topology("single", *agents))
+        read_topology(topology("single", *agents))
     assert said in str(refused.value)
 
 
@@ -170,7 +170,7 @@ SHARE = [
     ],
 )
 def test_what_is_held_against_a_question(question: str, written: str, said: str) -> None:
-    found = check_topology(parse_topology(written), question)
+    found = check_topology(read_topology(written).topology, question)
     assert all(said in str(one) for one in found)
     assert bool(found) == bool(said)
 
@@ -191,39 +191,39 @@ def test_a_characterisation_needs_one_of_the_papers_types() -> None:
     with pytest.raises(BadOutputError, match='"type" must be one of bridge, intersection, comparison'):
         parse_profile('{"type": "philosophical", "difficulty": "easy"}')
     with pytest.raises(BadOutputError, match='no JSON object with a list of "agents"'):
-        parse_topology("I would search first.")
+        read_topology("I would search first.")
 
 
 def test_ids_become_names_that_hide_nothing() -> None:
-    read = parse_topology(
+    read = read_topology(
         topology(
             "single",
             {**DOCS, "id": 1},
             agent("answer", "Answer Generator", "Who directed Alpha?", "1"),
             agent("last-one", "conclude", "Who is {answer}?", "answer"),
         )
-    )
+    ).topology
     assert [node.id for node in read.nodes] == ["node_1", "answer_", "last_one"]
     assert read.nodes[2].input == "Who is {answer_}?"
     assert read.nodes[1].agent == "answer_generator"
 
 
 def test_unusual_ids_become_names_of_their_own() -> None:
-    read = parse_topology(
+    read = read_topology(
         topology(
             "single",
             {**DOCS, "id": "_docs"},
             agent("é", "answer-generator agent", "Who directed Alpha?", "_docs"),
             agent("è", "conclude", "Who is {é}?", "é"),
         )
-    )
+    ).topology
     assert [node.id for node in read.nodes] == ["node_docs", "ue9", "ue8"]
     assert read.nodes[2].input == "Who is {ue9}?"
 
 
 def test_a_topology_is_written_as_it_was_read() -> None:
-    read = parse_topology(topology("bridge", DOCS, SAID, asks="person"))
-    assert parse_topology(json.dumps(written_topology(read))) == read
+    read = read_topology(topology("bridge", DOCS, SAID, asks="person")).topology
+    assert read_topology(json.dumps(written_topology(read))).topology == read
 
 
 @st.composite

@@ -16,7 +16,7 @@ from pyrag.errors import BadOutputError
 from pyrag.methods.opera.agents import written_goal
 from pyrag.methods.opera.goal_program import compile_goals
 from pyrag.methods.opera.goal_types import same_type
-from pyrag.methods.opera.goals import malformed, parse_goals, read_goals
+from pyrag.methods.opera.goals import malformed, read_goals
 from pyrag.methods.opera.protocol import Goal, planned_goals
 from pyrag.methods.opera.step_references import PLACEHOLDER
 from pyrag_sandbox.helpers import HELPERS
@@ -51,7 +51,7 @@ def test_what_is_nearly_a_placeholder_is_found_and_nothing_else() -> None:
 )
 def test_a_plan_that_cannot_run_is_refused(goals: list[Any], said: str) -> None:
     with pytest.raises(BadOutputError, match=said.replace("?", r"\?").replace("(", r"\(")):
-        parse_goals(json.dumps({"goals": goals}))
+        read_goals(json.dumps({"goals": goals}))
 
 
 @pytest.mark.parametrize("written", [one for one in WRITTEN if "refused" in one], ids=lambda one: one["name"])
@@ -107,7 +107,7 @@ def test_answers_that_nothing_uses_are_drawn_together_by_the_question() -> None:
     ],
 )  # fmt: skip
 def test_plans_are_read_in_the_forms_that_models_write(text: str) -> None:
-    goals, _ = parse_goals(text)
+    goals = read_goals(text).goals
     assert [(one.text, one.needs, one.search) for one in goals] == [
         (FIRST["goal"], (), FIRST["goal"]),
         (where()["goal"], (1,), where()["goal"]),
@@ -118,14 +118,14 @@ def test_plans_are_read_in_the_forms_that_models_write(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "No.", "[]", '{"goals": "x"}', "[1, 2", '{"rationale": "x"}'])
 def test_no_plan(text: str) -> None:
     with pytest.raises(BadOutputError):
-        parse_goals(text)
+        read_goals(text)
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_a_plan_or_a_bad_one(text: str) -> None:
     for reply in (text, json.dumps({"goals": [goal(1, text, text)]}), json.dumps([{"goal": "Who?", text: text}])):
         try:
-            goals, _ = parse_goals(reply)
+            goals = read_goals(reply).goals
         except BadOutputError as error:
             assert str(error)  # noqa: PT017
         else:
@@ -142,8 +142,8 @@ def test_written_goals_are_read_as_they_were(bits: int, count: int) -> None:
             used = {one for each in listed for one in each["needs"]}
             needs = sorted({*needs, *(set(range(1, step)) - used)})
         listed.append(goal(step, " ".join(["What?", *(f"[x from step {n}]" for n in needs)]), "x", *needs))
-    goals, _ = parse_goals(plan(*listed))
-    again, _ = parse_goals(plan(*map(written_goal, goals)))
+    goals = read_goals(plan(*listed)).goals
+    again = read_goals(plan(*map(written_goal, goals))).goals
     assert again == goals
     ast.parse(compile_goals("Q?", goals))
 

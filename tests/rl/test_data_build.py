@@ -30,7 +30,7 @@ from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.llm.protocol import Message
 from pyrag.llm.schema import fits
 from pyrag.methods.opera import schemas as opera_schemas
-from pyrag.methods.opera.goals import parse_goals
+from pyrag.methods.opera.goals import read_goals
 from pyrag.methods.opera.judgements import parse_judged
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.runtime.engines import Engines
@@ -213,7 +213,7 @@ class TestLabels:
 class TestReplies:
     def test_are_read_back_by_the_agents_parsers(self, opera: Ran, program: Ran, tmp_path: Path) -> None:
         (goals,) = replies(opera[0], tmp_path / "g", "goals")
-        assert [goal.text for goal in parse_goals(goals)[0]] == [one["goal"] for one in GOALS]
+        assert [goal.text for goal in read_goals(goals).goals] == [one["goal"] for one in GOALS]
         judgements = [parse_judged(one, 2) for one in replies(opera[0], tmp_path / "a", "analysis")]
         assert [(one.text, one.known, one.citations) for one in judgements] == [
             ("Meta", True, (0,)),

@@ -86,19 +86,6 @@ def read_topology(text: str, question: str = "") -> TopologyReading:
     return TopologyReading(topology, (*said, *reader.warnings, *mending))
 
 
-def parse_topology(text: str, question: str = "") -> Topology:
-    """Read the topology of a reply.
-
-    Args:
-        text: The reply.
-        question: The question, for nodes without an input.
-
-    Raises:
-        BadOutputError: what is wrong first.
-    """
-    return read_topology(text, question).topology
-
-
 class _Reader:
     """Agents from what was written of them. `silent` are those that do not say on whom they depend."""
 

@@ -59,20 +59,6 @@ def read_goals(text: str, question: str = "") -> GoalReading:
     return replace(checked(listed, question), rationale=said)
 
 
-def parse_goals(text: str, question: str = "") -> tuple[tuple[Goal, ...], str]:
-    """Read the goals of a reply and the rationale given with them.
-
-    Args:
-        text: The reply.
-        question: The question, for goals that repeat it.
-
-    Raises:
-        BadOutputError: it holds no plan that can run.
-    """
-    reading = read_goals(text, question)
-    return reading.goals, reading.rationale
-
-
 def checked(listed: Sequence[Any], question: str = "") -> GoalReading:
     """Return the plan that a list of steps is.
 
