@@ -74,20 +74,19 @@ def write_atomic(path: Path, content: bytes) -> None:
         write_all(file, content)
 
 
-def write_json(path: Path, content: Any, scratch: Path | None = None) -> None:
+def write_json(path: Path, content: Any) -> None:
     """Replace a file by indented JSON in one step.
 
     Args:
         path: File to replace or create.
         content: A value that msgspec can encode.
-        scratch: As for `AtomicFile`.
 
     Raises:
         StorageError: The file cannot be written; the old one stays.
     """
     import msgspec
 
-    with writing(path), AtomicFile(path, scratch) as file:
+    with writing(path), AtomicFile(path) as file:
         write_all(file, msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
 
 

@@ -1,6 +1,6 @@
 """Replies kept on disk, so that the same request is paid for once.
 
-`CachedChat` wraps any chat model. A request is known by its model's name, adapter, sampling and messages; its reply
+`CachedChat` wraps any chat model. A request is known by its model's name, sampling and messages; its reply
 comes back with `Reply.cached` set. `ReplyStore` is one SQLite file that any number of processes may use at once; the
 least recently used replies are deleted when it outgrows its limit.
 
@@ -276,13 +276,11 @@ class CachedChat(WrappedChat):
     Args:
         model: The model to ask for replies that are not stored.
         store: The file of replies.
-        adapter: Name of the adapter that the model runs with, if its own name does not say so.
     """
 
-    def __init__(self, model: ChatModel, store: ReplyStore, *, adapter: str = "") -> None:
+    def __init__(self, model: ChatModel, store: ReplyStore) -> None:
         super().__init__(model)
         self.store = store
-        self.adapter = adapter
         self._turns: PerLoop[WeakValueDictionary[bytes, asyncio.Lock]] = PerLoop(WeakValueDictionary)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
@@ -309,7 +307,7 @@ class CachedChat(WrappedChat):
         resolve = getattr(self.model, "resolve", None)
         if resolve:
             await resolve()  # "the first model on offer" may be another one tomorrow
-        key = request_key(self.model.name, self.adapter, sampling, messages)
+        key = request_key(self.model.name, sampling, messages)
         async with self._turns.get().setdefault(key, asyncio.Lock()):
             kept = await asyncio.to_thread(self.store.get, key)
             if kept is not None:
@@ -329,15 +327,14 @@ def _sampling_fields(sampling: Sampling) -> dict[str, object]:
     return {key: value for key, value in asdict(sampling).items() if key != "extra" or value}
 
 
-def request_key(model: str, adapter: str, sampling: Sampling, messages: Sequence[Message]) -> bytes:
+def request_key(model: str, sampling: Sampling, messages: Sequence[Message]) -> bytes:
     """Return a digest that is equal for equal requests, in any process.
 
     Args:
         model: `ChatModel.name`.
-        adapter: Name of the adapter; empty for none.
         sampling: All of its fields count.
         messages: Roles and texts count.
     """
     turns = [[message.role, message.content] for message in messages]
-    body = json.dumps([VERSION, model, adapter, _sampling_fields(sampling), turns], sort_keys=True)
+    body = json.dumps([VERSION, model, "", _sampling_fields(sampling), turns], sort_keys=True)
     return hashlib.sha256(body.encode()).digest()

@@ -41,17 +41,16 @@ async def test_the_same_request_is_made_once(store: ReplyStore) -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        ("m2", "", Sampling(), ASKED),
-        ("m", "adapter", Sampling(), ASKED),
-        ("m", "", Sampling(temperature=0.5), ASKED),
-        ("m", "", Sampling(seed=1), ASKED),
-        ("m", "", Sampling(stop=("x",)), ASKED),
-        ("m", "", Sampling(), ASKED[1:]),
-        ("m", "", Sampling(), (Message("user", "s"), ASKED[1])),
+        ("m2", Sampling(), ASKED),
+        ("m", Sampling(temperature=0.5), ASKED),
+        ("m", Sampling(seed=1), ASKED),
+        ("m", Sampling(stop=("x",)), ASKED),
+        ("m", Sampling(), ASKED[1:]),
+        ("m", Sampling(), (Message("user", "s"), ASKED[1])),
     ],
 )
 def test_what_makes_another_request(other) -> None:
-    assert request_key(*other) != request_key("m", "", Sampling(), ASKED)
+    assert request_key(*other) != request_key("m", Sampling(), ASKED)
 
 
 async def test_a_failure_is_not_kept(store: ReplyStore) -> None:

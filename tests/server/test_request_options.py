@@ -63,4 +63,4 @@ async def test_the_cache_tells_options_apart(server: ModelServer, tmp_path: Path
 
 def test_replies_kept_before_extra_fields_are_found() -> None:
     said = (Message("user", "Say it."),)
-    assert request_key("m", "", Sampling(), said).hex().startswith("887690ac9a95487a")
+    assert request_key("m", Sampling(), said).hex().startswith("887690ac9a95487a")

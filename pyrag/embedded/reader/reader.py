@@ -110,8 +110,8 @@ def _as_asked(analysis: QuestionAnalysis, text: str) -> str:
     return ADJECTIVES.get(text, text) if analysis.head in ("country", "nation") else text
 
 
-def _unknown(why: str, confidence: float = 0.0) -> Reading:
-    return Reading(UNKNOWN, False, (), why, round(confidence, 4))
+def _unknown(why: str) -> Reading:
+    return Reading(UNKNOWN, False, (), why, 0.0)
 
 
 def _verdict(found: Verdict | None) -> Reading | None:

@@ -20,6 +20,7 @@ from pyrag.embedded.lexicon import (
 )
 from pyrag.embedded.words import STOPWORDS, Sentence
 
+_JOINERS = PARTICLES - {"and"}  # lower-case words that may stand inside a name, up to three in a row
 _MONTH = rf"(?:{MONTHS}|{SHORT_MONTHS})"
 _ERA = r"(?:\s?(?:BCE?|CE|AD|B\.C\.|A\.D\.))?"
 DATE = re.compile(
@@ -62,13 +63,13 @@ def is_name_word(word: str) -> bool:
     return word[:1].isupper() or (word[:1].isdigit() is False and len(word) > 2 and word[1:2].isupper())
 
 
-def _by_regex(sentence: Sentence, pattern: re.Pattern[str], kind: str, group: int = 0) -> Iterator[Span]:
+def _by_regex(sentence: Sentence, pattern: re.Pattern[str], kind: str) -> Iterator[Span]:
     for match in pattern.finditer(sentence.text):
-        first = next((i for i, end in enumerate(sentence.ends) if end > match.start(group)), None)
+        first = next((i for i, end in enumerate(sentence.ends) if end > match.start()), None)
         if first is None:
             continue
         stop = first
-        while stop < len(sentence.ends) and sentence.starts[stop] < match.end(group):
+        while stop < len(sentence.ends) and sentence.starts[stop] < match.end():
             stop += 1
         if stop > first:
             yield Span(first, stop, kind)
@@ -101,13 +102,12 @@ def numbers(sentence: Sentence, taken: list[Span]) -> list[Span]:
     return found
 
 
-def name_run(sentence: Sentence, first: int, *, joiners: frozenset[str] = PARTICLES - {"and"}) -> int:
+def name_run(sentence: Sentence, first: int) -> int:
     """Return the end (exclusive) of the name that starts at token `first`; `first` itself where there is none.
 
     Args:
         sentence: The sentence to read.
         first: Token at which the name starts; may lie beyond the last.
-        joiners: Lower-case words that may stand inside a name, up to three in a row.
     """
     words, lowers = sentence.words, sentence.lowers
     if first >= len(words) or not is_name_word(words[first]):
@@ -115,7 +115,7 @@ def name_run(sentence: Sentence, first: int, *, joiners: frozenset[str] = PARTIC
     stop = first + 1
     while stop < len(words):
         look = stop
-        while look < len(words) and look - stop < 3 and lowers[look] in joiners and words[look].islower():
+        while look < len(words) and look - stop < 3 and lowers[look] in _JOINERS and words[look].islower():
             look += 1
         if (
             look < len(words)

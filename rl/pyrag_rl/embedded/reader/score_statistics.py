@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+_NEWTON_STEPS = 25
+
 
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
     """Return the share of pairs in which a positive scores above a negative; a tie counts half.
@@ -22,13 +24,12 @@ def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
     return wins / max(len(positive) * len(negative), 1)
 
 
-def platt(scores: Sequence[float], right: Sequence[float], rounds: int = 25) -> tuple[float, float]:
+def platt(scores: Sequence[float], right: Sequence[float]) -> tuple[float, float]:
     """Fit the logistic curve from scores to the chance of being right, by Newton's method.
 
     Args:
         scores: At least one.
         right: 1 or 0 for each score; shares between are allowed.
-        rounds: Newton steps.
 
     Returns:
         Scale and offset: the chance is `1 / (1 + exp(-(scale * score + offset)))`.
@@ -37,7 +38,7 @@ def platt(scores: Sequence[float], right: Sequence[float], rounds: int = 25) -> 
     spread = math.sqrt(sum((score - mean) ** 2 for score in scores) / len(scores)) or 1.0
     values = [(score - mean) / spread for score in scores]
     scale, offset = 0.0, 0.0
-    for _ in range(rounds):
+    for _ in range(_NEWTON_STEPS):
         chances = [logistic(scale * value + offset) for value in values]
         gaps = [chance - wanted for chance, wanted in zip(chances, right, strict=True)]
         weights = [max(chance * (1 - chance), 1e-6) for chance in chances]
