@@ -29,7 +29,7 @@ RELATIVE_DOCSTRINGS = 0
 WITHOUT_ARGS = 4  # commands that are registered without a decorator: their options carry their help
 BOUNDS = 0
 LONG_MODULES = 1
-TWICE = 10
+TWICE = 3
 LONG_NAMES = 0
 LARGE_FOLDERS: dict[str, int] = {}
 

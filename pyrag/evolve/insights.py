@@ -9,7 +9,7 @@ from pyrag.evolve.trajectories import Trajectory
 from pyrag.evolve.transcript import transcript
 from pyrag.methods.hera.coach.protocol import Coach, Seen
 from pyrag.methods.hera.experience.entry import Experience
-from pyrag.methods.hera.experience.library import Draft
+from pyrag.methods.hera.experience.library import EntryDraft
 from pyrag.methods.hera.topology import Characterisation
 
 
@@ -42,7 +42,7 @@ async def reflect(coach: Coach, profile: Characterisation, group: Sequence[Traje
     return await coach.reflect(profile, [Seen(one.topology, one.f1, transcript(one)) for one in ranked(group)])
 
 
-async def consolidate(coach: Coach, draft: Draft, profile: Characterisation, insights: Sequence[str]) -> list[str]:
+async def consolidate(coach: Coach, draft: EntryDraft, profile: Characterisation, insights: Sequence[str]) -> list[str]:
     """Update the library by insights (algorithm 3, lines 3 to 15); return the operations, one line each.
 
     PRUNE removes contradicted entries of low utility. If it removes all of them, the insight is added: the paper leaves
@@ -79,7 +79,7 @@ async def consolidate(coach: Coach, draft: Draft, profile: Characterisation, ins
     return done
 
 
-def _pruned(draft: Draft, profile: Characterisation, insight: str, named: Sequence[Experience]) -> list[str]:
+def _pruned(draft: EntryDraft, profile: Characterisation, insight: str, named: Sequence[Experience]) -> list[str]:
     low = low_utility(named)
     draft.prune([one.id for one in low])
     done = [f"PRUNE {_ids(low)}: {insight}"]
@@ -92,7 +92,7 @@ def low_utility(entries: Sequence[Experience]) -> list[Experience]:
     return [one for one in entries if one.success_rate <= 0.5]
 
 
-def _added(draft: Draft, profile: Characterisation, insight: str) -> str:
+def _added(draft: EntryDraft, profile: Characterisation, insight: str) -> str:
     return f"ADD {draft.add(profile, insight).id}: {insight}"
 
 

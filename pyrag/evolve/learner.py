@@ -23,7 +23,7 @@ from pyrag.evolve.trajectories import Players, Trajectory, together
 from pyrag.evolve.transcript import transcript
 from pyrag.evolve.validation import UpdateValidator
 from pyrag.methods.hera.coach.protocol import Coach, Guidance
-from pyrag.methods.hera.experience.library import Draft, Library
+from pyrag.methods.hera.experience.library import EntryDraft, Library
 from pyrag.methods.hera.topology import Agent, Characterisation
 
 
@@ -180,7 +180,7 @@ class Learner:
         self.records.append(record)
         return record
 
-    async def _consolidate(self, step: _Step, coach: Coach, draft: Draft) -> None:
+    async def _consolidate(self, step: _Step, coach: Coach, draft: EntryDraft) -> None:
         before, entries = await self._validator.score(step.players, draft), draft.entries()
         draft.mark()
         operations = await insights.consolidate(coach, draft, step.profile, step.insights)

@@ -17,7 +17,7 @@ import pytest
 
 from pyrag.embedded.reader.neural import answerer as neural
 from pyrag.embedded.reader.neural.answerer import NeuralAnswerer
-from pyrag.embedded.reader.neural.decode import Span
+from pyrag.embedded.reader.neural.decode import MarkedSpan
 from pyrag.embedded.reader.neural.network import MODEL_FOLDER, Calibration
 from pyrag.errors import ServiceError
 from pyrag.trace.model import Passage
@@ -33,12 +33,12 @@ class Scripted:
     marks: dict[str, tuple[str, float]]  # title -> marked text, margin
     calibration: Calibration = Calibration(threshold=0.5)
 
-    def spans(self, question: str, texts: Sequence[tuple[str, str]], count: int = 3) -> list[Span]:
+    def spans(self, question: str, texts: Sequence[tuple[str, str]], count: int = 3) -> list[MarkedSpan]:
         found = []
         for place, (title, text) in enumerate(texts):
             marked, margin = self.marks[title]
             start = text.index(marked)
-            found.append(Span(place, start, start + len(marked), margin))
+            found.append(MarkedSpan(place, start, start + len(marked), margin))
         return sorted(found, key=lambda span: -span.margin)
 
 

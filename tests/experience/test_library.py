@@ -16,7 +16,7 @@ import pytest
 from pyrag.errors import DataError
 from pyrag.methods.hera.experience import library as library_module
 from pyrag.methods.hera.experience.entry import MAX_INSIGHT
-from pyrag.methods.hera.experience.library import Draft, Library
+from pyrag.methods.hera.experience.library import EntryDraft, Library
 from pyrag.methods.hera.topology import Characterisation
 
 BRIDGE = Characterisation("bridge", "medium", "city")
@@ -36,13 +36,13 @@ with Library.open(sys.argv[1], write=True).update() as draft:
 """
 
 
-def _prune_and_fail(draft: Draft) -> None:
+def _prune_and_fail(draft: EntryDraft) -> None:
     draft.prune([1, 2])
     draft.record("lost")
     draft.add(BRIDGE, "")
 
 
-def _fill(draft: Draft) -> None:
+def _fill(draft: EntryDraft) -> None:
     for number in range(200):
         draft.add(BRIDGE, f"Insight {number} " + "x" * 500)
 

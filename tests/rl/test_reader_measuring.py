@@ -8,7 +8,7 @@ import random
 import pytest
 
 from pyrag.embedded.reader.neural.answerer import Candidate
-from pyrag.embedded.reader.neural.decode import Span
+from pyrag.embedded.reader.neural.decode import MarkedSpan
 from pyrag.embedded.reader.neural.network import Calibration
 from pyrag_rl.embedded.reader.hops import Held
 from pyrag_rl.embedded.reader.layout import Text
@@ -41,8 +41,8 @@ def test_calibration_survives_separable_scores() -> None:
 def test_the_subjects_page_decides_between_like_margins() -> None:
     asked = Held("2wiki", "Who directed Alpha?", ("Ann Lee",), GOLD)
     found = (
-        Candidate(Span(1, 21, 27, 5.0), "Bo Ray", about=0.0, agrees=0.0),
-        Candidate(Span(0, 22, 29, 4.0), "Ann Lee", about=1.0, agrees=0.0),
+        Candidate(MarkedSpan(1, 21, 27, 5.0), "Bo Ray", about=0.0, agrees=0.0),
+        Candidate(MarkedSpan(0, 22, 29, 4.0), "Ann Lee", about=1.0, agrees=0.0),
     )
     reading = Reading(asked, (GOLD, OTHER), found)
     assert outcome(reading, Calibration()).em == 0.0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pyrag.embedded.reader.neural.windows import CLS, QUESTION_TOKENS, SEP, assemble, sentence_starts, spread, windows
 from pyrag_rl.embedded.reader.layout import Text
-from pyrag_rl.embedded.reader.windows import Encoder, cut, occurrence, token_span
+from pyrag_rl.embedded.reader.windows import ExampleEncoder, cut, occurrence, token_span
 
 TEXT = "Ada was born in London. She wrote the first program. She died in Marylebone in 1852."
 
@@ -94,7 +94,7 @@ def test_a_character_span_becomes_tokens() -> None:
 def test_labels_point_at_the_answer(budget: int, titled: bool) -> None:
     text = Text("1", "Ada Lovelace", TEXT)
     span = occurrence(TEXT, "Marylebone", "Where did she die?")
-    made = Encoder(Words()).example(
+    made = ExampleEncoder(Words()).example(
         "Where did she die?", text, span, budget=budget, titled=titled, rng=random.Random(budget)
     )
     assert made is not None
@@ -105,6 +105,8 @@ def test_labels_point_at_the_answer(budget: int, titled: bool) -> None:
 
 
 def test_no_answer_is_the_first_token() -> None:
-    made = Encoder(Words()).example("Who?", Text("1", "", TEXT), None, budget=8, titled=True, rng=random.Random(1))
+    made = ExampleEncoder(Words()).example(
+        "Who?", Text("1", "", TEXT), None, budget=8, titled=True, rng=random.Random(1)
+    )
     assert made is not None
     assert (made.start, made.end) == (0, 0)

@@ -14,7 +14,7 @@ from pyrag.embedded.lexicon import words
 from pyrag.embedded.question_analysis import QuestionAnalysis, analyse
 from pyrag.embedded.reader.facts import FACTS
 from pyrag.embedded.reader.patterns import NAME
-from pyrag.embedded.reader.people import Found, by_cue
+from pyrag.embedded.reader.people import PageFact, by_cue
 from pyrag.embedded.reader.view import View, view
 from pyrag.embedded.words import content_stem, fold, sentence
 from pyrag.trace.model import Passage
@@ -38,7 +38,7 @@ _SAME = re.compile(r"\b(?:same|share|both|common|also)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Decision:
     """An answer reached by comparing; `because` is the sentence shown to people."""
 
     text: str
@@ -97,7 +97,7 @@ def from_facts(names: Sequence[str], facts: str) -> list[Statement | None]:
     return found
 
 
-def choose(analysis: QuestionAnalysis, options: Sequence[Statement | None]) -> Verdict | None:
+def choose(analysis: QuestionAnalysis, options: Sequence[Statement | None]) -> Decision | None:
     """Choose the option that the question asks for, by date or number.
 
     Args:
@@ -118,7 +118,7 @@ def choose(analysis: QuestionAnalysis, options: Sequence[Statement | None]) -> V
     larger = second if smaller is first else first
     chosen = smaller if direction == "min" else larger
     because = f"{first.name}: {left[1]}; {second.name}: {right[1]}"
-    return Verdict(chosen.name, 0.9 * min(first.certain, second.certain), because, _positions(first, second))
+    return Decision(chosen.name, 0.9 * min(first.certain, second.certain), because, _positions(first, second))
 
 
 def _positions(*statements: Statement) -> tuple[int, ...]:
@@ -174,7 +174,7 @@ def _parsed(text: str, reader: Callable[[str], object]) -> float | None:
     return float(ordinal()) if ordinal else float(str(value))
 
 
-def facts_of(relation: str, analysis: QuestionAnalysis, page: View) -> list[Found]:
+def facts_of(relation: str, analysis: QuestionAnalysis, page: View) -> list[PageFact]:
     """Return all that a page says in answer to a relation; strongest first, earlier ones before later ones.
 
     Args:
@@ -199,7 +199,7 @@ def best_fact(relation: str, analysis: QuestionAnalysis, page: View) -> str:
     return found[0].text if found else ""
 
 
-def decide(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Verdict | None:
+def decide(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision | None:
     """Answer yes or no. Two things are compared, or their shared property is; of one thing, its page is asked.
 
     Args:
@@ -214,7 +214,7 @@ def decide(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Verdict |
     return _stated(analysis, things[0]) if things else None
 
 
-def _than(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Verdict | None:
+def _than(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision | None:
     match = re.search(r"\b(?:than|before|after)\b", analysis.question)
     if not match or not _direction(analysis.question):
         return None
@@ -222,7 +222,7 @@ def _than(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Verdict | 
     verdict = choose(analysis, ordered)
     if verdict is None:
         return None
-    return Verdict(
+    return Decision(
         "yes" if verdict.text == ordered[0].name else "no", verdict.confidence, verdict.because, verdict.pages
     )
 
@@ -237,7 +237,7 @@ _PROPERTIES = (
 )
 
 
-def _shared(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Verdict | None:
+def _shared(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision | None:
     """Return whether the things agree: in the property asked ("the same country"), or each in what is said of both."""
     text = analysis.question.lower()
     if re.search(r"\bsame\b|\bshare\b", text):
@@ -249,16 +249,16 @@ def _shared(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Verdict 
             if re.search(pattern, text) and all(values):
                 same = same_name(*values)
                 because = "; ".join(f"{each.name}: {value}" for each, value in zip(things, values, strict=False))
-                return Verdict("yes" if same else "no", 0.75, because, _positions(*things[:2]))
+                return Decision("yes" if same else "no", 0.75, because, _positions(*things[:2]))
     verdicts = [_stated(analysis, each, things) for each in things[:2]]
     if not _SAME.search(text) and " and " not in text:
         return verdicts[0]
     holds = all(each is not None and each.text == "yes" for each in verdicts)
     because = "; ".join(each.because for each in verdicts if each)
-    return Verdict("yes" if holds else "no", 0.5, because, _positions(*things[:2])) if all(verdicts) else None
+    return Decision("yes" if holds else "no", 0.5, because, _positions(*things[:2])) if all(verdicts) else None
 
 
-def _same_area(noun: str, things: Sequence[Statement]) -> Verdict | None:
+def _same_area(noun: str, things: Sequence[Statement]) -> Decision | None:
     """Return whether two pages name the same province (state, county …)."""
     pattern = re.compile(
         rf"({NAME}) [{noun[0].upper()}{noun[0]}]{noun[1:]}\b|\b[{noun[0].upper()}{noun[0]}]{noun[1:]} of ({NAME})"
@@ -271,10 +271,10 @@ def _same_area(noun: str, things: Sequence[Statement]) -> Verdict | None:
     if not all(values):
         return None
     same = same_name(*values)
-    return Verdict("yes" if same else "no", 0.7, "; ".join(values), _positions(*things[:2]))
+    return Decision("yes" if same else "no", 0.7, "; ".join(values), _positions(*things[:2]))
 
 
-def _stated(analysis: QuestionAnalysis, thing: Statement, things: Sequence[Statement] = ()) -> Verdict | None:
+def _stated(analysis: QuestionAnalysis, thing: Statement, things: Sequence[Statement] = ()) -> Decision | None:
     """Yes if a sentence has nearly all of what the question says of the thing, no if none comes near."""
     titles = (thing.page.base, thing.name, *(each.name for each in things))
     names = {stem for title in titles for stem in sentence(title).stems}
@@ -295,7 +295,7 @@ def _stated(analysis: QuestionAnalysis, thing: Statement, things: Sequence[State
     )
     missing = (others & asked) - {stem for each in thing.page.sentences for stem in each.stems}
     holds = covered >= 0.5 and not negated and not missing
-    return Verdict("yes" if holds else "no", 0.45 + 0.3 * abs(covered - 0.5), f"“{best.text[:80]}”", _positions(thing))
+    return Decision("yes" if holds else "no", 0.45 + 0.3 * abs(covered - 0.5), f"“{best.text[:80]}”", _positions(thing))
 
 
 _FILLERS = frozenset(

@@ -30,7 +30,7 @@ from pyrag.embedded.reader.patterns import (
     RIVER,
     SPORT,
 )
-from pyrag.embedded.reader.people import Found, names_after
+from pyrag.embedded.reader.people import PageFact, names_after
 from pyrag.embedded.reader.periods import period
 from pyrag.embedded.reader.spans import names
 from pyrag.embedded.reader.view import View
@@ -49,7 +49,7 @@ def _peoples(text: str, hyphen: int = -1) -> Iterator[tuple[int, str]]:
             yield match.start(), word.split("-")[hyphen]
 
 
-def nationality(page: View, analysis: QuestionAnalysis, hyphen: int = -1) -> Iterator[Found]:
+def nationality(page: View, analysis: QuestionAnalysis, hyphen: int = -1) -> Iterator[PageFact]:
     """Find adjectives of peoples, and countries, in each sentence; strongest in the first, right after "was a".
 
     Args:
@@ -64,11 +64,11 @@ def nationality(page: View, analysis: QuestionAnalysis, hyphen: int = -1) -> Ite
         base = 1.0 if sentence.index == 0 else 0.6 - 0.05 * min(sentence.index, 6)
         for position, word in _peoples(sentence.text, hyphen):
             near = 0 <= position - start < 40
-            yield Found(
+            yield PageFact(
                 word, base * (1.0 if near else 0.6) - (0.12 if prefers_country else 0), sentence.index, "nationality"
             )
         for country in _countries(sentence.text):
-            yield Found(country, base * (0.55 if not prefers_country else 0.9), sentence.index, "country")
+            yield PageFact(country, base * (0.55 if not prefers_country else 0.9), sentence.index, "country")
 
 
 def _countries(text: str) -> list[str]:
@@ -87,7 +87,7 @@ def _countries(text: str) -> list[str]:
     return found
 
 
-def country(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
+def country(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """Return the country in which a place lies or to which it belongs: the last country of the opening, else an
     adjective of one.
 
@@ -109,14 +109,14 @@ def country(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
         )
         found = [name for name in found if name != page.base]
         if found:
-            yield Found(
+            yield PageFact(
                 _enclosing(found, sentence.text) if wanted is None else found[0], strength, sentence.index, "in"
             )
         if wanted is None:
             for _, word in _peoples(sentence.text):
                 noun = ADJECTIVES.get(word, "")
                 named = noun and any(re.search(rf"\b{noun}\b", each.text) for each in page.sentences)
-                yield Found(noun if named else word, strength * 0.7, sentence.index, "nationality")
+                yield PageFact(noun if named else word, strength * 0.7, sentence.index, "nationality")
                 break
 
 
@@ -133,7 +133,7 @@ def _enclosing(found: list[str], text: str) -> str:
     return (inside or found)[-1]
 
 
-def county(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
+def county(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """Find "X County" or "County X", at most once in each sentence.
 
     Args:
@@ -143,7 +143,7 @@ def county(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
     for sentence in page.sentences:
         match = re.search(rf"{NAME} County|County {NAME}", sentence.text)
         if match:
-            yield Found(match.group(), 1.0 - 0.1 * sentence.index, sentence.index, "County")
+            yield PageFact(match.group(), 1.0 - 0.1 * sentence.index, sentence.index, "County")
 
 
 _DROP = words("""
@@ -164,7 +164,7 @@ _NO_ROLE = words("""
 """)
 
 
-def occupation(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
+def occupation(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """Find the first noun phrase after "was a German" that can be a role, without nationality and praise.
 
     Args:
@@ -176,7 +176,7 @@ def occupation(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
         roles = _noun_phrases(sentence.text[match.end() :]) if match else []
         fitting = [role for role in roles if analysis.relation != "occupation" or role.split()[-1] not in _NO_ROLE]
         if fitting:
-            yield Found(fitting[0], 1.0 if sentence.index == 0 else 0.6, sentence.index, "is a")
+            yield PageFact(fitting[0], 1.0 if sentence.index == 0 else 0.6, sentence.index, "is a")
             return
 
 
@@ -196,7 +196,7 @@ def _is_praise(word: str) -> bool:
     return word in _DROP or not word[:1].islower() or "-born" in word or word.endswith("-American")
 
 
-def event_date(page: View, analysis: QuestionAnalysis, pattern: re.Pattern[str]) -> Iterator[Found]:
+def event_date(page: View, analysis: QuestionAnalysis, pattern: re.Pattern[str]) -> Iterator[PageFact]:
     """Find the dates within 130 characters after a verb of release or foundation, and the date of the opening.
 
     Args:
@@ -211,16 +211,16 @@ def event_date(page: View, analysis: QuestionAnalysis, pattern: re.Pattern[str])
             if text:
                 full = -0.3 if not re.search(r"\d{3}", text) else 0.1 if re.search(r"[A-Z]", text) else 0.0
                 close = 0.05 if ALL_DATES.search(after[:30]) else 0.0
-                yield Found(text, 0.85 + full + close - 0.06 * min(sentence.index, 8), sentence.index, match.group())
+                yield PageFact(text, 0.85 + full + close - 0.06 * min(sentence.index, 8), sentence.index, match.group())
     if page.lead is not None:
         opening = re.search(r"\b(?:is|was|are|were) (?:an?|the) .{0,30}?\b(\d{4})\b", page.lead.text)
         if opening:
-            yield Found(opening.group(1), 0.88, 0, "is a")
+            yield PageFact(opening.group(1), 0.88, 0, "is a")
         elif text := first_date(page.lead.text, analysis.year_only):
-            yield Found(text, 0.5, 0, "date")
+            yield PageFact(text, 0.5, 0, "date")
 
 
-def population(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
+def population(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """Find numbers of inhabitants, at most one in each sentence.
 
     Args:
@@ -230,10 +230,10 @@ def population(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
     for sentence in page.sentences:
         match = POPULATION.search(sentence.text)
         if match:
-            yield Found(match.group(1) or match.group(2), 1.0 - 0.05 * sentence.index, sentence.index, "population")
+            yield PageFact(match.group(1) or match.group(2), 1.0 - 0.05 * sentence.index, sentence.index, "population")
 
 
-def award(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
+def award(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """Find names of at least two words that are those of prizes; stronger where the sentence says "won" or the like.
 
     Args:
@@ -247,7 +247,7 @@ def award(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
             text = sentence.span(span.first - 2 if joined else span.first, span.stop)
             text = re.sub(r"^(?:The|A|An) ", "", text)
             if PRIZE.search(text) and len(text.split()) > 1:
-                yield Found(
+                yield PageFact(
                     text,
                     (0.9 if won else 0.5) - 0.05 * min(sentence.index, 6),
                     sentence.index,
@@ -255,7 +255,7 @@ def award(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
                 )
 
 
-def by_pattern(page: View, pattern: re.Pattern[str], cue: str) -> Iterator[Found]:
+def by_pattern(page: View, pattern: re.Pattern[str], cue: str) -> Iterator[PageFact]:
     """Find the first match of a pattern in each sentence, without a leading article.
 
     Args:
@@ -267,7 +267,7 @@ def by_pattern(page: View, pattern: re.Pattern[str], cue: str) -> Iterator[Found
         match = pattern.search(sentence.text)
         if match:
             text = next((group for group in match.groups() if group), match.group())
-            yield Found(
+            yield PageFact(
                 re.sub(r"^(?:a|an|the|as) ", "", text), 0.9 - 0.05 * min(sentence.index, 8), sentence.index, cue
             )
 
@@ -278,7 +278,7 @@ _NO_GENRE = words("""
 """)
 
 
-def genre(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
+def genre(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """Find the words between the nationality and the noun of a work or band: "an American punk rock band".
 
     Args:
@@ -294,10 +294,10 @@ def genre(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
         else []
     )
     if kept:
-        yield Found(" ".join(kept).strip(","), 0.9, 0, "is a")
+        yield PageFact(" ".join(kept).strip(","), 0.9, 0, "is a")
 
 
-def continent(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
+def continent(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """Find continents, at most one in each sentence.
 
     Args:
@@ -308,7 +308,7 @@ def continent(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
     yield from by_pattern(page, pattern, "in")
 
 
-def origin(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
+def origin(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """Find the nationality of a work or a band, by adjective or by the country it is from.
 
     Args:
@@ -317,10 +317,10 @@ def origin(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
     """
     for found in nationality(page, analysis, hyphen=0):
         bonus = 0.25 if found.text in COUNTRIES and found.text not in ADJECTIVES and found.sentence == 0 else 0.0
-        yield Found(found.text, min(found.strength + bonus, 1.0), found.sentence, found.cue)
+        yield PageFact(found.text, min(found.strength + bonus, 1.0), found.sentence, found.cue)
 
 
-def places_in_lead(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
+def places_in_lead(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """Find names after "in", "of" or "at" that are neither a month nor the page's own title; earlier ones are stronger.
 
     Args:
@@ -331,10 +331,10 @@ def places_in_lead(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
         for match in re.finditer(r"\b(?:in|of|at)\s+(?:the )?", sentence.text):
             names = names_after(sentence, match.end())
             if names and names[0].split()[0] not in MONTH_WORDS and names[0] != page.base:
-                yield Found(names[0], 0.85 - 0.1 * sentence.index - 0.001 * match.start(), sentence.index, "in")
+                yield PageFact(names[0], 0.85 - 0.1 * sentence.index - 0.001 * match.start(), sentence.index, "in")
 
 
-Extractor = Callable[[View, QuestionAnalysis], Iterator[Found]]
+Extractor = Callable[[View, QuestionAnalysis], Iterator[PageFact]]
 FACTS: dict[str, Extractor] = {
     "date of birth": lambda page, analysis: life_date(page, analysis, death=False),
     "date of death": lambda page, analysis: life_date(page, analysis, death=True),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from pyrag.embedded.lexicon import PEOPLES
-from pyrag.embedded.reader.people import Found, by_cue
+from pyrag.embedded.reader.people import PageFact, by_cue
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import fold
 
@@ -41,7 +41,7 @@ _MUST_BE = {"river": re.compile(r"\b(?:river|stream|creek|brook|canal|tributary|
 _STRENGTH = 0.95
 
 
-def by_inverse(relation: str, page: View, subject: str) -> Iterator[Found]:
+def by_inverse(relation: str, page: View, subject: str) -> Iterator[PageFact]:
     """Find the page's own title where the page says the converse of the relation about the subject.
 
     Args:
@@ -54,12 +54,12 @@ def by_inverse(relation: str, page: View, subject: str) -> Iterator[Found]:
     for inverse in _BY_CUE.get(relation, ()):
         for found in by_cue(inverse, page):
             if fold(found.text) == fold(subject):
-                yield Found(page.base, 0.85 * found.strength, found.sentence, found.cue)
+                yield PageFact(page.base, 0.85 * found.strength, found.sentence, found.cue)
     if relation in _WORDINGS and _is_kind(relation, page):
         yield from _by_wording(relation, page, subject)
 
 
-def in_passing(relation: str, page: View, subject: str) -> Iterator[Found]:
+def in_passing(relation: str, page: View, subject: str) -> Iterator[PageFact]:
     """Find what another page says beside the subject's name: "the Norwegian playwright X".
 
     Args:
@@ -75,7 +75,7 @@ def in_passing(relation: str, page: View, subject: str) -> Iterator[Found]:
         words = match.group(1).split() if match else []
         people = next((text for text in (" ".join(words), *reversed(words)) if text in PEOPLES), "")
         if people:
-            yield Found(people, 0.6, sentence.index, people)
+            yield PageFact(people, 0.6, sentence.index, people)
 
 
 def _is_kind(relation: str, page: View) -> bool:
@@ -84,12 +84,12 @@ def _is_kind(relation: str, page: View) -> bool:
     return pattern is None or bool(pattern.search(f"{page.base} {lead[:120]}"))
 
 
-def _by_wording(relation: str, page: View, subject: str) -> Iterator[Found]:
+def _by_wording(relation: str, page: View, subject: str) -> Iterator[PageFact]:
     for pattern in _compiled(relation, subject):
         for sentence in page.sentences:
             match = pattern.search(sentence.text)
             if match:
-                yield Found(page.base, _STRENGTH - 0.02 * min(sentence.index, 6), sentence.index, match.group())
+                yield PageFact(page.base, _STRENGTH - 0.02 * min(sentence.index, 6), sentence.index, match.group())
 
 
 @lru_cache(maxsize=256)

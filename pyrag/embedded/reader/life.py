@@ -22,7 +22,7 @@ from pyrag.embedded.reader.patterns import (
     SPLIT,
     VIOLENT,
 )
-from pyrag.embedded.reader.people import Found
+from pyrag.embedded.reader.people import PageFact
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import Sentence
 
@@ -118,7 +118,7 @@ def _own(sentence: Sentence, position: int, page: View) -> float:
     return 0.95 if set(words) & own or sentence.index == 0 else 0.6
 
 
-def life_date(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[Found]:
+def life_date(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[PageFact]:
     """Find a person's date of birth or death: in the brackets after the name, then within 120 characters after a verb.
 
     Args:
@@ -129,7 +129,7 @@ def life_date(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[F
     born, died = _life_parts(page)
     text = first_date(died if death else born, analysis.year_only)
     if text:
-        yield Found(text, 1.0, 0, "the dates after the name")
+        yield PageFact(text, 1.0, 0, "the dates after the name")
     pattern = re.compile(
         r"\b(?:died|killed|murdered|assassinated|executed|passed away|death)\b" if death else r"\b(?:born|birth)\b"
     )
@@ -137,10 +137,10 @@ def life_date(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[F
         for match in pattern.finditer(sentence.text):
             text = first_date(sentence.text[match.end() : match.end() + 120], analysis.year_only)
             if text:
-                yield Found(text, 0.9 * _own(sentence, match.start(), page), sentence.index, match.group())
+                yield PageFact(text, 0.9 * _own(sentence, match.start(), page), sentence.index, match.group())
 
 
-def life_place(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[Found]:
+def life_place(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[PageFact]:
     """Find a person's place of birth or death: in the brackets after the name, then within 160 characters after a verb.
 
     Args:
@@ -150,7 +150,7 @@ def life_place(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[
     """
     inner = pick_place(_bracketed_place(_life_parts(page)[death]), analysis.kind)
     if inner:
-        yield Found(inner, 1.0, 0, "the brackets after the name")
+        yield PageFact(inner, 1.0, 0, "the brackets after the name")
     for sentence in page.sentences:
         for match in (DIED if death else BORN).finditer(sentence.text):
             tail = sentence.text[match.end() : match.end() + 160]
@@ -158,7 +158,7 @@ def life_place(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[
             place = place or pick_place(_stated_place(tail, match.group(), death), analysis.kind)
             if place:
                 strength = 0.95 if match.group() in ("born", "died") else 0.85
-                yield Found(place, strength * _own(sentence, match.start(), page), sentence.index, match.group())
+                yield PageFact(place, strength * _own(sentence, match.start(), page), sentence.index, match.group())
     if not death and page.lead is not None and analysis.kind == "place":
         yield from _origin(page.lead)
 
@@ -189,14 +189,14 @@ def _stated_place(tail: str, verb: str, death: bool) -> str:
     return next((place for place in found if place), "")
 
 
-def _origin(lead: Sentence) -> Iterator[Found]:
+def _origin(lead: Sentence) -> Iterator[PageFact]:
     match = re.search(rf"({NAME})-(?:born|based)\b|\b(?:native of|from|hails from)\s+({NAME})", lead.text)
     place = (match.group(1) or match.group(2)) if match else ""
     if place and place not in PEOPLES:
-        yield Found(place, 0.5, 0, "from")
+        yield PageFact(place, 0.5, 0, "from")
 
 
-def burial(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
+def burial(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """Find the dates that follow "buried" or the like in a sentence.
 
     Args:
@@ -207,10 +207,10 @@ def burial(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
         match = re.search(r"\b(?:buried|interred|laid to rest)\b", sentence.text)
         text = first_date(sentence.text[match.end() :], analysis.year_only) if match else ""
         if text:
-            yield Found(text, 0.9, sentence.index, "buried")
+            yield PageFact(text, 0.9, sentence.index, "buried")
 
 
-def cause(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
+def cause(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """Find causes of death: a known one after "died of" or the like is strongest, a bare "drowned" weakest.
 
     Args:
@@ -220,11 +220,11 @@ def cause(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
     for sentence in page.sentences:
         match = CAUSE.search(sentence.text)
         if match:
-            yield Found(match.group(1), 1.0, sentence.index, "died of")
+            yield PageFact(match.group(1), 1.0, sentence.index, "died of")
             continue
         match = DIED_OF.search(sentence.text)
         if match:
-            yield Found(match.group(1), 0.85, sentence.index, "died of")
+            yield PageFact(match.group(1), 0.85, sentence.index, "died of")
         match = VIOLENT.search(sentence.text)
         if match:
-            yield Found(match.group(1), 0.6, sentence.index, "died")
+            yield PageFact(match.group(1), 0.6, sentence.index, "died")

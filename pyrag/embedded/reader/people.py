@@ -18,7 +18,7 @@ from pyrag.embedded.words import STOPWORDS, Sentence, fold
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PageFact:
     """An answer found by a pattern. `strength` in [0, 1] is the pattern's own reliability; `cue` is for people."""
 
     text: str
@@ -61,7 +61,7 @@ _COMPILED = {
 }
 
 
-def by_cue(relation: str, page: View) -> Iterator[Found]:
+def by_cue(relation: str, page: View) -> Iterator[PageFact]:
     """Find the names that a cue of the relation points at, in every sentence; never the page's own title.
 
     Args:
@@ -73,7 +73,7 @@ def by_cue(relation: str, page: View) -> Iterator[Found]:
             for match in pattern.finditer(sentence.text):
                 text = _take(sentence, match, take, relation)
                 if text and fold(text) != fold(page.base):
-                    yield Found(
+                    yield PageFact(
                         text, strength - 0.02 * min(sentence.index, 6), sentence.index, match.group().strip(), take
                     )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.patterns import ALL_DATES
-from pyrag.embedded.reader.people import Found
+from pyrag.embedded.reader.people import PageFact
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import Sentence, content_stem, fold
 
@@ -31,7 +31,7 @@ _DOING = re.compile(
 _LIFE = re.compile(r"^[^()]{0,60}\([^()]*$")
 
 
-def period(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
+def period(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """Find the periods that a sentence states of what is asked; the dates of a life, in brackets, are none.
 
     Args:
@@ -45,7 +45,7 @@ def period(page: View, analysis: QuestionAnalysis) -> Iterator[Found]:
                 near = _fit(sentence, match, asked)
                 text = _years(match)
                 if text and near:
-                    yield Found(text, strength * near - 0.03 * min(sentence.index, 6), sentence.index, match.group())
+                    yield PageFact(text, strength * near - 0.03 * min(sentence.index, 6), sentence.index, match.group())
 
 
 def _fit(sentence: Sentence, match: re.Match[str], asked: set[str]) -> float:

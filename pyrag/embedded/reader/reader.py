@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pyrag.agents.protocol import Reading
 from pyrag.embedded.lexicon import ADJECTIVES
 from pyrag.embedded.question_analysis import QuestionAnalysis, analyse, split_aggregation
-from pyrag.embedded.reader.choice import Statement, Verdict, about_option, choose, decide, facts_of, from_facts
+from pyrag.embedded.reader.choice import Decision, Statement, about_option, choose, decide, facts_of, from_facts
 from pyrag.embedded.reader.inverse import by_inverse, in_passing
 from pyrag.embedded.reader.people import in_full
 from pyrag.embedded.reader.view import View, view, views
@@ -114,7 +114,7 @@ def _unknown(why: str) -> Reading:
     return Reading(UNKNOWN, False, (), why, 0.0)
 
 
-def _verdict(found: Verdict | None) -> Reading | None:
+def _verdict(found: Decision | None) -> Reading | None:
     return Reading(found.text, True, found.pages, found.because, round(found.confidence, 4)) if found else None
 
 

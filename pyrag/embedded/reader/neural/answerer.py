@@ -19,7 +19,7 @@ from typing import Protocol
 
 from pyrag.agents.protocol import Reading
 from pyrag.embedded.question_analysis import QuestionAnalysis, analyse
-from pyrag.embedded.reader.neural.decode import Span, trim
+from pyrag.embedded.reader.neural.decode import MarkedSpan, trim
 from pyrag.embedded.reader.neural.network import MODEL_FOLDER, Calibration, load
 from pyrag.embedded.reader.neural.objections import objection
 from pyrag.embedded.reader.reader import by_pattern, read_views
@@ -31,13 +31,13 @@ from pyrag.trace.model import UNKNOWN, Passage
 COMPUTED = ("yesno", "choice")  # kinds of questions that the lexical reader decides by comparing
 
 
-class Reader(Protocol):
+class SpanReader(Protocol):
     """An object that marks answers: a `Model`, or a stand-in."""
 
     @property
     def calibration(self) -> Calibration: ...
 
-    def spans(self, question: str, texts: Sequence[tuple[str, str]], count: int = 3) -> list[Span]:
+    def spans(self, question: str, texts: Sequence[tuple[str, str]], count: int = 3) -> list[MarkedSpan]:
         """Return the best spans of every passage, best first.
 
         Args:
@@ -57,7 +57,7 @@ class NeuralAnswerer:
 
     folder: Path = MODEL_FOLDER
     eagerness: float = 1.0
-    reader: Reader | None = field(default=None, repr=False)
+    reader: SpanReader | None = field(default=None, repr=False)
     _loading: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
@@ -118,7 +118,7 @@ class NeuralAnswerer:
         return best
 
     @property
-    def model(self) -> Reader:
+    def model(self) -> SpanReader:
         with self._loading:  # questions of one moment are read in threads
             if self.reader is None:
                 self.reader = load(self.folder)
@@ -129,7 +129,7 @@ class NeuralAnswerer:
 class Candidate:
     """A possible answer and what speaks for it, the latter two in [0, 1]."""
 
-    span: Span
+    span: MarkedSpan
     text: str
     about: float  # how surely the passage is about the question's subject
     agrees: float  # how sure the lexical reader is of the same answer
@@ -186,7 +186,7 @@ def ordered(found: Sequence[Candidate], calibration: Calibration) -> list[Candid
 
 
 def candidates(
-    model: Reader,
+    model: SpanReader,
     analysis: QuestionAnalysis,
     passages: Sequence[Passage],
     pages: Sequence[View],
@@ -216,7 +216,7 @@ def candidates(
 
 
 def _missed(
-    said: Reading, spans: Sequence[Span], passages: Sequence[Passage], about: Sequence[float], sure: float
+    said: Reading, spans: Sequence[MarkedSpan], passages: Sequence[Passage], about: Sequence[float], sure: float
 ) -> list[Candidate]:
     """The lexical answer as a candidate, with the least margin that the network gave in its passage."""
     if not said.citations:
@@ -226,13 +226,13 @@ def _missed(
     margin = min((span.margin for span in spans if span.passage == place), default=0.0)
     if start < 0:
         return []
-    return [Candidate(Span(place, start, start + len(said.text), margin), said.text, about[place], sure)]
+    return [Candidate(MarkedSpan(place, start, start + len(said.text), margin), said.text, about[place], sure)]
 
 
 def _probability(score: float, calibration: Calibration) -> float:
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, calibration.scale * score + calibration.offset))))
 
 
-def _because(text: str, span: Span) -> str:
+def _because(text: str, span: MarkedSpan) -> str:
     around = text[max(0, span.start - 60) : span.end + 60].strip()
     return f"“{around}” of [{span.passage + 1}] reads like the answer"

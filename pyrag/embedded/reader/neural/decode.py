@@ -22,7 +22,7 @@ _WHOLE_DATE = re.compile(rf"{DATE.pattern}|\b\d{{3,4}}\b(?:\s?(?:BCE?|CE|AD))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class MarkedSpan:
     """A candidate answer: characters of a passage's text, and by how much its score exceeds that of "no answer"."""
 
     passage: int
@@ -31,7 +31,7 @@ class Span:
     margin: float
 
 
-def best_spans(window: Window, scores: Sequence[Sequence[float]], count: int = 3) -> list[Span]:
+def best_spans(window: Window, scores: Sequence[Sequence[float]], count: int = 3) -> list[MarkedSpan]:
     """Return the best spans of a window that do not overlap, at most `ANSWER_TOKENS` tokens long each.
 
     Args:
@@ -59,7 +59,7 @@ def best_spans(window: Window, scores: Sequence[Sequence[float]], count: int = 3
         if not any(-start <= -other[2] and -other[1] <= -end for other in chosen):
             chosen.append((score, start, end))
     return [
-        Span(window.passage, window.offsets[-start][0], window.offsets[-end][1], score - null)
+        MarkedSpan(window.passage, window.offsets[-start][0], window.offsets[-end][1], score - null)
         for score, start, end in chosen
     ]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyrag.embedded.reader.neural.decode import Span, best_spans
+from pyrag.embedded.reader.neural.decode import MarkedSpan, best_spans
 from pyrag.embedded.reader.neural.windows import Tokenizer, Window, windows
 from pyrag.errors import ServiceError
 from pyrag.networks.onnx import open_network
@@ -46,7 +46,7 @@ class Model:
     session: Any
     calibration: Calibration
 
-    def spans(self, question: str, texts: Sequence[tuple[str, str]], count: int = 3) -> list[Span]:
+    def spans(self, question: str, texts: Sequence[tuple[str, str]], count: int = 3) -> list[MarkedSpan]:
         """Return the best spans of every passage, best first.
 
         Args:

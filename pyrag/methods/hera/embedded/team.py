@@ -24,7 +24,7 @@ KEPT = 3  # passages that a selection holds at most
 _READERS = {"date": parse_date, "number": parse_number}
 
 
-class Reader(Answerer, Protocol):
+class EvidenceReader(Answerer, Protocol):
     def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
         """Rate how likely each passage answers the question.
 
@@ -40,7 +40,7 @@ class Reader(Answerer, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedSelector:
-    reader: Reader
+    reader: EvidenceReader
 
     async def select(self, query: str, passages: Sequence[Passage]) -> Selection:
         """Keep the `KEPT` passages that the reader rates highest.
@@ -57,7 +57,7 @@ class EmbeddedSelector:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedValidator:
-    reader: Reader
+    reader: EvidenceReader
 
     async def validate(self, query: str, passages: Sequence[Passage]) -> Validation:
         """Accept passages in which the reader finds an answer; else name the kind of answer that is missing.
@@ -95,7 +95,7 @@ class EmbeddedReflector:
 class EmbeddedConcluder:
     """From facts alone; from passages where facts are lacking, or could not be computed with."""
 
-    reader: Reader
+    reader: EvidenceReader
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
         """Answer from facts, or from passages by the question without its facts.
@@ -108,7 +108,7 @@ class EmbeddedConcluder:
         return await self.reader.answer(query if passages is None else question, passages)
 
 
-def embedded_team(reader: Reader) -> HeraTeam:
+def embedded_team(reader: EvidenceReader) -> HeraTeam:
     return HeraTeam(
         orchestrator=EmbeddedOrchestrator(),
         decomposer=EmbeddedDecomposer(),

@@ -103,13 +103,13 @@ class Library:
             return [record for (record,) in self._db.execute("SELECT record FROM records ORDER BY number")]
 
     @contextmanager
-    def update(self) -> Iterator[Draft]:
+    def update(self) -> Iterator[EntryDraft]:
         """A transaction: all that is done to the draft counts when the block ends, nothing if it raises. The draft
         reads what was written to it; other readers do not."""
         with self._guarded():
             self._db.execute("BEGIN IMMEDIATE")
         try:
-            yield Draft(self.path, self._db)
+            yield EntryDraft(self.path, self._db)
             with self._guarded():
                 self._db.execute("COMMIT")
         except BaseException:
@@ -141,7 +141,7 @@ class Library:
             raise _unusable(self.path, error) from error
 
 
-class Draft(Library):
+class EntryDraft(Library):
     """A library inside `Library.update`: the operations of HERA's algorithm 3. KEEP is to do nothing."""
 
     def add(self, profile: Characterisation, insight: str, *, utility: int = 0, uses: int = 0) -> Experience:

@@ -19,7 +19,7 @@ from pyrag_rl.embedded.reader.layout import Corpus, Row, Text, corpus, rows
 from pyrag_rl.embedded.reader.search import Bm25
 from pyrag_rl.embedded.reader.squad import Asked, Lookalikes, Squad
 from pyrag_rl.embedded.reader.squad import one as squad_examples
-from pyrag_rl.embedded.reader.windows import Encoder, Example, occurrence
+from pyrag_rl.embedded.reader.windows import Example, ExampleEncoder, occurrence
 from pyrag_rl.embedded.reader.wordings import asked, silent, wordings
 
 SETS = ("2wikimultihopqa", "musique", "hotpotqa")
@@ -193,7 +193,7 @@ def _silent(texts: Iterable[Text], rng: random.Random) -> Iterator[Hop]:
 
 
 def examples(
-    hops: Hops, squad: Squad, encoder: Encoder, seed: int, share: float, limit: int | None = None
+    hops: Hops, squad: Squad, encoder: ExampleEncoder, seed: int, share: float, limit: int | None = None
 ) -> list[Example]:
     """Make stage 2 in training order, SQuAD mixed in with windows of other lengths than in stage 1.
 
@@ -221,14 +221,14 @@ def examples(
 
 
 def _replay(
-    each: Asked, near: dict[str, Lookalikes], squad: Squad, encoder: Encoder, rng: random.Random
+    each: Asked, near: dict[str, Lookalikes], squad: Squad, encoder: ExampleEncoder, rng: random.Random
 ) -> list[Example]:
     title = each.text.title
     near[title] = near.get(title) or Lookalikes(squad.articles[title])
     return list(squad_examples(each, near[title], encoder, rng, BUDGETS))
 
 
-def _one(hop: Hop, index: Bm25, encoder: Encoder, rng: random.Random) -> Iterator[Example]:
+def _one(hop: Hop, index: Bm25, encoder: ExampleEncoder, rng: random.Random) -> Iterator[Example]:
     """The question over its own passage and over others that BM25 finds for it."""
     chosen: Sequence[tuple[Text, tuple[int, int] | None]] = [(hop.text, hop.span)] if hop.span or not hop.answer else []
     others: list[Text] = []

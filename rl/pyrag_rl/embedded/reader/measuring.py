@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from pyrag.embedded.question_analysis import analyse
-from pyrag.embedded.reader.neural.answerer import Candidate, Reader, candidates, ordered
-from pyrag.embedded.reader.neural.decode import Span
+from pyrag.embedded.reader.neural.answerer import Candidate, SpanReader, candidates, ordered
+from pyrag.embedded.reader.neural.decode import MarkedSpan
 from pyrag.embedded.reader.neural.network import Calibration, Model, load
 from pyrag.embedded.reader.reader import read_views
 from pyrag.embedded.reader.view import views
@@ -65,7 +65,7 @@ def passage(text: Text) -> Passage:
     return Passage(text.id, text.title, text.text)
 
 
-def read(model: Reader, asked: Sequence[Held], index: Bm25, mode: str) -> list[Reading]:
+def read(model: SpanReader, asked: Sequence[Held], index: Bm25, mode: str) -> list[Reading]:
     """Read each question over its gold passage, BM25's top five, or BM25's top five without the gold one.
 
     Args:
@@ -88,7 +88,7 @@ def read(model: Reader, asked: Sequence[Held], index: Bm25, mode: str) -> list[R
     return readings
 
 
-def found_in(model: Reader, question: str, texts: Sequence[Text]) -> list[Candidate]:
+def found_in(model: SpanReader, question: str, texts: Sequence[Text]) -> list[Candidate]:
     """List all candidate answers, also where a pattern alone would have answered.
 
     Args:
@@ -216,9 +216,9 @@ class Remembering:
     def __init__(self, model: Model) -> None:
         self.calibration = model.calibration
         self._model = model
-        self._seen: dict[tuple[str, str, str], list[Span]] = {}
+        self._seen: dict[tuple[str, str, str], list[MarkedSpan]] = {}
 
-    def spans(self, question: str, texts: Sequence[tuple[str, str]], count: int = 3) -> list[Span]:
+    def spans(self, question: str, texts: Sequence[tuple[str, str]], count: int = 3) -> list[MarkedSpan]:
         """Return the spans of all passages, best margin first.
 
         Args:
@@ -226,7 +226,7 @@ class Remembering:
             texts: Title and text of each passage.
             count: Spans a passage at most; passages seen before keep the count they were first read with.
         """
-        found: list[Span] = []
+        found: list[MarkedSpan] = []
         for place, (title, text) in enumerate(texts):
             key = (question, title, text)
             if key not in self._seen:

@@ -13,7 +13,7 @@ from typing import Any
 from pyrag.embedded.reader.neural.windows import Tokenizer
 from pyrag.errors import ConfigError, DataError
 from pyrag_rl.embedded.reader import hops, squad
-from pyrag_rl.embedded.reader.windows import Encoder, Example
+from pyrag_rl.embedded.reader.windows import Example, ExampleEncoder
 
 STAGE_1_UNTIL = 0.32  # share of the stage's plan after which it ends: the time goes to stage 2, half SQuAD too
 STAGE_2_EXAMPLES = 29_184
@@ -53,7 +53,7 @@ def prepare(settings: Settings) -> tuple[Path, Path]:
         return paths
     questions = squad.load(settings.data / "squad", settings.seed)
     multi = hops.load(settings.data, settings.seed)
-    encoder = Encoder(tokenizer(settings.out))
+    encoder = ExampleEncoder(tokenizer(settings.out))
     _stored(paths[0], lambda: squad.examples(questions, encoder, settings.seed, settings.examples))
     limit = min(settings.examples or STAGE_2_EXAMPLES, STAGE_2_EXAMPLES)
     _stored(paths[1], lambda: hops.examples(multi, questions, encoder, settings.seed + 1, _SQUAD_SHARE, limit))

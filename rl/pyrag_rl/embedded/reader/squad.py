@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pyrag.errors import DataError
 from pyrag_rl.embedded.reader.layout import Text, corpus, gold, rows
-from pyrag_rl.embedded.reader.windows import Encoder, Example, occurrence, terms
+from pyrag_rl.embedded.reader.windows import Example, ExampleEncoder, occurrence, terms
 
 HELD_OUT_ARTICLES = 20
 NEGATIVES = 0.33  # a question
@@ -89,7 +89,7 @@ class Lookalikes:
         return [t for t in nearest if t is not asked.text and not any(a in t.text.lower() for a in answers)][:count]
 
 
-def examples(squad: Squad, encoder: Encoder, seed: int, limit: int | None = None) -> list[Example]:
+def examples(squad: Squad, encoder: ExampleEncoder, seed: int, limit: int | None = None) -> list[Example]:
     """Make examples in training order: short windows first, longer ones later.
 
     Args:
@@ -112,7 +112,7 @@ def examples(squad: Squad, encoder: Encoder, seed: int, limit: int | None = None
 
 
 def one(
-    asked: Asked, near: Lookalikes, encoder: Encoder, rng: random.Random, budgets: Sequence[int]
+    asked: Asked, near: Lookalikes, encoder: ExampleEncoder, rng: random.Random, budgets: Sequence[int]
 ) -> Iterator[Example]:
     """Yield the question over its passage, and at times over one that does not answer it.
 

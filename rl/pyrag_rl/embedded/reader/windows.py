@@ -97,7 +97,7 @@ def cut(
     return start, min(count, start + budget)
 
 
-class Encoder:
+class ExampleEncoder:
     """Makes examples with one tokenizer; a passage is tokenised once."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:

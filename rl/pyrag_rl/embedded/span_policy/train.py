@@ -72,7 +72,7 @@ def run(config: TrainConfig, console: Console = print) -> RunFolder:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class StepFigures:
     """The record of one training step."""
 
     reward: float
@@ -142,7 +142,7 @@ class Trainer:
             return weights_of_file(Path(self.config.adapter))
         return weights_of_onnx(MODEL_FOLDER / "reader.int8.onnx", MINILM)
 
-    def _step(self) -> Batch:
+    def _step(self) -> StepFigures:
         """One update from a batch of questions; which ones, and what is drawn, depends on the seed and the step."""
         size = self.config.batch_size
         a_pass = math.ceil(len(self.cases) / size)
@@ -153,7 +153,7 @@ class Trainer:
         parts = [self._question(case, at, len(chosen)) for at, case in enumerate(chosen)]
         self.weights.step(self._rate())
         columns = list(zip(*parts, strict=True))
-        return Batch(*(sum(column) / len(column) for column in columns))
+        return StepFigures(*(sum(column) / len(column) for column in columns))
 
     def _question(self, case: Any, place: int, count: int) -> tuple[float, float, float, float, float]:
         """Draws a group, adds its gradient; reward, the likeliest action's, taught, unknown, KL."""
@@ -274,19 +274,19 @@ def grpo_loss(chances: Any, before: Any, advantages: Any, kl_coef: float) -> tup
     return -(advantages * chances).mean() + kl_coef * kl, float(kl.detach())
 
 
-def _named(batch: Batch) -> dict[str, float]:
+def _named(figures: StepFigures) -> dict[str, float]:
     """Metrics under the names that verl gives them, as far as it has them."""
     return {
-        "critic/score/mean": batch.reward,
-        "actor/kl_loss": batch.kl,
-        "greedy/score/mean": batch.greedy,
-        "groups/taught": batch.taught,
-        "draws/unknown": batch.unknown,
+        "critic/score/mean": figures.reward,
+        "actor/kl_loss": figures.kl,
+        "greedy/score/mean": figures.greedy,
+        "groups/taught": figures.taught,
+        "draws/unknown": figures.unknown,
     }
 
 
-def _line(batch: Batch) -> str:
+def _line(figures: StepFigures) -> str:
     return (
-        f"reward {batch.reward:.3f}, likeliest {batch.greedy:.3f}, groups that teach {batch.taught:.2f}, "
-        f"unknown {batch.unknown:.2f}, KL {batch.kl:.4f}"
+        f"reward {figures.reward:.3f}, likeliest {figures.greedy:.3f}, groups that teach {figures.taught:.2f}, "
+        f"unknown {figures.unknown:.2f}, KL {figures.kl:.4f}"
     )
