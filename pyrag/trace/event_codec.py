@@ -25,7 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pyrag.errors import DataError
 from pyrag.trace.events import (
@@ -49,6 +49,8 @@ from pyrag.trace.events import (
     Warned,
 )
 from pyrag.trace.model import Program, RecordedEvent, Trace, Usage
+
+T = TypeVar("T")
 
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 # `StepStarted` is `step_started`.
@@ -221,29 +223,29 @@ def _with_question(value: RecordedEvent, trace: Trace) -> RecordedEvent:
 
 def _with_program(value: RecordedEvent, trace: Trace) -> RecordedEvent:
     number = value["program"]
-    return {**value, "program": _as_planned(trace.programs[number])} if isinstance(number, int) else value
+    return {**value, "program": _as_planned(_referred(number, trace.programs))} if isinstance(number, int) else value
 
 
 def _with_rejection(value: RecordedEvent, trace: Trace) -> RecordedEvent:
     number = value["error"]
-    return {**value, "error": trace.programs[number].error} if isinstance(number, int) else value
+    return {**value, "error": _referred(number, trace.programs).error} if isinstance(number, int) else value
 
 
 def _with_start(value: RecordedEvent, trace: Trace) -> RecordedEvent:
     if "query" in value:
         return value
-    step = trace.steps[value["step"]]
+    step = _referred(value["step"], trace.steps)
     return {**value, **{name: getattr(step, name) for name in _OF_STEP}}
 
 
 def _with_step(value: RecordedEvent, trace: Trace) -> RecordedEvent:
     number = value["step"]
-    return {**value, "step": trace.steps[number]} if isinstance(number, int) else value
+    return {**value, "step": _referred(number, trace.steps)} if isinstance(number, int) else value
 
 
 def _with_warning(value: RecordedEvent, trace: Trace) -> RecordedEvent:
     number = value["message"]
-    return {**value, "message": trace.warnings[number]} if isinstance(number, int) else value
+    return {**value, "message": _referred(number, trace.warnings)} if isinstance(number, int) else value
 
 
 _JOINS: dict[str, Callable[[RecordedEvent, Trace], RecordedEvent]] = {
@@ -258,6 +260,13 @@ _JOINS: dict[str, Callable[[RecordedEvent, Trace], RecordedEvent]] = {
     "answered": lambda value, trace: {"answer": trace.answer, **value},
     "question_finished": lambda value, trace: {"error": trace.error, **value},
 }
+
+
+def _referred(number: int, among: Sequence[T]) -> T:
+    """Return what a number refers to. Raises `LookupError` where it is none: no place is counted from the end."""
+    if isinstance(number, bool) or number < 0:
+        raise LookupError(number)
+    return among[number]
 
 
 def _as_planned(program: Program) -> Program:

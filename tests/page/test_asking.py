@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
+import threading
 import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
+from pyrag.retrieval.index import update_index
 from tests.page.conftest import HeldModels, Open, Site, Watch, ask, models, served, wait_until
-from tests.server.conftest import ModelServer
+from tests.server.conftest import ModelServer, role_in
 
 COMPARISON = "Who is older, Jed Hoyer or John William Henry II?"
 SCRIPTED = "Who is Jed Hoyer?"
@@ -236,3 +241,69 @@ def test_theme_follows_the_system_until_it_is_chosen(site: Site, open_page: Open
     page.reload()
     page.get_by_role("button", name="Theme: dark").wait_for()
     assert page.evaluate(dark) == chosen
+
+
+class WritingModels(ModelServer):
+    """A model server that streams programs by lines; the last lines wait until `release()`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._released = threading.Event()
+
+    async def chat(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        if not body.get("stream") or role_in(body) != "plan":
+            return await super().chat(request)
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        lines = self.reply(body).splitlines(keepends=True)
+        for number, line in enumerate(lines):
+            if number == len(lines) - 2:
+                await asyncio.to_thread(self._released.wait)
+            await response.write(_chunk({"delta": {"content": line}}))
+        await response.write(_chunk({"delta": {}, "finish_reason": "stop"}) + b"data: [DONE]\n\n")
+        await response.write_eof()
+        return response
+
+    def release(self) -> None:
+        self._released.set()
+
+
+def _chunk(choice: dict[str, Any]) -> bytes:
+    return b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n"
+
+
+def test_drafts_of_a_streaming_model_are_seen_live(open_page: Open, tmp_path: Path) -> None:
+    script = WritingModels()
+    with models(script) as llm, served(tmp_path, "--llm", llm) as site:
+        page = open_page(site.url)
+        ask(page, "Who is Jed Hoyer?")
+        draft = page.get_by_role("list", name="Program, being written")
+        draft.get_by_text('job = answer("Who is Jed Hoyer?", docs)').wait_for()
+        assert page.locator(".run").get_attribute("data-phase") == "planning"
+        assert "final_answer" not in draft.text_content()
+        script.release()
+        page.wait_for_selector(".run[data-phase=done]")
+        assert draft.count() == 0
+        assert "final_answer" in page.locator(".code").text_content()
+        assert answer_of(page).startswith("an executive")
+
+
+def test_question_goes_to_the_chosen_index(open_page: Open, tmp_path: Path) -> None:
+    options = []
+    for name, text in (("zoo", "A zebra lives in the zoo."), ("mill", "The mill was founded by Ann Thorpe.")):
+        (tmp_path / f"{name}.md").write_text(f"# {name}\n\n{text}")
+        update_index([tmp_path / f"{name}.md"], tmp_path / f"ix-{name}")
+        options += ["--index", f"{name}={tmp_path / f'ix-{name}'}"]
+    with served(tmp_path, *options) as site:
+        page = open_page(site.url)
+        index = page.locator("select[name=index]")
+        index.wait_for()
+        assert index.locator("option").all_text_contents() == ["zoo", "mill"]
+        for name in ("mill", "zoo"):
+            index.select_option(name)
+            ask(page, "Who founded the mill?")
+            page.wait_for_selector(".run[data-phase=done]")
+            with urllib.request.urlopen(f"{site.url}/v1/traces?limit=1") as reply:
+                (newest,) = json.loads(reply.read())["traces"]
+            assert newest["index"] == name

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pyrag.methods.opera.protocol import STATE, Goal, OperaState
 from pyrag.trace.codec import to_json
 from pyrag.trace.html import to_frame, to_html
 from pyrag.trace.model import Trace
@@ -77,6 +79,29 @@ def test_recoveries_are_shown_as_attempts(site: Site, open_page: Open, tmp_path:
     assert "a date of the South Mill" in attempts[0]
     assert page.locator("dialog .passage-item").count() == 2
     assert "top-20" in attempts[1]
+
+
+def test_state_of_any_method_is_shown(site: Site, open_page: Open, tmp_path: Path) -> None:
+    goals = (Goal(1, "Find the mill", "name", search="mills on the Ouse"), Goal(2, "Find its founder", needs=(1,)))
+    nested: Any = "bottom"
+    for _ in range(20):
+        nested = {"deeper": [nested]}
+    theirs = {"their-method": {"<b>odd</b>": "<img src=x onerror=alert(1)>", "many": list(range(150)), "deep": nested}}
+    trace = replace(repaired(), extensions={**STATE.plain(OperaState(goals)), **theirs})
+    page = open_page(site.url)
+    open_files(page, written(tmp_path, trace))
+    page.wait_for_selector(".run[data-phase=done]")
+    assert page.locator(".extension h2").all_text_contents() == ["What opera kept", "What their-method kept"]
+    own = page.locator(".extension.opera")
+    assert own.locator(".data-list > li").count() == len(goals)
+    assert own.locator("li").nth(1).locator("dt").all_text_contents() == ["step", "text", "type", "needs"]
+    assert own.locator("li").nth(0).locator("dt").all_text_contents() == ["step", "text", "type", "search"]
+    assert own.locator("li").nth(0).locator("dd").all_text_contents()[1] == "Find the mill"
+    other = page.locator(".extension.their-method")
+    assert other.locator("dt").nth(0).text_content() == "<b>odd</b>"
+    assert other.locator("dd").nth(0).text_content() == "<img src=x onerror=alert(1)>"
+    assert "and 50 more" in other.text_content()
+    assert '{"deeper":' in other.text_content()
 
 
 def test_two_traces_stand_side_by_side(site: Site, open_page: Open, tmp_path: Path) -> None:

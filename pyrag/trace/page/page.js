@@ -242,6 +242,7 @@ function readTrace(value) {
     warnings: texts(one.warnings),
     error: readError(one.error),
     events: list(one.events).map(object),
+    extensions: Object.entries(object(one.extensions)),
     created: Date.parse(plain(one.started_at)) / 1000 || 0,
     version: plain(one.pyrag_version),
   };
@@ -354,12 +355,14 @@ const HANDLERS = new Map([
   ["step_started", stepStarted],
   ["recovering", recovering],
   ["step_finished", stepFinished],
-  ["program_started", (state) => withLast(state, { startedAt: state.at })],
+  // Even one that was rejected runs where its author insisted on it.
+  ["program_started", (state) => withLast(state, { startedAt: state.at, error: "", rejectedAt: undefined })],
   ["program_finished", programFinished],
   ["agent_started", agentStarted],
   ["agent_finished", agentFinished],
   ["warned", (state, event) => withWarning(state, plain(event.message))],
   ["answered", (state, event) => ({ answer: readAnswer(event.answer) })],
+  ["question_finished", (state) => ({ draft: "", ...halted(state) })], // the reply, which follows, ends the run
   ["reply", replied],
   [
     "error",
@@ -431,17 +434,21 @@ function stepFinished(state, event) {
 // The steps of a program get their final numbers, in program order; those begun ahead in vain are dropped.
 function programFinished(state, event) {
   const ended = withLast(state, { endedAt: state.at });
-  if (!Array.isArray(event.order)) return ended;
+  if (!Array.isArray(event.order)) return { ...ended, ...halted(state) };
   const numbers = new Map(event.order.map((id, index) => [id, number(event.first) + index]));
   const steps = new Map();
   for (const [id, step] of state.steps) {
     if (step.round !== event.round) steps.set(id, step);
     else if (numbers.has(id)) {
-      const dependsOn = step.dependsOn.map((one) => numbers.get(one)).filter((one) => one !== undefined);
+      const needed = step.dependsOn.map((one) => numbers.get(one)).filter((one) => one !== undefined);
+      const dependsOn = needed.sort((one, other) => one - other);
       steps.set(numbers.get(id), { ...step, id: numbers.get(id), dependsOn });
     }
   }
-  return { steps, ...ended };
+  const first = number(event.first);
+  const final = (step) => (step === null || step < first ? step : (numbers.get(step) ?? null));
+  const agents = state.agents.map((call) => ({ ...call, step: final(call.step) }));
+  return { ...ended, agents, ...halted({ steps }) };
 }
 
 function agentStarted(state, event) {
@@ -452,15 +459,18 @@ function agentStarted(state, event) {
 }
 
 function agentFinished(state, event) {
-  const open = state.agents.findIndex((call) => call.id === event.call && call.ended === null);
-  if (open < 0) return {};
+  const id = number(event.call);
+  const place = state.agents.findIndex((call) => call.id === id);
+  const began = Math.max(state.at - number(event.seconds), 0);
+  const before = place < 0 ? { id, role: plain(event.role), step: null, began } : state.agents[place];
   const ended = {
     ended: state.at,
     usage: readUsage(event.usage),
     isCached: event.cached === true,
     error: plain(event.error),
   };
-  return { agents: state.agents.with(open, { ...state.agents[open], ...ended }) };
+  const call = { ...before, ...ended };
+  return { agents: place < 0 ? [...state.agents, call] : state.agents.with(place, call) };
 }
 
 function replied(state, event) {
@@ -1314,6 +1324,9 @@ class RunView extends View {
             ),
           )
         : null,
+      (trace?.extensions ?? []).map(([name, value]) =>
+        part(`extension ${name}`, `What ${name} kept`, dataTree(value)),
+      ),
       run.live ? null : this.stepper(run, state),
     );
   }
@@ -1514,6 +1527,33 @@ class RunView extends View {
 }
 
 // --- Sheets: a passage or a step over the page -----------------------------------------------------------------------
+
+const MAX_DEPTH = 6; // of data that is drawn as a tree; what lies deeper is shown as JSON
+const MAX_ENTRIES = 100; // of a list or object that are drawn
+const MAX_INLINE = 40; // characters of values that stand in one line
+
+// Plain data of a method, whatever its form: names with their values, and lists.
+function dataTree(value, depth = 0) {
+  if (typeof value !== "object" || value === null || depth === MAX_DEPTH) return h("span", null, plain(value));
+  const entries = Array.isArray(value)
+    ? value.map((one, index) => [index, one])
+    : Object.entries(value).filter(([, one]) => !isEmpty(one));
+  const left = entries.length - MAX_ENTRIES;
+  const rest = left > 0 ? h("p", { key: "rest", class: "empty" }, `and ${left.toLocaleString("en")} more`) : null;
+  const shown = entries.slice(0, MAX_ENTRIES);
+  if (Array.isArray(value)) {
+    const isShort = shown.every(([, one]) => typeof one !== "object" && plain(one).length <= MAX_INLINE);
+    if (isShort) return [h("span", { key: "values" }, shown.map(([, one]) => plain(one)).join(", ")), rest];
+    const items = shown.map(([index, one]) => h("li", { key: index }, dataTree(one, depth + 1)));
+    return [h("ol", { key: "list", class: "data-list" }, items), rest];
+  }
+  const named = ([name, one]) =>
+    h("div", { key: name }, h("dt", null, name.replaceAll("_", " ")), h("dd", null, dataTree(one, depth + 1)));
+  return [h("dl", { key: "fields", class: "data-fields" }, shown.map(named)), rest];
+}
+
+const isEmpty = (value) =>
+  value === null || value === "" || (typeof value === "object" && !Object.keys(value).length);
 
 function passageSheet(citation, trace) {
   const passage = trace.passages.get(citation.passage);
@@ -2409,3 +2449,5 @@ const ELEMENTS = {
   "pyrag-app": App,
 };
 for (const [name, element] of Object.entries(ELEMENTS)) customElements.define(name, element);
+
+export { START, eventsOf, readTrace, reduce }; // for tests, which compare them with pyrag/trace/reducer.py
