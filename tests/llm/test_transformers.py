@@ -95,7 +95,7 @@ async def test_samples_follow_the_models_distribution(tiny: TinyModel, chat: Loc
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny.folder)
     model = transformers.AutoModelForCausalLM.from_pretrained(tiny.folder, dtype=torch.float32)
     runner = await chat.runner()
-    prompt = runner.encode(ASKED)
+    prompt = runner.encode(ASKED, {})
     with torch.no_grad():
         likely = torch.softmax(model(torch.tensor([prompt])).logits[0, -1] / 2.0, -1)
     best = int(likely.argmax())
@@ -125,11 +125,11 @@ async def test_stop_strings_end_a_reply_and_are_left_out(chat: LocalChat) -> Non
 
 async def test_a_message_of_the_assistant_is_gone_on_from(tiny: TinyModel, chat: LocalChat) -> None:
     runner = await chat.runner()
-    begun = runner.encode((*ASKED, Message("assistant", "The answer is")))
+    begun = runner.encode((*ASKED, Message("assistant", "The answer is")), {})
     assert chat.tokenizer == str(tiny.folder / "tokenizer.json")
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny.folder)
     assert tokenizer.decode(begun).endswith("<|im_start|>assistant\nThe answer is")
-    assert begun[: len(runner.encode(ASKED))] == runner.encode(ASKED)
+    assert begun[: len(runner.encode(ASKED, {}))] == runner.encode(ASKED, {})
 
 
 async def test_a_prompt_that_is_too_long(chat: LocalChat) -> None:
@@ -199,7 +199,7 @@ async def test_an_unreachable_hub_leaves_the_local_cache(monkeypatch: pytest.Mon
     def waited(seconds: float) -> None:
         raise AssertionError("the hub's client tries again")
 
-    monkeypatch.setattr("pyrag.llm.clients.transformers.away", lambda: True)
+    monkeypatch.setattr("pyrag.llm.clients.transformers.unreachable", lambda: True)
     monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", waited)
     model = opened("transformers:nobody/nothing")
     with pytest.raises(DataError, match=r"nobody/nothing holds no model that can be loaded .*cached files"):
