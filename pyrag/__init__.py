@@ -10,9 +10,9 @@ print(trace.answer.text)
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import pyrag_runtime
-from pyrag.api import PyRAG
 from pyrag.errors import PyRAGError
 from pyrag.settings import Settings
 from pyrag.trace.events import (
@@ -37,6 +37,9 @@ from pyrag.trace.events import (
     Warned,
 )
 from pyrag.trace.model import Answer, Citation, Passage, Program, Step, Trace, Usage
+
+if TYPE_CHECKING:
+    from pyrag.api import PyRAG
 
 __version__ = pyrag_runtime.version()
 if _namesake := pyrag_runtime.namesake():
@@ -73,3 +76,17 @@ __all__ = [
     "Usage",
     "Warned",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `PyRAG` when it is first used: it needs asyncio, which a command line's help does not."""
+    if name != "PyRAG":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from pyrag.api import PyRAG
+
+    globals()[name] = PyRAG
+    return PyRAG
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
