@@ -129,11 +129,11 @@ def _added(spec: str) -> Retriever:
 
 def _over_store(spec: str, options: Options) -> Retriever:
     from pyrag.retrieval.embedders.embedding import open_embedder
-    from pyrag.retrieval.stores.store import SearchableStore, StoreRetriever
+    from pyrag.retrieval.stores.store import Store, StoreRetriever
 
     if options.embedder is None:
         raise ConfigError(f"{spec} needs the embedder of its vectors: name it with --embedder, such as bundled")
-    store: SearchableStore
+    store: Store
     if spec.startswith(QDRANT):
         from pyrag.retrieval.stores.qdrant import QdrantStore
 

@@ -1,4 +1,4 @@
-"""What the tests of frameworks share."""
+"""Parts that the tests of frameworks share."""
 
 from __future__ import annotations
 

@@ -22,20 +22,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pyrag._io.redaction import without_secrets
-from pyrag._io.threads import in_thread
 from pyrag.errors import ConfigError
 from pyrag.retrieval.dense import PART, DenseQuery
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
-from pyrag.retrieval.embedders.protocol import passage_text
 from pyrag.retrieval.hybrid import DEPTH, fuse
 from pyrag.retrieval.stores import pgvector_statements as statements
 from pyrag.retrieval.stores.pgvector_filters import condition_of, encoded_facts
 from pyrag.retrieval.stores.sparse import passage_terms, query_terms
-from pyrag.retrieval.stores.store import StoreErrors, passage_of, payload_of, refuse_difference
+from pyrag.retrieval.stores.store import Store, StoreErrors, passage_of, payload_of, refuse_difference
 from pyrag.trace.model import Passage
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.embedders.protocol import Embedder, Matrix
+    from pyrag.retrieval.embedders.protocol import Matrix
 
 _BATCH = 256
 _MAX_IDLE = 8  # connections kept for the next call
@@ -44,7 +42,7 @@ _SPEC = re.compile(r"pgvector:(?P<table>[^@]*)@(?P<url>postgres(?:ql)?://.*)", r
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,47}")
 
 
-class PgvectorStore:
+class PgvectorStore(Store):
     """Add, delete and search passages by id in one table. Raises `ServiceError`, `ConfigError`."""
 
     kind = "pgvector"
@@ -104,31 +102,9 @@ class PgvectorStore:
             for start in range(0, len(rows), _BATCH):
                 cursor.executemany(self._composed(statements.UPSERT), rows[start : start + _BATCH])
 
-    async def add_passages(self, passages: Sequence[Passage], embedder: Embedder) -> None:
-        """Embed passages and write them.
-
-        Args:
-            passages: Passages to write.
-            embedder: Embedder of the store's vectors.
-        """
-        vectors = await embedder.embed_passages([passage_text(one.title, one.text) for one in passages])
-        await in_thread(self.add, passages, vectors)
-
     def delete(self, ids: Sequence[str]) -> None:
         with self._connection("written") as connection:
             connection.execute(self._composed(statements.DELETE), ([_key(one) for one in ids],))
-
-    def search(self, vector: Matrix | None, topk: int, query: str = "", dense_weight: float = 0.5) -> list[Passage]:
-        """Search by a vector, by the words of a query, or by both if both are given and have a weight.
-
-        Args:
-            vector: float32 [d], or None.
-            topk: Maximum number of passages.
-            query: Text whose terms are searched for.
-            dense_weight: Weight of the vector, from 0 to 1.
-        """
-        (found,) = self.search_all([DenseQuery(query, topk, vector)], dense_weight)
-        return found
 
     def search_all(self, asked: Sequence[DenseQuery], dense_weight: float = 0.5) -> list[list[Passage]]:
         """Search for several queries over one connection.

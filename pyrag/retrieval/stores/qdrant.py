@@ -24,19 +24,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pyrag._io.redaction import without_secrets
-from pyrag._io.threads import in_thread
 from pyrag.errors import ConfigError
 from pyrag.retrieval.dense import PART, DenseQuery
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
-from pyrag.retrieval.embedders.protocol import passage_text
 from pyrag.retrieval.stores.qdrant_engines import Engine, Found, LocalEngine, Payload, Point, Query, RemoteEngine
 from pyrag.retrieval.stores.qdrant_filters import FACTS, facts_of
 from pyrag.retrieval.stores.sparse import passage_terms, query_terms
-from pyrag.retrieval.stores.store import StoreErrors, passage_of, payload_of, refuse_difference
+from pyrag.retrieval.stores.store import Store, StoreErrors, passage_of, payload_of, refuse_difference
 from pyrag.trace.model import Passage
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.embedders.protocol import Embedder, Matrix
+    from pyrag.retrieval.embedders.protocol import Matrix
 
 _BATCH = 256
 _TIES = 10  # of equal ranks an engine drops any: with some more than were asked for, the id decides
@@ -44,7 +42,7 @@ _ABOUT = str(uuid.UUID(int=0))  # the point that holds the fingerprint
 _MARK = "pyrag_fingerprint"
 
 
-class QdrantStore:
+class QdrantStore(Store):
     """Add, delete and search passages by id in one collection. Raises `ServiceError`, `ConfigError`."""
 
     kind = "qdrant"
@@ -93,31 +91,9 @@ class QdrantStore:
                 some = zip(passages[start : start + _BATCH], vectors[start : start + _BATCH].tolist(), strict=True)
                 self._engine.upsert([_point(one, vector) for one, vector in some])
 
-    async def add_passages(self, passages: Sequence[Passage], embedder: Embedder) -> None:
-        """Embed passages and write them.
-
-        Args:
-            passages: Passages to write.
-            embedder: Embedder of the store's vectors.
-        """
-        vectors = await embedder.embed_passages([passage_text(one.title, one.text) for one in passages])
-        await in_thread(self.add, passages, vectors)
-
     def delete(self, ids: Sequence[str]) -> None:
         with self._errors("written"):
             self._engine.delete([_key(one) for one in ids])
-
-    def search(self, vector: Matrix | None, topk: int, query: str = "", dense_weight: float = 0.5) -> list[Passage]:
-        """Search by a vector, by the words of a query, or by both if both are given and have a weight.
-
-        Args:
-            vector: float32 [d], or None.
-            topk: Maximum number of passages.
-            query: Text whose terms are searched for.
-            dense_weight: Weight of the vector, from 0 to 1.
-        """
-        (found,) = self.search_all([DenseQuery(query, topk, vector)], dense_weight)
-        return found
 
     def search_all(self, asked: Sequence[DenseQuery], dense_weight: float = 0.5) -> list[list[Passage]]:
         """Search for several queries in one request.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,30 +13,41 @@ from pyrag.errors import ConfigError, ServiceError
 from pyrag.retrieval.dense import DenseQuery
 from pyrag.retrieval.embedders.batching import Batcher
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
+from pyrag.retrieval.embedders.protocol import passage_text
 from pyrag.retrieval.filters.metadata import encoded
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.trace.model import Passage, SearchedIndex
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.embedders.protocol import Embedder
+    from pyrag.retrieval.embedders.protocol import Embedder, Matrix
 
 _AT_ONCE = 64  # queries in a request
 
 
-class SearchableStore(Protocol):
-    """A store of passages with their vectors, as its retriever needs it. Synchronous; called from several threads."""
+class Store(ABC):
+    """A store of passages with their vectors. Synchronous but for `add_passages`; called from several threads."""
 
     kind: str
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The spec of the store without secrets."""
-        ...
 
+    @abstractmethod
     def check(self, fingerprint: Fingerprint) -> None:
         """Refuse another embedder than the store's. Raises `ConfigError`."""
-        ...
 
+    @abstractmethod
+    def add(self, passages: Sequence[Passage], vectors: Matrix) -> None:
+        """Write passages.
+
+        Args:
+            passages: Passages to write.
+            vectors: float32 [passages, d].
+        """
+
+    @abstractmethod
     def search_all(self, asked: Sequence[DenseQuery], dense_weight: float = 0.5) -> list[list[Passage]]:
         """Search for several queries.
 
@@ -43,15 +55,37 @@ class SearchableStore(Protocol):
             asked: The queries with their vectors.
             dense_weight: Weight of the vectors, from 0 to 1.
         """
-        ...
 
+    @abstractmethod
     def close(self) -> None: ...
+
+    async def add_passages(self, passages: Sequence[Passage], embedder: Embedder) -> None:
+        """Embed passages and write them.
+
+        Args:
+            passages: Passages to write.
+            embedder: Embedder of the store's vectors.
+        """
+        vectors = await embedder.embed_passages([passage_text(one.title, one.text) for one in passages])
+        await in_thread(self.add, passages, vectors)
+
+    def search(self, vector: Matrix | None, topk: int, query: str = "", dense_weight: float = 0.5) -> list[Passage]:
+        """Search by a vector, by the words of a query, or by both if both are given and have a weight.
+
+        Args:
+            vector: float32 [d], or None.
+            topk: Maximum number of passages.
+            query: Text whose terms are searched for.
+            dense_weight: Weight of the vector, from 0 to 1.
+        """
+        (found,) = self.search_all([DenseQuery(query, topk, vector)], dense_weight)
+        return found
 
 
 class StoreRetriever:
     """A `Retriever` over a store; the first query checks the embedder. `dense_weight` is in [0, 1], as in a hybrid."""
 
-    def __init__(self, store: SearchableStore, embedder: Embedder, *, dense_weight: float = 0.5) -> None:
+    def __init__(self, store: Store, embedder: Embedder, *, dense_weight: float = 0.5) -> None:
         self._store = store
         self._embedder = embedder
         self._dense_weight = dense_weight

@@ -27,7 +27,7 @@ ENVIRONMENT = {
 TCMALLOC = tuple(
     f"/usr/lib/{folder}/libtcmalloc_minimal.so.4" for folder in ("x86_64-linux-gnu", "aarch64-linux-gnu", ".")
 )
-"""Where Debian's package libtcmalloc-minimal4 and its kin put the allocator."""
+"""Places of the allocator, by Debian's package libtcmalloc-minimal4."""
 
 
 def threads(count: int) -> dict[str, str]:
