@@ -1,10 +1,11 @@
 """The recipe of docs/small-model.md: train SmolLM2-135M-Instruct for every agent, and measure it, stage by stage.
 
-    python -m benchmarks.small_model [STAGE …] [--data FOLDER] [--out FOLDER] [--limit N] [--dry-run]
+    python -m benchmarks.small_model [STAGE …] [--trained] [--data FOLDER] [--out FOLDER] [--limit N] [--dry-run]
 
 Each stage is a list of `pyrag` commands. A command whose product exists is left out, and one that was stopped goes on,
-so the same line resumes. Parameters of training stand in rl/configs/small-*.yaml. Needs the environment of
-`make train-env`; `make small-model` runs it. Without a STAGE all of them run, and a report is written.
+so the same line resumes. `--trained` takes the adapters of rl/adapters/small instead of training them. Parameters of
+training stand in rl/configs/small-*.yaml. Needs the environment of `make train-env`; `make small-model` runs it.
+Without a STAGE all of them run, and a report is written.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,11 +33,14 @@ from pyrag.trace.model import Trace
 MODEL = Path("runs/models/smollm2-135m-instruct")
 TRAINED_ON = "hotpotqa,musique,2wikimultihopqa"  # sets with training questions, for rewards
 MEASURED = ("2wikimultihopqa", "musique", "hotpotqa", "popqa", "bamboogle")
-SOURCES = ("musique", "2wiki=1400", "compositional-celebrities=250", "mquake-hard=250", "break-hotpot")
-REPEATS = "5"  # MuSiQue has few questions of three and four searches
+SOURCES = ("musique", "2wiki=1000", "compositional-celebrities=150", "mquake-hard=200", "break-hotpot")
+# MuSiQue has few decompositions of three and four searches: they are repeated, made longer, and taken from the grammar.
+LONGER = ("--repeat-rare", "4", "--nested-share", "0.7")
+PLANNED = ("--planned", "1700")
 SHORT = ("--prompts", "small")
 PATIENT = ("--deadline", "300", "--request", "max_tokens=256")  # eight questions at once wait for two cores
 MERGED = "merged"  # a run's model with its adapter in it
+ADAPTERS = Path("rl/adapters/small")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +88,13 @@ def _rows(recipe: Recipe, name: str, *arguments: object, evaluate: str = "0.03")
 def data(recipe: Recipe) -> Iterator[Command]:
     """Rows of all stages, and the index over which programs are rewarded."""
     gold = ("--decompositions", recipe.data / "decompositions", "--splits", "train,dev,none")
-    rare = ("--repeat-rare", REPEATS, "--nested-share", "1")
     named = tuple(part for source in SOURCES for part in ("--source", source))
     sets = ("--data", recipe.data, "--sets")
     yield _rows(
-        recipe, "sft-plan", "joint", *gold, *named, "--repair-share", "0.05", "--single-share", "0.1", "--sft", *rare
-    )
-    yield _rows(recipe, "sft-decompose", "decompose", *gold, *named, *rare, "--sft")
+        recipe, "sft-plan", "joint", *gold, *named, "--repair-share", "0.05", "--single-share", "0.08", "--sft",
+        *LONGER, *PLANNED,
+    )  # fmt: skip
+    yield _rows(recipe, "sft-decompose", "decompose", *gold, *named, *LONGER, *PLANNED, "--sft")
     reading = ("--split", "train_full", "--limit", "5000", "--several-share", "0.4", "--max-row-tokens", "480", "--sft")
     yield _rows(recipe, "sft-answer", "answer", "synthesis", *sets, "squad", *gold, *named, *reading)
     whole = ("--source", "musique", "--source", "2wiki", "--max-row-tokens", "500", "--sft")
@@ -209,6 +214,25 @@ def run(recipe: Recipe, stages: Sequence[str], *, dry: bool = False) -> None:
         report(recipe)
 
 
+def take_trained(recipe: Recipe, adapters: Path = ADAPTERS) -> list[str]:
+    """Put trained adapters where their runs would have left them, and return the names of those that were not there.
+
+    Args:
+        recipe: Places.
+        adapters: A folder with an adapter's folder for each name.
+    """
+    from pyrag_rl.verl.export import merge_adapter
+
+    taken = []
+    for adapter in sorted(one.parent for one in adapters.glob("*/adapter_config.json")):
+        run = recipe.out / adapter.name
+        if not (run / MERGED).exists():
+            shutil.copytree(adapter, run / "adapter", dirs_exist_ok=True)
+            merge_adapter(str(MODEL), adapter, run / MERGED)
+            taken.append(adapter.name)
+    return taken
+
+
 def _run(recipe: Recipe, stage: str, commands: Sequence[Command], *, dry: bool) -> None:
     with _Servers(recipe) as servers:
         for one in commands:
@@ -321,9 +345,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/small"))
     parser.add_argument("--limit", type=int, default=200, help="measured questions a set")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--trained", action="store_true", help=f"take the adapters of {ADAPTERS}, train the others")
     parser.add_argument("--dry-run", action="store_true", help="print the commands only")
     given = parser.parse_args()
     recipe = Recipe(given.data, given.out, given.limit, given.seed)
+    if given.trained and not given.dry_run:
+        print(f"{ADAPTERS}: {', '.join(take_trained(recipe)) or 'all in place'}", flush=True)
     run(recipe, given.stages, dry=given.dry_run)
 
 

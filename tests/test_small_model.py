@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks import small_model
-from benchmarks.small_model import ROWS, STAGES, Command, Recipe, planner_table, run, searches
+from benchmarks.small_model import ROWS, STAGES, Command, Recipe, planner_table, run, searches, take_trained
 from pyrag.agents.llm import make_llm_agents
 from pyrag.cli.app import app
 from pyrag.errors import UsageError
@@ -22,6 +22,7 @@ from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
 from pyrag.trace.model import Passage, Trace
 from pyrag_sandbox import Sandbox
+from tests.rl import tiny
 
 ROOT = Path(__file__).parent.parent
 
@@ -49,6 +50,29 @@ def test_every_command_has_only_known_options(stage: str, recipe: Recipe) -> Non
 
 def test_each_row_of_the_table_is_measured(recipe: Recipe) -> None:
     assert [one.product.parent.name for one in STAGES["measure"](recipe)] == list(ROWS)
+
+
+def test_an_agent_that_is_there_is_not_taken_again(recipe: Recipe, tmp_path: Path) -> None:
+    (tmp_path / "adapters" / "sft-plan").mkdir(parents=True)
+    (tmp_path / "adapters" / "sft-plan" / "adapter_config.json").write_text("{}")
+    assert take_trained(recipe, tmp_path / "adapters") == []
+
+
+def test_a_trained_adapter_is_merged_into_the_base_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    peft, transformers = pytest.importorskip("peft"), pytest.importorskip("transformers")
+    tiny.make(tmp_path / "base", ["who directed dracula"])
+    base = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "base")
+    lora = peft.LoraConfig(r=4, target_modules="all-linear", init_lora_weights=False)
+    peft.get_peft_model(base, lora).save_pretrained(tmp_path / "adapters" / "sft-plan")
+    monkeypatch.setattr(small_model, "MODEL", tmp_path / "base")
+
+    recipe = Recipe(tmp_path, tmp_path / "out")
+    assert take_trained(recipe, tmp_path / "adapters") == ["sft-plan"]
+
+    assert (recipe.out / "sft-plan" / "adapter" / "adapter_config.json").is_file()
+    merged = transformers.AutoModelForCausalLM.from_pretrained(recipe.out / "sft-plan" / "merged")
+    plain = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "base")
+    assert not (merged.model.layers[0].mlp.up_proj.weight == plain.model.layers[0].mlp.up_proj.weight).all()
 
 
 def test_rows_of_untrained_agents_wait(tmp_path: Path) -> None:

@@ -84,6 +84,14 @@ def data(
             max=1,
         ),
     ] = 0.0,
+    planned: Annotated[
+        int,
+        typer.Option(
+            help="Questions to add that the folder of --decompositions holds without sub-questions; the embedded "
+            "planner writes them, as many as the question has hops. Not for answers.",
+            min=0,
+        ),
+    ] = 0,
     method: Annotated[list[str] | None, typer.Option("--method", help="Restrict runs to these methods.")] = None,
     sft: Annotated[
         bool,
@@ -139,8 +147,8 @@ def data(
     mix = ReadingMix(several=several_share, unknown=unknown_share, tokens=max_row_tokens, seed=seed)
     gold = None if decompositions is None else GoldRequest(
         folder=decompositions, splits=names([splits]), sources=source or (), seed=seed,
-        repairs=repair_share, singles=single_share, repeats=repeat_rare, nested=nested_share, mix=mix,
-        concurrency=settings.concurrency,
+        repairs=repair_share, singles=single_share, repeats=repeat_rare, nested=nested_share, planned=planned,
+        mix=mix, concurrency=settings.concurrency,
     )  # fmt: skip
     request = Request(
         tasks=names(tasks), out=out, data=folder, sets=names(sets), split=split, runs=from_run or (),

@@ -13,6 +13,8 @@ from typing import Any
 from pyrag_rl.data.decompositions.checked import ProgramCheck
 from pyrag_rl.data.decompositions.faults import broken
 from pyrag_rl.data.decompositions.nesting import Nesting
+from pyrag_rl.data.decompositions.planned import SOURCE as PLANNED
+from pyrag_rl.data.decompositions.planned import planned_questions
 from pyrag_rl.data.decompositions.programs import GoldProgram, UncoveredFormError, program_of
 from pyrag_rl.data.decompositions.qdmr import as_questions
 from pyrag_rl.data.decompositions.readings import READING_TASKS, reading_examples
@@ -35,8 +37,9 @@ class GoldRequest:
     the most questions to take of it ("2wiki=2000"), all if empty. `repairs` is the share of questions with a further
     row: a program that fails, to be repaired. `singles` is that of questions whose first step is a question of its own.
     Rows of kinds of question that are rare in their source are written up to `repeats` times. `nested` is the share of
-    questions, and of those so made, with a further one of one more search (see `nesting`). `mix` says over which
-    passages the steps are answered.
+    questions, and of those so made, with a further one of one more search (see `nesting`). `planned` is the number of
+    questions to add with sub-questions of the embedded planner (see `planned`). `mix` says over which passages the
+    steps are answered.
     """
 
     folder: Path
@@ -47,6 +50,7 @@ class GoldRequest:
     singles: float = 0.0
     repeats: int = 1
     nested: float = 0.0
+    planned: int = 0
     mix: ReadingMix = ReadingMix()
     concurrency: int = 4
 
@@ -73,6 +77,7 @@ async def gold_examples(
             yield rows
         return
     questions += _nested(questions, request)
+    questions += planned_questions(request.folder, request.planned, request.seed)
     check, times = ProgramCheck(passages), repeats_of(questions, request.repeats)
     try:
         for group in _groups(questions, request.concurrency):
@@ -82,7 +87,8 @@ async def gold_examples(
                     dropped[f"{reason} ({question.source})"] += 1
                     yield []
             ready = [one for one in made if isinstance(one, GoldQuestion)]
-            answered = [one for one in ready if one in group]  # the steps of the others have stand-ins for answers
+            # The steps of the others have stand-ins for answers.
+            answered = [one for one in ready if one in group and one.source != PLANNED]
             ready += [_first_step(one) for one in answered if _draw(request, "single", one) < request.singles]
             programs = await asyncio.gather(*(_program(one, check) for one in ready))
             for question, program in zip(ready, programs, strict=True):

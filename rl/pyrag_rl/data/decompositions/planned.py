@@ -1,0 +1,85 @@
+"""Questions without decompositions, with the sub-questions that the embedded planner reads in them.
+
+MuSiQue's training questions are in hand without sub-questions, but in the order of the original file, which groups them
+by their number of hops. A reading with as many steps as the question has hops is kept; 66 % of the questions of three
+hops have one, 40 % of those of four (of the gold decompositions in hand, 112 have more than two steps).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pyrag.embedded.planner.meaning import Chain, Entity, Step
+from pyrag.embedded.planner.planner import parse
+from pyrag.embedded.planner.wording import fill, name
+from pyrag.evaluation.datasets.layout import Question, find_file, read_questions
+from pyrag_rl.data.decompositions.source import GoldQuestion, GoldStep, chosen
+
+SOURCE = "musique-train-qa"
+# Ends of the blocks of the original file, read off the questions: line number and hops. A few lines about an end may be
+# counted to the wrong block.
+_BLOCKS = ((13_860, 2), (18_090, 3), (19_240, 4), (19_690, 2), (19_880, 3), (19_938, 4))
+_TORN = re.compile(r"\b(?:a|an|the|do|does|did)(?: #\d)?\?$")  # "What mountains does #2?"
+
+
+def planned_questions(folder: Path, most: int, seed: int) -> list[GoldQuestion]:
+    """Return questions with the planner's sub-questions, those of two, three and four hops by turns.
+
+    Args:
+        folder: The folder of decompositions, with `questions.jsonl[.gz]`.
+        most: The greatest number of questions; 0 returns none.
+        seed: Seed of the order.
+
+    Raises:
+        DataError: The file of questions is broken.
+    """
+    path = find_file(folder, "questions")
+    if path is None or not most:
+        return []
+    return chosen(_planned(read_questions(path)), (), {SOURCE: most}, seed)
+
+
+def _planned(questions: Iterable[Question]) -> Iterator[GoldQuestion]:
+    for question in questions:
+        hops = hops_of(question.id)
+        steps = steps_of(question.question) if hops else ()
+        if steps and len(steps) == hops and not any(_TORN.search(step.question) for step in steps):
+            last = GoldStep(question=steps[-1].question, answer=question.answers[0], depends_on=steps[-1].depends_on)
+            yield GoldQuestion(
+                id=question.id, source=SOURCE, question=question.question, answers=tuple(question.answers),
+                sub_questions=(*steps[:-1], last), type=f"{hops}hop", hops=hops,
+            )  # fmt: skip
+
+
+def hops_of(identifier: str) -> int:
+    """Return the hops of a question by its id ("musique_train_00017"); 0 for another source's."""
+    source, _, number = identifier.rpartition("_")
+    if source != "musique_train" or not number.isdigit():
+        return 0
+    return next((hops for end, hops in _BLOCKS if int(number) < end), 0)
+
+
+def steps_of(question: str) -> tuple[GoldStep, ...]:
+    """Return the steps that the embedded planner reads in a question; empty where it reads no chain.
+
+    Args:
+        question: The user's question.
+    """
+    meaning = parse(question)
+    if not isinstance(meaning, Chain) or isinstance(meaning.node, Entity):
+        return ()
+    steps: dict[Step, GoldStep] = {}
+    _number(meaning.node, steps)
+    return tuple(steps.values())
+
+
+def _number(step: Step, found: dict[Step, GoldStep]) -> str:
+    """Adds a step after those that it depends on; returns the reference to its answer."""
+    if step not in found:
+        values = [name(arg) if isinstance(arg, Entity) else _number(arg, found) for arg in step.args]
+        earlier = tuple(list(found).index(arg) + 1 for arg in step.args if isinstance(arg, Step))
+        answer = f"value {len(found) + 1}"  # stands in for an answer that nobody wrote down
+        found[step] = GoldStep(question=fill(step.question, values), answer=answer, depends_on=earlier)
+    return f"#{list(found).index(step) + 1}"
