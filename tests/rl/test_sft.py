@@ -163,7 +163,7 @@ def test_the_embedded_model_has_no_supervised_config() -> None:
 @pytest.mark.parametrize("name", ["small-planner", "small-answer"])
 def test_small_models_train_on_the_cpu(name: str, tmp_path: Path) -> None:
     made = load_config("plan", "sft", file=CONFIGS / f"{name}.yaml", data="x", out=str(tmp_path), threads=2)
-    assert (made.profile, made.gpus, made.lora_rank) == ("cpu", 1, 32)
+    assert (made.profile, made.gpus, made.lora_rank) == ("cpu", 1, 16)
     assert made.prompt_tokens + made.response_tokens == 512
     environment = launch.environment(made, RunFolder(tmp_path))
     assert (environment["OMP_NUM_THREADS"], environment["OMP_WAIT_POLICY"]) == ("2", "passive")
