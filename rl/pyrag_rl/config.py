@@ -124,6 +124,11 @@ class TrainConfig:
         """True for the profiles without an accelerator."""
         return self.profile != "gpu"
 
+    @property
+    def compiles(self) -> bool:
+        """True where a run is long enough for compiled layers to pay."""
+        return self.profile == "cpu"
+
     def _check_agent(self) -> None:
         if self.algorithm == "mapgrpo" and self.agent == "decompose":
             raise ConfigError("mapgrpo trains the agents plan, answer and rewrite: decompose is PyRAG's, use grpo")

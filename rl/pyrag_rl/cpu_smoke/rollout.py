@@ -1,4 +1,4 @@
-"""Test-only: verl's FSDP engine on the CPU, and a small rollout server over transformers (`rollout: hf_cpu`).
+"""Test-only: a small rollout server over transformers (`rollout: hf_cpu`).
 
 verl's own vLLM rollout runs on a CPU too (`rollout: vllm`, see `vllm`); this one starts faster and needs no vLLM.
 """
@@ -7,42 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import ray
 import torch
-import verl.workers.engine.fsdp.transformer_impl as fsdp
 import verl.workers.rollout.base as rollouts
-from verl.workers.engine import EngineRegistry, FSDPEngineWithLMHead
 from verl.workers.rollout.replica import RolloutReplica, RolloutReplicaRegistry, TokenOutput
-
-from pyrag_rl.cpu_smoke import replaced
 
 NAME = "hf_cpu"
 _WAIT = 0.02  # seconds in which requests gather into one batch
-
-
-@contextmanager
-def _unpinned() -> Iterator[None]:
-    """Without `pin_memory`, which needs an accelerator: verl sets it for every reference model."""
-
-    def policy(pin_memory: bool = True) -> Any:
-        return original(pin_memory=False)
-
-    original = replaced(fsdp, "CPUOffloadPolicy", policy)
-    try:
-        yield
-    finally:
-        fsdp.CPUOffloadPolicy = original
-
-
-@EngineRegistry.register(model_type="language_model", backend=["fsdp", "fsdp2"], device="cpu")
-class CPUEngine(FSDPEngineWithLMHead):  # type: ignore[misc,unused-ignore]
-    def _build_fsdp_module(self, module: Any) -> Any:
-        with _unpinned():
-            return super()._build_fsdp_module(module)
 
 
 class HFServer:

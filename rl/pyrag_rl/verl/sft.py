@@ -13,11 +13,12 @@ from typing import Any
 from pyrag.errors import DataError
 from pyrag.evaluation.runs.folder import locked
 from pyrag_rl.config import TrainConfig, absolute
+from pyrag_rl.cpu_smoke import PACKED_ATTENTION
 from pyrag_rl.data.rows import write_conversations
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.verl import preflight
 from pyrag_rl.verl.launch import Console, composed_by, hydra_rows, prepare, run_verl
-from pyrag_rl.verl.overrides import rendered
+from pyrag_rl.verl.overrides import FULL_PRECISION, rendered
 from pyrag_rl.verl.sft_rows import FittedRows, Length, check_sets, fit_rows, length_by
 from pyrag_rl.verl.watch import Watch
 
@@ -108,9 +109,10 @@ def sft_overrides(config: TrainConfig, folder: RunFolder) -> list[str]:
         rows |= {
             "data.num_workers": 0,
             "model.enable_gradient_checkpointing": False,
-            "+model.override_config.attn_implementation": "sdpa",
+            "+model.override_config.attn_implementation": PACKED_ATTENTION,
             "engine.strategy": "fsdp2",
-            "engine.use_torch_compile": False,
+            "engine.use_torch_compile": config.compiles,
+            "+engine.mixed_precision": FULL_PRECISION,
             "engine.reshard_after_forward": False,
             "trainer.device": "cpu",
         }

@@ -1,0 +1,126 @@
+"""verl's FSDP engine on a CPU, with three savings where rows are packed without padding (supervised fine-tuning).
+
+* The layers are compiled, which fuses their small operations.
+* Attention pads the rows of a pack apart: over the pack as a whole, most of its products are masked.
+* Logits are computed for the tokens of replies alone: those of a reader are one in thirty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import verl.workers.engine.fsdp.transformer_impl as fsdp
+from transformers import AttentionInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from verl.workers.engine import EngineRegistry, FSDPEngineWithLMHead
+
+from pyrag_rl.cpu_smoke import PACKED_ATTENTION, replaced
+
+
+@EngineRegistry.register(model_type="language_model", backend=["fsdp", "fsdp2"], device="cpu")
+class CPUEngine(FSDPEngineWithLMHead):  # type: ignore[misc,unused-ignore]
+    def _build_fsdp_module(self, module: Any) -> Any:
+        if self.engine_config.use_torch_compile:
+            compile_layers(module)
+        with _unpinned():
+            return super()._build_fsdp_module(module)
+
+    def prepare_model_inputs(self, micro_batch: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        inputs, kept_for_outputs = super().prepare_model_inputs(micro_batch)
+        if "loss_mask" in micro_batch and "input_ids_rmpad_rolled" in kept_for_outputs:
+            inputs |= pack_places(micro_batch["input_ids"].offsets())
+            # The loss of a token is that of the logits before it.
+            learnt = torch.roll(micro_batch["loss_mask"].values(), shifts=-1).nonzero()[:, 0]
+            inputs["logits_to_keep"] = kept_for_outputs["learnt"] = learnt
+        return inputs, kept_for_outputs
+
+    def prepare_model_outputs(self, output: Any, output_args: Any, micro_batch: Any, logits_processor_func: Any) -> Any:
+        """Return the log-probabilities of a pack, zeros where no loss is taken.
+
+        Args:
+            output: The model's.
+            output_args: Of `prepare_model_inputs`.
+            micro_batch: The pack, as verl's tensors.
+            logits_processor_func: Of other losses.
+        """
+        learnt = output_args.get("learnt")
+        if learnt is None:
+            return super().prepare_model_outputs(output, output_args, micro_batch, logits_processor_func)
+        labels = output_args["input_ids_rmpad_rolled"]
+        losses = torch.nn.functional.cross_entropy(output.logits[0].float(), labels[learnt], reduction="none")
+        log_probs = losses.new_zeros(len(labels)).index_copy(0, learnt, -losses)
+        offsets = micro_batch["input_ids"].offsets()
+        return {"log_probs": torch.nested.nested_tensor_from_jagged(log_probs, offsets)}
+
+
+def compile_layers(module: Any) -> None:
+    """Fuse the small operations of each decoder layer. All share one compiled function, so this costs half a minute.
+
+    Args:
+        module: A model of transformers, with or without adapters.
+    """
+    torch._dynamo.config.suppress_errors = True  # without a compiler the layers stay as they are
+    for layer in module.modules():
+        if type(layer).__name__ in module._no_split_modules:
+            layer.forward = torch.compile(layer.forward, dynamic=True)
+
+
+def pack_places(offsets: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Return the places that lay a pack of rows out as a padded batch, and back.
+
+    Args:
+        offsets: Start of each row in the pack and the end of the last, shape (rows + 1,).
+
+    Returns:
+        `spread`, the token of the pack at each place of the batch, shape (rows, longest), and `gathered`, the place in
+        the flattened batch of each token of the pack, shape (tokens,).
+    """
+    lengths = offsets.diff()
+    steps = torch.arange(int(lengths.max()))
+    spread = (offsets[:-1, None] + steps).clamp(max=int(offsets[-1]) - 1)  # what stands after a row is not looked at
+    return {"spread": spread, "gathered": (steps < lengths[:, None]).flatten().nonzero()[:, 0]}
+
+
+def packed_attention(
+    module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attention_mask: object, *,
+    spread: torch.Tensor, gathered: torch.Tensor, dropout: float = 0.0, scaling: float | None = None, **_: object,
+) -> tuple[torch.Tensor, None]:  # fmt: skip
+    """Causal attention within each row of a pack.
+
+    Args:
+        module: The attention layer.
+        query: Shape (1, heads, tokens, width), as `key` and `value`, whose heads may be fewer.
+        key: The keys.
+        value: The values.
+        attention_mask: Ignored: transformers makes none for an attention of this kind.
+        spread: Of `pack_places`, as `gathered`.
+        gathered: Place of each token in the batch.
+        dropout: Probability of dropout.
+        scaling: Factor of the products.
+
+    Returns:
+        Shape (1, tokens, heads, width), and None for the weights.
+    """
+    apart = (one[0][:, spread].transpose(0, 1) for one in (query, key, value))
+    found, _none = sdpa_attention_forward(module, *apart, None, dropout=dropout, scaling=scaling, is_causal=True)
+    return found.flatten(0, 1)[gathered][None], None
+
+
+@contextmanager
+def _unpinned() -> Iterator[None]:
+    """Without `pin_memory`, which needs an accelerator: verl sets it for every reference model."""
+
+    def policy(pin_memory: bool = True) -> Any:
+        return original(pin_memory=False)
+
+    original = replaced(fsdp, "CPUOffloadPolicy", policy)
+    try:
+        yield
+    finally:
+        fsdp.CPUOffloadPolicy = original
+
+
+AttentionInterface.register(PACKED_ATTENTION, packed_attention)

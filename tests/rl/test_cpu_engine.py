@@ -1,0 +1,70 @@
+"""What the CPU's engine saves changes neither log-probabilities nor gradients."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("verl", reason="make test-rl runs these where verl is installed")
+
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from pyrag_rl.cpu_smoke import PACKED_ATTENTION
+
+LENGTHS = (7, 3, 12)
+
+
+def model(attention: str) -> Any:
+    torch.manual_seed(0)
+    shape = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+    config = LlamaConfig(vocab_size=50, hidden_size=32, intermediate_size=48, **shape)
+    config._attn_implementation = attention
+    return LlamaForCausalLM(config)
+
+
+def pack() -> tuple[Any, Any]:
+    rows = [torch.randint(0, 50, (length,)) for length in LENGTHS]
+    return rows, torch.tensor([0, *torch.tensor(LENGTHS).cumsum(0).tolist()])
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_packed_rows_do_not_see_each_other(compiled: bool) -> None:
+    from pyrag_rl.cpu_smoke import engine
+
+    packed, alone = model(PACKED_ATTENTION), model("sdpa")
+    if compiled:
+        engine.compile_layers(packed)
+    rows, offsets = pack()
+    positions = torch.cat([torch.arange(length) for length in LENGTHS])[None]
+    places = engine.pack_places(offsets)
+    found = packed(torch.cat(rows)[None], position_ids=positions, use_cache=False, **places).logits[0]
+    wanted = torch.cat([alone(row[None], use_cache=False).logits[0] for row in rows])
+    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-4)
+    found.square().sum().backward()
+    wanted.square().sum().backward()
+    for (name, one), (_, other) in zip(packed.named_parameters(), alone.named_parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad, atol=1e-3, rtol=1e-3, msg=name)
+
+
+def test_log_probabilities_are_those_of_all_logits() -> None:
+    from pyrag_rl.cpu_smoke.engine import CPUEngine
+
+    rows, offsets = pack()
+    tokens, logits = torch.cat(rows), torch.randn(1, sum(LENGTHS), 50)
+    rolled = torch.roll(tokens, -1)
+    learnt = torch.tensor([2, 5, 8, 20])
+    micro = {"input_ids": torch.nested.nested_tensor_from_jagged(tokens, offsets)}
+    made = CPUEngine.prepare_model_outputs(
+        CPUEngine.__new__(CPUEngine),
+        SimpleNamespace(logits=logits[:, learnt]),
+        {"learnt": learnt, "input_ids_rmpad_rolled": rolled},
+        micro,
+        None,
+    )
+    wanted = torch.log_softmax(logits[0], -1)[torch.arange(len(tokens)), rolled]
+    found = made["log_probs"].values()
+    torch.testing.assert_close(found[learnt], wanted[learnt])
+    assert found.count_nonzero() == len(learnt)
