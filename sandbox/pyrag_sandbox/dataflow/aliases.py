@@ -42,15 +42,6 @@ class Aliases:
     def classes(self, names: Iterable[str]) -> frozenset[str]:
         return frozenset(map(self.find, names))
 
-    def apart(self, some: Iterable[str], others: Iterable[str]) -> bool:
-        """Return whether no name of one group may share an object with one of the other.
-
-        Args:
-            some: global names.
-            others: global names; a name shares with itself.
-        """
-        return not self.classes(some) & self.classes(others)
-
     def members(self) -> dict[str, frozenset[str]]:
         """Each name of a class of several -> the whole class."""
         groups: dict[str, set[str]] = {}

@@ -105,12 +105,8 @@ def slots(node: ast.AST) -> list[Slot]:
 class Hoister:
     """Takes the calls of one statement at a time out into temporaries. `out` is what must run before the statement."""
 
-    def __init__(
-        self, analyzer: Analyzer, fresh_name: Callable[[], str], apart: Callable[[set[str], set[str]], bool]
-    ) -> None:
+    def __init__(self, analyzer: Analyzer, fresh_name: Callable[[], str]) -> None:
         self.a = analyzer
-        self.apart = apart
-        self.held: set[ast.stmt] = set()  # temporaries whose outcome counts only where it is asked for
         self.fresh_name = fresh_name
         self.bound: set[str] = set()
         self.statement: ast.stmt = ast.Pass()
@@ -179,29 +175,6 @@ class Hoister:
         look = ast.Attribute(func.value, func.attr, ast.Load())
         self.out.append(ast.copy_location(ast.Expr(ast.copy_location(look, func)), func))
         return True
-
-    def defer(self, node: ast.expr, mutated: set[str]) -> ast.expr:
-        """Return `node` with the calls inside it started before the statement and asked for (`%force`) in place.
-
-        For what comes after something that cannot move: `d[k].append(answer(q))` looks `d[k]` up first, and when that
-        fails there was no call.
-
-        Args:
-            node: an expression of the statement, changed in place.
-            mutated: names that the statement changes; what the calls read must be apart from them.
-        """
-        if self.hoistable(node):
-            effects = self.a.effects(node)
-            if effects.prints or not self.apart(effects.reads, mutated):
-                return node
-            name = self.temp(node)
-            self.held.add(self.out[-1])
-            force = ast.copy_location(ast.Name("%force", ast.Load()), node)
-            return ast.copy_location(ast.Call(force, [name], []), node)
-        for slot in slots(node):
-            if slot.movable:
-                slot.put(self.defer(slot.child, mutated))
-        return node
 
     def contains(self, node: ast.expr) -> bool:
         return self.hoistable(node) or any(self.contains(s.child) for s in slots(node))

@@ -13,8 +13,6 @@ a pure unit may run before everything earlier has succeeded. `loop_scheduler.run
                          for the iteration's turn
     comprehensions       `%list(lambda ...)` and so on, in functions too
 
-    d[k].append(call)    the call starts early; what it came to counts where it stands: `d[k].append(%force(%n))`
-
 Left out: in functions statements run one after the other (comprehensions do not), a block never
 spans an `except`, `finally`, `with` or `match` body, nested functions and classes with a body are taken for anything.
 `pure_functions` are names the namespace offers that neither mutate nor keep their arguments; dotted names
@@ -41,7 +39,6 @@ from pyrag_sandbox.dataflow.statements import (
     is_compound,
     jumps,
     plain_annotation,
-    receiver_first,
 )
 from pyrag_sandbox.dataflow.syntax import is_look, target_names
 from pyrag_sandbox.dataflow.trees import walk, walk_all
@@ -59,7 +56,6 @@ class Step:
     effects: Effects
     poisoned: bool = False  # a lazy iterator is about: anything may consume it
     late: bool = False
-    held: bool = False
 
 
 def plan(tree: ast.Module, primitives: frozenset[str], pure_functions: frozenset[str] = frozenset()) -> Plan:
@@ -97,7 +93,7 @@ class _Planner:
         self.aliases = Aliases(analyzer)
         self.blocks: list[Block] = []
         self.poisoned = analyzer.hopeless
-        self.hoister = Hoister(analyzer, self.fresh_name, self.aliases.apart)
+        self.hoister = Hoister(analyzer, self.fresh_name)
 
     def block(self, body: Sequence[ast.stmt], bound: set[str], copies: dict[str, str]) -> Block:
         return self.link([self.finish(step, known, now) for step, known, now in self.lower(body, bound, copies)])
@@ -120,9 +116,7 @@ class _Planner:
                 effects = self.a.effects(simple)
                 self.poisoned |= effects.lazy
                 self._share(simple, effects)
-                held = simple in self.hoister.held
-                step = Step(simple, effects, self.poisoned, held=held)
-                found.append((step, set(bound), dict(copies)))
+                found.append((Step(simple, effects, self.poisoned), set(bound), dict(copies)))
                 self._after(simple, effects, bound, copies)
         return found
 
@@ -159,9 +153,7 @@ class _Planner:
         self.hoister.out = []
         slot = expression_of(statement)
         whole = self.a.effects(statement)
-        if whole.calls and not whole.unsure and receiver_first(statement):
-            self._defer(statement, whole)
-        elif slot and whole.calls and self._may_split(statement):
+        if slot and whole.calls and self._may_split(statement):
             value = getattr(statement, slot)
             if value is not None and self.a.effects(value).calls:
                 top = isinstance(statement, (ast.Assign, ast.Expr)) and whole.pure
@@ -169,15 +161,6 @@ class _Planner:
                 if self.hoister.out:
                     self.a.changed(statement)
         return [*self.hoister.out, *self._versioned(statement)]
-
-    def _defer(self, statement: ast.stmt, effects: Effects) -> None:
-        """Start the calls of a change to something that is looked up before them."""
-        value = getattr(statement, "value")  # noqa: B009 - an expression or an augmented assignment
-        if isinstance(statement, ast.AugAssign):
-            statement.value = self.hoister.defer(value, effects.mutates)
-        elif isinstance(value, ast.Call):
-            value.args = [self.hoister.defer(argument, effects.mutates) for argument in value.args]
-        self.a.changed(statement)
 
     def _may_split(self, statement: ast.stmt) -> bool:
         if isinstance(statement, ast.AugAssign):
@@ -239,7 +222,7 @@ class _Planner:
         if isinstance(step.statement, ast.Try):
             own = effects
         early = effects.pure and not step.late and not unsure
-        return Draft(ast.Module([statement], []), effects, own, early, unsure, shape, compound, step.held)
+        return Draft(ast.Module([statement], []), effects, own, early, unsure, shape, compound)
 
     def _share(self, statement: ast.stmt, effects: Effects) -> None:
         """Temporaries take part in the alias classes as well."""

@@ -7,7 +7,6 @@ import ast
 
 from pyrag_sandbox.dataflow.syntax import target_names
 from pyrag_sandbox.dataflow.trees import Transformer, children, located
-from pyrag_sandbox.dataflow.vocabulary import MUTATING_METHODS
 
 JUMPS = {ast.Break, ast.Continue, ast.Return}
 
@@ -56,17 +55,6 @@ def expression_of(statement: ast.stmt) -> str:
     if isinstance(statement, (ast.If, ast.Assert)):
         return "test"
     return "iter" if isinstance(statement, ast.For) else ""
-
-
-def receiver_first(statement: ast.stmt) -> bool:
-    """A change to an object that an expression leads to, which is evaluated before the new value."""
-    if isinstance(statement, ast.AugAssign):
-        return not isinstance(statement.target, ast.Name)
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-        return False
-    plain = not call.keywords and not any(isinstance(argument, ast.Starred) for argument in call.args)
-    return plain and call.func.attr in MUTATING_METHODS and not isinstance(call.func.value, ast.Name)
 
 
 def is_compound(statement: ast.stmt) -> bool:

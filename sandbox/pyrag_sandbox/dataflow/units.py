@@ -39,7 +39,6 @@ class Unit(NamedTuple):  # made in a third of the time of a frozen dataclass
     unless_atoms: tuple[tuple[int, frozenset[str]], ...]  # ... and those it need not wait for if these names hold atoms
     shape: Shape
     compound: bool
-    held: bool = False  # its error and its calls count only if a later unit asks for its value
 
 
 # The program as a whole, to whoever needs it as a unit.
@@ -95,7 +94,6 @@ class Draft:
     unsure: bool
     shape: Shape
     compound: bool
-    held: bool
 
 
 class Linker:
@@ -144,7 +142,6 @@ class Linker:
             unless_atoms=tuple((i, frozenset(n)) for i, n in sorted(soft.items())) if draft.early else (),
             shape=draft.shape,
             compound=draft.compound,
-            held=draft.held,
         )
 
     def _note(self, index: int, draft: Draft) -> None:

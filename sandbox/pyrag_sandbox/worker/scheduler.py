@@ -35,7 +35,7 @@ from pyrag_sandbox.worker.tasks import Atoms, Green, Printed, Scope, Task, calls
 from pyrag_sandbox.worker.transport import Execution, Transport
 
 WINDOW = 64  # elements or iterations that one comprehension or loop has under way
-HELPERS = ("%block", "%write", "%force", "%each", "%list", "%set", "%dict", "%lazy")
+HELPERS = ("%block", "%write", "%each", "%list", "%set", "%dict", "%lazy")
 
 
 class Scheduler:
@@ -96,7 +96,7 @@ class Scheduler:
 
     def helpers(self) -> tuple[Any, ...]:
         """Return the functions that the names in `HELPERS` stand for."""
-        return self._run_block, self.write, self._force
+        return self._run_block, self.write
 
     def _step(self) -> None:
         if self.ready:
@@ -305,7 +305,7 @@ class Scheduler:
                 if task.done:
                     self.join(owner, task)
                     first += 1
-            if task is not None and task.done and task.error is not None and not task.unit.held:
+            if task is not None and task.done and task.error is not None:
                 break
             if not self.concurrent and index >= first:
                 break
@@ -354,15 +354,9 @@ class Scheduler:
 
         Args:
             owner: its parent.
-            task: the finished task. If it is held, it becomes the value of its name, and nothing counts yet.
+            task: the finished task.
         """
         owner.children.remove(task)
-        if task.unit.held and task.unit is not owner.unit:  # elements of a held comprehension go by its unit
-            (name,) = task.unit.binds
-            task.value = owner.scope.names.get(name)
-            owner.scope.names[name] = task
-            owner.scope.origins.pop(name, None)  # whoever asks for it gets them
-            return
         owner.log += task.log
         owner.flushed += task.flushed if owner.flushed == len(owner.log) - len(task.log) else 0
         if len(self.books.depends) > self.max_calls and owner.live:
@@ -375,15 +369,6 @@ class Scheduler:
         calls = calls_so_far(task)
         if len(calls) > self.max_calls:
             self.transport.exhausted(calls[: self.max_calls])
-
-    def _force(self, held: Task) -> Any:
-        """Return a held unit's value or raise its error, and count its calls as made here."""
-        task = self.here()
-        task.log += held.log
-        task.own |= held.own
-        if held.error is not None:
-            raise held.error
-        return held.value
 
     def _execute(self, task: Task) -> None:
         before = task.origins_of(task.unit.header)

@@ -10,7 +10,7 @@ _HERE = str(Path(__file__).parents[1])
 # Helpers that stand for a comprehension.
 GATHERS = {"_list": "<listcomp>", "_set": "<setcomp>", "_dict": "<dictcomp>"}
 # Helpers that run statements of the very frame that calls them.
-BLOCKS = ("_run_block", "each", "_force")
+BLOCKS = ("_run_block", "each")
 # Comprehensions without a frame of their own.
 INLINED = ("<listcomp>", "<setcomp>", "<dictcomp>") if sys.version_info >= (3, 12) else ()
 
