@@ -56,7 +56,6 @@ def newest(ids: list[int]) -> int:
         "x = {answer(q) for q in ['a', 'b']}",
         "x = [q for q in ['a', 'b'] if answer(q)]",
         "def f(q):\n    return answer(q)\nx = f('a')\ny = f('b')",
-        "def f(qs):\n    return [answer(q) for q in qs]\nx = f(['a', 'b'])",
         "for q in ['a', 'b']:\n    x = answer(q)",
         "xs = []\nfor q in ['a', 'b']:\n    xs.append(answer(q))",
         "xs = {}\nfor q in ['a', 'b']:\n    xs[q] = answer(q)",

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from pyrag_sandbox.dataflow.analyzer import Analyzer
 from pyrag_sandbox.dataflow.effects import NOTHING
-from pyrag_sandbox.dataflow.syntax import COMPREHENSIONS, parameters, target_names
+from pyrag_sandbox.dataflow.syntax import COMPREHENSIONS, target_names
 from pyrag_sandbox.dataflow.trees import Transformer, located, walk
 from pyrag_sandbox.dataflow.vocabulary import FULLY_CONSUMING, PURE_BUILTINS, STRING_METHODS
 
@@ -188,7 +188,7 @@ class Hoister:
         if isinstance(node, ast.Call):
             worth = self._calls_itself(node)
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
-            worth = gatherable(self.a, node, NOTHING)
+            worth = gatherable(self.a, node)
         else:
             return False
         return worth and self.movable(node)
@@ -196,7 +196,7 @@ class Hoister:
     def _calls_itself(self, node: ast.Call) -> bool:
         if isinstance(node.func, ast.Name) and node.func.id in self.a.summaries:
             return self.a.summaries[node.func.id].calls
-        return self.a.calls_primitive(node) or consumes_generator(self.a, node, NOTHING)
+        return self.a.calls_primitive(node) or consumes_generator(self.a, node)
 
     def inert(self, node: ast.AST) -> bool:
         """Evaluating it certainly succeeds and does nothing."""
@@ -209,55 +209,39 @@ class Hoister:
 # -- comprehensions
 
 
-def _head_is_quiet(a: Analyzer, node: Comprehension, scope: frozenset[str]) -> bool:
-    """Return whether the gather's head (all but the last conditions) neither calls nor prints."""
-    *outer, _ = node.generators
-    ahead = [*(g.iter for g in node.generators[1:]), *(c for g in outer for c in g.ifs)]
-    found = [a.effects_within(part, scope) for part in ahead]
-    return all(f.pure and not f.calls and not f.prints and not f.binds for f in found)
-
-
-def gatherable(a: Analyzer, node: Comprehension, scope: frozenset[str]) -> bool:
-    """Return whether a comprehension's elements may be evaluated side by side.
+def gatherable(a: Analyzer, node: Comprehension) -> bool:
+    """Return whether the elements of a comprehension outside of functions may be evaluated side by side.
 
     Args:
         a: effects of the program's nodes.
         node: the comprehension.
-        scope: names local to the functions around it.
     """
-    names = [n for g in node.generators for n in target_names(g.target)]
-    plain = all(
-        isinstance(n, (ast.Name, ast.Tuple, ast.List))
-        for g in node.generators
-        for n in walk(g.target)
-        if isinstance(n, ast.expr)
-    )
-    if len(set(names)) != len(names) or not plain or any(g.is_async for g in node.generators):
+    first, *more = node.generators
+    plain = all(isinstance(n, (ast.Name, ast.Tuple, ast.List)) for n in walk(first.target))
+    names = target_names(first.target)
+    if more or not plain or len(set(names)) != len(names):
         return False
     if any(isinstance(n, ast.NamedExpr) for n in walk(node)):
-        return False  # it binds a name of the function around, which no lambda can
-    inner = scope | set(names)
+        return False  # it binds a name around it, which no lambda can
     values = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-    parts = [a.effects_within(part, inner) for part in (*values, *node.generators[-1].ifs)]
-    quiet = all(p.pure and not p.binds for p in parts) and any(p.calls for p in parts)
-    return quiet and _head_is_quiet(a, node, inner)
+    parts = [a.effects_within(part, frozenset(names)) for part in (*values, *first.ifs)]
+    return all(p.pure and not p.binds for p in parts) and any(p.calls for p in parts)
 
 
-def consumes_generator(a: Analyzer, node: ast.Call, scope: frozenset[str]) -> bool:
+def consumes_generator(a: Analyzer, node: ast.Call) -> bool:
     """Return whether a call takes every element of its generator, as `sum(answer(q) for q in qs)` does.
 
     Args:
         a: effects of the program's nodes.
         node: the call.
-        scope: names local to the functions around it.
     """
     if not node.args or not isinstance(node.args[0], ast.GeneratorExp):
         return False
     joins = (
         isinstance(node.func, ast.Attribute) and node.func.attr == "join" and isinstance(node.func.value, ast.Constant)
     )
-    known = a.known(node, scope).rpartition(".")[2] in FULLY_CONSUMING
-    return (joins or known) and gatherable(a, node.args[0], scope)
+    known = a.known(node, NOTHING).rpartition(".")[2] in FULLY_CONSUMING
+    return (joins or known) and gatherable(a, node.args[0])
 
 
 def _conditional(parts: ast.expr, conditions: list[ast.expr]) -> ast.expr:
@@ -282,13 +266,13 @@ def _arguments(names: list[str]) -> ast.arguments:
 
 def gather(node: Comprehension) -> ast.Call:
     builder, parts = _parts(node)
-    *_, last = node.generators
-    names = [n for g in node.generators for n in target_names(g.target)]
-    body = _conditional(parts, last.ifs)
-    source = node.generators[0].iter
-    simple = len(node.generators) == 1 and isinstance(last.target, ast.Name)
+    (generator,) = node.generators
+    names = target_names(generator.target)
+    body = _conditional(parts, generator.ifs)
+    source = generator.iter
+    simple = isinstance(generator.target, ast.Name)
     if not simple:
-        last.ifs = []
+        generator.ifs = []
         loads: list[ast.expr] = [ast.Name(n, ast.Load()) for n in names]
         source = ast.GeneratorExp(ast.Tuple(loads, ast.Load()), node.generators)
     call = ast.Call(
@@ -302,40 +286,24 @@ def has_comprehension(node: ast.AST) -> bool:
 
 
 class Gatherer(Transformer):
-    """Rewrites the comprehensions of a tree, function bodies included."""
+    """Rewrites the comprehensions of a tree, those in functions and in other comprehensions left out."""
 
     def __init__(self, analyzer: Analyzer) -> None:
         self.a = analyzer
-        self.scope = NOTHING
 
-    def _within(self, names: set[str] | frozenset[str], node: ast.AST) -> ast.AST:
-        scope, self.scope = self.scope, self.scope | names
-        self.visit_children(node)
-        self.scope = scope
+    def _left_out(self, node: ast.AST) -> ast.AST:
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._within(self.a.scope_of(node)[0], node)
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        return self._within(set(parameters(node.args)), node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        return node
+    visit_FunctionDef = visit_ClassDef = visit_Lambda = visit_GeneratorExp = _left_out  # noqa: N815
 
     def _comprehension(self, node: Comprehension) -> ast.AST:
-        ready = not isinstance(node, ast.GeneratorExp) and gatherable(self.a, node, self.scope)
-        self._inside(node)
-        return gather(node) if ready else node
+        return gather(node) if gatherable(self.a, node) else node
 
-    def _inside(self, node: Comprehension) -> None:
-        self._within({n for g in node.generators for n in target_names(g.target)}, node)
+    visit_ListComp = visit_SetComp = visit_DictComp = _comprehension  # noqa: N815
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        ready = consumes_generator(self.a, node, self.scope)
+        ready = consumes_generator(self.a, node)
         self.visit_children(node)
         if ready and isinstance(node.args[0], ast.GeneratorExp):
             node.args[0] = gather(node.args[0])
         return node
-
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension  # noqa: N815

@@ -11,10 +11,10 @@ a pure unit may run before everything earlier has succeeded. `loop_scheduler.run
     if, for, while, try  one unit; the statements inside form a block of their own, run by a call `%block(n)`
     independent loops    `%each(n, iterable)`: iterations side by side, each in its own namespace; what mutates waits
                          for the iteration's turn
-    comprehensions       `%list(lambda ...)` and so on, in functions too
+    comprehensions       `%list(lambda ...)` and so on
 
-Left out: in functions statements run one after the other (comprehensions do not), a block never
-spans an `except`, `finally`, `with` or `match` body, nested functions and classes with a body are taken for anything.
+Left out: functions run as they are written, a block never spans an `except`, `finally`, `with` or `match` body, nested
+functions and classes with a body are taken for anything.
 `pure_functions` are names the namespace offers that neither mutate nor keep their arguments; dotted names
 ("math.sqrt") are fine, and the modules in `vocabulary.MODULES` are trusted as a whole. The builtins in
 `vocabulary.PURE_BUILTINS` that a program uses should exist in its namespace.

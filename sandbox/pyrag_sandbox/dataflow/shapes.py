@@ -6,7 +6,6 @@ import ast
 from typing import TypeGuard
 
 from pyrag_sandbox.dataflow.analyzer import Analyzer
-from pyrag_sandbox.dataflow.effects import NOTHING
 from pyrag_sandbox.dataflow.hoisting import gatherable
 from pyrag_sandbox.dataflow.units import Shape
 
@@ -42,7 +41,7 @@ def _shape_of_name(a: Analyzer, name: str, value: ast.expr) -> Shape:
     if _is_display(value):
         return Shape("list", (name,), parts=_parts(a, value))
     if isinstance(value, ast.ListComp) and len(value.generators) == 1 and not value.generators[0].ifs:
-        return Shape("gather", (name,)) if gatherable(a, value, NOTHING) else Shape()
+        return Shape("gather", (name,)) if gatherable(a, value) else Shape()
     if isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name):
         index = _constant_index(value.slice)
         if index is not None:

@@ -16,7 +16,7 @@ from pyrag_sandbox.dataflow.sources import begins_quietly, is_quiet
 from pyrag_sandbox.dataflow.units import Loop, Plan
 from pyrag_sandbox.worker.scheduler import Scheduler
 from pyrag_sandbox.worker.tasks import Scope, Task, entangled
-from pyrag_sandbox.worker.tracebacks import GATHERS, INLINED
+from pyrag_sandbox.worker.tracebacks import GATHERS
 from pyrag_sandbox.worker.transport import Execution, Transport
 
 
@@ -207,23 +207,10 @@ class _Gather:
         owner.gathered = gathered
 
     def _make(self, task: Task, item: Any) -> None:
-        try:
-            task.value = self.make(*item) if self.unpack else self.make(item)
-        except NameError as error:
-            raise _as_inlined(error, self.make) from None
+        task.value = self.make(*item) if self.unpack else self.make(item)
 
 
 def _named(name: str, function: FunctionType) -> FunctionType:
     """Tracebacks name what the author wrote, not the lambda it was rewritten to."""
     function.__code__ = function.__code__.replace(co_name=name)
     return function
-
-
-def _as_inlined(error: NameError, make: Callable[..., Any]) -> NameError:
-    """From 3.12 a comprehension runs in the frame around it, whose own names it then reads as locals."""
-    text, prefix = str(error), "cannot access free variable "
-    if make.__code__.co_name not in INLINED or not text.startswith(prefix):
-        return error
-    name = text.removeprefix(prefix).split(" ")[0]
-    found = UnboundLocalError(f"cannot access local variable {name} where it is not associated with a value")
-    return found.with_traceback(error.__traceback__)
