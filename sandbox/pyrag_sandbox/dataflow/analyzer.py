@@ -118,7 +118,6 @@ class Analyzer:
         if found.unsure:
             found.binds |= self.globals_declared
             found.mutates |= found.reads
-            found.deep = True
         return found
 
     def calls_primitive(self, node: ast.AST) -> bool:
