@@ -19,34 +19,28 @@ ENGLISH = {
     "x": "nothing nowhere",
     "o": "none neither",
     "s": "document documents documentation passage passages text texts context contexts source sources article "
-    "articles "
-    "paragraph paragraphs excerpt excerpts snippet snippets material materials content contents page pages doc docs "
-    "database corpus input prompt reference references results fact facts knowledge dataset statements",
+    "articles paragraph paragraphs excerpt excerpts snippet snippets material materials content contents page pages "
+    "doc docs database corpus input prompt reference references results fact facts knowledge dataset statements",
     "i": "information info evidence data detail details indication record records clue clues basis specifics result "
-    "match "
-    "matches trace explanation idea access statement",
+    "match matches trace explanation idea access statement",
     "q": "answer answers question questions query response",
     "S": "mention mentions mentioning state states specify specifies say says indicate indicates disclose discloses "
-    "tell "
-    "tells reveal reveals",
+    "tell tells reveal reveals",
     "Z": "know",
     "v": "stating specifying contain contains containing provide provides providing give gives giving saying include "
     "includes including support supports discuss discusses discussing describe describes address addresses offer "
-    "offers "
-    "list lists cover covers refer refers show shows make makes supply confirm clarify report reports note notes "
-    "relate "
-    "relates find see locate focus focuses talk talks deal deals concern concerns appear appears suggest name names "
-    "answering go allow allows permit permits enable suffice suffices help assist comply fulfill fulfil",
+    "offers list lists cover covers refer refers show shows make makes supply confirm clarify report reports note "
+    "notes relate relates find see locate focus focuses talk talks deal deals concern concerns appear appears suggest "
+    "name names answering go allow allows permit permits enable suffice suffices help assist comply fulfill fulfil",
     "V": "determine ascertain infer deduce conclude verify identify establish derive pinpoint judge decide respond "
     "resolve",
     "p": "mentioned stated specified disclosed documented indicated described discussed addressed determined answered "
     "inferred deduced ascertained concluded derived verified clarified revealed explained noted detailed referenced "
-    "covered "
-    "contained elaborated substantiated resolved answerable determinable discernible inferable deducible referred "
-    "pinpointed",
-    "P": "found known named listed shown recorded reported identified established confirmed located included said told "
-    "seen apparent evident clear certain sure obvious present there exist exists existed applicable "
-    "explicit conclusive",
+    "covered contained elaborated substantiated resolved answerable determinable discernible inferable deducible "
+    "referred pinpointed",
+    "P": "found known named listed shown recorded reported identified established confirmed located included said "
+    "told seen apparent evident clear certain sure obvious present there exist exists existed applicable explicit "
+    "conclusive",
     "G": "given provided available supplied presented attached retrieved above below existing accessible obtainable",
     "u": "unknown unclear unspecified undetermined uncertain unavailable unanswerable indeterminate inconclusive "
     "undeterminable unmentioned unstated unsure indeterminable unidentifiable undocumented ambiguous",
@@ -63,13 +57,11 @@ ENGLISH = {
     "f": "it there they one",
     "D": "the a an this these those any all each every some its their my your our his her both either",
     "A": "explicitly directly clearly specifically currently still yet definitively actually here anywhere further "
-    "also "
-    "really certainly definitely precisely exactly readily relevant specific direct further additional useful reliable "
-    "definitive concrete such more particular requested required exact corresponding matching supporting factual at "
-    "time "
-    "moment now so far reliably fully accurately conclusively confidently simply very verifiable search retrieval "
-    "therefore thus hence consequently accordingly "
-    "following various original underlying specifically ultimately presently final short single own certainty",
+    "also really certainly definitely precisely exactly readily relevant specific direct further additional useful "
+    "reliable definitive concrete such more particular requested required exact corresponding matching supporting "
+    "factual at time moment now so far reliably fully accurately conclusively confidently simply very verifiable "
+    "search retrieval therefore thus hence consequently accordingly following various original underlying "
+    "specifically ultimately presently final short single own certainty",
     "r": "in by from within among on upon through under into inside throughout across with using based according per",
     "R": "about regarding concerning for of over as related",
     "t": "to",
@@ -82,122 +74,28 @@ ENGLISH = {
     "T": "other another different else",
     "N": "needed necessary",
     "E": "date dates birth death birthplace birthdate birthday hometown birthyear name names year years month town "
-    "city place "
-    "country nationality location age number title identity cause reason origin spouse wife husband father mother "
-    "parents "
-    "author director composer founder owner creator population height length",
+    "city place country nationality location age number title identity cause reason origin spouse wife husband father "
+    "mother parents author director composer founder owner creator population height length",
     "U": "because since due",
     "L": "likely probably possibly perhaps presumably guess maybe probable",
-}
+}  # fmt: skip
 
 # What people write for it alone, in any language: without the marks around it, in small letters.
-SENTINELS = frozenset(
-    """
-    unknown
-    insufficient
-    not enough
-    not there
-    n/a
-    n.a
-    n. a
-    null
-    not applicable
-    idk
-    dunno
-    no clue
-    no idea
-    i have no clue
-    unbekannt
-    keine angabe
-    keine angaben
-    k.a
-    k. a
-    weiß nicht
-    weiss nicht
-    inconnu
-    inconnue
-    aucune idée
-    desconocido
-    desconocida
-    se desconoce
-    s/d
-    sconosciuto
-    sconosciuta
-    ignoto
-    desconhecido
-    desconhecida
-    onbekend
-    nieznany
-    nieznana
-    nieznane
-    nie wiadomo
-    nie wiem
-    brak informacji
-    brak danych
-    nie podano
-    neznámý
-    neznámé
-    není známo
-    nevím
-    okänd
-    okänt
-    vet ej
-    vet inte
-    ukjent
-    ukendt
-    tuntematon
-    ei tiedossa
-    en tiedä
-    ismeretlen
-    nem tudom
-    necunoscut
-    nu știu
-    bilinmiyor
-    bilmiyorum
-    belirtilmemiş
-    неизвестно
-    неизвестен
-    неизвестна
-    нет данных
-    нет информации
-    нет ответа
-    не указано
-    не упоминается
-    не упомянуто
-    не знаю
-    я не знаю
-    невідомо
-    не вказано
-    άγνωστο
-    غير معروف
-    غير مذكور
-    لا أعرف
-    غير محدد
-    غير متوفر
-    لا توجد معلومات
-    לא ידוע
-    अज्ञात
-    पता नहीं
-    ज्ञात नहीं
-    không rõ
-    không biết
-    không có thông tin
-    không được đề cập
-    tidak diketahui
-    tidak disebutkan
-    tidak ada informasi
-    ไม่ทราบ
-    ไม่มีข้อมูล
-    不明
-    未詳
-    不詳
-    불명
-    미상
-    모름
-    未知
-    不详
-    """.strip().split("\n    ")
-)
+_SENTINELS = """
+    unknown · insufficient · not enough · not there · n/a · n.a · n. a · null · not applicable · idk · dunno ·
+    no clue · no idea · i have no clue · unbekannt · keine angabe · keine angaben · k.a · k. a · weiß nicht ·
+    weiss nicht · inconnu · inconnue · aucune idée · desconocido · desconocida · se desconoce · s/d · sconosciuto ·
+    sconosciuta · ignoto · desconhecido · desconhecida · onbekend · nieznany · nieznana · nieznane · nie wiadomo ·
+    nie wiem · brak informacji · brak danych · nie podano · neznámý · neznámé · není známo · nevím · okänd · okänt ·
+    vet ej · vet inte · ukjent · ukendt · tuntematon · ei tiedossa · en tiedä · ismeretlen · nem tudom · necunoscut ·
+    nu știu · bilinmiyor · bilmiyorum · belirtilmemiş · неизвестно · неизвестен · неизвестна · нет данных ·
+    нет информации · нет ответа · не указано · не упоминается · не упомянуто · не знаю · я не знаю · невідомо ·
+    не вказано · άγνωστο · غير معروف · غير مذكور · لا أعرف · غير محدد · غير متوفر · لا توجد معلومات · לא ידוע ·
+    अज्ञात · पता नहीं · ज्ञात नहीं · không rõ · không biết · không có thông tin · không được đề cập ·
+    tidak diketahui · tidak disebutkan · tidak ada informasi · ไม่ทราบ · ไม่มีข้อมูล · 不明 · 未詳 · 不詳 · 불명 ·
+    미상 · 모름 · 未知 · 不详
+"""
+SENTINELS = frozenset(" ".join(_SENTINELS.split()).split(" · "))
 
 FOREIGN = {
     "de": {
@@ -205,13 +103,11 @@ FOREIGN = {
         "z": "kein keine keinen keiner keinerlei keinem ohne",
         "x": "nichts",
         "s": "dokument dokumente dokumenten dokuments text texte texten kontext quelle quellen passage passagen "
-        "textpassagen "
-        "artikel abschnitte abschnitten unterlagen material fakten auszug auszügen auszüge materialien",
+        "textpassagen artikel abschnitte abschnitten unterlagen material fakten auszug auszügen auszüge materialien",
         "i": "information informationen info infos angabe angaben hinweis hinweise daten beleg belege antwort",
         "p": "erwähnt genannt angegeben spezifiziert bestimmt ermittelt beantwortet beschrieben aufgeführt "
-        "festgestellt "
-        "belegt beantworten bestimmen ermitteln feststellen enthalten hervor erwähnen nennen sagen liefern geben "
-        "enthält",
+        "festgestellt belegt beantworten bestimmen ermitteln feststellen enthalten hervor erwähnen nennen sagen "
+        "liefern geben enthält",
         "P": "bekannt gefunden verfügbar ersichtlich vorhanden klar eindeutig möglich sicher",
         "G": "gegebenen bereitgestellten vorliegenden angegebenen vorhandenen verfügbaren",
         "u": "unbekannt unklar unbestimmt ungewiss",
@@ -232,13 +128,11 @@ FOREIGN = {
         "z": "aucun aucune sans",
         "x": "rien",
         "s": "document documents texte textes contexte passage passages source sources article articles extraits "
-        "extrait "
-        "faits",
+        "extrait faits",
         "i": "information informations mention donnée données indication précision réponse élément éléments",
         "p": "mentionné mentionnée mentionnés mentionnées précisé précisée spécifié spécifiée indiqué indiquée "
-        "déterminé "
-        "déterminée déterminer répondre établir mentionne mentionnent précise précisent indique indiquent contiennent "
-        "contient fournissent fournit disent dit donné donnée identifier",
+        "déterminé déterminée déterminer répondre établir mentionne mentionnent précise précisent indique indiquent "
+        "contiennent contient fournissent fournit disent dit donné donnée identifier",
         "P": "connu connue trouvé trouvée disponible clair fourni fournie fournies disponibles applicable",
         "G": "fournis fournies donnés donnés",
         "u": "inconnu inconnue indéterminé indéterminée incertain",
@@ -263,8 +157,7 @@ FOREIGN = {
         "i": "información informacion datos dato mención respuesta detalles evidencia",
         "p": "mencionado mencionada especificado especificada indicado indicada determinado determinar responder "
         "menciona mencionan especifica especifican indica indican proporciona proporcionan contiene contienen dicen "
-        "dice "
-        "establecer identificar proporcionado",
+        "dice establecer identificar proporcionado",
         "P": "conocido encontrado encontrada disponible claro aplicable consta encuentra encuentro",
         "G": "proporcionados proporcionado dados disponibles",
         "u": "desconocido desconocida indeterminado incierto",
@@ -287,8 +180,7 @@ FOREIGN = {
         "s": "documento documenti testo testi contesto passaggio passaggi fonte fonti brani brano fatti",
         "i": "informazione informazioni dati dato menzione risposta dettagli",
         "p": "determinarlo menzionato menzionata specificato specificata indicato indicata determinato determinare "
-        "rispondere "
-        "menzionano menziona specificano forniscono contengono indicano dicono stabilire fornito",
+        "rispondere menzionano menziona specificano forniscono contengono indicano dicono stabilire fornito",
         "P": "noto nota trovato disponibile chiaro applicabile disponibili",
         "G": "forniti dati",
         "u": "sconosciuto sconosciuta ignoto ignota indeterminato incerto",
@@ -353,9 +245,8 @@ FOREIGN = {
         "n": "не нет ни",
         "z": "нет отсутствует отсутствуют",
         "x": "ничего",
-        "s": "документе документах документы документов тексте тексты текстах контексте источниках источники "
-        "документ текст "
-        "контекст фактах",
+        "s": "документе документах документы документов тексте тексты текстах контексте источниках источники документ "
+        "текст контекст фактах",
         "i": "информации информация данных данные сведений ответ ответа упоминаний",
         "p": "указано указан указана упоминается упомянуто упоминают содержат содержит сказано определить ответить "
         "установить говорится указывают",
