@@ -1,8 +1,7 @@
 """The host's end of the zygote: start it, keep a few forked workers ready, hand them out, have them killed.
 
 A `Zygote` belongs to one event loop at a time and uses no threads. When it dies, its workers die with it; whoever
-waits for one is told by `SandboxError`, and the owner starts another. What it reports wakes the host only where
-somebody waits for it; the rest is read with the next program.
+waits for one is told by `SandboxError`, and the owner starts another.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from pyrag_sandbox.worker.kernel import Wall
 from pyrag_sandbox.worker.zygote import REPORT, REQUEST
 
 _NEEDED = ("RestrictedPython", "greenlet", "msgspec", "pyrag_sandbox")
-_MAX_UNREAD = 16  # reports may be due without being read: many would fill the socket, and hold the zygote up
 _REPLACE_AFTER = 0.005  # seconds: by then most programs wait for their first call, and a fork takes no time from them
 
 
@@ -112,7 +110,6 @@ class Zygote:
         pid: Its process.
         idle: Workers that are ready for a program.
         busy: Workers that have a program, by process.
-        reading: True while its reports wake the host.
         failure: The reason of its end; None while it can be used.
     """
 
@@ -130,8 +127,6 @@ class Zygote:
         self._ordered: deque[Wall] = deque()  # of the workers that are being made, in their order
         self._owed: deque[Wall] = deque()  # of the workers that are to be made in a moment
         self._sockets: deque[int] = deque()
-        self._awaited: set[object] = set()  # what somebody waits for: workers to be made, or to be gone
-        self.reading = False
         self._data = b""
         self._orders = bytearray()  # those that the socket had no room for yet
         for _ in range(prefork):
@@ -167,9 +162,8 @@ class Zygote:
         """
         if self._resources.loop is not loop:
             self._waiting.clear()  # futures of a closed loop
-            self._awaited.clear()
-            self.reading = False
             self._resources.loop = loop
+            loop.add_reader(self._control.fileno(), _weakly(self, Zygote.on_readable))
             self._replace()  # a closed loop has taken its timers with it
             self._send_orders()
         while self.on_readable():
@@ -209,41 +203,17 @@ class Zygote:
             self._fork(wall)
             worker = await self._next_made(wall)
         self.busy[worker.pid] = worker
-        self._read_as_needed()
         return worker
 
     async def _next_made(self, wall: Wall) -> Worker:
         future: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
         self._waiting[wall].append(future)
-        self.wait_for(future)
         try:
             return await future
         except asyncio.CancelledError:
             if future.done() and not future.cancelled() and future.exception() is None:
                 self._arm(future.result())
             raise
-        finally:
-            self.no_longer_wait_for(future)
-
-    def wait_for(self, awaited: Worker | asyncio.Future[Worker]) -> None:
-        """Read reports as they come: one is about this."""
-        self._awaited.add(awaited)
-        self._read_as_needed()
-
-    def no_longer_wait_for(self, awaited: Worker | asyncio.Future[Worker]) -> None:
-        self._awaited.discard(awaited)
-        self._read_as_needed()
-
-    def _read_as_needed(self) -> None:
-        loop = self._resources.loop
-        needed = bool(self._awaited) or len(self.busy) + len(self._ordered) > _MAX_UNREAD
-        if needed == self.reading or loop is None or loop.is_closed() or self.failure is not None:
-            return
-        self.reading = needed
-        if needed:
-            loop.add_reader(self._control.fileno(), _weakly(self, Zygote.on_readable))
-        else:
-            loop.remove_reader(self._control.fileno())
 
     def _replace_later(self, wall: Wall) -> None:
         """Have enough workers behind this wall forked before they are needed."""
@@ -307,7 +277,6 @@ class Zygote:
             what, pid, status, cpu = REPORT.unpack_from(self._data)
             self._data = self._data[REPORT.size :]
             self._report(what, pid, status, cpu)
-        self._read_as_needed()
         return self.failure is None
 
     def _report(self, what: bytes, pid: int, status: int, cpu: float) -> None:

@@ -215,18 +215,13 @@ class _WorkerPeer:
             self._loop.add_writer(self._fd, self._on_writable)
 
     def kill(self) -> None:
-        self._zygote.wait_for(self._worker)
-        self._end()
-
-    def _end(self) -> None:
         if not self._killed:
             self._killed = True
             self._zygote.kill(self._worker)
 
     def close(self) -> None:
-        self._end()
+        self.kill()
         self._detach()
-        self._zygote.no_longer_wait_for(self._worker)
         self._worker.on_gone = None
         self._worker.socket.close()
         with contextlib.suppress(AttributeError):
@@ -262,8 +257,7 @@ class _WorkerPeer:
             data = b""
         if not data:
             self._detach()
-            self._zygote.wait_for(self._worker)  # how it went is in the exit status, which is on its way
-            return
+            return  # how it went is in the exit status, which is on its way
         try:
             for message in self._reader.feed(data):
                 self._conversation.on_message(message)
