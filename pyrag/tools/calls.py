@@ -202,8 +202,5 @@ class _NoHandles:
     def unpack(self, handle: int) -> Any:
         raise LookupError(handle)
 
-    def add_text(self, handle: int, text: str, fields: dict[str, Any], *absent: Any) -> Any:
-        raise LookupError(handle)
-
-    def add_record(self, handle: int, fields: dict[str, Any], str_field: str) -> Any:
-        raise LookupError(handle)
+    def receive(self, tag: str, parts: list[Any]) -> Any:
+        raise LookupError(tag)

@@ -47,30 +47,15 @@ class Opaque(Protocol):
 
     def pack(self, value: Any) -> int | dict[str, Any] | None: ...
     def unpack(self, handle: int) -> Any: ...
-    def add_text(self, handle: int, text: str, fields: dict[str, Any], *absent: Any) -> Any:
-        """Return the text that arrived under a handle.
+    def receive(self, tag: str, parts: list[Any]) -> Any:
+        """Return the Text or Record that arrived.
 
         Args:
-            handle: its number, given by the host.
-            text: its characters.
-            fields: its attributes, decoded.
-            *absent: if it stands for a value that was not found: one dict, see `contract.Absent`.
+            tag: "$T" or "$R".
+            parts: what stands behind it, decoded.
 
         Raises:
-            WireError: this side takes no Texts.
-        """
-        ...
-
-    def add_record(self, handle: int, fields: dict[str, Any], str_field: str) -> Any:
-        """Return the record that arrived under a handle.
-
-        Args:
-            handle: its number, given by the host.
-            fields: its attributes, decoded.
-            str_field: name of the field that `str` shows.
-
-        Raises:
-            WireError: this side takes no Records.
+            WireError: this side takes none.
         """
         ...
 
@@ -311,20 +296,10 @@ def _handle(inside: Any, opaque: Opaque, depth: int) -> Any:
     return opaque.unpack(inside)
 
 
-def _text(inside: Any, opaque: Opaque, depth: int) -> Any:
-    handle, text, fields, *absent = inside
-    return opaque.add_text(handle, text, _decode(fields, opaque, depth), *absent)
-
-
-def _record(inside: Any, opaque: Opaque, depth: int) -> Any:
-    handle, fields, str_field = inside
-    return opaque.add_record(handle, _decode(fields, opaque, depth), str_field)
-
-
 _TAGS: dict[str, Callable[[Any, Opaque, int], Any]] = {
     "$t": _tuple,
     "$d": _dict,
     "$h": _handle,
-    "$T": _text,
-    "$R": _record,
+    "$T": lambda inside, opaque, depth: opaque.receive("$T", _decode(inside, opaque, depth)),
+    "$R": lambda inside, opaque, depth: opaque.receive("$R", _decode(inside, opaque, depth)),
 }

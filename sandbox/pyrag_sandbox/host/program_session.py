@@ -83,32 +83,17 @@ class Handles:
             raise WireError("a handle that was never given out")
         return self._objects[handle]
 
-    def add_text(self, handle: int, text: str, fields: dict[str, Any], *absent: Any) -> Any:
-        """Refuse: a program makes no Texts.
+    def receive(self, tag: str, parts: list[Any]) -> Any:
+        """Refuse a Text or Record of the worker's own.
 
         Args:
-            handle: number that the worker claims.
-            text: its characters.
-            fields: its attributes.
-            *absent: an absent value's spellings and error.
+            tag: "$T" or "$R".
+            parts: what stands behind it.
 
         Raises:
             WireError: always.
         """
-        raise WireError("a program makes no Texts")
-
-    def add_record(self, handle: int, fields: dict[str, Any], str_field: str) -> Any:
-        """Refuse: a program makes no Records.
-
-        Args:
-            handle: number that the worker claims.
-            fields: its attributes.
-            str_field: name of the field that `str` shows.
-
-        Raises:
-            WireError: always.
-        """
-        raise WireError("a program makes no Records")
+        raise WireError("a program makes no Texts or Records")
 
 
 class Peer(Protocol):

@@ -235,29 +235,21 @@ class ValueStore:
     def unpack(self, handle: int) -> Any:
         return self._by_handle[handle]
 
-    def add_text(self, handle: int, text: str, fields: dict[str, Any], *absent: dict[str, Any]) -> TextValue:
-        """Keep a text that arrived, and return it as the program sees it.
+    def receive(self, tag: str, parts: list[Any]) -> TextValue | RecordValue:
+        """Keep what arrived, and return it as the program sees it.
 
         Args:
-            handle: its number, given by the host.
-            text: its characters.
-            fields: its attributes; those that start with an underscore are left out.
-            *absent: if it stands for a value that was not found: one dict, see `contract.Absent`.
+            tag: "$T" for a text, "$R" for a record.
+            parts: handle, text and fields, and what its `contract.Absent` holds if there was nothing found; or handle,
+                fields and the name of the field that `str` shows.
         """
-        value = (AbsentValue if absent else TextValue)._make(handle, text, fields)
-        if isinstance(value, AbsentValue):
-            value._mark(**{**absent[0], "error": self._error(absent[0]["error"])})
-        self._by_handle[handle] = value
+        value = self._text(*parts) if tag == "$T" else RecordValue(*parts)
+        self._by_handle[value._handle] = value
         return value
 
-    def add_record(self, handle: int, fields: dict[str, Any], str_field: str) -> RecordValue:
-        """Keep a record that arrived, and return it as the program sees it.
-
-        Args:
-            handle: its number, given by the host.
-            fields: its attributes and items.
-            str_field: name of the field that `str` shows.
-        """
-        value = RecordValue(handle, fields, str_field)
-        self._by_handle[handle] = value
+    def _text(self, handle: int, text: str, fields: dict[str, Any], absent: dict[str, Any] | None = None) -> TextValue:
+        if absent is None:
+            return TextValue._make(handle, text, fields)
+        value = AbsentValue._make(handle, text, fields)
+        value._mark(**{**absent, "error": self._error(absent["error"])})
         return value
