@@ -117,7 +117,6 @@ def test_functions_read_what_their_bodies_read() -> None:
         "for d in docs:\n    y = answer(d)",
         "try:\n    y = int(docs[0])\nexcept ValueError:\n    y = 0",
         "if docs:\n    y = answer(docs[0])",
-        "y = 0\ny += len(docs)",
         "import math\ny = math.sqrt(len(docs))",
         "from collections import Counter\ny = Counter(docs).most_common(1)",
         "def f(xs):\n    out = []\n    for x in xs:\n        out.append(answer(x))\n    return out\ny = f(docs)",

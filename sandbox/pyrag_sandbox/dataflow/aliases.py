@@ -62,9 +62,7 @@ class Aliases:
         for expression in _expressions(statement) if unsure else ():
             if self.a.effects(expression).unsure:
                 self.union(self.a.effects(expression).reads)
-        lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-        if not self.a.lines_with_methods_or_walrus.isdisjoint(lines):
-            self._add_inside(_expressions(statement))
+        self._add_inside(_expressions(statement))
         self._add_binding(statement)
         if isinstance(statement, _HAVE_STATEMENTS):
             for child in _statements(statement):

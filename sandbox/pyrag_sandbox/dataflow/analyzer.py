@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, deque
-from typing import TypeVar
 
 from pyrag_sandbox.dataflow.effects import Effects, EffectVisitor
 from pyrag_sandbox.dataflow.syntax import (
     COMPREHENSIONS,
-    SCOPES,
     FunctionNode,
     body_of,
     bound_names,
@@ -24,24 +22,20 @@ from pyrag_sandbox.dataflow.syntax import (
     fresh_names,
     harmless_class,
     in_comprehension_targets,
-    is_atomic,
     lazy_display,
     names_bound,
     own_nodes,
     parameters,
     spelled_names,
-    target_names,
 )
-from pyrag_sandbox.dataflow.trees import Kinds, by_kind, clone, walk
+from pyrag_sandbox.dataflow.trees import Kinds, by_kind, walk
 from pyrag_sandbox.dataflow.vocabulary import (
     LAZY,
     MODULES,
     PURE_BUILTINS,
 )
 
-_Statement = TypeVar("_Statement", bound=ast.stmt)
 _NO_EFFECTS = Effects()
-_BIND_IN_EXPRESSIONS = {ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await}
 _ASYNCHRONOUS = {ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith}
 
 
@@ -50,7 +44,7 @@ class Analyzer:
 
     def __init__(self, tree: ast.Module, primitives: frozenset[str], pure: frozenset[str]) -> None:
         everything = by_kind(walk(tree))
-        own = by_kind(own_nodes(tree.body)) if _has_scopes_that_bind(everything) else everything
+        own = by_kind(own_nodes(tree.body))
         declared = [name for node in everything.get(ast.Global, ()) for name in node.names]
         self.globals_declared = frozenset(declared)
         self.bound = Counter(names_bound(own))
@@ -60,33 +54,20 @@ class Analyzer:
         self.origins = self._origins(own)
         self.pure = pure
         self.functions = self._functions(own)
-        self.atoms = self._atoms(own)
         self.hopeless = bool(_ASYNCHRONOUS & everything.keys()) or not all(
             map(harmless_class, everything.get(ast.ClassDef, ()))
         )
         self.has_comprehensions = bool(COMPREHENSIONS & everything.keys())
-        self.lines_with_methods_or_walrus = {node.lineno for node in everything.get(ast.NamedExpr, ())} | {
-            call.lineno for call in everything.get(ast.Call, ()) if call.func.__class__ is ast.Attribute
-        }
-        self.expressions_bind = bool(declared) or not everything.keys().isdisjoint(_BIND_IN_EXPRESSIONS)
         self.reading_mutates = any("defaultdict" in name for name in spelled_names(everything))
         self.summaries: dict[str, Effects] = {name: Effects() for name in self.functions}
         self._scopes: dict[FunctionNode, tuple[frozenset[str], frozenset[str]]] = {}
         self._known: dict[ast.AST, Effects] = {}
         self._summarize()
 
-    def changed(self, statement: ast.AST, *, moved: ast.AST | None = None) -> None:
-        """Forget what is known of nodes that were changed in place.
-
-        Args:
-            statement: the node that something was changed in.
-            moved: a node inside it that was moved as it is: its own effects stay known.
-        """
-        kept = None if moved is None else self._known.get(moved)
+    def changed(self, statement: ast.AST) -> None:
+        """Forget what is known of a statement that was changed in place."""
         for node in walk(statement):
             self._known.pop(node, None)
-        if moved is not None and kept is not None:
-            self._known[moved] = kept
 
     def effects(self, node: ast.AST) -> Effects:
         """Of a node in the module's own scope. Remembered; not to be changed."""
@@ -95,12 +76,6 @@ class Analyzer:
             constant = node.__class__ is ast.Constant
             found = self._known[node] = _NO_EFFECTS if constant else self._visited(EffectVisitor(self), node)
         return found
-
-    def copy(self, statement: _Statement) -> _Statement:
-        """A copy with the same effects."""
-        copy = clone(statement)
-        self._known[copy] = self.effects(statement)
-        return copy
 
     def effects_within(self, node: ast.AST, scope: frozenset[str], fresh: frozenset[str] = frozenset()) -> Effects:
         """Return the effects of a node inside a function or comprehension. They are not remembered.
@@ -169,17 +144,6 @@ class Analyzer:
                     found[target.id] = node.value
         return found
 
-    def _atoms(self, own: Kinds) -> frozenset[str]:
-        """Names that are only ever bound to values without in-place operators."""
-        other = dict(self.bound)
-        for node in own.get(ast.Assign, ()):
-            if is_atomic(node.value):
-                _subtract(other, [t.id for t in node.targets if isinstance(t, ast.Name)])
-        for node in own.get(ast.AugAssign, ()):
-            if isinstance(node.op, (ast.Add, ast.Sub)):
-                _subtract(other, target_names(node.target))
-        return frozenset(name for name, count in other.items() if count == 0)
-
     def _summarize(self) -> None:
         users = self._users()
         todo = deque(self.functions)
@@ -228,16 +192,3 @@ class Analyzer:
         inner.update(parameters(function.args))
         declared = {n for node in own if isinstance(node, ast.Global) for n in node.names}
         return frozenset(inner - declared), fresh_names(own, frozenset(parameters(function.args)))
-
-
-def _has_scopes_that_bind(nodes: Kinds) -> bool:
-    """Return whether functions, classes or lambdas have names of their own, parameters apart."""
-    scopes = SCOPES & nodes.keys()
-    if scopes == {ast.Lambda}:
-        return not nodes.keys().isdisjoint(COMPREHENSIONS | {ast.NamedExpr})
-    return bool(scopes)
-
-
-def _subtract(counts: dict[str, int], names: list[str]) -> None:
-    for name in names:
-        counts[name] = counts.get(name, 0) - 1

@@ -72,7 +72,6 @@ class ProgramFacts(Protocol):
 
     primitives: frozenset[str]
     pure: frozenset[str]
-    atoms: frozenset[str]
     bound: Counter[str]
     functions: dict[str, FunctionNode]
     summaries: dict[str, Effects]
@@ -157,8 +156,7 @@ class EffectVisitor(Visitor):
         self.visit(node.value)
         if isinstance(node.target, ast.Name):
             self.visit(ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))
-            if node.target.id not in self.a.atoms or node.target.id in self.scope:
-                self._mutate_name(node.target.id)
+            self._mutate_name(node.target.id)
         else:
             inner = node.target.value
             if not (is_number(node.value) and isinstance(inner, ast.Name)):

@@ -113,7 +113,7 @@ class Hoister:
         self.out: list[ast.stmt] = []
 
     def temp(self, node: ast.expr) -> ast.Name:
-        self.a.changed(self.statement, moved=node)
+        self.a.changed(self.statement)
         name = self.fresh_name()
         target = ast.copy_location(ast.Name(name, ast.Store()), node)
         self.out.append(ast.copy_location(ast.Assign([target], node), node))

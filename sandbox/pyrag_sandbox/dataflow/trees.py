@@ -89,20 +89,6 @@ def by_kind(nodes: Iterable[Any]) -> Kinds:
     return found
 
 
-def clone(node: _Node) -> _Node:
-    """A copy, down to the last node; copy.deepcopy takes eight times as long."""
-    made = node.__class__.__new__(node.__class__)
-    fields = vars(made)
-    fields.update(vars(node))
-    for name in CHILD_FIELDS[node.__class__]:
-        value = fields.get(name)
-        if value.__class__ is list:
-            fields[name] = [None if item is None else clone(item) for item in value]
-        elif value is not None:
-            fields[name] = clone(value)
-    return made
-
-
 def located(node: _Node, at: ast.AST) -> _Node:
     """Return `node` with a position for each of its nodes that has none.
 
