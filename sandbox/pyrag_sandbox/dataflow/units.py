@@ -26,38 +26,22 @@ class Shape:
 
 class Unit(NamedTuple):  # made in a third of the time of a frozen dataclass
     tree: ast.Module
-    reads: frozenset[str]
-    header: frozenset[str]  # reads of the unit's own code, without the blocks it runs
-    binds: frozenset[str]
-    own_binds: frozenset[str]  # likewise
-    mutates: frozenset[str]
-    pure: bool
-    early: bool  # may run before everything earlier has succeeded
-    unsure: bool
-    calls: bool  # may call a primitive
-    after: tuple[int, ...]  # earlier units of the block that an early unit waits for ...
-    unless_atoms: tuple[tuple[int, frozenset[str]], ...]  # ... and those it need not wait for if these names hold atoms
-    shape: Shape
-    compound: bool
+    reads: frozenset[str] = NOTHING
+    header: frozenset[str] = NOTHING  # reads of the unit's own code, without the blocks it runs
+    binds: frozenset[str] = NOTHING
+    own_binds: frozenset[str] = NOTHING  # likewise
+    mutates: frozenset[str] = NOTHING
+    pure: bool = False
+    early: bool = False  # may run before everything earlier has succeeded
+    unsure: bool = False
+    calls: bool = True  # may call a primitive
+    after: tuple[int, ...] = ()  # earlier units of the block that an early unit waits for ...
+    unless_atoms: tuple[tuple[int, frozenset[str]], ...] = ()  # ... and those it need not wait for if these hold atoms
+    shape: Shape = Shape()
+    compound: bool = True
 
 
-# The program as a whole, to whoever needs it as a unit.
-ROOT = Unit(
-    tree=ast.Module([], []),
-    reads=NOTHING,
-    header=NOTHING,
-    binds=NOTHING,
-    own_binds=NOTHING,
-    mutates=NOTHING,
-    pure=False,
-    early=False,
-    unsure=False,
-    calls=True,
-    after=(),
-    unless_atoms=(),
-    shape=Shape(),
-    compound=True,
-)
+ROOT = Unit(ast.Module([], []))  # the program as a whole, to whoever needs it as a unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +107,12 @@ class Linker:
             if mutator >= 0 and mutator not in after:
                 soft.setdefault(mutator, set()).add(name)
         self._note(index, draft)
-        reads, binds = frozenset(effects.reads), frozenset(effects.binds)
-        simple = draft.own is effects
         return Unit(
             tree=draft.tree,
-            reads=reads,
-            header=reads if simple else frozenset(draft.own.reads),
-            binds=binds,
-            own_binds=binds if simple else frozenset(draft.own.binds),
+            reads=frozenset(effects.reads),
+            header=frozenset(draft.own.reads),
+            binds=frozenset(effects.binds),
+            own_binds=frozenset(draft.own.binds),
             mutates=frozenset(effects.mutates),
             pure=effects.pure and not draft.unsure,
             early=draft.early,

@@ -1,19 +1,16 @@
-"""Warm-up of the zygote before it forks: a worker's whole task over a real connection, with the result discarded.
+"""Warm-up of the zygote before it forks: a worker's whole task but for the system calls, with the result discarded.
 
 What is forked then has its caches warm, and the code of all that it does is specialised.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import socket
 from typing import Any, NoReturn
 
+from pyrag_sandbox.contract import Limits
 from pyrag_sandbox.policy.guards import Guards
-from pyrag_sandbox.wire import pack_frame
-from pyrag_sandbox.worker.execution import Finished, Job, run_job
-from pyrag_sandbox.worker.worker import PipeSession, Reader, job_frame, take_job, write_all
+from pyrag_sandbox.wire import HEADER, pack_frame, unpack_body
+from pyrag_sandbox.worker.execution import Finished, Job, Session, run_job
 
 _MAX_BYTES = 64 * 1024
 _PROGRAM = """
@@ -39,43 +36,36 @@ final_answer = f"{best(table)} {re.sub('a', 'b', json.dumps(parts))}"
 """
 
 
-class _WarmupSession(PipeSession):
-    """A session whose host is this very process, and answers everything with the same text."""
+class _WarmupSession(Session):
+    """A session that answers each call with the same text."""
 
-    def __init__(self, job: Job, fd: int, reader: Reader, host: int) -> None:
-        super().__init__(job, fd, reader)
-        self._host = host
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
         self._waiting: list[int] = []
 
     def send_frame(self, message: dict[str, Any]) -> None:
+        pack_frame(message, _MAX_BYTES)
         if message["op"] == "call":
             self._waiting.append(message["id"])
-        super().send_frame(message)
+
+    def flush(self) -> None:
+        pass
 
     def receive_frame(self) -> dict[str, Any]:
-        self.flush()
-        with contextlib.suppress(BlockingIOError):
-            os.read(self._host, _MAX_BYTES)
         number = self._waiting.pop(0)
         text = {"$T": [number, "warm", {"known": True}]}
-        write_all(self._host, pack_frame({"op": "value", "id": number, "value": text}, _MAX_BYTES))
-        return super().receive_frame()
+        return unpack_body(pack_frame({"op": "value", "id": number, "value": text}, _MAX_BYTES)[HEADER.size :])
 
     def finish(self, message: dict[str, Any]) -> NoReturn:
         raise Finished
 
 
 def warm_up(times: int) -> None:
-    """Run a program that takes the usual paths, from the job's frame to the last message."""
+    """Run a program that takes the usual paths, from its source to the last message."""
+    job = Job(_PROGRAM, ("ask",), Limits())
     for _ in range(times):
-        ours, theirs = socket.socketpair()
-        with ours, theirs:
-            theirs.setblocking(False)
-            write_all(theirs.fileno(), job_frame(_PROGRAM, ["ask"]))
-            reader = Reader(ours.fileno())
-            job = take_job(reader)
-            session = _WarmupSession(job, ours.fileno(), reader, theirs.fileno())
-            message = run_job(job, session, Guards())
-            if message["status"] != "ok":
-                raise RuntimeError(f"the warm-up failed: {message['error']}")
-            session.send_last(message)
+        session = _WarmupSession(job)
+        message = run_job(job, session, Guards())
+        if message["status"] != "ok":
+            raise RuntimeError(f"the warm-up failed: {message['error']}")
+        session.send_frame(message)

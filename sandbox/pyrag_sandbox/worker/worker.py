@@ -10,28 +10,13 @@ from typing import Any, NoReturn
 
 from pyrag_sandbox.contract import Limits
 from pyrag_sandbox.policy.guards import Guards
-from pyrag_sandbox.wire import EXIT_MEMORY, HEADER, WireError, pack_frame, pack_source, unpack_body, unpack_source
+from pyrag_sandbox.wire import EXIT_MEMORY, HEADER, WireError, pack_frame, unpack_body, unpack_source
 from pyrag_sandbox.worker import kernel
 from pyrag_sandbox.worker.execution import Job, Session, run_job
 
 EXIT_BROKEN = 78
 _READ_BYTES = 16 * 1024
 _MAX_UNSENT = 2048  # bytes
-_LIMITS = Limits()
-
-
-def job_frame(source: str, primitives: list[str]) -> bytes:
-    """Return a job with the usual limits, as the host would send it.
-
-    Args:
-        source: a small program.
-        primitives: names that it may call.
-
-    Raises:
-        WireError: the job takes more than 4096 bytes.
-    """
-    limits = {name: getattr(_LIMITS, name) for name in Limits.__slots__}
-    return pack_frame({"source": pack_source(source), "primitives": primitives, "limits": limits}, 4096)
 
 
 # Built before it is needed: there is no memory left to build it with.
