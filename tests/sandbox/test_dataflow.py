@@ -221,6 +221,7 @@ def test_gathers(source: str, expected: str) -> None:
     [
         "docs = retrieve(q)\n    facts.append(answer(q, docs))",
         "d[q] = answer(q)",
+        "d[q] = d.get(q, '') + answer(q)",
         "total += len(answer(q))",
         "print(q, answer(q))",
         "a = answer(q)\n    if a != 'unknown':\n        facts.append(a)",

@@ -93,6 +93,7 @@ class Analyzer:
         if found.unsure:
             found.binds |= self.globals_declared
             found.mutates |= found.reads
+            found.deep = True
         return found
 
     def calls_primitive(self, node: ast.AST) -> bool:

@@ -51,6 +51,7 @@ class Effects:
     ordered: bool = False  # must not run before everything earlier has succeeded
     unsure: bool = False  # may do anything to whatever it can reach
     lazy: bool = False  # a lazy iterator outlives the expression
+    deep: bool = False  # mutates more than the very objects that the names in `mutates` are bound to
 
     @property
     def pure(self) -> bool:
@@ -65,6 +66,7 @@ class Effects:
         self.ordered |= other.ordered
         self.unsure |= other.unsure
         self.lazy |= other.lazy
+        self.deep |= other.deep
 
 
 class ProgramFacts(Protocol):
@@ -140,6 +142,7 @@ class EffectVisitor(Visitor):
             self._mutate_name(node.id)
             return
         base = root(node)
+        self.found.deep = True
         if isinstance(base, ast.Name) and base.id not in self.scope:
             self.found.mutates.add(base.id)
         else:

@@ -297,7 +297,9 @@ class _Planner:
         read = read - local - late - {item}
         mutated = {n for s in steps for n in s.effects.mutates}
         classes = self.aliases.classes(mutated)
-        if local & late or any(self.aliases.find(n) in classes for n in read):
+        clash = {n for n in read if self.aliases.find(n) in classes}
+        deep = any(s.effects.deep for s in steps) or bool(mutated & (local | {item}))
+        if local & late or (clash and deep):
             return None
         members = self.aliases.members()
         shared = NOTHING.union(*(members.get(n, {n}) for n in mutated)) - local - late - {item}
@@ -306,6 +308,8 @@ class _Planner:
             local=frozenset(local),
             carried=frozenset(late),
             shared=shared,
+            read=frozenset(clash),
+            mutated=frozenset(mutated) if clash else NOTHING,
         )
 
     # -- linking: which unit waits for which

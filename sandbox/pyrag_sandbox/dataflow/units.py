@@ -52,6 +52,8 @@ class Loop:
     local: frozenset[str]  # bound by every iteration for itself
     carried: frozenset[str]  # handed from iteration to iteration, in order
     shared: frozenset[str]  # outer names whose objects iterations may mutate, in order
+    read: frozenset[str]  # outer names read ahead of their turn ...
+    mutated: frozenset[str]  # ... which must not reach the objects these are bound to
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Any
 
 from pyrag_sandbox.dataflow.units import Loop, Plan
 from pyrag_sandbox.worker.scheduler import Scheduler
-from pyrag_sandbox.worker.tasks import Scope, Task
+from pyrag_sandbox.worker.tasks import Scope, Task, entangled
 from pyrag_sandbox.worker.tracebacks import GATHERS
 from pyrag_sandbox.worker.transport import Execution, Transport
 
@@ -91,6 +91,7 @@ class LoopScheduler(Scheduler):
         block = self.plan.blocks[number]
         loop = block.loop
         assert loop is not None
+        ordered = entangled(self.is_atom, owner.scope.names, loop)
         origins = owner.origins_of(owner.unit.header) | owner.own
         quiet = is_quiet(iterable)
         began = Scope({})
@@ -103,11 +104,11 @@ class LoopScheduler(Scheduler):
                 scope.forget(name)
             scope.names[loop.item] = item
             scope.origins[loop.item] = origins if quiet else origins | owner.own
-            task = Task(owner, owner.unit, scope, context=owner.context | origins, ahead=True)
+            task = Task(owner, owner.unit, scope, context=owner.context | origins, ahead=not ordered)
             self.spawn(task, lambda: self.block(task, block))
             return task
 
-        window = self.window if quiet else 1
+        window = self.window if quiet and not ordered else 1
         for task in self.in_order(owner, iter(iterable), start, window, lambda task: self._refresh(task, loop)):
             self._copy_back(owner.scope, task.scope, loop)
             self.join(owner, task)

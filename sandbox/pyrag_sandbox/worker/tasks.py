@@ -9,11 +9,12 @@ from typing import Any
 
 from greenlet import greenlet  # type: ignore[import-untyped] # it ships no types
 
-from pyrag_sandbox.dataflow.units import Unit
+from pyrag_sandbox.dataflow.units import Loop, Unit
 
 NONE: frozenset[int] = frozenset()
 NONE_BOUND: frozenset[str] = frozenset()
 IMMUTABLE: tuple[type, ...] = (str, int, float, bool, type(None), bytes, complex)
+REACH = 10_000  # objects looked at before two values count as connected
 _ABSENT = object()
 
 
@@ -184,3 +185,34 @@ class Atoms:
         if type(value) is tuple or type(value) is frozenset:
             return len(value) < 100 and all(self(item) for item in value)
         return type(value) in self.types
+
+
+def entangled(is_atom: Atoms, names: dict[str, Any], loop: Loop) -> bool:
+    """Return whether objects that iterations read early may reach an object that other iterations mutate.
+
+    Args:
+        is_atom: tells values that reach nothing.
+        names: values of the names around the loop.
+        loop: what iterations read and mutate; True also when more than `REACH` objects must be looked at.
+    """
+    targets = {id(names[n]) for n in loop.mutated if n in names}
+    todo = [names[n] for n in loop.read if n in names]
+    seen: set[int] = set()
+    while todo:
+        value = todo.pop()
+        if id(value) in targets or len(seen) > REACH:
+            return True
+        if is_atom(value) or id(value) in seen or callable(value):
+            continue
+        seen.add(id(value))
+        inner = _contents(value)
+        if inner is None:
+            return True
+        todo += inner
+    return False
+
+
+def _contents(value: Any) -> list[Any] | None:
+    if type(value) in (list, tuple, set, frozenset):
+        return list(value)
+    return [*value.keys(), *value.values()] if type(value) is dict else None
