@@ -366,29 +366,8 @@ class EffectVisitor(Visitor):
         self.found.lazy = True
         self._unsure(node)
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self._unsure(node)
-
-    def visit_Match(self, node: ast.Match) -> None:
-        self._unsure(node)
-
-    def visit_With(self, node: ast.With) -> None:
-        self._unsure(node)
-
-    def visit_TryStar(self, node: ast.TryStar) -> None:
-        self._unsure(node)
-
-    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
-        self._unsure(node)
-
-    def visit_Yield(self, node: ast.Yield) -> None:
-        self._generator(node)
-
-    def visit_YieldFrom(self, node: ast.YieldFrom) -> None:
-        self._generator(node)
-
-    def visit_Await(self, node: ast.Await) -> None:
-        self._generator(node)
+    visit_ClassDef = visit_Match = visit_With = visit_TryStar = visit_Nonlocal = _unsure  # noqa: N815
+    visit_Yield = visit_YieldFrom = visit_Await = _generator  # noqa: N815
 
     def visit_alias(self, node: ast.alias) -> None:
         self.found.binds.update(bound_names(node))

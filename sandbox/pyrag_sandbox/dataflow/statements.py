@@ -22,14 +22,10 @@ class Substitute(Transformer):
             return ast.copy_location(ast.Name(self.copies[node.id], ast.Load()), node)
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+    def _kept(self, node: ast.AST) -> ast.AST:
         return node
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        return node
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        return node
+    visit_FunctionDef = visit_ClassDef = visit_Lambda = _kept  # noqa: N815
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> ast.AST:
         names = {n for g in node.generators for n in target_names(g.target)}

@@ -138,36 +138,20 @@ class _Transformer(RestrictingNodeTransformer):
 
     # Statements and expressions that need no guard
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:  # noqa: N802
-        return self.node_contents_visit(node)
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:  # noqa: N802
-        return self.node_contents_visit(node)  # `_write_(d)[k] += 1` evaluates d and k once
+    visit_Assign = visit_With = visit_Call = visit_Module = guard_iter = node_contents_visit  # noqa: N815
+    visit_AugAssign = node_contents_visit  # noqa: N815 - `_write_(d)[k] += 1` evaluates d and k once
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:  # noqa: N802
         if node.value is None:
             return ast.copy_location(ast.Pass(), node)
         return self.node_contents_visit(ast.copy_location(ast.Assign([node.target], node.value), node))
 
-    def guard_iter(self, node: Any) -> Any:
-        return self.node_contents_visit(node)
-
-    def visit_With(self, node: ast.With) -> ast.AST:  # noqa: N802
-        return self.node_contents_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
-        return self.node_contents_visit(node)
-
-    def visit_Global(self, node: ast.Global) -> ast.AST:  # noqa: N802
-        return self._checked_names(node)
-
-    def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.AST:  # noqa: N802
-        return self._checked_names(node)
-
     def _checked_names(self, node: ast.Global | ast.Nonlocal) -> ast.AST:
         for name in node.names:
             self.check_name(node, name)
         return node
+
+    visit_Global = visit_Nonlocal = _checked_names  # noqa: N815
 
     # Imports become assignments of facades
 
@@ -208,9 +192,6 @@ class _Transformer(RestrictingNodeTransformer):
         located(keyword, node)
         node.keywords = [keyword]
         return node
-
-    def visit_Module(self, node: ast.Module) -> ast.AST:  # noqa: N802
-        return self.node_contents_visit(node)
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:  # noqa: N802
         self.check_name(node, node.name)
