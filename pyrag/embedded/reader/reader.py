@@ -13,7 +13,6 @@ from pyrag.agents.protocol import Reading
 from pyrag.embedded.lexicon import ADJECTIVES
 from pyrag.embedded.question_analysis import QuestionAnalysis, analyse, split_aggregation
 from pyrag.embedded.reader.choice import Decision, Statement, about_option, choose, decide, facts_of, from_facts
-from pyrag.embedded.reader.inverse import by_inverse, in_passing
 from pyrag.embedded.reader.people import in_full
 from pyrag.embedded.reader.view import View, view, views
 from pyrag.embedded.words import STOPWORDS, content_stem, fold
@@ -81,22 +80,10 @@ def _by_relation(analysis: QuestionAnalysis, pages: Sequence[View]) -> Reading |
     if not analysis.relation:
         return None
     for page in pages:
-        own = (
-            [(each, each.strength * page.about) for each in facts_of(analysis.relation, analysis, page)]
-            if page.about >= 0.2
-            else []
-        )
-        inverse = (
-            [
-                (each, each.strength)
-                for find in (by_inverse, in_passing)
-                for each in find(analysis.relation, page, analysis.subject)
-            ]
-            if page.mentions == 1.0
-            else []
-        )
-        for each, value in own + inverse:
-            score = round(value, 4)
+        if page.about < 0.2:
+            continue
+        for each in facts_of(analysis.relation, analysis, page):
+            score = round(each.strength * page.about, 4)
             if (best is None or score > best[0]) and fold(each.text):
                 text = in_full(each.text, page) if analysis.kind == "person" else _as_asked(analysis, each.text)
                 sentence = page.sentences[each.sentence].text[:120]

@@ -9,16 +9,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyrag.embedded.lexicon import HONORIFICS, words
+from pyrag.embedded.lexicon import HONORIFICS
 from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.words import STOPWORDS, Sentence, fold, sentences, tidy
 from pyrag.trace.model import Passage
 
 _QUALIFIER = re.compile(r"\s*\(([^()]*)\)\s*$")
-_GENERIC = words("""
-    film movie song album band book novel series single director actor singer footballer politician musician the of
-    and in jr sr ii iii iv
-""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +26,6 @@ class View:
     base: str
     sentences: tuple[Sentence, ...]
     about: float
-    mentions: float  # share of the subject's words that the text mentions
 
     @property
     def lead(self) -> Sentence | None:
@@ -58,8 +53,7 @@ def view(position: int, passage: Passage, analysis: QuestionAnalysis) -> View:
     title = tidy(passage.title)
     found = tuple(sentences(passage.text))
     base = _QUALIFIER.sub("", title).strip() or title
-    about = _about(title, base, analysis, found[0] if found else None)
-    return View(position, title, base, found, about, _mentions(analysis.subject, title, found))
+    return View(position, title, base, found, _about(title, base, analysis, found[0] if found else None))
 
 
 def _words(text: str) -> list[str]:
@@ -128,11 +122,3 @@ def _lead_match(subject: str, lead: Sentence | None) -> float:
     if " ".join(wanted) in head:
         return 0.8 if len(wanted) > 1 else 0.4
     return 0.7 if len(wanted) > 1 and all(word in head.split() for word in wanted) else 0.0
-
-
-def _mentions(subject: str, title: str, found: tuple[Sentence, ...]) -> float:
-    wanted = [w for w in _words(subject) if w not in _GENERIC]
-    if not wanted:
-        return 0.0
-    seen = {part for each in found for word in each.lowers for part in fold(word).split()} | set(fold(title).split())
-    return sum(word in seen for word in wanted) / len(wanted)
