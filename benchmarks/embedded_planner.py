@@ -32,7 +32,7 @@ from pyrag.cli.main import guarded
 from pyrag.embedded.planner.meaning import Chain, Choice, Entity, Meaning, Node, Step, Whole
 from pyrag.embedded.planner.planner import parse
 from pyrag.embedded.planner.program_text import sub_queries, write_program
-from pyrag.embedded.planner.relations import RELATIONS
+from pyrag.embedded.relations.table import RELATIONS
 from pyrag.evaluation.metrics import score_text, script_of
 from pyrag.retrieval.bm25 import index_of
 from pyrag.retrieval.index import update_index
@@ -47,7 +47,11 @@ _ALIKE = {
     "student of": "doctoral advisor",
     "cast member": "performer", "production company": "publisher",
 }  # fmt: skip
-_ASKED = [(relation.name, re.compile(re.escape(relation.question).replace(r"\{x\}", "(.+)"))) for relation in RELATIONS]
+_ASKED = [
+    (relation.name, re.compile(re.escape(relation.question).replace(r"\{x\}", "(.+)")))
+    for relation in RELATIONS
+    if relation.question
+]
 
 
 def load(path: Path) -> list[Question]:

@@ -1,24 +1,27 @@
 """Analysis of a question: the relation it asks for, the entity it asks about, and the kind of answer.
 
-Reads the question only. Wordings are patterns over the question's text, tried in order; the first that fits wins, so
-narrow relations come before wide ones.
+Reads the question only. The wordings of relations are those of `pyrag.embedded.relations`; here are the words around
+the subject, and the kinds of answer that nouns ask for.
 """
+
+# ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-from pyrag.embedded.question_wordings import CHOICE, HEAD, KIND_OF_HEAD, LEAD, NOUNS, RELATIONS, TAIL
+from pyrag.embedded.lexicon import words
+from pyrag.embedded.relations.table import RELATIONS
 from pyrag.embedded.words import UPPER_CLASS, fold, tidy
 
-_COMPILED = tuple((name, kind, re.compile(pattern, re.IGNORECASE)) for name, kind, pattern in RELATIONS)
+_ASKED = tuple((each.name, each.kind, re.compile(each.asked, re.IGNORECASE)) for each in RELATIONS if each.asked)
 _YESNO = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.I)
 _SHAPE = re.compile(
     r"\b(?:who|whom|what|which(?: \w+)?|when|where|why|how(?: many| much| long| old)?(?: \w+)?)\s+(\w+)", re.I
 )
 _GIVEN = re.compile(r"\s*+given:?", re.I)
-_ASKED = re.compile(r"answer the question:?", re.I)
+_QUESTION = re.compile(r"answer the question:?", re.I)
 _MAX_CHARACTERS = 2_000  # characters of a question; what patterns take may grow with the square of it
 
 
@@ -46,7 +49,7 @@ class QuestionAnalysis:
 def split_aggregation(query: str) -> tuple[str, str]:
     """Facts and question of "Given: … Answer the question: …"; no facts where the query has another form."""
     given = _GIVEN.match(query)
-    asked = _ASKED.search(query, given.end()) if given else None
+    asked = _QUESTION.search(query, given.end()) if given else None
     if given is None or asked is None:
         return "", query.strip()
     facts = query[given.end() : asked.start()].strip()
@@ -95,7 +98,7 @@ def _mask(question: str) -> str:
 
 
 def _relation(text: str) -> tuple[str, str, re.Match[str] | None]:
-    for name, kind, pattern in _COMPILED:
+    for name, kind, pattern in _ASKED:
         match = pattern.search(text)
         if match:
             return name, kind, match
@@ -110,7 +113,7 @@ def _wh_word(question: str) -> str:
 
 
 def _head_noun(question: str) -> str:
-    match = HEAD.search(question)
+    match = _HEAD.search(question)
     return match.group(1).split()[-1].lower() if match and match.group(1) else ""
 
 
@@ -127,9 +130,9 @@ def _plain_kind(wh: str, head: str, question: str) -> str:
         return "clause"
     named = re.search(r"\b(?:what|which) (?:is|was|are|were) the (?:name of the )?((?:[\w-]+ )?[\w-]+)", question, re.I)
     for word in (head, *(named.group(1).lower().split() if named else ())):
-        singular = word.removesuffix("s") if word not in KIND_OF_HEAD else word
-        if singular in KIND_OF_HEAD:
-            return KIND_OF_HEAD[singular]
+        singular = word.removesuffix("s") if word not in _KIND_OF_HEAD else word
+        if singular in _KIND_OF_HEAD:
+            return _KIND_OF_HEAD[singular]
     return "thing"
 
 
@@ -137,7 +140,7 @@ def choice_options(question: str) -> tuple[str, ...]:
     """The two things offered by "…, A or B?"; none where the question offers no choice."""
     if not re.search(r"\bor\b|\bbetween\b", question, re.I):
         return ()
-    for pattern in CHOICE:
+    for pattern in _CHOICE:
         match = pattern.search(question)
         if match:
             left, right = (re.sub(r"^the (?=[a-z])", "", group.strip(' ,"“”')) for group in match.groups())
@@ -150,13 +153,13 @@ def _subject(question: str, match: re.Match[str] | None) -> str:
     if match is None:
         return ""
     words = re.sub(r"[\"“”]", " ", question).strip()
-    if LEAD.match(words[:1].lower() + words[1:]) or NOUNS.match(words[:1].lower() + words[1:]):
+    if _LEAD.match(words[:1].lower() + words[1:]) or _NOUNS.match(words[:1].lower() + words[1:]):
         words = words[:1].lower() + words[1:]
     pieces = [words]
-    inner = NOUNS.search(words)
+    inner = _NOUNS.search(words)
     if inner:
         pieces = [words[: inner.start()], words[inner.end() :]]
-    stripped = [TAIL.sub("", LEAD.sub("", piece)).strip(" ?,.") for piece in pieces]
+    stripped = [_TAIL.sub("", _LEAD.sub("", piece)).strip(" ?,.") for piece in pieces]
     best = max(stripped, key=lambda text: (sum(word[:1].isupper() for word in text.split()), len(text)))
     best = _CUT.sub("", best) if _CUT.sub("", best)[:1].isupper() else best
     return re.sub(r"['’]s?$", "", _PLACE_OF.sub("", best)).strip()
@@ -168,3 +171,61 @@ _CUT = re.compile(
     r"|president|prime minister|chancellor|pope|governor|mayor|reign|rule)\b.*)$"
 )
 _PLACE_OF = re.compile(r"^(?:island|city|town|village|river|state|country|province|municipality) (?:of )?(?=[^a-z\s])")
+_KIND_OF_HEAD: dict[str, str] = {
+    **dict.fromkeys(("year", "date", "day", "month", "decade", "century", "time", "period", "era"), "date"),
+    **dict.fromkeys(words("""
+        person man woman actor actress singer player president king queen author writer artist leader scientist
+        character musician general emperor politician philosopher director composer queen pope coach architect
+        explorer
+    """), "person"),
+    **dict.fromkeys(words("""
+        city town place location region area village river lake mountain island street building stadium venue
+        airport hotel church
+    """), "place"),
+    **dict.fromkeys(("country", "nation"), "country"),
+    "state": "state", "county": "county", "continent": "continent", "province": "place", "language": "language", "nationality": "nationality",
+    **dict.fromkeys(words("""
+        company organization organisation university school college team band group club party agency studio network
+    """), "organisation"),
+    **dict.fromkeys(words("""
+        number percentage percent amount population age rank ranking height length size temperature area code
+        distance
+    """), "number"),
+    **dict.fromkeys(("award", "prize", "medal"), "award"),
+    **dict.fromkeys(words("""
+        film movie song album book novel show series game title play work single magazine newspaper poem
+    """), "work"),
+}  # fmt: skip
+# Words around the subject, in small letters only: a capital belongs to a name. The question's own first letter is lowered.
+_LEAD = re.compile(
+    r"^(?:(?:who|whom|whose|what|which|when|where|how|why|is|was|are|were|did|does|do|has|had|have|the|a|an|in|at|on|by|of|for|to|from|during|"
+    r"name of|name|and|also|that|it|so|as|with|main|original|first|film|movie|song|album|band|book|novel|work|works|located|known|come|single|play|opera|"
+    r"place|city|country|year|years|date|location|state|county|company|person|people|exactly|award|awards|prize|medal|political party|party|team|sports team|club|"
+    r"instrument|sport|religion|language|official|native|manufacturer|published|released|publisher|screenplay|lyrics|lyricist|music|score|soundtrack|building|designed|painted|"
+    r"edited|photographed|presented|distributed|developed|invented|discovered|owns|owned|started|formed|established|starred|stars|taught|editor|painter|presenter|teacher|student|"
+    r"doctoral|academic|advis[eo]r|supervisor|supervised|mentored|tutored|advised|taught|under|whom|teacher|mentor|tutor|river|stream|runs?|flows?|passes|through|along|past|reign|high|tall|long|currency|money|used|pay|pays|people|today|now|currently|chairman|chairperson|president|ceo|university|school|college|degree|genre|type|kind|style|doctorates|position|record label|label|kind of|type of)\b[\s,]*|['’]s\s+|[\s,?.:;]+)+"
+)
+_TAIL = re.compile(  # one mark at a time: a run of n could be taken in 2^n ways
+    r"(?:[\s,?.:;]|['’]s?$|\b(?:born|die|died|located|situated|in|at|on|by|from|of|to|who|whom|what|which|when|where|is|was|are|were|educated|named after|named for|based|"
+    r"did|does|do|it|come|for|a|the|with|has|had|been|released|published|founded|established|formed|name|pass away|passed away|buried|member|hold|held|attend|attended|"
+    r"work|works|worked|belong|originate|play|plays|played|win|won|receive|received|produced|made|film|movie|song|study|studied|graduate|graduated|created|started|active|reign|ruled?|run|flow|stand|used|lie|marry|married|speak|use)\b['’]?)+$"
+)
+_NOUNS = re.compile(
+    r"\b(?:date of (?:birth|death|publication|release|burial)|place of (?:birth|death|burial)|cause of (?:\S+ )?death|birth ?place|birth ?date|birthday|death date|"
+    r"release date|publication date|country of (?:origin|citizenship)|nationality|citizenship|citizen|occupation|profession|employer|educated at|"
+    r"award received|capital(?: city)?|headquarters|record label|genre|population|director|composer|producer|screenwriter|performer|singer|author|writer|"
+    r"founder|creator|owner|spouse|wife|husband|mother|father|parents?|child(?:ren)?|sons?|daughters?|siblings?|brothers?|sisters?|city of birth|parent company|"
+    r"directed|composed|performed|wrote|written|produced|founded|created|married|sang|recorded|languages?|continent|religion|position|label)\b"
+)
+_CHOICE = (
+    re.compile(r"\bbetween\s+(?:the\s+)?(?=(?-i:[A-Z\"]))([^,?]{2,80}?),?\s+(?:or|and)\s+([^,?]{2,80}?)\s*\?*$", re.I),
+    re.compile(r"[,:]\s*([^,?]{2,80}?),?\s+or\s+([^,?]{2,80}?)\s*\?*$", re.I),
+    re.compile(r",\s*([^?]{2,90}?)\s+or\s+([^?]{2,90}?)\s*\?*$", re.I),
+    re.compile(r"^(?:between|of|out of)\s+([^,?]{2,80}?)\s+(?:or|and)\s+([^,?]{2,80}?),\s*(?:who|which|what)\b", re.I),
+    re.compile(r"\b((?:[A-Z][\w'’.-]*\s+){1,6})or\s+([A-Z][^?]{1,80}?)\s*\?*$"),
+    re.compile(r"\b(?:an?|the)\s+([\w-]+(?: [\w-]+)?)\s+or\s+(?:an?|the)\s+([\w-]+(?: [\w-]+)?)\s*\?*$", re.I),
+)
+_HEAD = re.compile(
+    r"\b(?:what|which|whose)\s+((?:(?!is\b|are\b|was\b|were\b|do\b|does\b|did\b|has\b|had\b|have\b)[\w'’-]+\s+){0,3}?[\w'’-]+?)(?:\s+(?:is|are|was|were|do|does|did|has|had|have|of|in|on|that|who|can|would|will|for|from|to|at|by|with)\b|\s+\w+(?:ed|s)\b|\?|$)",
+    re.I,
+)

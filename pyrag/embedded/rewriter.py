@@ -11,14 +11,37 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyrag.agents.protocol import Rewritten
-from pyrag.embedded.planner.relations import BY_NAME, Relation
 from pyrag.embedded.planner.wording import search_terms
 from pyrag.embedded.question_analysis import analyse
+from pyrag.embedded.relations.relation import Relation
+from pyrag.embedded.relations.table import BY_NAME
 from pyrag.embedded.words import fold
 from pyrag.errors import BadOutputError
 from pyrag.trace.model import Passage
 
 _NAMES = re.compile(r"[A-Z0-9][\w'’.-]*(?:(?: (?:of|the|de|la|von|van|and|in|on|to))* [A-Z0-9][\w'’.-]*)*")
+
+
+# The reader had other names for these, so their words were never searched for; what they would find is unmeasured.
+_NOT_SEARCHED = frozenset(
+    (
+        "country of citizenship",
+        "founded by",
+        "student of",
+        "doctoral advisor",
+        "chief executive officer",
+        "owned by",
+        "namesake",
+        "sports team",
+        "political party",
+        "headquarters location",
+        "mouth of the watercourse",
+        "language of work",
+        "position held",
+        "period active",
+        "cast member",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +75,8 @@ def _candidates(query: str, passages: Sequence[Passage]) -> Iterator[tuple[str, 
     subject = analysis.subject or " ".join(_NAMES.findall(query[:1].lower() + query[1:]))
     titled = any(fold(subject) in fold(one.title) for one in passages)
     relation = BY_NAME.get(analysis.relation)
+    if relation is None or not relation.query or relation.name in _NOT_SEARCHED:
+        relation = None
     by_title = ("search for the subject's own page", (), subject)
     by_words = (("use the words that go with the relation", *_keyworded(subject, relation)),) if relation else ()
     yield from (*by_words, by_title) if titled else (by_title, *by_words)

@@ -65,6 +65,7 @@ ALL = (IDA, LEO, KITE, DORN, BAND)
         ("In what city was Leo Costa born?", "Rio de Janeiro"),
         ("In which country is Dorn located?", "United States"),
         ("In which state is Dorn located?", "Ohio"),
+        ("In which county is Dorn located?", "Hale County"),
         ("What is the population of Dorn?", "45,210"),
         ("When was Dorn founded?", "1821"),
         ("What record label released Tin Lantern?", "Harbour Records"),

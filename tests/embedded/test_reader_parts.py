@@ -45,10 +45,10 @@ def test_forms_of_a_verb_share_a_stem() -> None:
     ("question", "relation", "kind", "subject"),
     [
         ("Who directed The Good Father?", "director", "person", "The Good Father"),
-        ("What is Ann Lee's nationality?", "nationality", "nationality", "Ann Lee"),
+        ("What is Ann Lee's nationality?", "country of citizenship", "nationality", "Ann Lee"),
         ("In what country was Ann Lee born?", "place of birth", "country", "Ann Lee"),
         ("Rain >> publication date", "publication date", "date", "Rain"),
-        ("What team does Ann Lee play for?", "team", "organisation", "Ann Lee"),
+        ("What team does Ann Lee play for?", "sports team", "organisation", "Ann Lee"),
         ("What is Wex the capital of?", "capital of", "place", "Wex"),
         ("How many films did she direct?", "", "number", ""),
         ("Who was president when Wex became a state?", "", "person", ""),

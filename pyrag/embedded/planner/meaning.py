@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pyrag.embedded.planner.relations import Relation
+from pyrag.embedded.relations.relation import Relation
 
 
 @dataclass(frozen=True, slots=True)

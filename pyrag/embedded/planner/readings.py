@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from pyrag.embedded.lexicon import words
 from pyrag.embedded.planner.meaning import Chain, Entity, Meaning, Node, Step
-from pyrag.embedded.planner.relations import BY_NAME, COMPOSED
 from pyrag.embedded.planner.wording import PLACE_KINDS, relation_step
+from pyrag.embedded.relations.table import BY_NAME, COMPOSED
 
 _STAND_IN = "⟦0⟧"  # spelled so that the parsers take it for a name
 _TWO_CLAUSES = re.compile(

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from pyrag.embedded.lexicon import words
 from pyrag.embedded.planner.meaning import Entity, Node, Step
-from pyrag.embedded.planner.relations import Relation
+from pyrag.embedded.relations.relation import Relation
 from pyrag_sandbox.helpers import HELPERS
 
 SLOT = re.compile(r"\{(\d)\}")
@@ -95,14 +95,7 @@ def _asked_by(relation: Relation, noun: str) -> str:
 
 def _role(of: Node) -> str:
     """Return the word that tells a person from namesakes: directors are found among directors."""
-    return _ROLES.get(of.relation.name, "") if isinstance(of, Step) and of.relation else ""
-
-
-_ROLES = {
-    "director": "director", "composer": "composer", "performer": "singer", "author": "writer",
-    "screenwriter": "screenwriter",
-    "producer": "producer", "songwriter": "songwriter", "architect": "architect", "painter": "painter",
-}  # fmt: skip
+    return of.relation.role if isinstance(of, Step) and of.relation else ""
 
 
 def free_step(question: str, phrase: str, noun: str, args: tuple[Node, ...]) -> Step:

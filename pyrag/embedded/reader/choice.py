@@ -167,7 +167,7 @@ def facts_of(relation: str, analysis: QuestionAnalysis, page: View) -> list[Page
     """Return all that a page says in answer to a relation; strongest first, earlier ones before later ones.
 
     Args:
-        relation: A key of `FACTS` or of `CUES`; nothing is found for any other.
+        relation: Name of the relation; nothing is found for one without facts and cues.
         analysis: The question; it narrows the kind of answer.
         page: The page to read.
     """
@@ -217,7 +217,7 @@ def _than(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision |
 
 
 _PROPERTIES = (
-    ("nationality", r"nationalit|citizen|\bcountr(?:y|ies)\b|\bnation\b"),
+    ("country of citizenship", r"nationalit|citizen|\bcountr(?:y|ies)\b|\bnation\b"),
     ("country", r"located|situated|\bcountr(?:y|ies)\b"),
     ("country of origin", r"originat|\bcountr(?:y|ies)\b"),
     ("occupation", r"profession|occupation|\bjobs?\b"),

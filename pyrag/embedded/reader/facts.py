@@ -17,6 +17,7 @@ from pyrag.embedded.reader.patterns import (
     COPULA,
     FOUNDING,
     GENRE,
+    LANGUAGE,
     NAME,
     POPULATION,
     PRIZE,
@@ -122,6 +123,19 @@ def _enclosing(found: list[str], text: str) -> str:
         )
     ]
     return (inside or found)[-1]
+
+
+def county(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
+    """Find "X County" or "County X", at most once in each sentence.
+
+    Args:
+        page: The page of the place.
+        analysis: Not used; every extractor takes it.
+    """
+    for sentence in page.sentences:
+        match = re.search(rf"{NAME} County|County {NAME}", sentence.text)
+        if match:
+            yield PageFact(match.group(), 1.0 - 0.1 * sentence.index, sentence.index, "County")
 
 
 _DROP = words("""
@@ -294,14 +308,16 @@ FACTS: dict[str, Extractor] = {
     "place of birth": lambda page, analysis: life_place(page, analysis, death=False),
     "place of death": lambda page, analysis: life_place(page, analysis, death=True),
     "award received": award,
-    "nationality": nationality,
+    "country of citizenship": nationality,
     "country of origin": origin,
     "country": country,
     "state": country,
     "occupation": occupation,
     "publication date": lambda page, analysis: event_date(page, analysis, RELEASE),
     "inception": lambda page, analysis: event_date(page, analysis, FOUNDING),
+    "county": county,
     "population": population,
+    "language of work": lambda page, analysis: by_pattern(page, LANGUAGE, "language"),
     "genre": genre,
     "sport": lambda page, analysis: by_pattern(page, SPORT, "sport"),
 }

@@ -58,3 +58,6 @@ POPULATION = re.compile(
     r"\b(?:population|inhabitants|residents)\b[^.;]{0,60}?\b(\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)? million|(?!(?:1[5-9]|20)\d\d\b)\d+)\b(?!\))"
     r"|\b(\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)? million|\d+)\s+(?:inhabitants|people|residents)\b"
 )
+LANGUAGE = re.compile(
+    r"\b([A-Z][a-z]+)(?:-|\s)(?:language|speaking|speaker)|\b(?:in|into|spoken|speaks?|language is|languages are) (?:the )?([A-Z][a-z]+)\b"
+)

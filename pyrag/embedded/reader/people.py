@@ -20,8 +20,8 @@ from pyrag.embedded.lexicon import (
     ROLES,
     words,
 )
-from pyrag.embedded.reader.cues import CUES
 from pyrag.embedded.reader.view import View
+from pyrag.embedded.relations.table import RELATIONS
 from pyrag.embedded.words import STOPWORDS, Sentence, fold
 
 
@@ -45,12 +45,12 @@ _NO_PERSONS = frozenset(
         "record label",
         "educated at",
         "employer",
-        "team",
-        "party",
-        "owner",
+        "sports team",
+        "political party",
+        "owned by",
         "part of",
         "manufacturer",
-        "headquarters",
+        "headquarters location",
         "location",
         "award received",
         "place of burial",
@@ -61,11 +61,11 @@ _NO_PERSONS = frozenset(
 _MONTHS = frozenset(MONTHS.split("|"))
 
 _COMPILED = {
-    relation: tuple(
+    relation.name: tuple(
         (re.compile(pattern, re.IGNORECASE if "a-z" not in pattern else 0), take, strength)
-        for pattern, take, strength in cues
+        for pattern, take, strength in relation.cues
     )
-    for relation, cues in CUES.items()
+    for relation in RELATIONS
 }
 
 
@@ -73,7 +73,7 @@ def by_cue(relation: str, page: View) -> Iterator[PageFact]:
     """Find the names that a cue of the relation points at, in every sentence; never the page's own title.
 
     Args:
-        relation: A key of `CUES`; nothing is found for any other.
+        relation: Name of the relation; nothing is found for one without cues.
         page: The page to read.
     """
     for sentence in page.sentences:

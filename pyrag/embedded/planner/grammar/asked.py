@@ -21,7 +21,7 @@ from pyrag.embedded.planner.grammar.bounds import (
 )
 from pyrag.embedded.planner.grammar.names import starts_name
 from pyrag.embedded.planner.grammar.verbs import base_of, is_base, is_participle, is_past, is_present, present_of
-from pyrag.embedded.planner.relations import BY_NOUN, COMPOSED
+from pyrag.embedded.relations.table import BY_NOUN, COMPOSED
 
 _PERSONS = words("person man woman individual people one guy figure someone somebody boy girl")
 _KINDS = words(

@@ -11,8 +11,8 @@ from pyrag.embedded.planner.grammar.nested import unnest
 from pyrag.embedded.planner.grammar.pair import Pair, choice_pair
 from pyrag.embedded.planner.grammar.phrase import compose, parse_phrase
 from pyrag.embedded.planner.meaning import Choice, Difference, Entity, Gather, Meaning, Node, Step, Verdict
-from pyrag.embedded.planner.relations import BY_NAME
 from pyrag.embedded.planner.wording import WORK_KINDS, relation_step
+from pyrag.embedded.relations.table import BY_NAME
 
 
 @dataclass(frozen=True, slots=True)

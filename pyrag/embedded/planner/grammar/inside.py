@@ -13,7 +13,7 @@ from pyrag.embedded.planner.grammar.names import is_name, starts_name
 from pyrag.embedded.planner.grammar.phrase import is_reduced, parse_phrase
 from pyrag.embedded.planner.grammar.predicate import PAST_PARTICIPLE
 from pyrag.embedded.planner.meaning import Node, Step
-from pyrag.embedded.planner.relations import RELATIONS
+from pyrag.embedded.relations.table import RELATIONS
 
 _MAX_WORDS = 60  # words
 

@@ -26,8 +26,9 @@ from pyrag.embedded.planner.grammar.predicate import (
     place_question,
 )
 from pyrag.embedded.planner.meaning import Entity, Node, Step
-from pyrag.embedded.planner.relations import BY_NAME, BY_NOUN, COMPOSED, Relation
 from pyrag.embedded.planner.wording import PLACE_KINDS, WORK_KINDS, free_step, relation_step
+from pyrag.embedded.relations.relation import Relation
+from pyrag.embedded.relations.table import BY_NAME, BY_NOUN, COMPOSED
 
 _NOT_PERSONS = (
     PLACE_KINDS

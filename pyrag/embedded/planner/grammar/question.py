@@ -11,8 +11,9 @@ from pyrag.embedded.planner.grammar.nested import hops, unnest
 from pyrag.embedded.planner.grammar.phrase import fits, parse_phrase
 from pyrag.embedded.planner.meaning import Chain, Meaning, Node, Step, Whole
 from pyrag.embedded.planner.readings import insert, join_apart, split_clauses, split_trailing
-from pyrag.embedded.planner.relations import RELATIONS, Relation
 from pyrag.embedded.planner.wording import free_step, relation_step
+from pyrag.embedded.relations.relation import Relation
+from pyrag.embedded.relations.table import RELATIONS
 
 _LEAD = re.compile(
     r"(?:(?:who|what|where|when|which|whom)(?: (?:city|country|person|place|year|date|day|nationality))? (?:is"

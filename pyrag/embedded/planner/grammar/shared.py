@@ -9,8 +9,8 @@ from pyrag.embedded.planner.grammar.compare import MAKER, MAKERS, each, option, 
 from pyrag.embedded.planner.grammar.pair import split_pair
 from pyrag.embedded.planner.grammar.phrase import compose, parse_phrase
 from pyrag.embedded.planner.meaning import Entity, Gather, Meaning, Node, Same, Shared, Step
-from pyrag.embedded.planner.relations import BY_NAME, BY_NOUN, RELATIONS
 from pyrag.embedded.planner.wording import PLACE_KINDS, free_step
+from pyrag.embedded.relations.table import BY_NAME, BY_NOUN, RELATIONS
 
 _YES_NO = re.compile(r"(?P<verb>are|is|was|were|do|does|did|have|has) (?P<rest>.+)", re.IGNORECASE | re.DOTALL)
 _LINKS = "|".join(
