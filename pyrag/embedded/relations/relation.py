@@ -26,7 +26,7 @@ _WIDER: dict[Kind, AnswerType] = {
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What may be asked of a thing X, named as in Wikidata where that has it.
+    """A fact that may be asked of a thing X, named as in Wikidata where that has it.
 
     `nouns` are what stands in "the NOUN of X" and "X's NOUN"; `verbs` are past forms as in "who VERB X" and "X was VERB
     by"; `forms` are further wordings of a whole question, as patterns around `{x}`. `question` and `query` are how
