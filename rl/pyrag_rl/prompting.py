@@ -45,12 +45,7 @@ class GivenReply:
         self._texts = [text]
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = _SAMPLING) -> Reply:
-        """Return the given reply once, then raise `BadOutputError`.
-
-        Args:
-            messages: ignored.
-            sampling: ignored.
-        """
+        """Return the given reply once, then raise `BadOutputError`. Args: those of `ChatModel.complete`."""
         if not self._texts:
             raise BadOutputError("the completion is out of the agent's form")
         return Reply(self._texts.pop())

@@ -37,7 +37,7 @@ from pyrag_rl.data.examples import (
     ask_rewrite,
     documents_of,
 )
-from pyrag_rl.data.readings import ReadingMix, gold_reading, whole_reading
+from pyrag_rl.data.readings import GoldReading, ReadingMix, gold_reading, whole_reading
 from pyrag_rl.data.rows import TrainRow
 
 _REFERENCE = re.compile(r"#(\d+)")
@@ -101,14 +101,8 @@ def _row(question: Question, source: str, agent: str, **more: Any) -> TrainRow:
     )
 
 
-async def readings(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
-    """Build rows of the Answer agent: the question on its retrieved passages, or on gold ones with the reply to learn.
-
-    Args:
-        question: a question of a data set.
-        source: name of the set.
-        row_sources: retriever and draws.
-    """
+async def _readings(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
+    """Build rows of the Answer agent: the question on what is found, or on gold passages with the reply to learn."""
     query = asked(question)
     if row_sources.mix is not None:
         return await _gold_readings(question, source, row_sources, row_sources.mix)
@@ -129,84 +123,51 @@ async def _gold_readings(
     made = await gold_reading(f"{source}:{question.id}", query, question.answers, gold[0], row_sources.retriever, mix)
     if made is None:
         return []
+    return [_learnt(question, source, made)]
+
+
+def _learnt(question: Question, source: str, made: GoldReading) -> PromptlessRow:
     row = _row(question, source, "answer", documents=documents_of(made.passages), sufficient=made.sufficient)
-    return [PromptlessRow(row, ask_answer(query, made.passages), made.reply)]
+    return PromptlessRow(row, ask_answer(asked(question), made.passages), made.reply)
 
 
-async def whole_readings(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
-    """Build rows of the Answer agent as vanilla RAG asks it: the whole question, on its gold passages where known.
-
-    Args:
-        question: a question of a data set.
-        source: name of the set.
-        row_sources: retriever and draws.
-    """
+async def _whole_readings(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
+    """Build rows of the Answer agent as vanilla RAG asks it: the whole question, on its gold passages where known."""
     golds = [row_sources.corpus[one] for one in question.supporting if one in row_sources.corpus]
     mix = row_sources.mix
     if mix is None:
-        return await readings(question, source, row_sources)
+        return await _readings(question, source, row_sources)
     if not golds:
         return []
-    query = asked(question)
-    made = await whole_reading(f"{source}:{question.id}", query, question.answers[0], golds, row_sources.retriever, mix)
-    row = _row(question, source, "answer", documents=documents_of(made.passages), sufficient=True)
-    return [PromptlessRow(row, ask_answer(query, made.passages), made.reply)]
+    key, answer = f"{source}:{question.id}", question.answers[0]
+    made = await whole_reading(key, asked(question), answer, golds, row_sources.retriever, mix)
+    return [_learnt(question, source, made)]
 
 
-async def decompositions(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
-    """Build rows of the Decompose agent.
-
-    Args:
-        question: a question of a data set.
-        source: name of the set.
-        row_sources: not used.
-    """
+async def _decompositions(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
+    """Build rows of the Decompose agent."""
     return [PromptlessRow(_row(question, source, "decompose"), ask_decomposition(asked(question)))]
 
 
-async def programs(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
-    """Build rows of the Plan agent, with sub-queries of the engine's Decompose agent.
-
-    Args:
-        question: a question of a data set.
-        source: name of the set.
-        row_sources: holds the Decompose agent.
-    """
+async def _programs(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
+    """Build rows of the Plan agent, with sub-queries of the engine's Decompose agent."""
     sub_queries = (await row_sources.decomposer.decompose(asked(question))).sub_queries
     row = _row(question, source, "plan", sub_queries=sub_queries)
     return [PromptlessRow(row, ask_program(asked(question), sub_queries))]
 
 
-async def joint_programs(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
-    """Build rows of the Plan agent that writes sub-queries and program in one reply.
-
-    Args:
-        question: a question of a data set.
-        source: name of the set.
-        row_sources: not used.
-    """
+async def _joint_programs(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
+    """Build rows of the Plan agent that writes sub-queries and program in one reply."""
     return [PromptlessRow(_row(question, source, "plan"), ask_joint_program(asked(question)))]
 
 
-async def plans(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
-    """Build rows of OPERA's Plan agent.
-
-    Args:
-        question: a question of a data set.
-        source: name of the set.
-        row_sources: not used.
-    """
+async def _plans(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
+    """Build rows of OPERA's Plan agent."""
     return [PromptlessRow(_row(question, source, "plan"), ask_goals(asked(question)))]
 
 
-async def judgements(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
-    """Build rows of OPERA's Analysis-Answer agent: each hop on its retrieved passages, labelled by its gold passage.
-
-    Args:
-        question: a question of a data set.
-        source: name of the set.
-        row_sources: retriever and draws.
-    """
+async def _judgements(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
+    """Build rows of OPERA's Analysis-Answer agent: each hop on its retrieved passages, labelled by its gold passage."""
     examples = []
     for hop in hops_of(question):
         found = await row_sources.retriever.retrieve(hop.query, row_sources.depth(question))
@@ -225,14 +186,8 @@ async def judgements(question: Question, source: str, row_sources: RowSources) -
     return examples
 
 
-async def rewrites(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
-    """Build rows of the Rewrite agent: hops whose search missed the gold passage.
-
-    Args:
-        question: a question of a data set.
-        source: name of the set.
-        row_sources: retriever; its `topk` is the depth of the search.
-    """
+async def _rewrites(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
+    """Build rows of the Rewrite agent: hops whose search missed the gold passage."""
     examples = []
     for hop in hops_of(question):
         found = await row_sources.retriever.retrieve(hop.query, row_sources.topk)
@@ -252,15 +207,16 @@ async def rewrites(question: Question, source: str, row_sources: RowSources) -> 
     return examples
 
 
+# Rows of a question, by task: (question, name of its set, sources) -> rows.
 EXAMPLES: dict[str, Callable[[Question, str, RowSources], Awaitable[list[PromptlessRow]]]] = {
-    "answer": readings,
-    "rag": whole_readings,
-    "decompose": decompositions,
-    "plan": programs,
-    "joint": joint_programs,
-    "goals": plans,
-    "analysis": judgements,
-    "rewrite": rewrites,
+    "answer": _readings,
+    "rag": _whole_readings,
+    "decompose": _decompositions,
+    "plan": _programs,
+    "joint": _joint_programs,
+    "goals": _plans,
+    "analysis": _judgements,
+    "rewrite": _rewrites,
 }
 
 WITH_REPLIES = ("answer", "rag")

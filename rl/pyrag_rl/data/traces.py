@@ -118,13 +118,8 @@ def _right(row: ResultRow) -> bool:
     return row.em == 1.0
 
 
-def readings(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
-    """Yield Answer rows with documents: steps of right questions, as they were answered in the end.
-
-    Args:
-        row: the scored question.
-        trace: its trace.
-    """
+def _readings(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
+    """Yield Answer rows with documents: steps of right questions, as they were answered in the end."""
     for step in _answered(trace) if _right(row) else ():
         last = step.tries[-1]
         if step.mode == "evidence" and last.answer and last.answer.known and last.passages:
@@ -142,13 +137,8 @@ def readings(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
             )
 
 
-def syntheses(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
-    """Yield Answer rows without documents: steps of right questions that composed an answer from facts.
-
-    Args:
-        row: the scored question.
-        trace: its trace.
-    """
+def _syntheses(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
+    """Yield Answer rows without documents: steps of right questions that composed an answer from facts."""
     for step in _answered(trace) if _right(row) else ():
         if step.mode == "aggregation" and step.answer and step.answer.known:
             yield PromptlessRow(
@@ -158,13 +148,8 @@ def syntheses(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
             )
 
 
-def judgements(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
-    """Yield Analysis-Answer rows: every attempt whose documents are known to suffice or not.
-
-    Args:
-        row: the scored question, with its gold passages.
-        trace: its trace.
-    """
+def _judgements(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
+    """Yield Analysis-Answer rows: every attempt whose documents are known to suffice or not."""
     for step in _answered(trace):
         for attempt in step.tries if step.mode == "evidence" else ():
             found = label(row, attempt)
@@ -186,13 +171,8 @@ def judgements(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
             )
 
 
-def rewrites(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
-    """Yield Rewrite rows: every failed attempt that left gold passages to be found, with the queries so far.
-
-    Args:
-        row: the scored question, with its gold passages.
-        trace: its trace.
-    """
+def _rewrites(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
+    """Yield Rewrite rows: every failed attempt that left gold passages to be found, with the queries so far."""
     golds = [hop.gold for hop in row.support]
     for step in _answered(trace):
         made = step.tries
@@ -220,13 +200,8 @@ def rewrites(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
             )
 
 
-def decompositions(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
-    """Yield Decompose rows; the reply is set where the question came out right.
-
-    Args:
-        row: the scored question.
-        trace: its trace.
-    """
+def _decompositions(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
+    """Yield Decompose rows; the reply is set where the question came out right."""
     if trace.sub_queries and not planned_goals(trace):
         yield PromptlessRow(
             _row(row, "decompose"),
@@ -235,13 +210,8 @@ def decompositions(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
         )
 
 
-def programs(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
-    """Yield Plan rows: the first program, from the sub-queries that it was written for.
-
-    Args:
-        row: the scored question.
-        trace: its trace.
-    """
+def _programs(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
+    """Yield Plan rows: the first program, from the sub-queries that it was written for."""
     for source, fault, mended in _first_programs(row, trace):
         yield PromptlessRow(
             _row(row, "plan", sub_queries=trace.sub_queries),
@@ -252,13 +222,8 @@ def programs(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
         )
 
 
-def joint_programs(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
-    """Yield Plan rows of joint mode: sub-queries and first program in one reply.
-
-    Args:
-        row: the scored question.
-        trace: its trace, of whatever mode.
-    """
+def _joint_programs(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
+    """Yield Plan rows of joint mode: sub-queries and first program in one reply."""
     for source, fault, mended in _first_programs(row, trace):
         reply = joint_reply(source, trace.sub_queries) if source else ""
         yield PromptlessRow(_row(row, "plan"), ask_joint_program(trace.question), reply, fault, mended)
@@ -276,13 +241,8 @@ def _first_programs(row: ResultRow, trace: Trace) -> Iterator[tuple[str, str, bo
     yield source or "", "" if source else BROKEN, source not in (None, first.source)
 
 
-def plans(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
-    """Yield rows of OPERA's Plan agent.
-
-    Args:
-        row: the scored question.
-        trace: its trace.
-    """
+def _plans(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
+    """Yield rows of OPERA's Plan agent."""
     learnt = _right(row) and planned_goals(trace) and len(trace.programs) == 1
     yield PromptlessRow(
         _row(row, "plan"),
@@ -324,13 +284,14 @@ def _cited(attempt: Attempt) -> str:
     return attempt.rationale if named else f"{attempt.rationale} {' '.join(f'Doc [{number}]' for number in numbers)}"
 
 
+# Rows of a question, by task: (its score with its gold passages, its trace) -> rows.
 EXAMPLES: dict[str, Callable[[ResultRow, Trace], Iterator[PromptlessRow]]] = {
-    "answer": readings,
-    "synthesis": syntheses,
-    "decompose": decompositions,
-    "plan": programs,
-    "joint": joint_programs,
-    "goals": plans,
-    "analysis": judgements,
-    "rewrite": rewrites,
+    "answer": _readings,
+    "synthesis": _syntheses,
+    "decompose": _decompositions,
+    "plan": _programs,
+    "joint": _joint_programs,
+    "goals": _plans,
+    "analysis": _judgements,
+    "rewrite": _rewrites,
 }

@@ -28,10 +28,7 @@ _OF_KIND = {"budget": "call_budget", "deadline": "timeout", "service": "service"
 async def answer(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
     """Score the Answer agent: its reply is parsed as at run time and compared with the gold answers.
 
-    Args:
-        row: the question and its documents.
-        completion: the agent's reply.
-        environment: settings of the run.
+    Args: those of `Reward`.
     """
     agents = agents_over(GivenReply(completion), environment.settings.prompts)
     passages = None if row.documents is None else [one.passage() for one in row.documents]
@@ -42,10 +39,7 @@ async def answer(row: TrainRow, completion: str, environment: RewardEnvironment)
 async def plan(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
     """Score the Plan agent: its program runs with the frozen Answer agent and retriever, without repairs.
 
-    Args:
-        row: the question and its sub-queries.
-        completion: the agent's reply.
-        environment: frozen agents, retriever and sandbox.
+    Args: those of `Reward`.
     """
     if error := program_fault(completion):
         return Score(error=error)
@@ -57,10 +51,7 @@ async def plan(row: TrainRow, completion: str, environment: RewardEnvironment) -
 async def decompose(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
     """Score the Decompose agent: the frozen Plan and Answer agents go on from its list, repairs and recovery included.
 
-    Args:
-        row: the question.
-        completion: the agent's reply.
-        environment: frozen agents, retriever and sandbox.
+    Args: those of `Reward`.
 
     Raises:
         BadOutputError: the reply holds no list; at run time the question itself would take its place.

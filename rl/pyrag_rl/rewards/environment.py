@@ -45,8 +45,14 @@ _BEYOND_DEADLINE = 10.0  # seconds that a score may take after the runtime's own
 _environments: PerLoop[dict[str, RewardEnvironment]] = PerLoop(dict)
 
 
-# A reward: (row, completion, environment) -> Score. `RewardEnvironment.score` turns what it raises into a named error.
 Reward = Callable[[TrainRow, str, "RewardEnvironment"], Awaitable[Score]]
+"""A function that scores a completion; `RewardEnvironment.score` turns what it raises into a named error.
+
+Args:
+    row: the question, with what its agent was shown.
+    completion: the agent's reply.
+    environment: frozen agents, retriever, sandbox and settings of the run.
+"""
 
 # Module and function of each reward, by `packaged_name`. Imported when first needed.
 REWARDS: Mapping[str, str] = {

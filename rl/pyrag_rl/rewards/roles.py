@@ -40,23 +40,14 @@ class GivenGoals:
         return GoalPlan(tuple(self.goals))
 
     async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
-        """Raise `BadOutputError`: the plan is what is scored.
-
-        Args:
-            question: ignored.
-            goals: ignored.
-            error: ignored.
-        """
+        """Raise `BadOutputError`: the plan is what is scored. Args: those of `GoalPlanner.revise`."""
         raise BadOutputError("the plan is what is scored: there is no other one")
 
 
 async def plan(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
     """Score OPERA's Plan agent by equation 7: the plan runs with the frozen agents and is not revised.
 
-    Args:
-        row: the question.
-        completion: the agent's reply.
-        environment: frozen agents, retriever and sandbox.
+    Args: those of `Reward`.
     """
     read = read_plan(completion, row.question)
     trace = await run_goals(row.question, read.goals, environment) if read.goals else None
@@ -87,10 +78,7 @@ async def run_goals(question: str, goals: Sequence[Goal], environment: RewardEnv
 async def answer(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
     """Score the Analysis-Answer agent by equation 9.
 
-    Args:
-        row: the question and its labelled documents.
-        completion: the agent's reply.
-        environment: weights of the run.
+    Args: those of `Reward`.
 
     Raises:
         DataError: the row does not say whether its documents suffice.
@@ -110,10 +98,7 @@ async def answer(row: TrainRow, completion: str, environment: RewardEnvironment)
 async def rewrite(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
     """Score the Rewrite agent by equation 10: its query is searched for.
 
-    Args:
-        row: the question, its gold passages and the queries tried so far.
-        completion: the agent's reply.
-        environment: retriever and weights of the run.
+    Args: those of `Reward`.
 
     Raises:
         ServiceError: the retriever cannot be used.
