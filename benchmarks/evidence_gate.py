@@ -21,7 +21,7 @@ from pyrag.embedded.reader.neural.network import Calibration
 from pyrag.retrieval.hybrid import fuse
 from pyrag.retrieval.rerank import READER_DEPTH
 from pyrag.trace.model import Passage
-from pyrag_rl.embedded.reader.hops import Held
+from pyrag_rl.embedded.reader.layout import Asked
 from pyrag_rl.embedded.reader.measuring import Reading as Study
 from pyrag_rl.embedded.reader.measuring import found_in, held_out, measured, outcome, passage
 from pyrag_rl.embedded.reader.score_statistics import auroc
@@ -31,7 +31,7 @@ DEPTHS = (1, 3, 5)
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5)
 
 
-def rerank(reader: NeuralAnswerer, asked: Sequence[Held], index: Bm25) -> dict[str, list[float]]:
+def rerank(reader: NeuralAnswerer, asked: Sequence[Asked], index: Bm25) -> dict[str, list[float]]:
     """Recall in percent at each of `DEPTHS`, by order."""
     orders: dict[str, list[list[str]]] = {"bm25": [], "reader": [], "both": []}
     for each in asked:
@@ -44,17 +44,17 @@ def rerank(reader: NeuralAnswerer, asked: Sequence[Held], index: Bm25) -> dict[s
     return {name: [recall(lists, asked, depth) for depth in DEPTHS] for name, lists in orders.items()}
 
 
-def recall(lists: Sequence[Sequence[str]], asked: Sequence[Held], depth: int) -> float:
-    hits = sum(each.gold.id in ids[:depth] for ids, each in zip(lists, asked, strict=True))
+def recall(lists: Sequence[Sequence[str]], asked: Sequence[Asked], depth: int) -> float:
+    hits = sum(each.text.id in ids[:depth] for ids, each in zip(lists, asked, strict=True))
     return 100 * hits / max(len(asked), 1)
 
 
-def check(reader: NeuralAnswerer, asked: Sequence[Held], index: Bm25, *, gold: bool) -> list[tuple[float, bool]]:
+def check(reader: NeuralAnswerer, asked: Sequence[Asked], index: Bm25, *, gold: bool) -> list[tuple[float, bool]]:
     """The evidence for each question, and whether the best span is right."""
     found: list[tuple[float, bool]] = []
     calibration: Calibration = reader.model.calibration
     for each in asked:
-        texts = [text for text in index.search(each.question, 8) if gold or text.id != each.gold.id][:5]
+        texts = [text for text in index.search(each.question, 8) if gold or text.id != each.text.id][:5]
         passages: list[Passage] = [passage(text) for text in texts]
         study = Study(each, tuple(texts), tuple(found_in(reader.model, each.question, texts)))
         right = gold and bool(outcome(study, calibration).em)

@@ -10,8 +10,7 @@ import pytest
 from pyrag.embedded.reader.neural.answerer import Candidate
 from pyrag.embedded.reader.neural.decode import MarkedSpan
 from pyrag.embedded.reader.neural.network import Calibration
-from pyrag_rl.embedded.reader.hops import Held
-from pyrag_rl.embedded.reader.layout import Text
+from pyrag_rl.embedded.reader.layout import Asked, Text
 from pyrag_rl.embedded.reader.measuring import Reading, outcome
 from pyrag_rl.embedded.reader.score_statistics import auroc, platt
 
@@ -39,7 +38,7 @@ def test_calibration_survives_separable_scores() -> None:
 
 
 def test_the_subjects_page_decides_between_like_margins() -> None:
-    asked = Held("2wiki", "Who directed Alpha?", ("Ann Lee",), GOLD)
+    asked = Asked("Who directed Alpha?", ("Ann Lee",), GOLD, "2wiki")
     found = (
         Candidate(MarkedSpan(1, 21, 27, 5.0), "Bo Ray", about=0.0, agrees=0.0),
         Candidate(MarkedSpan(0, 22, 29, 4.0), "Ann Lee", about=1.0, agrees=0.0),

@@ -20,7 +20,8 @@ from pyrag.trace.model import Answer  # noqa: E402
 from pyrag_rl.config import TrainConfig  # noqa: E402
 from pyrag_rl.data.rows import Document, RowWriter, TrainRow  # noqa: E402
 from pyrag_rl.embedded.reader.model import MINILM, Reader, Shape, shape_of  # noqa: E402
-from pyrag_rl.embedded.span_policy.policy import answer_of, case_of, log_chances, reward  # noqa: E402
+from pyrag_rl.embedded.span_policy.evaluation import scored  # noqa: E402
+from pyrag_rl.embedded.span_policy.policy import answer_of, case_of, log_chances  # noqa: E402
 from pyrag_rl.embedded.span_policy.start import weights_of_file, weights_of_onnx  # noqa: E402
 from pyrag_rl.embedded.span_policy.train import grpo_loss, run  # noqa: E402
 from pyrag_rl.folder import RunFolder  # noqa: E402
@@ -71,9 +72,9 @@ def test_the_engine_takes_the_shipped_networks_likeliest_action() -> None:
 
 def test_rewards() -> None:
     right, wrong, unknown = Answer("Ann Lee", True), Answer("Bo Ray", True), Answer("unknown", known=False)
-    assert [reward(case(), said, CONFIG) for said in (right, wrong, unknown)] == [1.0, 0.0, 0.0]
-    assert [reward(case(enough=False), said, CONFIG) for said in (right, wrong, unknown)] == [0.0, 0.0, 1.0]
-    assert reward(case(), Answer("Lee", True), CONFIG) == pytest.approx(0.7 * 2 / 3)
+    assert [scored(said, case().row, CONFIG).reward for said in (right, wrong, unknown)] == [1.0, 0.0, 0.0]
+    assert [scored(said, case(enough=False).row, CONFIG).reward for said in (right, wrong, unknown)] == [0.0, 0.0, 1.0]
+    assert scored(Answer("Lee", True), case().row, CONFIG).reward == pytest.approx(0.7 * 2 / 3)
 
 
 def test_the_loss_follows_advantages_and_keeps_near_the_start() -> None:

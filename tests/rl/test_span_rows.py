@@ -5,14 +5,13 @@ from __future__ import annotations
 import random
 
 from pyrag_rl.config import load_config
-from pyrag_rl.embedded.reader.hops import Held
-from pyrag_rl.embedded.reader.layout import Text
+from pyrag_rl.embedded.reader.layout import Asked, Text
 from pyrag_rl.embedded.reader.search import Bm25
 from pyrag_rl.embedded.span_policy.rows import rows
 
 TEXTS = [Text(f"t{n}", f"Mill {n}", f"Mill {n} of Dorn was founded by Ann{n} Lee.") for n in range(9)]
 TEXTS.append(Text("again", "Dorn", "The founder of the mill of Dorn is Ann3 Lee."))
-ASKED = [Held("2wiki", f"Who founded Mill {n}?", (f"Ann{n} Lee",), TEXTS[n]) for n in range(9)] * 20
+ASKED = [Asked(f"Who founded Mill {n}?", (f"Ann{n} Lee",), TEXTS[n], "2wiki") for n in range(9)] * 20
 
 
 def test_rows_say_whether_their_passages_suffice() -> None:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyrag_rl.embedded.reader.facts import OF_PEOPLE, OF_WORKS, facts, kind_of
-from pyrag_rl.embedded.reader.layout import Corpus, Row, Text, corpus, rows
+from pyrag_rl.embedded.reader.layout import Asked, Corpus, Row, Text, corpus, rows
 from pyrag_rl.embedded.reader.search import Bm25
-from pyrag_rl.embedded.reader.squad import Asked, Lookalikes, Squad
+from pyrag_rl.embedded.reader.squad import Lookalikes, Squad
 from pyrag_rl.embedded.reader.squad import one as squad_examples
 from pyrag_rl.embedded.reader.windows import Example, ExampleEncoder, occurrence
 from pyrag_rl.embedded.reader.wordings import asked, silent, wordings
@@ -26,16 +26,6 @@ SETS = ("2wikimultihopqa", "musique", "hotpotqa")
 HELD_OUT = 0.18  # of the questions of each set
 BUDGETS = (96, 128, 160, 200)
 _RARE = 120  # silver facts of a relation below which each is asked in more wordings
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A held-out sub-question and the passage that answers it; `group` says of what set and form."""
-
-    group: str
-    question: str
-    answers: tuple[str, ...]
-    gold: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +44,7 @@ class Hops:
     """All of stage 2 but for its SQuAD part."""
 
     train: tuple[Hop, ...]
-    held_out: tuple[Held, ...]
+    held_out: tuple[Asked, ...]
     texts: dict[str, Corpus]  # by set
 
 
@@ -71,7 +61,7 @@ def load(folder: Path, seed: int) -> Hops:
     rng = random.Random(seed)
     texts = {name: corpus(folder / name / "train_corpus.jsonl.gz") for name in SETS}
     train: list[Hop] = []
-    kept: list[Held] = []
+    kept: list[Asked] = []
     barred: set[str] = set()  # titles whose passages answer held-out questions
     for name in SETS:
         questions = rows(folder / name / "train_questions.jsonl.gz")
@@ -107,7 +97,7 @@ def _triples(row: Row, texts: Corpus) -> Iterator[tuple[str, str, str, Text]]:
             yield subject, relation, value, page
 
 
-def held(name: str, row: Row, texts: Corpus, rng: random.Random) -> Iterator[Held]:
+def held(name: str, row: Row, texts: Corpus, rng: random.Random) -> Iterator[Asked]:
     """Yield the sub-questions of a question to hold out; HotpotQA has none.
 
     Args:
@@ -118,12 +108,12 @@ def held(name: str, row: Row, texts: Corpus, rng: random.Random) -> Iterator[Hel
     """
     if name == "2wikimultihopqa":
         for subject, relation, value, page in _triples(row, texts):
-            yield Held("2wiki", rng.choice(wordings(relation)[:2]).format(subject), (value,), page)
+            yield Asked(rng.choice(wordings(relation)[:2]).format(subject), (value,), page, "2wiki")
     elif name == "musique":
         for question, answer, gold in _steps(row):
             subject, arrow, relation = (part.strip() for part in question.partition(">>"))
             wording = wordings(relation)[0].format(subject) if arrow else question
-            yield Held("musique >>" if arrow else "musique", wording, (answer,), texts[gold])
+            yield Asked(wording, (answer,), texts[gold], "musique >>" if arrow else "musique")
 
 
 def _from_arrow(question: str, rng: random.Random, count: int) -> list[str]:

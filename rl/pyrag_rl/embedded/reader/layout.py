@@ -20,6 +20,16 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, its answers and the passage they are in; `group` names the set and form of one to measure on."""
+
+    question: str
+    answers: tuple[str, ...]
+    text: Text
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Row(Question):
     """A question with 2Wiki's triples: subject, relation, value."""
 

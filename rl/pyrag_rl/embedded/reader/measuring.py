@@ -25,8 +25,7 @@ from pyrag.embedded.reader.view import views
 from pyrag.evaluation.metrics import exact_match, f1
 from pyrag.trace.model import Passage
 from pyrag_rl.embedded.reader import hops, squad
-from pyrag_rl.embedded.reader.hops import Held
-from pyrag_rl.embedded.reader.layout import Text, corpus, gold, rows
+from pyrag_rl.embedded.reader.layout import Asked, Text, corpus, gold, rows
 from pyrag_rl.embedded.reader.score_statistics import auroc, logistic, platt
 from pyrag_rl.embedded.reader.search import Bm25
 
@@ -45,7 +44,7 @@ _LED_ASTRAY = 0.2  # share of questions answered although their passage is missi
 class Reading:
     """One question read over some passages: all candidate answers, before they are ranked."""
 
-    asked: Held
+    asked: Asked
     texts: tuple[Text, ...]
     found: tuple[Candidate, ...]
 
@@ -65,7 +64,7 @@ def passage(text: Text) -> Passage:
     return Passage(text.id, text.title, text.text)
 
 
-def read(model: SpanReader, asked: Sequence[Held], index: Bm25, mode: str) -> list[Reading]:
+def read(model: SpanReader, asked: Sequence[Asked], index: Bm25, mode: str) -> list[Reading]:
     """Read each question over its gold passage, BM25's top five, or BM25's top five without the gold one.
 
     Args:
@@ -79,10 +78,10 @@ def read(model: SpanReader, asked: Sequence[Held], index: Bm25, mode: str) -> li
     """
     readings = []
     for each in asked:
-        texts = [each.gold]
+        texts = [each.text]
         if mode != "gold":
             found = index.search(each.question, _TOP + 3)
-            texts = found if mode == "top5" else [text for text in found if text.id != each.gold.id]
+            texts = found if mode == "top5" else [text for text in found if text.id != each.text.id]
         texts = texts[:_TOP]
         readings.append(Reading(each, tuple(texts), tuple(found_in(model, each.question, texts))))
     return readings
@@ -108,11 +107,11 @@ def outcome(reading: Reading, calibration: Calibration) -> Outcome:
         reading: Candidates with their question; without any, the score is -30.
         calibration: Weights by which candidates are ranked and scored.
     """
-    answerable = any(text.id == reading.asked.gold.id for text in reading.texts)
+    answerable = any(text.id == reading.asked.text.id for text in reading.texts)
     if not reading.found:
         return Outcome(-30.0, 0.0, 0.0, False, answerable)
     best = ordered(reading.found, calibration)[0]
-    picked = reading.texts[best.span.passage].id == reading.asked.gold.id
+    picked = reading.texts[best.span.passage].id == reading.asked.text.id
     answers = reading.asked.answers
     return Outcome(best.score(calibration), exact_match(best.text, answers), f1(best.text, answers), picked, answerable)
 
@@ -235,7 +234,7 @@ class Remembering:
         return sorted(found, key=lambda span: (-span.margin, span.passage, span.start))
 
 
-def study(model: Model, asked: Sequence[Held], index: Bm25) -> dict[str, list[Reading]]:
+def study(model: Model, asked: Sequence[Asked], index: Bm25) -> dict[str, list[Reading]]:
     """Read the questions in all three modes, each passage once.
 
     Args:
@@ -269,7 +268,7 @@ def summary(name: str, readings: Mapping[str, Sequence[Reading]], fitted: Calibr
     }
 
 
-def held_out(data: Path, seed: int) -> Iterator[tuple[str, list[Held], Bm25]]:
+def held_out(data: Path, seed: int) -> Iterator[tuple[str, list[Asked], Bm25]]:
     """Yield groups of held-out sub-questions and SQuAD questions.
 
     Args:
@@ -288,8 +287,7 @@ def held_out(data: Path, seed: int) -> Iterator[tuple[str, list[Held], Bm25]]:
         yield f"held-out {group}", [each for each in multi.held_out if each.group == group], index
     questions = squad.load(data / "squad", seed)
     chosen = random.Random(seed).sample(questions.held_out, min(_HELD_OUT_SQUAD, len(questions.held_out)))
-    asked = [Held("squad", each.question, each.answers, each.text) for each in chosen]
-    yield "held-out squad", asked, Bm25(text for texts in questions.articles.values() for text in texts)
+    yield "held-out squad", chosen, Bm25(text for texts in questions.articles.values() for text in texts)
 
 
 def calibrate(studies: Mapping[str, Mapping[str, Sequence[Reading]]]) -> Calibration:
@@ -340,7 +338,7 @@ def calibration_error(results: Sequence[Outcome], fitted: Calibration, bins: int
     return sum(gaps) / max(len(results), 1)
 
 
-def measured(data: Path) -> Iterator[tuple[str, list[Held], Bm25]]:
+def measured(data: Path) -> Iterator[tuple[str, list[Asked], Bm25]]:
     """The measured questions; for the last figures only."""
     for name in ("2wikimultihopqa", "musique"):
         texts = corpus(data / name / "corpus.jsonl.gz")
@@ -352,7 +350,7 @@ def measured(data: Path) -> Iterator[tuple[str, list[Held], Bm25]]:
     yield "squad", *squad_dev(data, _HELD_OUT_SQUAD)
 
 
-def squad_dev(data: Path, count: int) -> tuple[list[Held], Bm25]:
+def squad_dev(data: Path, count: int) -> tuple[list[Asked], Bm25]:
     """Draw answerable questions of SQuAD's development set, always the same ones.
 
     Args:
@@ -368,7 +366,7 @@ def squad_dev(data: Path, count: int) -> tuple[list[Held], Bm25]:
     texts = corpus(data / "squad" / "corpus.jsonl.gz")
     found = [row for row in rows(data / "squad" / "questions.jsonl.gz") if row.answerable]
     chosen = random.Random(0).sample(found, min(count, len(found)))
-    asked = [Held("squad", row.question, row.answers, gold(row, texts)) for row in chosen]
+    asked = [Asked(row.question, row.answers, gold(row, texts), "squad") for row in chosen]
     return asked, Bm25(texts.values())
 
 
@@ -383,7 +381,7 @@ def speed(model: Model, readings: Sequence[Reading], rounds: int = 40) -> dict[s
     Returns:
         `ms_for_1` and `ms_for_5`: milliseconds a question.
     """
-    texts = [reading.asked.gold for reading in readings[:_TOP]]
+    texts = [reading.asked.text for reading in readings[:_TOP]]
     question = f"Who directed {texts[0].title}?"
     found = {}
     for count in (1, _TOP):

@@ -76,7 +76,7 @@ def tokenizer(out: Path) -> Tokenizer:
 
 
 def _stored(path: Path, make_examples: Callable[[], Sequence[Example]]) -> None:
-    from pyrag_rl.embedded.reader.storage import save_examples
+    from pyrag_rl.embedded.reader.training import save_examples
 
     if not path.exists():
         made = make_examples()

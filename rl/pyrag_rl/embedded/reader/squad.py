@@ -15,21 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyrag.errors import DataError
-from pyrag_rl.embedded.reader.layout import Text, corpus, gold, rows
+from pyrag_rl.embedded.reader.layout import Asked, Text, corpus, gold, rows
 from pyrag_rl.embedded.reader.windows import Example, ExampleEncoder, occurrence, terms
 
 HELD_OUT_ARTICLES = 20
 NEGATIVES = 0.33  # a question
 SHORT, LONG = (48, 64, 80, 96, 112), (80, 104, 128, 160, 200)  # tokens of a window, early and late in training
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question, its answers and the passage they are in."""
-
-    question: str
-    answers: tuple[str, ...]
-    text: Text
 
 
 @dataclass(frozen=True, slots=True)

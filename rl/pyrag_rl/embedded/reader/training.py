@@ -24,6 +24,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import numpy as np
 import torch
 import torch.distributed
 from torch import Tensor
@@ -283,6 +284,29 @@ class Worker:
         self.done = state["done"]
 
 
+def save_examples(examples: Sequence[Example], path: Path) -> None:
+    """Write examples to a compressed archive in one step; small enough to load in every worker.
+
+    Args:
+        examples: At least one; token ids below 65,536.
+        path: Replaced if it is there.
+    """
+    ids = np.concatenate([np.asarray(each.ids, dtype=np.uint16) for each in examples])
+    labels = np.asarray([(len(e.ids), e.split, e.start, e.end) for e in examples], dtype=np.int32)
+    with AtomicFile(path) as file:
+        np.savez_compressed(file, ids=ids, labels=labels)
+
+
+def load_examples(path: Path) -> list[Example]:
+    with np.load(path) as stored:
+        ids, labels = stored["ids"], stored["labels"]
+    ends = labels[:, 0].cumsum()
+    return [
+        Example(ids[end - length : end].tolist(), split, start, last)
+        for end, (length, split, start, last) in zip(ends.tolist(), labels.tolist(), strict=True)
+    ]
+
+
 def save_atomic(value: object, path: Path) -> None:
     """Replace a checkpoint in one step.
 
@@ -301,8 +325,6 @@ def _leave_with(parent: BaseProcess) -> None:
 
 
 def _work(rank: int, recipe: Recipe, examples: Path, first: Path, out: Path) -> None:
-    from pyrag_rl.embedded.reader.storage import load_examples
-
     torch.set_num_threads(recipe.threads)
     torch.manual_seed(recipe.seed)
     parent = parent_process()

@@ -35,15 +35,23 @@ def score(read: Read, rows: Sequence[TrainRow], config: TrainConfig) -> list[Sco
         rows: Rows with documents.
         config: Weights of EM and F1 in the reward.
     """
-    return [_scored(read(row.asked, [one.passage() for one in row.documents or ()]), row, config) for row in rows]
+    said = [read(row.asked, [one.passage() for one in row.documents or ()]) for row in rows]
+    return [scored(Answer(one.text, one.known), row, config) for one, row in zip(said, rows, strict=True)]
 
 
-def _scored(said: Reading, row: TrainRow, config: TrainConfig) -> Scored:
+def scored(answer: Answer, row: TrainRow, config: TrainConfig) -> Scored:
+    """Score an answer. Where the row says that its documents do not suffice, only unknown is right.
+
+    Args:
+        answer: What a reader says.
+        row: The question.
+        config: Weights of EM and F1 in the reward.
+    """
     if row.sufficient is False:
-        reward = 0.0 if said.known else config.f1_weight + config.em_weight
-        return Scored(False, said.known, reward, 0.0, 0.0)
-    found = graded(Answer(said.text, said.known), row, config)
-    return Scored(True, said.known, found.score, found.em, found.f1)
+        reward = 0.0 if answer.known else config.f1_weight + config.em_weight
+        return Scored(False, answer.known, reward, 0.0, 0.0)
+    found = graded(answer, row, config)
+    return Scored(True, answer.known, found.score, found.em, found.f1)
 
 
 def figures(results: Sequence[Scored]) -> dict[str, float]:

@@ -21,12 +21,10 @@ from pyrag.embedded.reader.neural.network import Calibration
 from pyrag.embedded.reader.neural.windows import Tokenizer, Window, windows
 from pyrag.embedded.reader.view import views
 from pyrag.trace.model import UNKNOWN, Answer, Passage
-from pyrag_rl.config import TrainConfig
 from pyrag_rl.data.rows import TrainRow
 from pyrag_rl.embedded.reader.model import Reader
 from pyrag_rl.embedded.reader.training import Batch, collate
 from pyrag_rl.embedded.reader.windows import Example
-from pyrag_rl.rewards.agents import graded
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +110,3 @@ def answer_of(case: Case, action: int) -> Answer:
             return Answer(text, True) if text else Answer(UNKNOWN, known=False)
         action -= size
     return Answer(UNKNOWN, known=False)
-
-
-def reward(case: Case, answer: Answer, config: TrainConfig) -> float:
-    """Return the Answer agent's reward. Where the row says that its documents do not suffice, only unknown is right.
-
-    Args:
-        case: The row that is answered.
-        answer: What an action of it says.
-        config: Weights of EM and F1.
-    """
-    if case.row.sufficient is False:
-        return 0.0 if answer.known else config.f1_weight + config.em_weight
-    return graded(answer, case.row, config).score

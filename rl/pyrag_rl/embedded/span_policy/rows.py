@@ -19,8 +19,7 @@ from pathlib import Path
 from pyrag.cli.main import guarded
 from pyrag_rl.data.rows import Document, TrainRow, write_rows
 from pyrag_rl.embedded.reader import hops
-from pyrag_rl.embedded.reader.hops import Held
-from pyrag_rl.embedded.reader.layout import Text, missing
+from pyrag_rl.embedded.reader.layout import Asked, Text, missing
 from pyrag_rl.embedded.reader.search import Bm25
 
 PASSAGES = 5
@@ -28,7 +27,7 @@ WITHOUT = 0.25  # share of the questions whose passage is taken away
 _SOURCES = {"2wiki": "2wikimultihopqa"}
 
 
-def rows(asked: Iterable[Held], index: Bm25, rng: random.Random) -> Iterator[TrainRow]:
+def rows(asked: Iterable[Asked], index: Bm25, rng: random.Random) -> Iterator[TrainRow]:
     """Yield rows with the passage that answers among their documents, or none that does; others are left out.
 
     Args:
@@ -38,10 +37,10 @@ def rows(asked: Iterable[Held], index: Bm25, rng: random.Random) -> Iterator[Tra
     """
     for place, each in enumerate(asked):
         found = [
-            text for text in index.search(each.question, PASSAGES + 3) if text.id == each.gold.id or _other(text, each)
+            text for text in index.search(each.question, PASSAGES + 3) if text.id == each.text.id or _other(text, each)
         ]
         if rng.random() < WITHOUT:
-            found = [text for text in found if text.id != each.gold.id]
+            found = [text for text in found if text.id != each.text.id]
         found = found[:PASSAGES]
         if not found:
             continue
@@ -54,12 +53,12 @@ def rows(asked: Iterable[Held], index: Bm25, rng: random.Random) -> Iterator[Tra
             answers=each.answers,
             messages=(),
             documents=tuple(Document(id=text.id, title=text.title, text=text.text) for text in found),
-            supporting=(each.gold.id,),
-            sufficient=any(text.id == each.gold.id for text in found),
+            supporting=(each.text.id,),
+            sufficient=any(text.id == each.text.id for text in found),
         )
 
 
-def _other(text: Text, each: Held) -> bool:
+def _other(text: Text, each: Asked) -> bool:
     """Not another passage with the answer: whether that one answers too, nobody can tell."""
     return not any(answer.lower() in text.text.lower() for answer in each.answers)
 
@@ -72,7 +71,7 @@ def write(data: Path, out: Path, *, seed: int, train: int, evaluate: int) -> tup
         out: Folder of the two files, which must exist.
         seed: Decides which questions are drawn, and which lose their passage.
         train: Questions to train on, at most.
-        evaluate: Held-out questions to evaluate on, at most.
+        evaluate: Asked-out questions to evaluate on, at most.
 
     Returns:
         Number of rows of each file; questions for which nothing is found make none.
@@ -84,7 +83,9 @@ def write(data: Path, out: Path, *, seed: int, train: int, evaluate: int) -> tup
     multi = hops.load(data, 0)  # the seed of the reader's own partition
     index = Bm25(text for each in multi.texts.values() for text in each.values())
     learnt = [
-        Held("hop", hop.question, (hop.answer,), hop.text) for hop in multi.train if hop.span and "+" not in hop.text.id
+        Asked(hop.question, (hop.answer,), hop.text, "hop")
+        for hop in multi.train
+        if hop.span and "+" not in hop.text.id
     ]
     counts = []
     for name, size, asked in (("train", train, learnt), ("eval", evaluate, list(multi.held_out))):

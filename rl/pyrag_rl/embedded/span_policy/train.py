@@ -31,7 +31,7 @@ from pyrag.errors import ConfigError
 from pyrag.evaluation.runs.folder import locked
 from pyrag_rl.config import TrainConfig, absolute
 from pyrag_rl.data.rows import TrainRow, read_rows
-from pyrag_rl.embedded.span_policy.evaluation import figures, gain, score
+from pyrag_rl.embedded.span_policy.evaluation import figures, gain, score, scored
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.verl import preflight
 from pyrag_rl.verl.launch import Console, claim
@@ -189,9 +189,9 @@ class Trainer:
         return told, greedy, 1.0, unknown, kl
 
     def _reward(self, case: Any, action: int) -> float:
-        from pyrag_rl.embedded.span_policy.policy import answer_of, reward
+        from pyrag_rl.embedded.span_policy.policy import answer_of
 
-        return reward(case, answer_of(case, action), self.config)
+        return scored(answer_of(case, action), case.row, self.config).reward
 
     def _rate(self) -> float:
         config, progress = self.config, self.done / self.steps
