@@ -1,13 +1,13 @@
 """Training. It may import `pyrag`; of `pyrag`, the command `pyrag train` alone opens it, when it runs.
 
-config, overrides, preflight, launch, watch, folder    a run of verl, from its settings to what it leaves behind
-rows, prompting, data                                  training sets, in the very words of the runtime's agents
-reward, frozen, agent_rewards, role_rewards, score     what a completion is worth: the runtime runs it
-program_loop, mapgrpo                                  rollouts of our own: repair turns, pre-scored candidates
-curriculum, sft, export                                stages in a row, supervised runs, adapters to serve
-cpu_smoke                                              test-only: verl on a machine without an accelerator
-reader, span_policy                                    the embedded reader: its weights, and rewards for it
-verifiers                                              an environment of that library, which finds it as `pyrag-rl`
+config, start, folder, report    a run, from its settings to what it leaves behind
+prompting, data                  training sets, in the very words of the runtime's agents
+rewards, mapgrpo                 what a completion is worth: the runtime runs it
+verl                             verl's trainers: settings, checks, start, rollouts of our own, adapters to serve
+curriculum                       stages in a row
+cpu_smoke                        test-only: verl on a machine without an accelerator
+embedded                         the embedded reader: its weights, and rewards for it
+verifiers                        an environment of that library, which finds it as `pyrag-rl`
 """
 
 from __future__ import annotations

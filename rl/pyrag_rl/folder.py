@@ -21,80 +21,31 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pyrag.errors import DataError
 
 
-@dataclass(frozen=True, slots=True)
 class RunFolder:
-    path: Path
+    """Paths of a run; nothing is made by naming them."""
 
-    @property
-    def config(self) -> Path:
-        return self.path / "config.yaml"
-
-    @property
-    def overrides(self) -> Path:
-        return self.path / "overrides.txt"
-
-    @property
-    def agent_loops(self) -> Path:
-        return self.path / "agent_loops.yaml"
-
-    @property
-    def log(self) -> Path:
-        return self.path / "log.txt"
-
-    @property
-    def metrics(self) -> Path:
-        return self.path / "metrics"
-
-    @property
-    def scores(self) -> Path:
-        return self.path / "scores"
-
-    @property
-    def traces(self) -> Path:
-        return self.path / "traces"
-
-    @property
-    def train_rows(self) -> Path:
-        return self.path / "rows" / "train.parquet"
-
-    @property
-    def eval_rows(self) -> Path:
-        return self.path / "rows" / "eval.parquet"
-
-    @property
-    def rollouts(self) -> Path:
-        return self.path / "rollouts"
-
-    @property
-    def tensorboard(self) -> Path:
-        return self.path / "tensorboard"
-
-    @property
-    def checkpoints(self) -> Path:
-        return self.path / "checkpoints"
-
-    @property
-    def adapter(self) -> Path:
-        return self.path / "adapter"
-
-    @property
-    def merged(self) -> Path:
-        return self.path / "merged"
-
-    @property
-    def reader(self) -> Path:
-        return self.path / "reader"
-
-    @property
-    def evaluation(self) -> Path:
-        return self.path / "evaluation.json"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config = path / "config.yaml"
+        self.overrides = path / "overrides.txt"
+        self.agent_loops = path / "agent_loops.yaml"
+        self.log = path / "log.txt"
+        self.metrics = path / "metrics"
+        self.scores = path / "scores"
+        self.traces = path / "traces"
+        self.train_rows, self.eval_rows = path / "rows/train.parquet", path / "rows/eval.parquet"
+        self.rollouts = path / "rollouts"
+        self.tensorboard = path / "tensorboard"
+        self.checkpoints = path / "checkpoints"
+        self.adapter, self.merged = path / "adapter", path / "merged"
+        self.reader = path / "reader"
+        self.evaluation = path / "evaluation.json"
 
     @property
     def latest_step(self) -> int:

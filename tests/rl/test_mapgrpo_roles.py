@@ -18,9 +18,8 @@ from pyrag.trace.model import Passage
 from pyrag_rl.config import make_config, save_config
 from pyrag_rl.data.rows import Document, TrainRow, as_columns
 from pyrag_rl.folder import RunFolder
-from pyrag_rl.rewards.environment import RewardEnvironment
+from pyrag_rl.rewards.environment import RewardEnvironment, compute_score
 from pyrag_rl.rewards.score import ERRORS, KEYS
-from pyrag_rl.rewards.verl_function import compute_score
 
 QUESTION = "In which city was the director of The Seventh Seal born?"
 ROW = TrainRow(

@@ -25,8 +25,8 @@ from pyrag.methods.opera.schemas import GOALS
 from pyrag_rl.config import TrainConfig, make_config, save_config
 from pyrag_rl.data.rows import TrainRow, as_columns
 from pyrag_rl.folder import RunFolder
-from pyrag_rl.mapgrpo.injection import PrescoredAgentLoop
 from pyrag_rl.mapgrpo.prescored import Candidate
+from pyrag_rl.verl.loops import PrescoredAgentLoop
 from pyrag_rl.verl.overrides import verl_overrides
 from tests.rl import tiny
 

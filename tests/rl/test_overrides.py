@@ -32,7 +32,7 @@ def made(agent: str = "answer", *pairs: str) -> TrainConfig:
 def test_the_reward_function_is_under_verls_key() -> None:
     found = rows(made())
     path = found["reward.custom_reward_function.path"]
-    assert path == "pkg://pyrag_rl.rewards.verl_function"
+    assert path == "pkg://pyrag_rl.rewards.environment"
     assert callable(import_module(path.removeprefix("pkg://")).compute_score)
     assert found["reward.custom_reward_function.name"] == "compute_score"
     assert found["+reward.custom_reward_function.reward_kwargs.run"] == "/runs/a"

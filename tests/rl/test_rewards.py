@@ -25,9 +25,8 @@ from pyrag_rl.config import TrainConfig, load_config, save_config
 from pyrag_rl.data.rows import Document, TrainRow, as_columns, write_rows
 from pyrag_rl.folder import RunFolder, read_lines
 from pyrag_rl.prompting import prompt_of
-from pyrag_rl.rewards.environment import REWARDS, Memo, RewardEnvironment, reward_named
+from pyrag_rl.rewards.environment import REWARDS, Memo, RewardEnvironment, compute_score, reward_named
 from pyrag_rl.rewards.score import ERRORS, KEYS, OUTSIDE, Score
-from pyrag_rl.rewards.verl_function import compute_score
 
 RUNTIME = {"llm": "embedded", "retriever": None, "recovery": "none", "deadline": 30}
 QUESTION = "In which city was the director of The Seventh Seal born?"

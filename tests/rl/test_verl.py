@@ -34,8 +34,8 @@ from pyrag_rl.folder import RunFolder
 from pyrag_rl.rewards.score import ERRORS, KEYS
 from pyrag_rl.verl import sft
 from pyrag_rl.verl.launch import composed, composed_by, train, write_loops
+from pyrag_rl.verl.loops import ProgramAgentLoop
 from pyrag_rl.verl.overrides import verl_overrides
-from pyrag_rl.verl.program_loop import ProgramAgentLoop
 from tests.rl import tasks, tiny
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # verl, Ray and torch warn of their own affairs
@@ -76,7 +76,7 @@ def compose_of(config: TrainConfig) -> Any:
 @pytest.mark.parametrize("rollout", ["vllm", "hf_cpu"])
 def test_verl_composes_both_profiles(plan: tuple[tasks.Task, Path], profile: str, rollout: str) -> None:
     made = compose_of(config_of(plan, f"profile={profile}", f"rollout={rollout}", "repairs=1"))
-    assert made.reward.custom_reward_function.path == "pkg://pyrag_rl.rewards.verl_function"
+    assert made.reward.custom_reward_function.path == "pkg://pyrag_rl.rewards.environment"
     assert made.reward.custom_reward_function.reward_kwargs.run == str(plan[1] / "run")
     assert made.custom_reward_function.path is None  # the key that verl ignores
     assert made.algorithm.adv_estimator == "grpo"

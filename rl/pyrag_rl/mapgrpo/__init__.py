@@ -1,4 +1,4 @@
-"""MAPGRPO (OPERA, section 3): role rewards, the pre-scored set, and the agent loop that puts candidates into groups.
+"""MAPGRPO (OPERA, section 3): role rewards, and the pre-scored set.
 
-Left out: verl's own trainer, which does the rest, and the order of the stages (`pyrag_rl.curriculum.stages`).
+Left out: how candidates enter groups (`pyrag_rl.verl.loops`), and the order of stages (`pyrag_rl.curriculum.stages`).
 """

@@ -1,7 +1,7 @@
 """The file of pre-scored candidates (OPERA, appendix A): completions of a Plan agent, each executed and scored before.
 
 One JSON object a line. A training run takes the best of each question (equation 11); how the others scored is there to
-be looked at. Left out: where candidates come from (`candidates`), and how one enters a group (`injection`).
+be looked at. Left out: where candidates come from (`candidates`), and how one enters a group (`pyrag_rl.verl.loops`).
 """
 
 from __future__ import annotations

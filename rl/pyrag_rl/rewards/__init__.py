@@ -1,1 +1,1 @@
-"""Rewards: of PyRAG's and OPERA's agents, and the function that verl calls."""
+"""Rewards: of PyRAG's and OPERA's agents, and the environment that they are computed in."""

@@ -1,4 +1,9 @@
-"""Environment of an agent in training: frozen agents, retriever and sandbox, and the record of scores.
+"""verl's reward function, and the environment of an agent in training: frozen agents, retriever, sandbox, scores.
+
+    compute_score(data_source, solution_str, ground_truth, extra_info=None, *, run) -> {key: number for key in KEYS}
+
+It is asynchronous, never raises and always returns the same keys (`pyrag_rl.rewards.score`). `run` is the run's folder,
+whose config names the trained agent and the frozen ones; `REWARDS` names the function of each agent.
 
 A reward worker has one `RewardEnvironment` a run. Completions are scored side by side, at most `concurrency` at once (a
 setting of the runtime), each within its deadline; an equal completion to the same row, an equal call of the frozen
@@ -9,6 +14,7 @@ trace.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import random
@@ -79,6 +85,39 @@ def environment_of(run: str) -> RewardEnvironment:
         folder = RunFolder(Path(run))
         mine[run] = RewardEnvironment(saved_config(folder.config), folder)
     return mine[run]
+
+
+async def compute_score(
+    data_source: str,
+    solution_str: str,
+    ground_truth: Any,
+    extra_info: Mapping[str, Any] | None = None,
+    *,
+    run: str,
+    **_: Any,
+) -> dict[str, float]:
+    """Score one completion. Never raises: verl drops the whole group of a reward that does.
+
+    Args:
+        data_source: name of the data set; ignored, as the row holds it.
+        solution_str: the completion.
+        ground_truth: ignored, as the row holds all gold answers.
+        extra_info: the row (`pyrag_rl.data.rows.TrainRow`), with verl's `global_steps`.
+        run: the run folder.
+
+    Returns:
+        A number for each of `pyrag_rl.rewards.score.KEYS`; `score` is the reward.
+    """
+    given = extra_info or {}
+    try:
+        return await environment_of(run).numbers(given, solution_str)
+    except Exception as error:
+        logger.exception("a completion could not be scored")
+        score = Score(error="crash", detail=f"{type(error).__name__}: {error}")
+        named = {"id_": str(given.get("id", "")), "split": str(given.get("split", "train"))}
+        with contextlib.suppress(Exception):  # it never raises
+            note(run, score, **named, weights=given.get("global_steps"))
+        return score.numbers()
 
 
 class Memo:

@@ -21,9 +21,9 @@ PRESCORED_LOOP = "prescored_agent"
 FORMED_LOOP = "formed_agent"
 # Our agent loops by name: what verl makes of them is in `agent_loops`.
 LOOPS: Mapping[str, str] = {
-    PROGRAM_LOOP: "pyrag_rl.verl.program_loop.ProgramAgentLoop",
-    FORMED_LOOP: "pyrag_rl.verl.formed_loop.FormedAgentLoop",
-    PRESCORED_LOOP: "pyrag_rl.mapgrpo.injection.PrescoredAgentLoop",
+    PROGRAM_LOOP: "pyrag_rl.verl.loops.ProgramAgentLoop",
+    FORMED_LOOP: "pyrag_rl.verl.loops.FormedAgentLoop",
+    PRESCORED_LOOP: "pyrag_rl.verl.loops.PrescoredAgentLoop",
 }
 # On two cores without AMX, products of bf16 matrices took 1.8 times as long as those of fp32.
 FULL_PRECISION = {"param_dtype": "fp32", "reduce_dtype": "fp32", "buffer_dtype": "fp32"}
@@ -138,7 +138,7 @@ def _rollout(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
         "actor_rollout_ref.rollout.agent.default_agent_loop": agent_loop(config),
         "actor_rollout_ref.rollout.agent.agent_loop_config_path": str(folder.agent_loops),
         # `reward.`: the key without it is in verl's config too, and ignored.
-        "reward.custom_reward_function.path": "pkg://pyrag_rl.rewards.verl_function",
+        "reward.custom_reward_function.path": "pkg://pyrag_rl.rewards.environment",
         "reward.custom_reward_function.name": "compute_score",
         "+reward.custom_reward_function.reward_kwargs.run": str(folder.path),
         "reward.num_workers": config.reward_workers,

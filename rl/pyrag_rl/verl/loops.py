@@ -1,32 +1,118 @@
-"""verl's agent loop for the Plan agent with repairs: the runtime asks for a program, runs it, and asks again.
+"""Agent loops of ours for verl: one turn in the agent's form, a pre-scored candidate, a program with its repairs.
 
-The policy is the runtime's chat model here: `PolicyChat` turns what the Plan agent asks into tokens for verl's rollout
-server. So what counts as a failure, and how a model is told of it, is what it is at run time. The conversation grows
-turn by turn in one sequence; only what the policy wrote is learnt from (mask 1), tracebacks are not (mask 0).
-
-Against run time, where a repair begins a conversation of its own, the policy still sees its first program above.
+Which of them rolls a run out is the config's to say (`pyrag_rl.verl.overrides.agent_loop`). `run` is the run folder.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutput
+from verl.experimental.agent_loop.single_turn_agent_loop import SingleTurnAgentLoop
 
 from pyrag.errors import BadOutputError
 from pyrag.llm.protocol import Message, Reply, Sampling
-from pyrag_rl.data.rows import TrainRow
+from pyrag_rl.config import saved_config
+from pyrag_rl.data.rows import TrainRow, row_of
+from pyrag_rl.folder import RunFolder
+from pyrag_rl.mapgrpo.prescored import Candidate, best_of
 from pyrag_rl.prompting import agents_over
 from pyrag_rl.rewards.agents import GivenDecomposition, of_trace, program_fault
 from pyrag_rl.rewards.environment import RewardEnvironment, environment_of
 from pyrag_rl.rewards.score import Score
-from pyrag_rl.verl.forms import held_to
+from pyrag_rl.verl.forms import form_of, has_form, held_to
 
+SLOT = 0  # of a pre-scored candidate: verl's session of a group, counted from 0
 _SAMPLING = Sampling()
 _MIN_ROOM = 8  # tokens; a turn with less is not worth asking for
+
+
+class FormedAgentLoop(SingleTurnAgentLoop):  # type: ignore[misc,unused-ignore]
+    """Completions of one turn, held to the form that the agent asks its server for."""
+
+    def __init__(self, *args: Any, run: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.config = saved_config(RunFolder(Path(run)).config)
+
+    async def run(self, sampling_params: dict[str, Any], **fields: Any) -> AgentLoopOutput:
+        """Roll out one turn, held to the agent's form where it has one.
+
+        Args:
+            sampling_params: verl's, for the rollout server.
+            fields: the row and verl's position of it.
+        """
+        if has_form(self.config):
+            form = await form_of(row_of(fields["extra_info"]), self.config)
+            sampling_params = held_to(form, sampling_params)
+        return await super().run(sampling_params, **fields)
+
+
+class PrescoredAgentLoop(FormedAgentLoop):
+    """High-score sample selection (OPERA, equation 11): a pre-scored candidate takes one slot of each group.
+
+    verl starts `n` agent loops for a question. The one of `SLOT` asks no model: it returns the candidate's tokens, and
+    verl goes on with them as with any other completion. It is scored by the same reward function, so the group's mean
+    and deviation count it; its log-probabilities are those that verl's trainer computes under the current policy, the
+    candidate's author being unknown. What the config calls `injected` is the response mask:
+
+        no_gradient   all 0: the candidate moves the others' advantages, and nothing is learnt from its own tokens
+        gradient      all 1: it is learnt from like a completion of the policy's own
+
+    No log-probabilities of the rollout are kept, of no member: the candidate has none. A candidate longer than a
+    response may be, or in an evaluation, is not used; the policy fills its slot.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        config = self.config
+        self._learns = config.injected == "gradient"
+        self._best = best_of(Path(config.prescored), config.least_score) if config.prescored else {}
+
+    async def run(self, sampling_params: dict[str, Any], **fields: Any) -> AgentLoopOutput:
+        """Return the pre-scored candidate in its slot of a training group, else a completion of the policy.
+
+        Args: those of `FormedAgentLoop.run`.
+        """
+        chosen = self._chosen(fields)
+        made = await self._injected(chosen, fields) if chosen else None
+        if made is None:
+            made = await super().run(sampling_params, **fields)
+            made.response_logprobs = None
+        return made
+
+    def _chosen(self, fields: dict[str, Any]) -> Candidate | None:
+        row = row_of(fields["extra_info"])
+        if fields.get("session_id") != SLOT or row.split != "train":
+            return None
+        return self._best.get((row.source, row.id))
+
+    async def _injected(self, candidate: Candidate, fields: dict[str, Any]) -> AgentLoopOutput | None:
+        said = self.tokenizer(candidate.completion, add_special_tokens=False)["input_ids"]
+        tokens = [*said, self.tokenizer.eos_token_id]
+        if len(tokens) > self.response_length:
+            return None
+        prompt = await self.ct_build_initial_tokens(list(fields["raw_prompt"]))
+        merged, mask, _ = await self.ct_merge_assistant_token(prompt, tokens, [], None)
+        start = len(merged.token_ids) - len(mask)
+        weights = int(fields["global_steps"]) - 1  # of the policy that the group comes from
+        return AgentLoopOutput(
+            prompt_ids=list(merged.token_ids[:start]),
+            response_ids=list(merged.token_ids[start:])[: self.response_length],
+            response_mask=(mask if self._learns else [0] * len(mask))[: self.response_length],
+            num_turns=2,
+            metrics={},
+            extra_fields={
+                "global_steps": weights,
+                "min_global_steps": weights,
+                "max_global_steps": weights,
+                "turn_scores": [],
+                "tool_rewards": [],
+            },
+        )
 
 
 class PolicyChat:
@@ -110,7 +196,14 @@ class PolicyChat:
 
 
 class ProgramAgentLoop(AgentLoopBase):  # type: ignore[misc,unused-ignore]
-    """`run` is the run folder, whose config says how many repairs there are."""
+    """A program and its repairs: the runtime asks for a program, runs it, and asks again.
+
+    The policy is the runtime's chat model here: `PolicyChat` turns what the Plan agent asks into tokens for verl's
+    rollout server. So what counts as a failure, and how a model is told of it, is what it is at run time. The
+    conversation grows turn by turn in one sequence; only what the policy wrote is learnt from (mask 1), tracebacks are
+    not (mask 0). Against run time, where a repair begins a conversation of its own, the policy still sees its first
+    program above.
+    """
 
     def __init__(self, *args: Any, run: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
