@@ -26,7 +26,7 @@ BOUND = re.compile(
 CLASS = re.compile(r"^ *class (\w+)", re.MULTILINE)
 
 RELATIVE_DOCSTRINGS = 0
-WITHOUT_ARGS = 4  # commands that are registered without a decorator: their options carry their help
+WITHOUT_ARGS = 2  # commands that are registered without a decorator: their options carry their help
 BOUNDS = 0
 LONG_MODULES = 1
 TWICE = 3

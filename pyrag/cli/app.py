@@ -163,9 +163,9 @@ def serve(
     config: options.Config = None,
 ) -> None:
     """Serve questions, passages and traces over HTTP."""
-    from pyrag.cli.serve import run
+    from pyrag.cli.serve import serve
 
-    run(
+    serve(
         options.chosen(locals(), index=None),
         index or (),
         api_key_file,
@@ -209,9 +209,9 @@ def mcp(
     config: options.Config = None,
 ) -> None:
     """Serve an assistant by MCP: tools and resources."""
-    from pyrag.cli.mcp import run
+    from pyrag.cli.serve import serve_mcp
 
-    run(
+    serve_mcp(
         options.chosen(locals(), index=None),
         index or (),
         api_key_file,
@@ -233,9 +233,9 @@ def serve_retriever(
     where: options.Where = None,
 ) -> None:
     """Serve an index over HTTP. It answers POST /retrieve, for --retriever URL."""
-    from pyrag.cli.serve_retriever import serve
+    from pyrag.cli.serve import serve_retriever
 
-    serve(spec, host, port, embedder=embedder, rerank=rerank, where=where)
+    serve_retriever(spec, host, port, embedder=embedder, rerank=rerank, where=where)
 
 
 @app.command("serve-model")
@@ -262,7 +262,7 @@ def serve_model(
     json: Annotated[bool, typer.Option("--json", help="With --dry-run, print JSON.")] = False,
 ) -> None:
     """Serve a model and its LoRA adapters with vLLM. Set PYRAG_API_KEY to require a key."""
-    from pyrag.cli.serve_model import serve
+    from pyrag.cli.serve import serve_model
     from pyrag.llm.clients.adapters import read_adapter
     from pyrag.llm.clients.serve_line import Serving
 
@@ -280,7 +280,7 @@ def serve_model(
         prefix_caching=prefix_caching,
         more=more or (),
     )
-    serve(serving, dry_run=dry_run, as_json=json)
+    serve_model(serving, dry_run=dry_run, as_json=json)
 
 
 @app.command()
@@ -310,9 +310,9 @@ def models(
     config: options.Config = None,
 ) -> None:
     """List the models and adapters that a server offers."""
-    from pyrag.cli.models import show
+    from pyrag.cli.doctor import show_models
 
-    show(options.chosen(locals(), llm=spec or llm), as_json=json)
+    show_models(options.chosen(locals(), llm=spec or llm), as_json=json)
 
 
 @trace_app.command("show")

@@ -1,4 +1,4 @@
-"""`pyrag doctor`: check the installation, the settings and the engines."""
+"""`pyrag doctor` and `pyrag models`: check the installation, the settings and the engines; list a server's models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pyrag
 import pyrag_runtime
 from pyrag._io import plugins
 from pyrag.cli.output import print_json
-from pyrag.errors import ConfigError, PyRAGError
+from pyrag.errors import ConfigError, PyRAGError, UsageError
+from pyrag.llm.protocol import ModelInfo, ModelLister
 from pyrag.runtime.engines import LOCAL_ENGINES, REPLAY, Engines, about_embedded, model_options, open_engines
 from pyrag.settings import Settings
 
@@ -161,3 +162,38 @@ async def _retriever(engines: Engines) -> str:
     found = await engines.retriever.retrieve("who wrote this", 1)
     first = f"; first passage for a test query: {found[0].title!r}" if found else "; nothing found for a test query"
     return f"{engines.retriever.name} answers{first}"
+
+
+def show_models(settings: Settings, *, as_json: bool) -> None:
+    """Print one model per line: id, base model of an adapter, context window in tokens.
+
+    Args:
+        settings: Names the engine.
+        as_json: Print one JSON line.
+
+    Raises:
+        UsageError: The engine lists no models.
+    """
+    found = asyncio.run(_offered(settings))
+    if as_json:
+        print_json(found)
+        return
+    for model in found:
+        told = [f"adapter of {model.parent}" if model.parent else ""]
+        told += [f"{model.context_tokens} tokens" if model.context_tokens else ""]
+        print("\t".join([model.id, *filter(None, told)]))
+
+
+async def _offered(settings: Settings) -> list[ModelInfo]:
+    from pyrag.llm.spec import open_chat_model
+
+    spec = settings.llm
+    if not (about_embedded(spec) or spec.startswith(REPLAY)):
+        model = open_chat_model(spec, model_options(settings))
+        try:
+            if isinstance(model, ModelLister):
+                return await model.offered()
+        finally:
+            await model.aclose()
+    engine = spec.partition(":")[0]
+    raise UsageError(f"the engine {engine} offers no models: name a server with --llm openai:@http://host:port/v1")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any, Self
 
-from pyrag.cli.views.terminal import json_line
+from pyrag.cli.views.terminal import json_line, one_line
 from pyrag.cli.views.verdict import confidence, is_weak, remark
-from pyrag.trace.codec import to_json
+from pyrag.trace.codec import citations_of, to_json
 from pyrag.trace.model import Trace
 
 
@@ -23,20 +24,7 @@ def as_object(trace: Trace) -> dict[str, Any]:
         "confidence": confidence(trace),
         "weak": is_weak(trace),
         "remark": remark(trace),
-        "citations": [
-            {
-                "number": citation.number,
-                "id": citation.passage,
-                "title": trace.passages[citation.passage].title,
-                "text": trace.passages[citation.passage].text,
-                "source": trace.passages[citation.passage].source,
-                "start": trace.passages[citation.passage].start,
-                "end": trace.passages[citation.passage].end,
-                "metadata": trace.passages[citation.passage].metadata,
-                "step": citation.step,
-            }
-            for citation in trace.citations
-        ],
+        "citations": citations_of(trace),
         "sub_queries": trace.sub_queries,
         "program": trace.program,
         "programs": trace.programs,
@@ -60,6 +48,11 @@ def print_json(value: Any) -> None:
 
     encoded = msgspec.json.encode(value, enc_hook=str).decode()  # paths are the only objects of no JSON type
     print(json_line(encoded), flush=True)
+
+
+def tell(message: str) -> None:
+    """Print a remark on stderr."""
+    print(f"pyrag: {one_line(message)}", file=sys.stderr, flush=True)
 
 
 class Sink:

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from pyrag.server.errors import public_lines, public_text
+from pyrag.trace.codec import citations_of
 from pyrag.trace.event_codec import event_object
 from pyrag.trace.events import Event
 from pyrag.trace.model import Passage, Program, RecordedEvent, Step, Trace, TraceError
@@ -127,27 +128,6 @@ def progress_of(event: dict[str, Any]) -> str:
     if event["event"] == "recovering":
         return f"trying again: {event['policy']}\n"
     return "the program is repaired\n" if event["event"] == "rejected" else ""
-
-
-def citations_of(trace: Trace) -> list[dict[str, Any]]:
-    """Return the cited passages with their texts, in the order of their numbers."""
-    found = []
-    for citation in trace.citations:
-        passage = trace.passages[citation.passage]
-        found.append(
-            {
-                "number": citation.number,
-                "id": passage.id,
-                "title": passage.title,
-                "text": passage.text,
-                "source": passage.source,
-                "start": passage.start,
-                "end": passage.end,
-                "metadata": passage.metadata,
-                "step": citation.step,
-            }
-        )
-    return found
 
 
 def answer_object(key: str, index: str, trace: Trace, *, whole: bool = False) -> dict[str, Any]:

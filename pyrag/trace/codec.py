@@ -34,6 +34,27 @@ def from_json(data: bytes | str) -> Trace:
     return with_events(trace) if written < _WITH_EVENTS else trace
 
 
+def citations_of(trace: Trace) -> list[dict[str, Any]]:
+    """Return the cited passages with their texts, in the order of their numbers."""
+    found = []
+    for citation in trace.citations:
+        passage = trace.passages[citation.passage]
+        found.append(
+            {
+                "number": citation.number,
+                "id": passage.id,
+                "title": passage.title,
+                "text": passage.text,
+                "source": passage.source,
+                "start": passage.start,
+                "end": passage.end,
+                "metadata": passage.metadata,
+                "step": citation.step,
+            }
+        )
+    return found
+
+
 def with_events(trace: Trace) -> Trace:
     """Return a trace with events made from its content, in the place of any that it has."""
     return replace(trace, events=recorded(events_from_content(trace), trace))

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 from pyrag.api import PyRAG
-from pyrag.cli.ask.run import Form, ask_once, tell
+from pyrag.cli.ask.run import Form, ask_once
 from pyrag.cli.ask.stdin import question_lines
-from pyrag.cli.output import Sink
+from pyrag.cli.output import Sink, tell
 from pyrag.errors import UsageError
 from pyrag.settings import Settings
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyrag.api import PyRAG
 from pyrag.cli.ask.stdin import question_lines
-from pyrag.cli.output import Sink, as_object, print_json
+from pyrag.cli.output import Sink, as_object, print_json, tell
 from pyrag.cli.views.terminal import one_line
 from pyrag.cli.views.verdict import remark
 from pyrag.cli.views.words import counted
@@ -143,8 +143,3 @@ def _about_language(trace: Trace) -> list[str]:
     from pyrag.runtime.run import ENGLISH_ONLY
 
     return [ENGLISH_ONLY] if ENGLISH_ONLY in trace.warnings else []
-
-
-def tell(message: str) -> None:
-    """Print a remark on stderr."""
-    print(f"pyrag: {one_line(message)}", file=sys.stderr, flush=True)

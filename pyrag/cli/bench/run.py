@@ -14,6 +14,7 @@ from pyrag._io.files import write_json
 from pyrag.cli.bench.ask import LocalAsk, PooledAsk
 from pyrag.cli.bench.view import BenchProgress, export, print_summary
 from pyrag.cli.bench.workers import process_pool, ray_pool
+from pyrag.cli.output import tell
 from pyrag.cli.views.words import counted
 from pyrag.errors import UsageError
 from pyrag.evaluation.datasets.suite import Given, QuestionSet, Source, default_sets, gold_titles, open_set, source_of
@@ -115,7 +116,7 @@ def _open_sets(request: BenchRequest, out: Path) -> list[PreparedSet]:
     sets = []
     for name in request.sets or default_sets(request.data):
         chosen = open_set(name, request.data, split=request.split, limit=request.limit, seed=request.seed)
-        source = source_of(chosen, given, lambda corpus: _say(f"building an index of {corpus} in {cache} …"))
+        source = source_of(chosen, given, lambda corpus: tell(f"building an index of {corpus} in {cache} …"))
         sets.append(PreparedSet(chosen, source, gold_titles(source, chosen.questions)))
     return sets
 
@@ -198,18 +199,14 @@ def _tell_of_other_code(writer: RunWriter) -> None:
     now = writer.sessions[-1].get("commit")
     others = {str(one.get("commit")) for one in writer.sessions if one.get("commit") != now}
     if others and writer.rows:
-        _say(f"this run has results of other code (commit {', '.join(sorted(others))}); this is {now}")
+        tell(f"this run has results of other code (commit {', '.join(sorted(others))}); this is {now}")
 
 
 def _leave(summary: BenchSummary, writer: RunWriter) -> None:
     failed = [row.error for row in writer.rows.values() if row.is_transient and row.error]
-    _say(
+    tell(
         f"{summary.failed} of {counted(summary.questions, 'question')} failed, "
         f"the last one with: {failed[-1].message}; "
         f"run the same command with --out {writer.folder} to ask them again"
     )
     sys.exit(max(error.exit_code for error in failed))
-
-
-def _say(text: str) -> None:
-    print(f"pyrag: {text}", file=sys.stderr)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from pyrag.server.errors import ApiError
 from pyrag.server.replies import failure_of_task
 from pyrag.server.service import Accepted, Answered
-from pyrag.server.wire import citations_of
+from pyrag.trace.codec import citations_of
 from pyrag.trace.model import Trace, TraceError
 
 _STATUS = {"service": 502, "sandbox": 502, "deadline": 504}
