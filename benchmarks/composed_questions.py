@@ -22,7 +22,8 @@ from pathlib import Path
 from pyrag.cli.main import guarded
 from pyrag.embedded.planner.grammar.verbs import base_of, is_base
 from pyrag.embedded.planner.planner import parse
-from pyrag.evaluation.agent_behaviour import depth_table, depths
+from pyrag.evaluation.agent_behaviour import depths
+from pyrag.evaluation.reports.tables import depth_table
 from pyrag.methods.opera.embedded import goals_of
 
 _NAME = r"[A-Z][\w.'-]*(?: (?:of |the |de )?[A-Z][\w.'-]*)*"

@@ -23,15 +23,13 @@ from pyrag.cli.main import guarded
 from pyrag.evaluation.agent_behaviour import (
     AnsweredQuestion,
     agent_stats,
-    agents_table,
-    depth_table,
     depths,
-    ladder_table,
     noise,
 )
 from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.datasets.suite import Given, Source, open_set, source_of
 from pyrag.evaluation.metrics import is_claim, normalise, score_text, script_of
+from pyrag.evaluation.reports.tables import agents_table, depth_table, ladder_table
 from pyrag.evaluation.reports.writer import Table
 from pyrag.evaluation.runs.provenance import commit
 from pyrag.evaluation.scoring import asked

@@ -52,7 +52,7 @@ def download(
     json: _Json = False,
 ) -> None:
     """Download a released data set and import it."""
-    from pyrag.evaluation.datasets.importers.hub import download_set
+    from pyrag.evaluation.datasets.importers.convert import download_set
 
     folder = out or Path("data") / name
     _tell(download_set(name, folder, source), folder, json)

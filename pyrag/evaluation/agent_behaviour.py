@@ -1,19 +1,18 @@
 """Behaviour of agents over traces: calls by role, success patterns, effect of rewrites (OPERA, tables 2, 10 and 12).
 
-Works for every method whose steps are tried again. Left out: scores and their intervals (`summary`).
+Works for every method whose steps are tried again. Left out: scores and their intervals (`summary`), and the tables.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
 from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.metrics import is_claim
-from pyrag.evaluation.reports.writer import Table
 from pyrag.evaluation.retrieval_recall import accepted_of
 from pyrag.evaluation.runs.folder import Run
 from pyrag.evaluation.scoring import ResultRow
@@ -111,9 +110,9 @@ def agent_stats(outcomes: Sequence[AnsweredQuestion]) -> AgentStats:
         em=fmean(one.em for one in outcomes),
         calls=fmean(one.trace.usage.model_calls for one in outcomes),
         roles={role: fmean(count[role] for count in roles) for role in ROLES},
-        patterns={name: _share([pattern(one.trace) == name for one in right]) or 0.0 for name in PATTERNS},
-        efficiency=_share([_known(step) for _, step in rewritten]),
-        efficient=_share([_known(step) and one.em == 1.0 for one, step in rewritten]),
+        patterns={name: _mean([pattern(one.trace) == name for one in right]) or 0.0 for name in PATTERNS},
+        efficiency=_mean([_known(step) for _, step in rewritten]),
+        efficient=_mean([_known(step) and one.em == 1.0 for one, step in rewritten]),
         goals=fmean(len(planned_goals(one.trace)) or len(one.trace.sub_queries) for one in outcomes),
         hops=fmean(completed(one.trace) for one in outcomes),
         failed=len(failed),
@@ -158,7 +157,7 @@ def noise(question: Question, trace: Trace) -> float | None:
     accepted = [ids for _, ids in accepted_of(question, trace)]
     gold = set[str]().union(*accepted)
     found = [one for step in trace.steps if step.primitive == "retrieve" for one in step.passages]
-    return _share([one not in gold for one in found]) if accepted else None
+    return _mean([one not in gold for one in found]) if accepted else None
 
 
 def _recalls(one: AnsweredQuestion) -> Iterable[tuple[float, float]]:
@@ -190,62 +189,5 @@ def _known(step: Step) -> bool:
     return step.answer is not None and step.answer.known
 
 
-def _share(flags: Sequence[bool]) -> float | None:
-    return sum(flags) / len(flags) if flags else None
-
-
 def _mean(values: Sequence[float]) -> float | None:
     return fmean(values) if values else None
-
-
-def agents_table(named: Iterable[tuple[str, AgentStats]]) -> Table:
-    """Return the paper's table 12 with call patterns, one line per name."""
-    header = ("", "n", "EM", "calls", *ROLES, *PATTERNS, "rewrites answered", "and right", "goals", "hops done")
-    rows = [
-        (
-            name,
-            str(one.n),
-            _percent(one.em),
-            f"{one.calls:.2f}",
-            *(f"{one.roles[role]:.2f}" for role in ROLES),
-            *(_percent(one.patterns[name]) for name in PATTERNS),
-            _percent(one.efficiency),
-            _percent(one.efficient),
-            f"{one.goals:.2f}",
-            f"{one.hops:.2f}",
-        )
-        for name, one in named
-    ]
-    return Table(header, rows)
-
-
-def ladder_table(named: Iterable[tuple[str, AgentStats]]) -> Table:
-    """Return the effect of recovery: exact match, its points per call, recall of failed steps before and after."""
-    header = ("", "n", "EM", "calls", "EM/call", "failed steps", "recall before", "after")
-    rows = [
-        (
-            name,
-            str(one.n),
-            _percent(one.em),
-            f"{one.calls:.2f}",
-            f"{one.em_per_call:.2f}",
-            str(one.failed),
-            _percent(one.before),
-            _percent(one.after),
-        )
-        for name, one in named
-    ]
-    return Table(header, rows)
-
-
-def depth_table(depths: Mapping[int, Depth]) -> Table:
-    """Return the depth of plans, one line per number of hops."""
-    rows = [
-        (str(hops), str(one.n), f"{one.searches:.2f}", _percent(one.single), _percent(one.short))
-        for hops, one in depths.items()
-    ]
-    return Table(("hops", "n", "searches", "one search", "fewer than hops"), rows)
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f}"

@@ -115,7 +115,7 @@ def _missing(question: Question, trace: Trace, hops: Sequence[Hop]) -> bool:
     if hops:
         return not all(hop.found for hop in hops)
     texts = _texts(trace)
-    wanted = [_answers(one.answer) for one in question.decomposition] or [question.answers]
+    wanted = [one.answers for one in question.decomposition] or [question.answers]
     return not all(_said_somewhere(golds, texts) for golds in wanted)
 
 
@@ -182,7 +182,7 @@ def _had_evidence(step: Step, trace: Trace, found: set[int | None]) -> bool:
 
 def _right(question: Question, answer: Answer) -> bool:
     """Return True for an answer of some hop or of the question; without a decomposition, hops are unknown."""
-    golds = [*question.answers, *(text for one in question.decomposition for text in _answers(one.answer))]
+    golds = [*question.answers, *(text for one in question.decomposition for text in one.answers)]
     return bool(contains_gold(answer.text, golds) or contains_gold(" ".join(golds), [answer.text]))
 
 
@@ -196,7 +196,3 @@ def _wrong_before_the_end(question: Question, trace: Trace) -> bool:
 
 def _feeds_a_query(step: Step, trace: Trace) -> bool:
     return any(step.id in one.depends_on and is_retrieval(one) for one in trace.steps)
-
-
-def _answers(answer: str | list[str]) -> tuple[str, ...]:
-    return (answer,) if isinstance(answer, str) else tuple(answer)

@@ -13,7 +13,7 @@ The paper gives figures without rules; the rules are ours. All but the first lin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.metrics import contains_gold, normalise
@@ -87,13 +87,8 @@ def _has_evidence(step: Step, question: Question, trace: Trace) -> bool:
     if gold:
         return not gold.isdisjoint(step.passages)
     found = [trace.passages[one] for one in step.passages if one in trace.passages]
-    spellings = [*question.answers, *_hop_answers(question)]
+    spellings = [*question.answers, *(text for one in question.decomposition for text in one.answers)]
     return not spellings or any(contains_gold(f"{one.title} {one.text}", spellings) for one in found)
-
-
-def _hop_answers(question: Question) -> Iterable[str]:
-    for one in question.decomposition:
-        yield from (one.answer,) if isinstance(one.answer, str) else one.answer
 
 
 def _last_round(trace: Trace) -> list[Step]:

@@ -9,7 +9,7 @@ import json
 
 from pyrag.evolve.trajectories import Trajectory
 from pyrag.methods.hera.topology import PRIMITIVE_OF
-from pyrag.trace.model import Step
+from pyrag.trace.model import Step, shorten
 
 _AGENT_OF = {primitive: agent for agent, primitive in PRIMITIVE_OF.items()}
 _MAX_TEXT = 200  # characters of one text
@@ -54,5 +54,4 @@ def _titles(trajectory: Trajectory, step: Step) -> str:
 
 
 def _text(text: str) -> str:
-    line = " ".join(text.split())
-    return json.dumps(line if len(line) <= _MAX_TEXT else line[: _MAX_TEXT - 1] + "…", ensure_ascii=False)
+    return json.dumps(shorten(text, _MAX_TEXT), ensure_ascii=False)

@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 from pyrag.cli.app import app
 from pyrag.errors import DataError, PermanentServiceError, UsageError
 from pyrag.evaluation.datasets.importers.check import check_folder
-from pyrag.evaluation.datasets.importers.convert import import_set
-from pyrag.evaluation.datasets.importers.hub import REMOTES, download_set
+from pyrag.evaluation.datasets.importers.convert import REMOTES, download_set, import_set
 from tests.evaluation.test_imports import FLASHRAG, MUSIQUE, POPQA, lines, table
 
 FILES = {

@@ -15,14 +15,12 @@ from pyrag.evaluation.agent_behaviour import (
     AnsweredQuestion,
     Depth,
     agent_stats,
-    agents_table,
     completed,
-    depth_table,
-    ladder_table,
     noise,
     pattern,
 )
 from pyrag.evaluation.datasets.layout import Question
+from pyrag.evaluation.reports.tables import agents_table, depth_table, ladder_table
 from pyrag.evaluation.runs.folder import open_run
 from pyrag.evaluation.scoring import score
 from pyrag.trace.model import Answer, Trace

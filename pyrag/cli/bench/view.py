@@ -12,10 +12,19 @@ from pyrag.cli.output import print_json
 from pyrag.cli.views.bar import ProgressBar
 from pyrag.cli.views.words import counted
 from pyrag.errors import UsageError
-from pyrag.evaluation.agent_behaviour import agent_stats, agents_table, ladder_table, outcomes_of
+from pyrag.evaluation.agent_behaviour import agent_stats, outcomes_of
 from pyrag.evaluation.failures import KINDS
 from pyrag.evaluation.reports.summary import BenchSummary, set_stats, summarise
-from pyrag.evaluation.reports.tables import failure_table, main_table, opera_table, pair_table, percent, role_table
+from pyrag.evaluation.reports.tables import (
+    agents_table,
+    failure_table,
+    ladder_table,
+    main_table,
+    opera_table,
+    pair_table,
+    percent,
+    role_table,
+)
 from pyrag.evaluation.runs.folder import Run, read_run
 from pyrag.evaluation.scoring import ResultRow
 

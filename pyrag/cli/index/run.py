@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyrag.cli.output import print_json
 from pyrag.cli.views.terminal import printable, raw_stream
 from pyrag.cli.views.words import counted, field_words
+from pyrag.trace.model import shorten
 
 if TYPE_CHECKING:
     from pyrag.retrieval.documents.model import Columns
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _SHOWN = 20  # files that were left out
 _NAMED = 5  # files of one remark
 _FIELDS = 30
+_MAX_TEXT = 200  # characters of a passage that was found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -323,8 +325,8 @@ def search(folder: Path, query: str, topk: int, where: str | None, *, as_json: b
     for number, one in enumerate(passages, 1):
         parts = "".join(f", {name} {score:.3f}" for name, score in one.parts.items()) if len(one.parts) > 1 else ""
         found_at = f"{one.title or one.id} ({one.score:.3f}{parts}) {one.place}"
-        facts = f"\n   {_shortened(field_words(one.metadata))}" if one.metadata else ""
-        print(printable(f"{number}. {found_at}\n   {_shortened(one.text)}{facts}"))
+        facts = f"\n   {shorten(field_words(one.metadata), _MAX_TEXT)}" if one.metadata else ""
+        print(printable(f"{number}. {found_at}\n   {shorten(one.text, _MAX_TEXT)}{facts}"))
     if not passages:
         print("nothing found", file=sys.stderr)
 
@@ -357,11 +359,6 @@ def verify(folder: Path, *, as_json: bool) -> None:
 
 def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def _shortened(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 200 else line[:199] + "…"
 
 
 class _Progress:

@@ -29,9 +29,14 @@ class SubQuestion:
     supporting: str = ""
 
     @property
+    def answers(self) -> tuple[str, ...]:
+        """All spellings of the answer."""
+        return (self.answer,) if isinstance(self.answer, str) else tuple(self.answer)
+
+    @property
     def first_answer(self) -> str:
         """The first spelling of the answer; empty where none is known."""
-        return self.answer if isinstance(self.answer, str) else next(iter(self.answer), "")
+        return next(iter(self.answers), "")
 
 
 @dataclass(frozen=True, slots=True)

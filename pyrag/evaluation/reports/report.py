@@ -10,15 +10,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pyrag.evaluation.agent_behaviour import agent_stats, agents_table, ladder_table, outcomes_of
+from pyrag.evaluation.agent_behaviour import agent_stats, outcomes_of
 from pyrag.evaluation.failures import KINDS
 from pyrag.evaluation.reports.reported import LABEL, NOTES, reported
 from pyrag.evaluation.reports.summary import BenchSummary, SetStats, summarise
 from pyrag.evaluation.reports.tables import (
+    agents_table,
     course_table,
     failure_table,
     hop_table,
     interval,
+    ladder_table,
     main_table,
     opera_table,
     pair_table,

@@ -1,9 +1,10 @@
-"""The tables of a benchmark's summary."""
+"""The tables of a benchmark: its summary, and the work of its agents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from pyrag.evaluation.agent_behaviour import PATTERNS, ROLES, AgentStats, Depth
 from pyrag.evaluation.failures import KINDS
 from pyrag.evaluation.intervals import Estimate, MeanDifference
 from pyrag.evaluation.opera_errors import SOURCES
@@ -184,3 +185,52 @@ def failure_table(sets: Sequence[SetStats]) -> Table:
         shares = [percent(one.all.failures.get(kind, 0) / wrong) if wrong else NONE for kind in kinds]
         rows.append([one.set, one.method, str(wrong), *shares])
     return Table(("set", "method", "wrong", *map(failure_name, kinds)), rows if kinds else [], left=2)
+
+
+def agents_table(named: Iterable[tuple[str, AgentStats]]) -> Table:
+    """Return the paper's table 12 with call patterns, one line per name."""
+    header = ("", "n", "EM", "calls", *ROLES, *PATTERNS, "rewrites answered", "and right", "goals", "hops done")
+    rows = [
+        (
+            name,
+            str(one.n),
+            percent(one.em),
+            f"{one.calls:.2f}",
+            *(f"{one.roles[role]:.2f}" for role in ROLES),
+            *(percent(one.patterns[name]) for name in PATTERNS),
+            percent(one.efficiency),
+            percent(one.efficient),
+            f"{one.goals:.2f}",
+            f"{one.hops:.2f}",
+        )
+        for name, one in named
+    ]
+    return Table(header, rows)
+
+
+def ladder_table(named: Iterable[tuple[str, AgentStats]]) -> Table:
+    """Return the effect of recovery: exact match, its points per call, recall of failed steps before and after."""
+    header = ("", "n", "EM", "calls", "EM/call", "failed steps", "recall before", "after")
+    rows = [
+        (
+            name,
+            str(one.n),
+            percent(one.em),
+            f"{one.calls:.2f}",
+            f"{one.em_per_call:.2f}",
+            str(one.failed),
+            percent(one.before),
+            percent(one.after),
+        )
+        for name, one in named
+    ]
+    return Table(header, rows)
+
+
+def depth_table(depths: Mapping[int, Depth]) -> Table:
+    """Return the depth of plans, one line per number of hops."""
+    rows = [
+        (str(hops), str(one.n), f"{one.searches:.2f}", percent(one.single), percent(one.short))
+        for hops, one in depths.items()
+    ]
+    return Table(("hops", "n", "searches", "one search", "fewer than hops"), rows)

@@ -17,7 +17,7 @@ from pyrag.evaluation.reports.tables import failure_name
 from pyrag.evaluation.reports.writer import section
 from pyrag.evaluation.runs.folder import Run, trace_path
 from pyrag.evaluation.scoring import ResultRow
-from pyrag.trace.model import Step, Trace
+from pyrag.trace.model import Step, Trace, shorten
 
 MAX_SHOWN = 300  # of all sets and methods; a page of thousands helps nobody
 _MAX_TEXT = 300  # characters of an answer or a query
@@ -121,8 +121,7 @@ def _step(step: Step, trace: Trace) -> str:
 
 
 def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _MAX_TEXT else f"{line[: _MAX_TEXT - 1]}…"
+    return shorten(text, _MAX_TEXT)
 
 
 def _shown(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Conversion of a released data set into the common layout: a folder with `questions.jsonl` and perhaps `corpus.jsonl`.
+"""Conversion of a released data set, from a file or the hub, into `questions.jsonl` and perhaps `corpus.jsonl`.
 
 Records are streamed; the files appear when all records are good, so that a broken source leaves no partial set.
 """
@@ -12,10 +12,25 @@ from pathlib import Path
 from typing import IO, Any
 
 from pyrag._io.files import AtomicFile
+from pyrag._io.hub import HUB, Remote, fetch
 from pyrag.errors import DataError, UsageError, nearest
 from pyrag.evaluation.datasets.importers.formats import OFFICIAL, Format, Item, format_of
 from pyrag.evaluation.datasets.importers.source import Record, read_records
 from pyrag.evaluation.datasets.layout import question_of
+
+_FLASHRAG = "RUC-NLPIR/FlashRAG_datasets"
+# With their paragraphs where a repository has them; else the questions alone, as FlashRAG collects them.
+REMOTES = {
+    "popqa": Remote("akariasai/PopQA", "test.tsv"),
+    "hotpotqa": Remote("hotpotqa/hotpot_qa", "distractor/validation-00000-of-00001.parquet"),
+    "2wikimultihopqa": Remote(_FLASHRAG, "2wikimultihopqa/dev.jsonl"),
+    "musique": Remote("dgslibisey/MuSiQue", "musique_ans_v1.0_dev.jsonl"),
+    "bamboogle": Remote(_FLASHRAG, "bamboogle/test.jsonl"),
+    "nq": Remote(_FLASHRAG, "nq/test.jsonl"),
+    "ambigqa": Remote(_FLASHRAG, "ambig_qa/dev.jsonl"),
+    "multihoprag": Remote("yixuantt/MultiHopRAG", "MultiHopRAG.json"),
+}
+_ELSEWHERE = {"hover": "https://github.com/hover-nlp/hover/tree/main/data/hover"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +60,29 @@ def import_set(name: str, source: Path, out: Path) -> Imported:
         if not writer.seen:
             raise DataError(f"{source} holds no record: fetch it again")
     return Imported(len(writer.seen), len(writer.passages))
+
+
+def download_set(name: str, out: Path, source: str = HUB) -> Imported:
+    """Download a set, and convert it.
+
+    Args:
+        name: The set.
+        out: The folder to write.
+        source: URL of a hub, or a folder that mirrors one.
+
+    Raises:
+        UsageError: No hub has the set.
+        PermanentServiceError: It cannot be fetched.
+    """
+    return import_set(name, fetch(_remote(name), source), out)
+
+
+def _remote(name: str) -> Remote:
+    if address := _ELSEWHERE.get(name):
+        raise UsageError(f"{name} is on no hub: fetch its file from {address}, then run pyrag data import {name} FILE")
+    if name not in REMOTES:
+        raise UsageError(f"there is no data set {name!r} to download{nearest(name, REMOTES)}")
+    return REMOTES[name]
 
 
 def _format(record: Record, name: str) -> Format:
