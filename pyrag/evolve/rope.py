@@ -16,7 +16,7 @@ from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.trajectories import Players, Trajectory, together
 from pyrag.evolve.transcript import transcript
 from pyrag.methods.hera.coach.protocol import Axis, Coach, Guidance
-from pyrag.methods.hera.experience.similarity import similarity
+from pyrag.methods.hera.experience.choice import similarity
 from pyrag.methods.hera.topology import Agent
 
 _SAME = 0.9  # stems that two lines share when they say the same

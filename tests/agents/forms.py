@@ -16,14 +16,14 @@ from pyrag.agents.rewriter import parse_rewrite
 from pyrag.agents.schemas import Schema
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.methods.hera import schemas as hera_schemas
-from pyrag.methods.hera.coach.protocol import Guidance, Seen
-from pyrag.methods.hera.coach.replies import (
+from pyrag.methods.hera.coach.agent import (
     parse_blame,
     parse_guidance,
     parse_insights,
     parse_rules,
     parse_settlement,
 )
+from pyrag.methods.hera.coach.protocol import Guidance, Seen
 from pyrag.methods.hera.experience.entry import Experience
 from pyrag.methods.hera.team import hera_team
 from pyrag.methods.hera.team_replies import parse_profile, parse_selection, parse_verdict

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from pyrag.agents.prompts import load_prompts
 from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.llm.clients.scripted import ScriptedChat, role_of
-from pyrag.methods.hera.coach.agent import LLMCoach
-from pyrag.methods.hera.coach.protocol import AXES, Guidance, Seen
-from pyrag.methods.hera.coach.replies import (
+from pyrag.methods.hera.coach.agent import (
     MAX_INSIGHTS,
     MAX_LINE,
+    LLMCoach,
     parse_blame,
     parse_guidance,
     parse_insights,
     parse_rules,
     parse_settlement,
 )
+from pyrag.methods.hera.coach.protocol import AXES, Guidance, Seen
 from pyrag.methods.hera.experience.entry import Experience
 from pyrag.methods.hera.topology import Agent, Characterisation, Topology
 

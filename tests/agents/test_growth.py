@@ -28,7 +28,7 @@ from pyrag.errors import BadOutputError
 from pyrag.llm.schema import fits, matches
 from pyrag.methods.baselines.ircot import first_sentence
 from pyrag.methods.baselines.self_ask import final_answer
-from pyrag.methods.hera.coach.replies import parse_blame, parse_guidance, parse_insights, parse_rules, parse_settlement
+from pyrag.methods.hera.coach.agent import parse_blame, parse_guidance, parse_insights, parse_rules, parse_settlement
 from pyrag.methods.hera.team_replies import parse_profile, parse_selection, parse_verdict
 from pyrag.methods.hera.topology_replies import read_topology
 from pyrag.methods.opera.goals import read_goals

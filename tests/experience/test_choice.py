@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrag.methods.hera.experience.choice import REDUNDANT, choose, related
+from pyrag.methods.hera.experience.choice import REDUNDANT, choose, related, similarity
 from pyrag.methods.hera.experience.entry import Experience
-from pyrag.methods.hera.experience.similarity import similarity
 from pyrag.methods.hera.topology import QUESTION_TYPES, Characterisation
 
 BRIDGE = Characterisation("bridge")

@@ -7,7 +7,7 @@ run. One whose program fails, or needs an unknown answer, is revised as in PyRAG
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
 from pyrag.episode.episode import Episode
@@ -17,17 +17,15 @@ from pyrag.methods.hera.experience.library import Library
 from pyrag.methods.hera.protocol import Characterised, HeraTeam, Lesson, Orchestration
 from pyrag.methods.hera.team import hera_team
 from pyrag.methods.hera.team_primitives import PRIMITIVES
-from pyrag.methods.hera.topology import STATE, Topology
+from pyrag.methods.hera.topology import STATE, Node, Topology
 from pyrag.methods.hera.topology_checks import check_topology
 from pyrag.methods.hera.topology_program import compile_topology
-from pyrag.methods.hera.view import view
 from pyrag.methods.program_result import Result
 from pyrag.methods.repair import Draft, announce, revise_after_checks, run_repaired
 from pyrag.settings import Settings
 from pyrag.trace.events import Decomposed
-from pyrag.trace.model import Program
-
-__all__ = ["answer", "open_shared", "view"]
+from pyrag.trace.model import Program, Step, Trace, shorten
+from pyrag.trace.view import Line, RejectedProgram, ShownStep, ViewItem, line
 
 
 def open_shared(settings: Settings) -> Library | None:
@@ -110,3 +108,49 @@ def _topology(episode: Episode) -> Topology:
     topology = STATE.read(episode)
     assert topology is not None
     return topology
+
+
+def view(trace: Trace) -> list[ViewItem]:
+    """Return the course of a question: programs given up and what was said of them, then the topology that ran.
+
+    Empty where the trace has no topology.
+    """
+    topology = STATE.read(trace)
+    if topology is None:
+        return []
+    items: list[ViewItem] = []
+    for number, program in enumerate(trace.programs[:-1]):
+        steps = [ShownStep(step) for step in trace.steps if step.round == number]
+        items += [program, *steps, RejectedProgram(program.error)]
+    return [*items, *_head(topology), *_nodes(trace, topology)]
+
+
+def _head(topology: Topology) -> Iterator[Line]:
+    profile = topology.profile
+    asks = f", asks for: {profile.asks}" if profile.asks else ""
+    yield Line((("Topology", "bold cyan"), (f"  {profile.type}, {profile.difficulty}{asks}", "")))
+    if topology.rationale:
+        yield line(f"  {topology.rationale}", "dim")
+    if topology.experience:
+        yield line(f"  with experience {', '.join(map(str, topology.experience))}", "dim")
+
+
+def _nodes(trace: Trace, topology: Topology) -> Iterator[ViewItem]:
+    steps: dict[str, list[Step]] = {}
+    for step in trace.steps:
+        steps.setdefault(trace.variable_of(step), []).append(step)
+    for number, node in enumerate(topology.nodes, start=1):
+        after = f"  after {', '.join(node.depends_on)}" if node.depends_on else ""
+        agent = f"  {node.agent.replace('_', ' ')}"
+        yield Line(((f"  {number}. ", ""), (node.id, "bold"), (agent, ""), (after, "dim")))
+        own = steps.get(node.id, [])
+        yield from (ShownStep(step, 5) for step in own)
+        if not own:
+            yield _without_steps(node, trace)
+
+
+def _without_steps(node: Node, trace: Trace) -> Line:
+    if node.compute:
+        value = trace.variables.get(node.id)
+        return line(f"computed {node.compute}" + (f" → {shorten(str(value))}" if value is not None else ""), indent=5)
+    return line("not needed", "dim", 5)

@@ -55,12 +55,10 @@ class LLMOrchestrator(PromptedAgent):
             return Characterised(Characterisation(), usage=talk.usage, raw=talk.raw, note=note)
 
     async def orchestrate(self, question: str, experience: Sequence[Lesson], sample: int = 0) -> Orchestration:
-        """Return the topology that the model writes, or the fallback where its replies stay out of form.
+        """Return the topology that the model writes, or the fallback where its replies stay out of form. A sample other
+        than 0 is the seed of one at `TEMPERATURE`.
 
-        Args:
-            question: The question.
-            experience: Entries shown as numbered insights, and kept in the topology by id.
-            sample: The seed of a sample at `TEMPERATURE`; 0 for the engine's own sampling.
+        Args: those of `Orchestrator.orchestrate`.
         """
         shown = numbered([one.insight for one in experience]) or "none yet"
         agent = replace(self, sampling=replace(self.sampling, temperature=TEMPERATURE, seed=sample)) if sample else self
@@ -76,12 +74,10 @@ class LLMOrchestrator(PromptedAgent):
             return Orchestration(topology, fallback=True, usage=talk.usage, raw=talk.raw, note=talk.noted(note))
 
     async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
-        """Return another topology that the model writes.
+        """Return another topology that the model writes, with the same experience. Of a traceback, it is shown the last
+        line.
 
-        Args:
-            question: The question.
-            topology: The one that failed, shown as JSON; its experience is kept.
-            error: Of a traceback, the model is shown the last line only.
+        Args: those of `Orchestrator.revise`.
 
         Raises:
             BadOutputError: the replies stayed out of form.
@@ -124,9 +120,7 @@ class LLMSelector(PromptedAgent):
     async def select(self, query: str, passages: Sequence[Passage]) -> Selection:
         """Keep the passages that the model names; all where its replies stay out of form.
 
-        Args:
-            query: The question that the passages are for.
-            passages: The candidates, which must fit the model's window.
+        Args: those of `Selector.select`.
         """
         fence, documents = fenced_passages(passages)
         values = {"query": query, "documents": documents, "fence": fence}
@@ -145,9 +139,7 @@ class LLMValidator(PromptedAgent):
     async def validate(self, query: str, passages: Sequence[Passage]) -> Validation:
         """Return the model's verdict on whether passages suffice; yes where its replies stay out of form.
 
-        Args:
-            query: The question that the passages are for.
-            passages: The evidence, which must fit the model's window.
+        Args: those of `Validator.validate`.
         """
         fence, documents = fenced_passages(passages)
         values = {"query": query, "documents": documents, "fence": fence}
@@ -166,10 +158,7 @@ class LLMReflector(PromptedAgent):
     async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
         """Return the model's verdict on an answer; accepted where its replies stay out of form.
 
-        Args:
-            query: The question.
-            answer: The answer to it.
-            passages: Its evidence, which must fit the model's window; may be empty.
+        Args: those of `Reflector.reflect`.
         """
         fence, documents = fenced_passages(passages)
         values = {"query": query, "answer": answer, "documents": documents, "fence": fence}
@@ -187,11 +176,9 @@ class WindowedSelector:
     window: ContextWindow = ContextWindow()
 
     async def select(self, query: str, passages: Sequence[Passage]) -> Selection:
-        """Select among the passages that fit; positions count in all those given.
+        """Select among the passages that fit the model's window; positions count in all those given.
 
-        Args:
-            query: The question that the passages are for.
-            passages: The evidence, cut to fit the model's window; a note tells of it.
+        Args: those of `Selector.select`.
         """
         selection, fitted = await self.window.ask(query, passages, partial(self.inner.select, query))
         return replace(selection, positions=fitted.places(selection.positions), note=fitted.note)
@@ -203,12 +190,7 @@ class WindowedValidator:
     window: ContextWindow = ContextWindow()
 
     async def validate(self, query: str, passages: Sequence[Passage]) -> Validation:
-        """Judge by the passages that fit.
-
-        Args:
-            query: The question that the passages are for.
-            passages: The evidence, cut to fit the model's window; a note tells of it.
-        """
+        """Judge by the passages that fit the model's window. Args: those of `Validator.validate`."""
         validation, fitted = await self.window.ask(query, passages, partial(self.inner.validate, query))
         return replace(validation, note=fitted.note)
 
@@ -219,13 +201,7 @@ class WindowedReflector:
     window: ContextWindow = ContextWindow()
 
     async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
-        """Review an answer by the passages that fit.
-
-        Args:
-            query: The question.
-            answer: The answer to it.
-            passages: The evidence, cut to fit the model's window; a note tells of it.
-        """
+        """Review an answer by the passages that fit the model's window. Args: those of `Reflector.reflect`."""
         ask = partial(self.inner.reflect, query, answer)
         reflection, fitted = await self.window.ask(f"{query}\n{answer}", passages, ask)
         return replace(reflection, note=fitted.note)

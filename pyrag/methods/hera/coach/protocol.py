@@ -58,6 +58,8 @@ class Seen:
 
 
 class Coach(Protocol):
+    """Its methods raise `BadOutputError` where no reply was in form, or a request exceeds the model's window."""
+
     async def reflect(self, profile: Characterisation, group: Sequence[Seen]) -> tuple[str, ...]:
         """Return insights from comparing a group's trajectories, best first (ReflectOnGroup).
 

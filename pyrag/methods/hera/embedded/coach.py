@@ -18,9 +18,7 @@ class EmbeddedCoach:
     async def reflect(self, profile: Characterisation, group: Sequence[Seen]) -> tuple[str, ...]:
         """Return the style of the best trajectory as the only insight; empty where that is the plain one.
 
-        Args:
-            profile: Not used.
-            group: Trajectories of one question, best first; at least one.
+        Args: those of `Coach.reflect`.
         """
         styles = [style_of(one.topology) for one in group]
         # A question without parts is always asked as a whole: only where others split it does that tell anything.
@@ -31,47 +29,22 @@ class EmbeddedCoach:
     async def settle(self, insight: str, entries: Sequence[Experience]) -> Settlement:
         """Add an insight that is not in the library yet: each style is an entry of its own.
 
-        Args:
-            insight: The new insight.
-            entries: Compared by their exact text.
+        Args: those of `Coach.settle`.
         """
         return Settlement("KEEP" if any(one.insight == insight for one in entries) else "ADD")
 
     async def blame(self, trajectory: str, agents: Sequence[Agent]) -> tuple[Agent, ...]:
-        """Blame nobody.
-
-        Args:
-            trajectory: Not used.
-            agents: Not used.
-        """
+        """Blame nobody. Args: those of `Coach.blame`."""
         return ()
 
     async def vary(self, agent: Agent, axis: Axis, failures: Sequence[str]) -> tuple[str, ...]:
-        """Return no rules.
-
-        Args:
-            agent: Not used.
-            axis: Not used.
-            failures: Not used.
-        """
+        """Return no rules. Args: those of `Coach.vary`."""
         return ()
 
     async def distil(self, agent: Agent, failures: Sequence[str], results: Sequence[str]) -> Guidance:
-        """Return empty guidance.
-
-        Args:
-            agent: Not used.
-            failures: Not used.
-            results: Not used.
-        """
+        """Return empty guidance. Args: those of `Coach.distil`."""
         return Guidance()
 
     async def shorten(self, agent: Agent, guidance: Guidance, characters: int) -> Guidance:
-        """Return the guidance unchanged.
-
-        Args:
-            agent: Not used.
-            guidance: Returned as it is.
-            characters: Not enforced.
-        """
+        """Return the guidance unchanged. Args: those of `Coach.shorten`."""
         return guidance

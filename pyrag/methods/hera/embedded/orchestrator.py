@@ -84,10 +84,7 @@ class EmbeddedOrchestrator:
     async def orchestrate(self, question: str, experience: Sequence[Lesson], sample: int = 0) -> Orchestration:
         """Return the reading of a question in a style: sample 0 follows experience, the others go through `STYLES`.
 
-        Args:
-            question: The question.
-            experience: Entries; those in the words of `advice` choose the style of sample 0.
-            sample: Index into `STYLES`, modulo their number; 0 for the best guess.
+        Args: those of `Orchestrator.orchestrate`.
         """
         style = STYLES[sample % len(STYLES)] if sample else hinted(experience)
         meaning = read_question(question)
@@ -98,10 +95,7 @@ class EmbeddedOrchestrator:
     async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
         """Return the next reading in the same style, then the other styles.
 
-        Args:
-            question: The question.
-            topology: The one that failed; the next in order is returned, the first where it is not one of them.
-            error: Not used.
+        Args: those of `Orchestrator.revise`.
 
         Raises:
             BadOutputError: none is left.

@@ -43,11 +43,9 @@ class EmbeddedSelector:
     reader: EvidenceReader
 
     async def select(self, query: str, passages: Sequence[Passage]) -> Selection:
-        """Keep the `KEPT` passages that the reader rates highest.
+        """Keep the `KEPT` passages that the reader rates highest, the earlier of equal ones.
 
-        Args:
-            query: The question that the passages are for.
-            passages: Any number; of equal ones the earlier wins.
+        Args: those of `Selector.select`.
         """
         likely = self.reader.evidence(query, passages)
         best = sorted(range(len(passages)), key=lambda place: (-likely[place], place))[:KEPT]
@@ -62,9 +60,7 @@ class EmbeddedValidator:
     async def validate(self, query: str, passages: Sequence[Passage]) -> Validation:
         """Accept passages in which the reader finds an answer; else name the kind of answer that is missing.
 
-        Args:
-            query: The question that the passages are for.
-            passages: Those that the reader reads.
+        Args: those of `Validator.validate`.
         """
         found = await self.reader.answer(query, passages)
         return Validation(found.known, "" if found.known else analyse(query).kind, found.rationale)
@@ -74,10 +70,7 @@ class EmbeddedReflector:
     async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
         """Accept an answer of the kind that the question asks for: yes or no, a date, a number.
 
-        Args:
-            query: The question.
-            answer: The answer; `UNKNOWN` is never accepted.
-            passages: Not used.
+        Args: those of `Reflector.reflect`.
         """
         if answer == UNKNOWN:
             return Reflection(False, "there is no answer yet")
@@ -98,12 +91,7 @@ class EmbeddedConcluder:
     reader: EvidenceReader
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        """Answer from facts, or from passages by the question without its facts.
-
-        Args:
-            query: The question with the facts, as `given` writes them.
-            passages: The evidence; None to answer from the facts alone.
-        """
+        """Answer from facts, or from passages by the question without its facts. Args: those of `Answerer.answer`."""
         _, question = split_aggregation(query)
         return await self.reader.answer(query if passages is None else question, passages)
 

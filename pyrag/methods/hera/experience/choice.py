@@ -5,16 +5,19 @@
 
 The paper names the two objectives, and for diversity "semantically distinct from those already chosen" and "lower prior
 usage frequency", but no formula; this one is maximal marginal relevance over them. Similar(c', c) is the same question
-type, Redundant(z, E_rel) a similarity of `REDUNDANT` or more.
+type, Redundant(z, E_rel) a similarity of `REDUNDANT` or more: by the word stems that two insights share, common words
+left out. No model, equal on every machine.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from pyrag.methods.hera.experience.entry import Experience
-from pyrag.methods.hera.experience.similarity import similarity
 from pyrag.methods.hera.topology import Characterisation
+from pyrag.retrieval.analysis import Analysis
 
 SHOWN = 5  # insights an orchestrator is shown at most
 UTILITY_WEIGHT = 0.7  # λ
@@ -33,12 +36,12 @@ def choose(
         limit: Maximum number.
         weight: λ, from 0 (diversity alone) to 1 (success alone).
     """
-    left = [one for one in entries if similar_profiles(one.profile, profile)]
+    left = [one for one in entries if one.profile.type == profile.type]
     chosen: list[Experience] = []
     while left and len(chosen) < limit:
         best = max(left, key=lambda one: (_score(one, chosen, weight), -one.id))
         chosen.append(best)
-        left = [one for one in left if one is not best and not redundant(one.insight, chosen)]
+        left = [one for one in left if one is not best and not _is_redundant(one.insight, chosen)]
     return sorted(chosen, key=lambda one: one.id)
 
 
@@ -53,27 +56,11 @@ def related(entries: Iterable[Experience], profile: Characterisation, insight: s
     Returns:
         At most `SHOWN` entries with a similarity of `RELATED` or more, most similar first.
     """
-    near = [(similarity(one.insight, insight), one) for one in entries if similar_profiles(one.profile, profile)]
+    near = [(similarity(one.insight, insight), one) for one in entries if one.profile.type == profile.type]
     return [one for score, one in sorted(near, key=lambda pair: (-pair[0], pair[1].id)) if score >= RELATED][:SHOWN]
 
 
-def similar_profiles(one: Characterisation, other: Characterisation) -> bool:
-    """Return True if two kinds of questions have the same type, whatever their difficulty.
-
-    Args:
-        one: A kind of question.
-        other: Another.
-    """
-    return one.type == other.type
-
-
-def redundant(insight: str, chosen: Sequence[Experience]) -> bool:
-    """Return True if an insight repeats one that was chosen.
-
-    Args:
-        insight: A candidate.
-        chosen: Entries compared with it; a similarity of `REDUNDANT` or more is a repetition.
-    """
+def _is_redundant(insight: str, chosen: Sequence[Experience]) -> bool:
     return any(similarity(insight, one.insight) >= REDUNDANT for one in chosen)
 
 
@@ -81,3 +68,33 @@ def _score(entry: Experience, chosen: Sequence[Experience], weight: float) -> fl
     nearest = max((similarity(entry.insight, one.insight) for one in chosen), default=0.0)
     diversity = ((1 - nearest) + 1 / (1 + entry.uses)) / 2
     return weight * entry.success_rate + (1 - weight) * diversity
+
+
+def similarity(a: str, b: str) -> float:
+    """Return the cosine of two texts' sets of stems, from 0 (none shared) to 1 (all).
+
+    Args:
+        a: A text.
+        b: Another; the order does not matter.
+    """
+    return overlap(stems(a), stems(b))
+
+
+def overlap(a: frozenset[str], b: frozenset[str]) -> float:
+    """Return the cosine of two sets, in [0, 1]; 0 where one is empty.
+
+    Args:
+        a: Stems of a text, see `stems`.
+        b: Stems of another.
+    """
+    return len(a & b) / math.sqrt(len(a) * len(b)) if a and b else 0.0
+
+
+@lru_cache(maxsize=8192)
+def stems(text: str) -> frozenset[str]:
+    return frozenset(_analysis().query_terms(text))
+
+
+@lru_cache(maxsize=1)
+def _analysis() -> Analysis:
+    return Analysis()
