@@ -15,7 +15,6 @@ from pathlib import Path
 
 from pyrag.agents.context_window import WindowedAnswerer, WindowedRewriter
 from pyrag.agents.conversation import Conversation
-from pyrag.agents.follow_up import LLMFollowUp
 from pyrag.agents.parsing.answers import ParsedAnswer, is_evasive, parse_answer, salvage_answer
 from pyrag.agents.parsing.draft import DraftReader, OnDraft, ignore_draft
 from pyrag.agents.parsing.program_queries import program_queries
@@ -27,7 +26,7 @@ from pyrag.agents.prompts import Prompts, load_prompts
 from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading, RoleEngines
 from pyrag.agents.rewriter import LLMRewriter
 from pyrag.agents.schemas import SUB_QUERIES, TAGGED_ANSWER
-from pyrag.agents.writer import LLMWriter
+from pyrag.agents.writer import LLMFollowUp, LLMWriter
 from pyrag.errors import BadOutputError
 from pyrag.llm.context import CountTokens, about_tokens
 from pyrag.llm.protocol import ChatModel, Sampling

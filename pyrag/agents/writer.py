@@ -1,21 +1,30 @@
-"""The writer over a chat model: free text from a method's prompt template, for methods that are no programs.
+"""The Writer and the Standalone Agent over a chat model.
 
-A text that its reader finds a fault with, and one that was cut off in thought or inside its answer, is asked for once
-more. Left out: what the text means.
+The Writer writes free text after a method's prompt template, for methods that are no programs. A text that its reader
+finds a fault with, and one that was cut off in thought or inside its answer, is asked for once more. Left out: what the
+text means.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 
 from pyrag.agents.conversation import Conversation, usage_of
 from pyrag.agents.prompts import Prompts
-from pyrag.agents.protocol import FindFault, Written
+from pyrag.agents.protocol import FindFault, Standalone, Written
 from pyrag.agents.reply_room import asked_with_room, with_twice_the_room
+from pyrag.errors import BadOutputError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
+
+RETRIES = 1  # of a question of its own
+MAX_TURNS = 20  # earlier messages that are shown, the last of them
+MAX_TURN = 4000  # characters of each
+_TEMPLATE = "standalone"
+_FORM = re.compile(r"<question>(.*?)</question>", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +68,34 @@ class LLMWriter:
         if problem := fault(text) or talk.hanging:
             text = await talk.retry(self.prompts.retry(template, talk.blame(problem))) or text
         return Written(text, text not in talk.whole, usage=talk.usage, raw=talk.raw, note=talk.note)
+
+
+@dataclass(frozen=True, slots=True)
+class LLMFollowUp:
+    """Standalone Agent: a conversation and its last question → a question of its own."""
+
+    model: ChatModel
+    prompts: Prompts
+    sampling: Sampling = Sampling()
+
+    async def standalone(self, earlier: Sequence[Message], question: str) -> Standalone:
+        """Return a question of its own; the last question as it is where no reply is in form. Args: those of
+        `FollowUpAgent.standalone`."""
+        conversation = "\n".join(f"{one.role}: {one.content[:MAX_TURN]}" for one in earlier[-MAX_TURNS:])
+        values = {"conversation": conversation, "question": question}
+        system, user = self.prompts.render_method(_TEMPLATE, values)
+        talk = Conversation(self.model, self.sampling, system, user, request="\n".join(values.values()))
+        try:
+            found = await talk.asked(_parse, lambda _, problem: self.prompts.retry(_TEMPLATE, problem), RETRIES)
+        except BadOutputError as error:
+            note = f"the follow-up was asked as it is: {error}"
+            return Standalone(question, usage=talk.usage, raw=talk.raw, note=talk.noted(note))
+        return Standalone(found, usage=talk.usage, raw=talk.raw, note=talk.note)
+
+
+def _parse(text: str) -> str:
+    found = _FORM.findall(text)
+    question = " ".join(found[-1].split()) if found else ""
+    if not question:
+        raise BadOutputError("it holds no <question>…</question>")
+    return question

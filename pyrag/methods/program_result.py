@@ -45,22 +45,17 @@ async def execute(episode: Episode, program: Program) -> Result | Failure:
     """
     outcome, program_run = await run_program(episode, program)
     if outcome.status != "ok" or not outcome.has_value:
-        return failure_of(outcome, lacking=program_run.is_unknown())
+        return _failure_of(outcome, lacking=program_run.is_unknown())
     try:
-        return result_of(outcome, program_run)
+        return _result_of(outcome, program_run)
     except NoAnswerError as error:
         return Failure(str(error), str(error), cause="no_answer")
 
 
-def result_of(outcome: Outcome, program_run: ProgramRun) -> Result:
+def _result_of(outcome: Outcome, program_run: ProgramRun) -> Result:
     """Return the value of `final_answer` as an answer. "unknown" is a value of its own, never part of a text.
 
-    Args:
-        outcome: How the run ended.
-        program_run: Its steps and answers.
-
-    Raises:
-        NoAnswerError: the value is no answer.
+    Raises `NoAnswerError`.
     """
     sources = outcome.provenance.get(RESULT, ())
     answer = answer_of(outcome.value)
@@ -69,13 +64,8 @@ def result_of(outcome: Outcome, program_run: ProgramRun) -> Result:
     return Result(answer, tuple(program_run.step_ids(sources)))
 
 
-def failure_of(outcome: Outcome, *, lacking: bool) -> Failure:
-    """Return the reason why a run gave no value.
-
-    Args:
-        outcome: How the run ended.
-        lacking: Whether some answer in it is unknown.
-    """
+def _failure_of(outcome: Outcome, *, lacking: bool) -> Failure:
+    """Return the reason why a run gave no value."""
     error = outcome.error
     match outcome.status:
         case "ok":

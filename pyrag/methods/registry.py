@@ -47,7 +47,7 @@ _MODULES = {
     "opera": "opera.method",
     "plan-only": "pyrag.plan_only",
     "pyrag": "pyrag.method",
-    "search-agent": "search_agents.method",
+    "search-agent": "search_agent",
     "self-ask": "baselines.self_ask",
     "vanilla": "baselines.vanilla",
 }

@@ -54,7 +54,7 @@ async def run_repaired(episode: Episode, program: Program | None, revise: Revise
             break
         rerouted = rerouted or ended.unknown
         rounds += 1
-        program = await request_revision(episode, program, ended.message, "repair", revise)
+        program = await _request_revision(episode, program, ended.message, "repair", revise)
     assert isinstance(ended, Failure)
     if ended.unknown:
         episode.warn(f"no way around an unknown answer: {ended.summary}")
@@ -78,7 +78,7 @@ async def revise_after_checks(
     if not found:
         return program
     episode.programs.append(program)
-    better = await request_revision(episode, program, "\n".join(map(str, found)), "check", revise)
+    better = await _request_revision(episode, program, "\n".join(map(str, found)), "check", revise)
     if better is None:
         episode.programs.pop()
         better = program
@@ -115,18 +115,10 @@ def _problems(
     return tuple(check_plan(source, sub_queries, primitives, (*HELPERS, *ERRORS), tools))
 
 
-async def request_revision(
+async def _request_revision(
     episode: Episode, program: Program, error: str, origin: str, revise: Revise
 ) -> Program | None:
-    """Return a new program; None where the author insists on the old one or has none to offer.
-
-    Args:
-        episode: The question under way.
-        program: The program that failed.
-        error: What its author is told.
-        origin: "check" or "repair".
-        revise: Asks the author.
-    """
+    """Return a new program; None where the author insists on the old one or has none to offer."""
     episode.observer(Rejected(error))
     episode.programs[-1] = replace(episode.programs[-1], error=error)
     try:

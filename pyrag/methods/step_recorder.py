@@ -76,14 +76,7 @@ class StepRecorder:
         self.episode.steps += self._round.finished(None)
 
     async def retrieve(self, query: str, topk: int, uses: Iterable[Value] = (), where: str = "") -> Found:
-        """Search, as a step.
-
-        Args:
-            query: What is searched for, cut to what retrievers take.
-            topk: Number of passages.
-            uses: What flowed into the query.
-            where: Filter of the search, within that of the caller; empty for none.
-        """
+        """Search, as a step. Args: those of `Retriever.retrieve`."""
         call = self._call("retrieve", (_clipped(query), topk, where or None), uses)
         records = await _asked(self._round.retrieve(call))
         return Found(tuple(self.episode.passages[str(one.fields["id"])] for one in records), call.id)
@@ -142,14 +135,9 @@ class StepRecorder:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def result(self, said: Said, answer: Answer | None = None) -> Result:
-        """Return the final answer.
-
-        Args:
-            said: The reply that it comes from.
-            answer: The answer, if it is not the reply's own.
-        """
-        final = answer or said.answer or Answer(UNKNOWN, known=False)
+    def result(self, said: Said) -> Result:
+        """Return the answer of a reply as the final one."""
+        final = said.answer or Answer(UNKNOWN, known=False)
         return Result(final, tuple(self._round.step_ids(sorted(self._sources[said.call]))))
 
     def _call(self, name: str, args: tuple[Any, ...], uses: Iterable[Value]) -> Call:

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrag.methods.search_agents.dialects import DIALECTS, boxed, read_turn
-from pyrag.methods.search_agents.method import as_answer, states
+from pyrag.methods.search_agent import DIALECTS, as_answer, boxed, read_turn, states
 from pyrag.trace.model import Passage
 from tests.methods.conftest import Chat, World
 

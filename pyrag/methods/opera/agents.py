@@ -43,12 +43,9 @@ class LLMGoalPlanner(PromptedAgent):
             return GoalPlan((goal,), fallback=True, usage=talk.usage, raw=talk.raw, note=talk.noted(note))
 
     async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
-        """Return another plan that the model writes.
+        """Return another plan that the model writes. Of the error, which is not blank, it is shown the last line.
 
-        Args:
-            question: The question.
-            goals: The plan that failed, shown as JSON.
-            error: A text that is not blank; the model is shown its last line only.
+        Args: those of `GoalPlanner.revise`.
 
         Raises:
             BadOutputError: `PLAN_RETRIES` + 1 replies had no usable goals.

@@ -39,12 +39,9 @@ class EmbeddedGoalPlanner:
         return GoalPlan(goals_of(question, meaning), note=note_of(question, meaning))
 
     async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
-        """Return the next reading after the one that failed.
+        """Return the next reading after the one that failed; the first after a plan that is none of this planner's.
 
-        Args:
-            question: The question.
-            goals: The plan that failed; the first reading is returned where it is none of this planner's.
-            error: Not used.
+        Args: those of `GoalPlanner.revise`.
 
         Raises:
             BadOutputError: none is left.

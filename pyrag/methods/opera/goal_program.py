@@ -54,10 +54,10 @@ def _lines(goal: Goal, goals: Sequence[Goal]) -> list[str]:
     names = {one.step: variable(one) for one in goals}
     if not goal.search:
         return _concluded(goal, goals, names)
-    found = f"docs_{goal.step} = retrieve({substituted(goal.search, names)})"
+    found = f"docs_{goal.step} = retrieve({_substituted(goal.search, names)})"
     if goal.type == EVIDENCE:
         return [found]
-    return [found, f"{variable(goal)} = answer({substituted(goal.text, names)}, docs_{goal.step})"]
+    return [found, f"{variable(goal)} = answer({_substituted(goal.text, names)}, docs_{goal.step})"]
 
 
 def _concluded(goal: Goal, goals: Sequence[Goal], names: Mapping[int, str]) -> list[str]:
@@ -66,22 +66,17 @@ def _concluded(goal: Goal, goals: Sequence[Goal], names: Mapping[int, str]) -> l
     known = " and ".join(f"is_known({names[step]})" for step in goal.needs if _by_step(goals)[step].type != EVIDENCE)
     docs = " + ".join(f"docs_{one.step}" for one in before if one.search)
     if not known:
-        return [f"{variable(goal)} = answer({substituted(goal.text, names)}, {docs})"]
+        return [f"{variable(goal)} = answer({_substituted(goal.text, names)}, {docs})"]
     computed = in_code(goal.compute, names.__getitem__)
     from_facts = computed or f"answer({_facts(goals, before, goal.text)})"
     if not docs:
         return [f"{variable(goal)} = {from_facts}"]
-    asked = f"answer({substituted(goal.text, names)}, {docs})"
+    asked = f"answer({_substituted(goal.text, names)}, {docs})"
     return attempted(variable(goal), known, from_facts, asked)
 
 
-def substituted(text: str, names: Mapping[int, str]) -> str:
-    """Return a text as a literal, with the variables of earlier answers in place of its placeholders.
-
-    Args:
-        text: A goal's text or search.
-        names: Variables by step.
-    """
+def _substituted(text: str, names: Mapping[int, str]) -> str:
+    """Return a text as a literal, with the variables of earlier answers in place of its placeholders."""
     return f'f"{_inner(text, names)}"' if PLACEHOLDER.search(text) else literal(text)
 
 

@@ -36,7 +36,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         written = await write_program(episode, settings, ahead)
         program = await revise_after_checks(episode, written, revise, partial(problems, episode))
         result = await run_repaired(episode, program, revise, settings.repairs)
-    return await once_more(episode, result)
+    return await _once_more(episode, result)
 
 
 async def decompose(episode: Episode) -> None:
@@ -102,13 +102,8 @@ async def _revise(
     return _draft(episode, settings, plan, origin)
 
 
-async def once_more(episode: Episode, result: Result) -> Result:
-    """Return a better result where the answer is unknown though every step it rests on was answered; else the same.
-
-    Args:
-        episode: The question under way, after its program.
-        result: What the program came to.
-    """
+async def _once_more(episode: Episode, result: Result) -> Result:
+    """Return a better result where the answer is unknown though every step it rests on was answered; else the same."""
     boost = next((rung for rung in episode.ladder if isinstance(rung, Boost)), None)
     if result.answer.known or boost is None:
         return result

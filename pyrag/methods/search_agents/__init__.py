@@ -1,1 +1,0 @@
-"""Agents that search while they think, in the dialects of their releases."""
