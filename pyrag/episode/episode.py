@@ -182,11 +182,7 @@ class Episode:
     ) -> tuple[Rewritten, bool]:
         """Return another query of the Rewrite agent, and True if the same was asked before.
 
-        Args:
-            query: The sub-query that has no answer yet.
-            tried: The queries searched for so far.
-            passages: Those that were found.
-            missing: The information that they lack.
+        Args: those of `Rewriter.rewrite`.
         """
         ids = [passage.id for passage in passages]
         request = {"query": query, "tried": list(tried), "passages": ids, "missing": missing}
@@ -214,15 +210,7 @@ class Episode:
     async def write(
         self, template: str, values: Mapping[str, str], stop: tuple[str, ...], prefix: str, fault: FindFault | None
     ) -> tuple[Written, bool]:
-        """Return the Writer's text, and True if the same was asked before.
-
-        Args:
-            template: Name of the prompt template.
-            values: Texts for its placeholders.
-            stop: Strings that end the text and are left out.
-            prefix: Beginning of the text, which the model continues.
-            fault: Returns the fault of a text, or an empty text; not part of what makes requests equal.
-        """
+        """Return the Writer's text, and True if the same was asked before. Args: those of `Writer.write`."""
         request = {"template": template, "values": dict(values), "stop": list(stop), "prefix": prefix}
 
         async def run() -> Written:

@@ -187,10 +187,7 @@ class Bm25Retriever:
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the best passages; searches of large indexes run in a thread.
 
-        Args:
-            query: Text to search for.
-            topk: Maximum number of passages.
-            where: Filter that passages must pass.
+        Args: those of `Retriever.retrieve`.
 
         Raises:
             ServiceError: A file of the index is damaged.

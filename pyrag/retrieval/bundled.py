@@ -45,13 +45,7 @@ class BundledRetriever:
         return SearchedIndex(NAME, "bm25", fingerprint=fingerprint, passages=len(corpus.splitlines()))
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
-        """Return the best passages of the bundled corpus.
-
-        Args:
-            query: Text to search for.
-            topk: Maximum number of passages.
-            where: Filter that passages must pass.
-        """
+        """Return the best passages of the bundled corpus. Args: those of `Retriever.retrieve`."""
         return await self._retriever.retrieve(query, topk, where)
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage]:

@@ -89,10 +89,7 @@ class DenseRetriever:
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the passages nearest to a query.
 
-        Args:
-            query: Text to search for; a blank one finds nothing.
-            topk: Maximum number of passages.
-            where: Filter that passages must pass.
+        Args: those of `Retriever.retrieve`.
 
         Raises:
             FilterError: There is a filter, and the metadata of these vectors is not known.

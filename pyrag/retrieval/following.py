@@ -11,8 +11,7 @@ from pathlib import Path
 from pyrag.errors import PyRAGError
 from pyrag.retrieval.documents.model import MARK
 from pyrag.retrieval.filters.tree import Filter
-from pyrag.retrieval.lookup import fetch_passages
-from pyrag.retrieval.protocol import Retriever, search, searched_index
+from pyrag.retrieval.protocol import Retriever, fetch_passages, search, searched_index
 from pyrag.trace.model import Passage, SearchedIndex
 
 _POLL = 0.5  # seconds between two looks at the index folder
@@ -68,10 +67,7 @@ class FollowingRetriever:
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Search the newest generation of the index.
 
-        Args:
-            query: Words to search for.
-            topk: Number of passages, at most.
-            where: Filter that passages must pass.
+        Args: those of `Retriever.retrieve`.
 
         Returns:
             Passages, best first.

@@ -101,10 +101,7 @@ class HttpRetriever:
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> Passages:
         """Ask the server for passages; a blank query is not sent.
 
-        Args:
-            query: Text to search for.
-            topk: Maximum number of passages.
-            where: Filter that passages must pass.
+        Args: those of `Retriever.retrieve`.
 
         Raises:
             ServiceError: The server cannot be reached, refuses or sends no passages.

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from pyrag.errors import ConfigError
 from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.filters.tree import Filter
-from pyrag.retrieval.lookup import fetch_passages
-from pyrag.retrieval.protocol import Retriever, search
+from pyrag.retrieval.protocol import Retriever, fetch_passages, search
 from pyrag.trace.model import Passage, SearchedIndex
 
 K = 10
@@ -58,10 +57,7 @@ class HybridRetriever:
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Ask all parts at the same time and fuse their lists.
 
-        Args:
-            query: Text to search for.
-            topk: Maximum number of passages; each part is asked for at least `depth`.
-            where: Filter that passages must pass; ranks count those that do.
+        Args: those of `Retriever.retrieve`.
 
         Raises:
             ServiceError: A part failed.

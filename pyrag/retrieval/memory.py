@@ -31,10 +31,7 @@ class InMemoryRetriever:
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the scripted passages, or those that share words with the query.
 
-        Args:
-            query: Text to search for.
-            topk: Maximum number of passages.
-            where: Filter that passages must pass.
+        Args: those of `Retriever.retrieve`.
         """
         self.queries.append((query, topk))
         if self._script is not None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pyrag.errors import ConfigError, FilterError, MalformedReplyError, PyRAGError, ServiceError
 from pyrag.retrieval.checked import Passages, checked, shown
@@ -182,10 +182,7 @@ class OwnRetriever:
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> Passages:
         """Return the checked passages of the object.
 
-        Args:
-            query: Text to search for.
-            topk: Maximum number of passages.
-            where: Filter that passages must pass.
+        Args: those of `Retriever.retrieve`.
 
         Raises:
             FilterError: The object takes no filter.
@@ -260,3 +257,32 @@ def _failed(name: str, said: str) -> ServiceError:
 def _returned(name: str, given: object) -> MalformedReplyError:
     message = f"the retriever {name} returned {shown(given)}: it must return a list of pyrag.Passage"
     return MalformedReplyError(message, service=name)
+
+
+@runtime_checkable
+class PassageLookup(Protocol):
+    """Optional part of a retriever: a lookup of passages."""
+
+    async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
+        """Return the passages of those ids that exist, in any order; None where nothing can be looked up."""
+        ...
+
+
+async def fetch_passages(retriever: object, ids: Sequence[str], where: Filter | None = None) -> list[Passage] | None:
+    """Return passages by their ids.
+
+    Args:
+        retriever: any retriever.
+        ids: of the passages.
+        where: filter that passages must pass.
+
+    Returns:
+        Those that exist and pass, in any order; None if the retriever looks up no ids, as those behind a search API.
+
+    Raises:
+        ServiceError: the index cannot be read.
+    """
+    found = await retriever.fetch(ids) if isinstance(retriever, PassageLookup) else None
+    if found is None or where is None:
+        return found
+    return [passage for passage in found if where.matches(passage.metadata)]

@@ -24,8 +24,7 @@ from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.embedders.onnx import clean, open_session, open_tokenizer
 from pyrag.retrieval.embedders.protocol import passage_text
 from pyrag.retrieval.filters.tree import Filter
-from pyrag.retrieval.lookup import fetch_passages
-from pyrag.retrieval.protocol import Retriever, name_of, passages_of, searched_index
+from pyrag.retrieval.protocol import Retriever, fetch_passages, name_of, passages_of, searched_index
 from pyrag.trace.model import Passage, SearchedIndex
 
 Scorer = Callable[[str, Sequence[Passage]], Sequence[float] | Awaitable[Sequence[float]]]
@@ -61,10 +60,7 @@ class RerankingRetriever:
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the passages that the scorer ranks best among the first `depth` of the inner retriever.
 
-        Args:
-            query: Text to search for.
-            topk: Maximum number of passages.
-            where: Filter that passages must pass.
+        Args: those of `Retriever.retrieve`.
 
         Raises:
             ServiceError: The retriever or the scorer failed.

@@ -90,17 +90,12 @@ async def search_all(
             tasks = [group.create_task(search(query)) for query in wanted.queries]
     except* PyRAGError as failed:
         raise failed.exceptions[0] from None
-    result = [[hit_of(one, scored=wanted.return_scores) for one in task.result()] for task in tasks]
+    result = [[_hit_of(one, scored=wanted.return_scores) for one in task.result()] for task in tasks]
     return {"result": result} if own is None else {"result": result, "where": str(own)}
 
 
-def hit_of(passage: Passage, *, scored: bool) -> dict[str, Any]:
-    """Return a passage as the protocol's document, or as a hit with its score.
-
-    Args:
-        passage: what was found.
-        scored: wrap the document in `{"document", "score"}`.
-    """
+def _hit_of(passage: Passage, *, scored: bool) -> dict[str, Any]:
+    """Return a passage as the protocol's document, or as a hit with its score."""
     title = " ".join(passage.title.split())
     document: dict[str, Any] = {
         "id": passage.id,

@@ -48,7 +48,7 @@ def add_page(app: FastAPI, service: QuestionService) -> None:
 
     @app.get("/v1/options", response_model=None, responses=described, summary="Say what may be asked for")
     async def options(request: Request) -> Response:
-        return json_reply(options_of(service, access_of(request)))
+        return json_reply(_options_of(service, access_of(request)))
 
 
 def _file_route(name: str) -> Callable[[Request], Awaitable[Response]]:
@@ -64,13 +64,8 @@ def _file_route(name: str) -> Callable[[Request], Awaitable[Response]]:
     return route
 
 
-def options_of(service: QuestionService, access: Access) -> dict[str, Any]:
-    """Return the choices of a request: indexes, methods, the engine, and questions that the bundled corpus answers.
-
-    Args:
-        service: answers the questions.
-        access: what the caller may use.
-    """
+def _options_of(service: QuestionService, access: Access) -> dict[str, Any]:
+    """Return the choices of a request: indexes, methods, the engine, and questions that the bundled corpus answers."""
     served = service.index(None, access)
     can_write = served.engines.agents.writer is not None
     bundled = served.settings.index is None and served.settings.retriever is None

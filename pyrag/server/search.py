@@ -16,8 +16,7 @@ from pyrag.retrieval.filters.language import filter_of
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.following import FollowingRetriever
 from pyrag.retrieval.index import read_info
-from pyrag.retrieval.lookup import fetch_passages
-from pyrag.retrieval.protocol import Retriever, passages_of, search, searched_index
+from pyrag.retrieval.protocol import Retriever, fetch_passages, passages_of, search, searched_index
 from pyrag.retrieval.search_protocol import AT_ONCE, BadRequestError, read_request, search_all
 from pyrag.server.config import DEFAULT_INDEX, Access, ServerConfig
 from pyrag.server.errors import ApiError
@@ -52,10 +51,7 @@ class PublicRetriever:
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Search.
 
-        Args:
-            query: Words to search for.
-            topk: Number of passages, at most.
-            where: Filter that passages must pass.
+        Args: those of `Retriever.retrieve`.
 
         Returns:
             Passages, best first.

@@ -84,17 +84,15 @@ def public_passage(passage: Passage, roots: Sequence[str] = (), retriever: str =
         roots: files, folders and patterns that were indexed.
         retriever: name of the retriever, which is no source.
     """
-    source = "" if passage.source == retriever else public_source(passage.source, roots)
+    source = "" if passage.source == retriever else _public_source(passage.source, roots)
     return passage if source == passage.source else replace(passage, source=source)
 
 
-def public_source(source: str, roots: Sequence[str] = ()) -> str:
-    """Return a source without the server's folders.
+def _public_source(source: str, roots: Sequence[str] = ()) -> str:
+    """Return a source without the server's folders; an address stays as it is.
 
-    Args:
-        source: a path, or an address, which stays as it is.
-        roots: what was indexed. A path below one of them is shown from there, with the name of the root where there
-            are several; any other absolute path is shown by its name.
+    A path below one of the `roots`, which were indexed, is shown from there, with the name of the root where there are
+    several; any other absolute path is shown by its name.
     """
     if source.startswith(("http://", "https://")):
         return source

@@ -12,8 +12,8 @@ import pytest
 
 from pyrag.retrieval.hybrid import HybridRetriever, WeightedRetriever
 from pyrag.retrieval.index import update_index
-from pyrag.retrieval.lookup import fetch_passages
 from pyrag.retrieval.memory import InMemoryRetriever
+from pyrag.retrieval.protocol import fetch_passages
 from pyrag.server.config import Access, ServerConfig
 from pyrag.server.errors import ApiError
 from pyrag.server.mcp.addresses import index_uri, passage_uri, read_uri

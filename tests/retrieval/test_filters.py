@@ -27,10 +27,9 @@ from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.http import HttpRetriever
 from pyrag.retrieval.hybrid import HybridRetriever, WeightedRetriever
 from pyrag.retrieval.index import update_index
-from pyrag.retrieval.lookup import fetch_passages
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.open import Options
-from pyrag.retrieval.protocol import OwnRetriever, Retriever, passages_of
+from pyrag.retrieval.protocol import OwnRetriever, Retriever, fetch_passages, passages_of
 from pyrag.retrieval.rerank import RerankingRetriever
 from pyrag.retrieval.search_protocol import read_request, search_all
 from pyrag.retrieval.stores.qdrant import QdrantStore

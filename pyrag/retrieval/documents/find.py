@@ -24,13 +24,8 @@ from pyrag.retrieval.documents.model import ARCHIVE, KNOWN, MARK, Document, Stam
 OnBad = Callable[[str, DataError], None]
 
 
-def raise_it(name: str, error: DataError) -> None:
-    """Raise the error: the `on_bad` of callers that accept no bad file.
-
-    Args:
-        name: Name of the file.
-        error: What is wrong with it.
-    """
+def _raise_it(name: str, error: DataError) -> None:
+    """Raise the error: the `on_bad` of callers that accept no bad file."""
     raise error
 
 
@@ -55,7 +50,7 @@ class _Search:
         if path.is_dir() or (path.is_file() and _is_read(path.name)):
             name, end = utf8(str(path)), utf8(os.path.realpath(path))
             message = f"{name} leads out of the folder, to {end}: name that too, or add --follow-links"
-            if self.on_bad is raise_it:
+            if self.on_bad is _raise_it:
                 warnings.warn(f"left out: {message}", stacklevel=2)
             else:
                 self.on_bad(name, DataError(message))
@@ -63,7 +58,7 @@ class _Search:
 
 
 def find_documents(
-    paths: Iterable[str | Path], on_bad: OnBad = raise_it, *, follow_links: bool = False
+    paths: Iterable[str | Path], on_bad: OnBad = _raise_it, *, follow_links: bool = False
 ) -> Iterator[Document]:
     """Find the documents behind files, folders, globs and archives, each once.
 
@@ -135,7 +130,7 @@ def _single(path: Path) -> Iterator[Document]:
     if not stat.S_ISREG(status.st_mode):
         raise DataError(f"{path} is neither a file nor a folder: name a file or a folder of files")
     if path.suffix.lower() == ARCHIVE:
-        yield from _members(path, utf8(path.name), raise_it)
+        yield from _members(path, utf8(path.name), _raise_it)
     elif is_read(kind(path.name)):
         yield Document(path, utf8(path.name), _stamp(status))
     else:
@@ -201,7 +196,7 @@ def _walk(
         status = folder.stat()
         entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
     except OSError as error:
-        (raise_it if named else search.on_bad)(utf8(str(folder)), unreadable(folder, error))
+        (_raise_it if named else search.on_bad)(utf8(str(folder)), unreadable(folder, error))
         return
     here = (status.st_dev, status.st_ino)
     if here in above or (folder / MARK).exists():
@@ -256,7 +251,7 @@ def _members(path: Path, key: str, on_bad: OnBad) -> Iterator[Document]:
         if member.is_dir() or hidden or not is_read(kind(name)) or name in seen:
             continue
         seen.add(name)
-        yield Document(path, f"{key}!/{utf8(name)}", Stamp(member.file_size, member.CRC), name, on_bad is raise_it)
+        yield Document(path, f"{key}!/{utf8(name)}", Stamp(member.file_size, member.CRC), name, on_bad is _raise_it)
 
 
 def _stamp(status: os.stat_result) -> Stamp:

@@ -10,12 +10,13 @@ other passages come and go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from pyrag.errors import DataError
+from pyrag._io import plugins
+from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval.documents import prose, records
-from pyrag.retrieval.documents.added import added
 from pyrag.retrieval.documents.find import find_documents
 from pyrag.retrieval.documents.model import KNOWN, MARK, MAX_LINE, TABLES, Columns, Document, Placed
 from pyrag.retrieval.documents.unpack import Opened, opened
@@ -49,7 +50,37 @@ def read_opened(file: Opened, columns: Columns) -> Iterator[Placed]:
     kind = file.document.kind
     if kind in TABLES and kind not in _READERS:
         return records.table(file, columns)
-    return _READERS.get(kind, added)(file)
+    return _READERS.get(kind, _added)(file)
+
+
+def _added(file: Opened) -> Iterator[Placed]:
+    """Yield the passages of a file that an installed package reads. Raises `DataError` if it cannot.
+
+    Its entry point of the group `pyrag.documents` is named as the suffix. The function takes a file's bytes and name,
+    and returns text, which is cut into passages as Markdown is, or records: mappings with `text`, and with `title`,
+    `id` and further fields if they have some.
+    """
+    suffix, name = file.document.kind.removeprefix("."), file.document.name
+    package = plugins.package_of_part("documents", suffix)
+    try:
+        read = plugins.loaded_function("documents", suffix, "read(data, name)")
+    except ConfigError as error:
+        raise DataError(f"{name} cannot be read: {error}") from error
+    try:
+        given: Any = read(file.whole(), name)
+        values = given if isinstance(given, str) else list(given)
+    except DataError:
+        raise
+    except Exception as error:  # whatever the package's code raises
+        raise DataError(f"{name}: the reader of {package} failed ({type(error).__name__}: {error})") from error
+    if isinstance(values, str):
+        yield from prose.running_text(file, values)
+        return
+    for number, value in enumerate(values, 1):
+        where = f"{name} record {number}"
+        if not isinstance(value, Mapping):
+            raise DataError(f"{where}: the reader of {package} gave a {type(value).__name__}: it must give mappings")
+        yield records.record_of_value(file, dict(value), where)
 
 
 def read_passages(

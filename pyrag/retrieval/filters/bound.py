@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyrag.retrieval.filters.tree import Filter, all_of
-from pyrag.retrieval.lookup import fetch_passages
-from pyrag.retrieval.protocol import Retriever, check_filters, name_of, passages_of, searched_index
+from pyrag.retrieval.protocol import Retriever, check_filters, fetch_passages, name_of, passages_of, searched_index
 from pyrag.trace.model import Passage, SearchedIndex
 
 
@@ -29,10 +28,7 @@ class BoundRetriever:
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the best passages that pass both filters.
 
-        Args:
-            query: Text to search for.
-            topk: Maximum number of passages.
-            where: Further filter of the caller.
+        Args: those of `Retriever.retrieve`.
 
         Raises:
             FilterError: The retriever takes no filter.

@@ -65,13 +65,7 @@ class Bm25Part:
         return True
 
     def finish(self, folder: Path, *, anew: bool, keep: Callable[[], object]) -> None:
-        """Rewrite the part if deleted passages distort its scores.
-
-        Args:
-            folder: Folder of the part.
-            anew: True if the index was built from nothing.
-            keep: Unused: the rewrite takes seconds.
-        """
+        """Rewrite the part if deleted passages distort its scores. Args: those of `Part.finish`."""
         ghosts, documents = count_ghosts(folder)
         if (folder / _HAD_DELETIONS).exists() and (anew or documents <= SMALL or ghosts > MAX_GHOSTS * documents):
             _rewrite(folder)

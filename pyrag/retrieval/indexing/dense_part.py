@@ -97,13 +97,7 @@ class DensePart:
         return VectorFolder(folder).info.layout == self._layout
 
     def finish(self, folder: Path, *, anew: bool, keep: Callable[[], object]) -> None:
-        """Build the vector indexes that are due.
-
-        Args:
-            folder: Folder of the part.
-            anew: Unused.
-            keep: Called after each step, from which a later build resumes.
-        """
+        """Build the vector indexes that are due. Args: those of `Part.finish`."""
         vectors = VectorFolder(folder)
         if not self.is_as_wanted(folder):
             vectors.reshape(self._layout)

@@ -45,14 +45,14 @@ class StagingDir:
         if source is None:
             self.live.mkdir()
         else:
-            fork(source, self.live)
+            _fork(source, self.live)
 
     def checkpoint(self) -> None:
         """Keep `live` as it is now, in place of earlier checkpoints. All of it must be on the disk."""
         before = self.checkpoints()
         number = int(before[0].name.removeprefix(_DONE)) + 1 if before else 1
         making = self.folder / "tmp-new"
-        fork(self.live, making)
+        _fork(self.live, making)
         making.rename(self.folder / f"{_DONE}{number}")
         self._drop(before)
 
@@ -108,17 +108,12 @@ def staging_lock(target: Path, on_wait: Callable[[], None]) -> Iterator[StagingD
             os.close(descriptor)
 
 
-def fork(source: Path, target: Path) -> None:
-    """Make a folder of the same files: records copied, as they change in place, all others linked.
-
-    Args:
-        source: Folder to copy.
-        target: Folder to make.
-    """
+def _fork(source: Path, target: Path) -> None:
+    """Make a folder of the same files: records copied, as they change in place, all others linked."""
     target.mkdir()
     for entry in os.scandir(source):
         if entry.is_dir():
-            fork(Path(entry.path), target / entry.name)
+            _fork(Path(entry.path), target / entry.name)
         elif entry.name == RECORDS:
             shutil.copy2(entry.path, target / entry.name)
         elif not entry.name.endswith(".lock"):

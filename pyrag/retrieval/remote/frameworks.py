@@ -37,12 +37,7 @@ class FrameworkRetriever:
         return type(self._inner).__name__
 
     async def retrieve(self, query: str, topk: int) -> list[Any]:
-        """Return the results as mappings.
-
-        Args:
-            query: text to search for.
-            topk: maximum number of passages.
-        """
+        """Return the results as mappings. Args: those of `Retriever.retrieve`."""
         found = self._search(query, topk)
         found = await found if inspect.isawaitable(found) else found
         return ranked([self._fields(one) or one for one in list(found)[:topk]])

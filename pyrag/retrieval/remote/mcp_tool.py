@@ -64,9 +64,7 @@ class McpRetriever:
     async def retrieve(self, query: str, topk: int) -> Passages:
         """Call the tool; a blank query is not sent. A server that has ended is started again, once.
 
-        Args:
-            query: text to search for.
-            topk: maximum number of passages.
+        Args: those of `Retriever.retrieve`.
 
         Raises:
             ServiceError: the server cannot be started or reached, its tool fails, or replies with no passages.

@@ -114,9 +114,7 @@ class WebSearchRetriever:
     async def retrieve(self, query: str, topk: int) -> Passages:
         """Return the snippets of the best pages; a blank query is not sent, and a long one is cut.
 
-        Args:
-            query: text to search for.
-            topk: maximum number of passages.
+        Args: those of `Retriever.retrieve`.
 
         Raises:
             ServiceError: the engine cannot be reached, refuses or sends no results.

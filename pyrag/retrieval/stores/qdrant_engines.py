@@ -85,12 +85,7 @@ class RemoteEngine:
         )
 
     def create(self, dimension: int, *, normalised: bool) -> None:
-        """Create the collection if it is missing.
-
-        Args:
-            dimension: Length of dense vectors.
-            normalised: True if their length is 1.
-        """
+        """Create the collection if it is missing. Args: those of `Engine.create`."""
         from qdrant_client import models
 
         distance = models.Distance.COSINE if normalised else models.Distance.DOT
@@ -166,12 +161,7 @@ class LocalEngine:
         self._new = 0
 
     def create(self, dimension: int, *, normalised: bool) -> None:
-        """Create the shard if it is missing.
-
-        Args:
-            dimension: Length of dense vectors.
-            normalised: True if their length is 1.
-        """
+        """Create the shard if it is missing. Args: those of `Engine.create`."""
         if self._shard is not None:
             return
         edge = self._edge

@@ -103,10 +103,7 @@ class StoreRetriever:
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the best passages of the store.
 
-        Args:
-            query: Text to search for; a blank one finds nothing.
-            topk: Maximum number of passages.
-            where: Filter that passages must pass.
+        Args: those of `Retriever.retrieve`.
 
         Raises:
             ConfigError: The embedder is not the one of the store.

@@ -26,8 +26,7 @@ import msgspec
 from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.vectors.calibration import Metric, set_search
-from pyrag.retrieval.vectors.files import RowIds, map_vectors, mapped
-from pyrag.retrieval.vectors.selected import is_member, nearest_rows
+from pyrag.retrieval.vectors.files import RowIds, map_vectors, mapped, taken
 from pyrag.retrieval.vectors.types import AUTO, RECALL
 
 if TYPE_CHECKING:
@@ -40,6 +39,7 @@ NAME = "vectors.json"
 SCANNED = 2000  # selected rows that are compared at once, in some milliseconds
 _MAX_ASKED = 4096  # rows of one search of an index; beyond that, comparing the selected ones is cheaper
 _SPARE = 16
+_BLOCK = 16_384  # rows that are compared at a time
 
 Hit = tuple[str, float]
 
@@ -184,12 +184,12 @@ class VectorIndex:
             if self.info.metric == "l2":
                 scores = -scores
             for at, (some, row_scores) in enumerate(zip(hits, scores, strict=True)):
-                inside = is_member(some, rows)
+                inside = _is_member(some, rows)
                 chosen = zip(some[inside].tolist(), row_scores[inside].tolist(), strict=True)
                 found[at] = _named_hits(opened, list(chosen), topk)
             left = [at for at, some in enumerate(found) if len(some) < topk]
         for at in left:
-            pairs = nearest_rows(opened.vectors, rows, queries[at], topk, self.info.metric)
+            pairs = _nearest_rows(opened.vectors, rows, queries[at], topk, self.info.metric)
             found[at] = _named_hits(opened, pairs, topk)
         return found
 
@@ -286,3 +286,29 @@ def read_vector_info(folder: str | Path) -> VectorInfo:
     if info.format != FORMAT:
         raise DataError(f"{path} has version {info.format} and this pyrag reads {FORMAT}: build the index again")
     return info
+
+
+def _nearest_rows(vectors: Any, rows: Any, query: Any, topk: int, metric: Metric) -> list[tuple[int, float]]:
+    """Return the rows nearest to a query, with all that tie with the last of them, in no order: an exact search among
+    selected ones, for filters.
+    """
+    import numpy as np
+
+    parts = [_scores(taken(vectors, rows[at : at + _BLOCK]), query, metric) for at in range(0, len(rows), _BLOCK)]
+    scores = np.concatenate(parts)
+    if len(scores) > topk:
+        best = np.flatnonzero(scores >= np.partition(scores, len(scores) - topk)[len(scores) - topk])
+        rows, scores = rows[best], scores[best]
+    return list(zip(rows.tolist(), scores.tolist(), strict=True))
+
+
+def _is_member(some: Any, rows: Any) -> Any:
+    """Return for each of some row numbers (-1: none) if it is among others, which ascend and are at least one."""
+    import numpy as np
+
+    places = np.minimum(rows.searchsorted(some), len(rows) - 1)
+    return (rows[places] == some) & (some >= 0)
+
+
+def _scores(block: Any, query: Any, metric: Metric) -> Any:
+    return block @ query if metric == "ip" else -((block - query) ** 2).sum(axis=1)

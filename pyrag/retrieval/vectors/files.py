@@ -63,7 +63,7 @@ class Gathering:
     def finish(self, prefix: Path) -> None:
         """Turn the gathered files into those of a segment."""
         self.close()
-        write_ids(self.ids, prefix)
+        _write_ids(self.ids, prefix)
         sync(self.path)
         self.path.rename(_with(prefix, ".vec"))
         self._list_path.unlink()
@@ -152,13 +152,8 @@ class RowIds:
                 at += 1
 
 
-def write_ids(ids: Sequence[str], prefix: Path) -> None:
-    """Write the id files of a segment.
-
-    Args:
-        ids: Ids by row.
-        prefix: Path without suffix.
-    """
+def _write_ids(ids: Sequence[str], prefix: Path) -> None:
+    """Write the id files of a segment."""
     import numpy as np
 
     encoded = [one.encode("utf-8", "surrogatepass") for one in ids]

@@ -116,7 +116,7 @@ def _trained(factory: str, vectors: Any, metric: Metric) -> Any:
     index = _empty(factory, vectors.shape[1], metric)
     try:
         if not index.is_trained:
-            index.train(sample(vectors, max(_TRAINING, _LISTS_TRAINING * _lists(index))))
+            index.train(_sample(vectors, max(_TRAINING, _LISTS_TRAINING * _lists(index))))
     except RuntimeError as error:
         count = len(vectors)
         raise ConfigError(f"no {factory!r} index can be built over {count} vectors ({_reason(error)})") from None
@@ -173,13 +173,8 @@ def _lists(index: Any) -> int:
     return 0 if found is None else int(found.nlist)
 
 
-def sample(vectors: Any, count: int) -> Matrix:
-    """Return evenly drawn rows, the same for the same input.
-
-    Args:
-        vectors: Array [rows, d].
-        count: Maximum number of rows.
-    """
+def _sample(vectors: Any, count: int) -> Matrix:
+    """Return evenly drawn rows, the same for the same input."""
     import numpy as np
 
     if len(vectors) <= count:

@@ -6,8 +6,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from pyrag.retrieval.lookup import fetch_passages
-from pyrag.retrieval.protocol import passages_of
+from pyrag.retrieval.protocol import fetch_passages, passages_of
 from pyrag.server.config import Access
 from pyrag.server.errors import ApiError, public_text
 from pyrag.server.mcp.addresses import passage_uri
@@ -82,7 +81,7 @@ class Tools:
         async with self.service.search_slots:
             found = await passages_of(index.retriever, given.query, given.topk)
         self._remember(index, found)
-        passages = [PassageResult(**fields_of(one, index.name), score=one.score) for one in found]
+        passages = [PassageResult(**_fields_of(one, index.name), score=one.score) for one in found]
         return SearchResult(passages=passages, index=index.name)
 
     async def open_passage(self, given: OpenArguments, access: Access) -> PassageResult:
@@ -106,7 +105,7 @@ class Tools:
                 f"gave{of_searches}"
             )
             raise ApiError(404, "unknown_passage", message)
-        return PassageResult(**fields_of(passage, index.name))
+        return PassageResult(**_fields_of(passage, index.name))
 
     def about(self, name: str, access: Access) -> dict[str, Any]:
         """Return the description of an index, without paths of the server.
@@ -142,13 +141,8 @@ class Tools:
             seen.popitem(last=False)
 
 
-def fields_of(passage: Passage, index: str) -> dict[str, Any]:
-    """Return the fields of a passage that tools show.
-
-    Args:
-        passage: what was found.
-        index: name of its index.
-    """
+def _fields_of(passage: Passage, index: str) -> dict[str, Any]:
+    """Return the fields of a passage that tools show."""
     shown = {name: getattr(passage, name) for name in ("id", "title", "text", "source", "start", "end", "metadata")}
     return shown | {"uri": passage_uri(index, passage.id)}
 
@@ -175,7 +169,7 @@ def _headed(passage: PassageResult) -> str:
 def _result(done: Answered) -> AskResult:
     trace = done.trace
     citations = [
-        CitationResult(number=one.number, **fields_of(trace.passages[one.passage], done.index))
+        CitationResult(number=one.number, **_fields_of(trace.passages[one.passage], done.index))
         for one in trace.citations
     ]
     return AskResult(
