@@ -83,20 +83,15 @@ async def _variants(
             rules = await coach.vary(subject.agent, axis, failures)
         except BadOutputError:  # the other axes remain
             return None
-        told = taught(subject, Guidance((*subject.guidance.rules, *rules), subject.guidance.principles))
+        told = _taught(subject, Guidance((*subject.guidance.rules, *rules), subject.guidance.principles))
         return Variant(axis, rules, await players.told(told).run(failed.question, failed.topology))
 
     made = await together((one(axis) for axis in config.axes), players.settings.concurrency)
     return tuple(variant for variant in made if variant)
 
 
-def taught(subject: Subject, guidance: Guidance) -> Prompts:
-    """Return the prompts with other guidance for the subject.
-
-    Args:
-        subject: The agent.
-        guidance: Replaces the agent's.
-    """
+def _taught(subject: Subject, guidance: Guidance) -> Prompts:
+    """Return the prompts with other guidance for the subject."""
     return subject.prompts.taught(f"hera.{subject.agent}", guidance.rules, guidance.principles)
 
 

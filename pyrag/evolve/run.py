@@ -99,7 +99,7 @@ def evolve(
         ConfigError: The engine has no language model whose prompts could be learned.
         ServiceError: A model, retriever or sandbox cannot be used.
     """
-    check_model(settings, config)
+    _check_model(settings, config)
     settings = replace(settings, method="hera", cache=str(folder / REPLIES))
     identity = {**questions.identity, **_identity(settings, config)}
     with open_folder(folder, identity, provenance.session(), LIBRARY):
@@ -117,16 +117,8 @@ def evolve(
     return summary
 
 
-def check_model(settings: Settings, config: EvolveConfig) -> None:
-    """Check that the engine can learn.
-
-    Args:
-        settings: Names the engine.
-        config: With `topologies`, every engine can.
-
-    Raises:
-        ConfigError: The engine has no language model.
-    """
+def _check_model(settings: Settings, config: EvolveConfig) -> None:
+    """Raise `ConfigError` for an engine that cannot learn: without a language model, only topologies can be learned."""
     if about_embedded(settings.llm) and not config.topologies:
         raise ConfigError(
             "pyrag evolve needs a language model: pass --llm openai:MODEL@http://host:port/v1; the embedded engine can "

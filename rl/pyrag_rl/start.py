@@ -23,7 +23,7 @@ def start(config: TrainConfig, *, console: Console = print, dry_run: bool = Fals
         PyRAGError: a refused config, or a training that failed.
     """
     if dry_run:
-        show(config, console)
+        _show(config, console)
     elif config.model == EMBEDDED:
         _train_embedded(config, console)
     elif config.algorithm == "sft":
@@ -36,13 +36,8 @@ def start(config: TrainConfig, *, console: Console = print, dry_run: bool = Fals
         train(config, console=console)
 
 
-def show(config: TrainConfig, console: Console = print) -> None:
-    """Print the config that verl composes and the command; the overrides alone where verl is not installed.
-
-    Args:
-        config: the run. The embedded reader's is shown as it would be kept.
-        console: called with one text at a time.
-    """
+def _show(config: TrainConfig, console: Console = print) -> None:
+    """Print the config that verl composes and the command; the overrides alone where verl is not installed."""
     from pyrag_rl.folder import RunFolder
     from pyrag_rl.verl import launch, preflight, sft
 

@@ -36,7 +36,7 @@ def report_files(runs: Sequence[Run], out: Path) -> list[Path]:
     report = make_report(runs)
     make_folder(out)
     paths = [out / "report.md", out / "report.html"]
-    for path, text in zip(paths, (markdown(report), page(report, out)), strict=True):
+    for path, text in zip(paths, (markdown(report), _page(report, out)), strict=True):
         write_atomic(path, text.encode())
     return paths
 
@@ -52,13 +52,8 @@ def markdown(report: BenchReport) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def page(report: BenchReport, out: Path) -> str:
-    """Return the report as HTML, with wrong answers and their traces.
-
-    Args:
-        report: The report.
-        out: The folder that links to files are relative to.
-    """
+def _page(report: BenchReport, out: Path) -> str:
+    """Return the report as HTML, with wrong answers and their traces."""
     note = ""
     if report.summary.failed:
         note = f'<p class="failed">{escape(failed_note(report.summary).strip("*"))}</p>'

@@ -148,7 +148,7 @@ def summarise(rows: Iterable[ResultRow], sets: Sequence[str], methods: Sequence[
         sets=stats,
         averages=tuple(_average(method, stats) for method in methods if any(one.method == method for one in stats)),
         pairs=tuple(
-            pair(name, methods[0], other, groups[name, methods[0]], groups[name, other])
+            _pair(name, methods[0], other, groups[name, methods[0]], groups[name, other])
             for name, other in present
             if other != methods[0] and _shared(groups[name, methods[0]], groups[name, other])
         ),
@@ -287,16 +287,8 @@ def _average(method: str, stats: Sequence[SetStats]) -> Average:
     )
 
 
-def pair(name: str, a: str, b: str, rows_a: Sequence[ResultRow], rows_b: Sequence[ResultRow]) -> MethodPair:
-    """Compare two methods on the questions that both answered.
-
-    Args:
-        name: The set.
-        a: A method.
-        b: Another one.
-        rows_a: Results of `a`.
-        rows_b: Results of `b`.
-    """
+def _pair(name: str, a: str, b: str, rows_a: Sequence[ResultRow], rows_b: Sequence[ResultRow]) -> MethodPair:
+    """Compare two methods on the questions that both answered."""
     shared = _shared(rows_a, rows_b)
     one, other = _by_id(rows_a), _by_id(rows_b)
     return MethodPair(

@@ -44,7 +44,7 @@ class Frame:
         return HEIGHT - _BOTTOM - (value - low) / ((high - low) or 1) * (HEIGHT - _TOP - _BOTTOM)
 
     def _axes(self, x_name: str, y_name: str) -> None:
-        for tick in ticks(*self.y):
+        for tick in _ticks(*self.y):
             y = self.py(tick)
             self.parts.append(_line(_LEFT, y, WIDTH - _RIGHT, y, "#dddddd"))
             self.parts.append(_text(_LEFT - 6, y + 4, _number(tick), anchor="end"))
@@ -56,7 +56,7 @@ class Frame:
         self.parts.append(_text(13, HEIGHT / 2, y_name, anchor="middle", more=turned))
 
     def x_ticks(self) -> None:
-        for tick in ticks(*self.x):
+        for tick in _ticks(*self.x):
             x = self.px(tick)
             self.parts.append(_line(x, HEIGHT - _BOTTOM, x, HEIGHT - _BOTTOM + 4, "#333333"))
             self.parts.append(_text(x, HEIGHT - _BOTTOM + 17, _number(tick), anchor="middle"))
@@ -232,14 +232,8 @@ def legend(names: Mapping[str, str]) -> str:
     return f'<p class="legend">{"".join(items)}</p>'
 
 
-def ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Return round values from low to high.
-
-    Args:
-        low: Lower end.
-        high: Upper end.
-        count: About how many.
-    """
+def _ticks(low: float, high: float, count: int = 5) -> list[float]:
+    """Return round values from low to high."""
     step = _round_step((high - low) / count)
     first = math.ceil(low / step)
     return [index * step for index in range(first, math.floor(high / step + 1e-9) + 1)]

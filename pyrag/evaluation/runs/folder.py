@@ -218,7 +218,7 @@ def _register(folder: Path, identity: dict[str, Any], session: dict[str, Any], r
         config["run"] = identity
     if config["run"] != identity:
         raise UsageError(
-            f"{folder} holds a run with {difference(config['run'], identity)}: "
+            f"{folder} holds a run with {_difference(config['run'], identity)}: "
             "choose another folder with --out, or repeat the options of that run"
         )
     config["sessions"].append(session)
@@ -227,13 +227,8 @@ def _register(folder: Path, identity: dict[str, Any], session: dict[str, Any], r
     return sessions
 
 
-def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Return the first difference between two configs in words: `limit 10, not 20`.
-
-    Args:
-        old: A config.
-        new: Another one.
-    """
+def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Return the first difference between two configs in words: `limit 10, not 20`."""
     before, after = dict(_flat(old)), dict(_flat(new))
     for key in (*before, *after):
         if before.get(key, "none") != after.get(key, "none"):

@@ -40,12 +40,7 @@ class FileJournal:
         self._started = time.perf_counter()
 
     def recall(self, role: str, key: str) -> Exchange | None:
-        """Return the next recorded exchange of a request, or None.
-
-        Args:
-            role: The agent's.
-            key: The request's.
-        """
+        """Return the next recorded exchange of a request, or None. Args: those of `Journal.recall`."""
         known = self._known.get((role, key))
         return known.popleft() if known else None
 

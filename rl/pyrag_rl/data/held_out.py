@@ -30,12 +30,12 @@ class HeldOut:
         Raises `DataError` where it is none of these.
         """
         for source, id_, question in _questions(path):
-            for mark in marks(source, id_, question):
+            for mark in _marks(source, id_, question):
                 self.known.setdefault(mark, path)
 
     def place(self, row: TrainRow) -> Path | None:
         """Return the file that holds the row's question out; None if it may be learnt from."""
-        found = (self.known.get(mark) for mark in marks(row.source, row.id, row.question))
+        found = (self.known.get(mark) for mark in _marks(row.source, row.id, row.question))
         return next((path for path in found if path is not None), None)
 
     def check(self, row: TrainRow) -> None:
@@ -54,14 +54,8 @@ def held_out(paths: Iterable[Path]) -> HeldOut:
     return found
 
 
-def marks(source: str, id_: str, question: str) -> tuple[bytes, bytes]:
-    """Return the two digests by which questions are compared: id within its set, and words.
-
-    Args:
-        source: name of the data set.
-        id_: the question's id there.
-        question: its text.
-    """
+def _marks(source: str, id_: str, question: str) -> tuple[bytes, bytes]:
+    """Return the two digests by which questions are compared: id within its set, and words."""
     return _digest(f"id\n{source}\n{id_}"), words_mark(question)
 
 

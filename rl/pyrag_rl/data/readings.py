@@ -63,7 +63,7 @@ async def gold_reading(
         retriever: Finds the other passages.
         mix: Shares of the kinds of rows.
     """
-    answer = next((one for one in answers if holds(gold, one)), None)
+    answer = next((one for one in answers if _holds(gold, one)), None)
     if answer is None:
         return None
     draw = random.Random(f"{mix.seed}:reading:{key}")  # noqa: S311  a draw, no secret
@@ -73,7 +73,7 @@ async def gold_reading(
     found = await retriever.retrieve(question, _FOUND)
     others = [one for one in found if one.id != gold.id and one.text != gold.text]
     if place < mix.unknown:
-        unanswered = [one for one in others if not any(holds(one, spelling) for spelling in answers)]
+        unanswered = [one for one in others if not any(_holds(one, spelling) for spelling in answers)]
         return _made(unanswered[: 1 + draw.choice(OTHERS)], None, question, UNKNOWN, mix) if unanswered else None
     passages = [gold, *others[: draw.choice(OTHERS)]]
     draw.shuffle(passages)
@@ -106,13 +106,8 @@ async def whole_reading(
     return GoldReading(tuple(passages), answer_reply(Answer(_bare(answer)), f"{cited} answer it."), True)
 
 
-def holds(passage: Passage, answer: str) -> bool:
-    """Return whether a passage holds an answer word for word.
-
-    Args:
-        passage: The passage, with its title.
-        answer: The answer, in any case of letters.
-    """
+def _holds(passage: Passage, answer: str) -> bool:
+    """Return whether a passage holds an answer word for word."""
     return f" {_plain(answer)} " in f" {_plain(f'{passage.title} {passage.text}')} "
 
 
@@ -154,7 +149,7 @@ def shortened(passage: Passage, answer: str, question: str, tokens: int) -> str:
     sentences = _SENTENCE_END.split(passage.text)
     asked = set(_WORD.findall(question.casefold()))
     places = [number for number, one in enumerate(sentences) if answer and _plain(answer) in _plain(one)]
-    if answer and not places and holds(Passage("", "", passage.text), answer):
+    if answer and not places and _holds(Passage("", "", passage.text), answer):
         return passage.text  # the answer goes over the end of a sentence
     first = max(places, key=lambda at: len(asked & set(_WORD.findall(sentences[at].casefold()))), default=0)
     last, room = first, tokens - about_tokens(passage.title)

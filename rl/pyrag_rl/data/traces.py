@@ -52,33 +52,23 @@ class Label:
     answers: tuple[str, ...]
 
 
-def label(row: ResultRow, attempt: Attempt) -> Label | None:
+def _label(row: ResultRow, attempt: Attempt) -> Label | None:
     """Label an attempt, where the labels of its question settle it.
 
-    Args:
-        row: the scored question, with its gold passages.
-        attempt: one reading of documents in its trace.
-
-    Returns:
-        Sufficient for a right question answered from a gold passage; insufficient where no gold passage is among the
-        documents and no right answer was read; None otherwise.
+    It is sufficient for a right question answered from a gold passage; insufficient where no gold passage is among the
+    documents and no right answer was read.
     """
     answer, golds = attempt.answer, {hop.gold for hop in row.support}
     if answer is None or not golds:
         return None
     hit = not golds.isdisjoint(attempt.passages)
     if answer.known and row.em == 1.0:
-        return Label(True, accepted(row, answer)) if hit else None
+        return Label(True, _accepted(row, answer)) if hit else None
     return None if hit else Label(False, row.gold)
 
 
-def accepted(row: ResultRow, answer: Answer) -> tuple[str, ...]:
-    """Return the accepted spellings of a right step's answer.
-
-    Args:
-        row: the scored question; its spellings count where the answer is the question's.
-        answer: the answer of the step.
-    """
+def _accepted(row: ResultRow, answer: Answer) -> tuple[str, ...]:
+    """Return the accepted spellings of a right step's answer."""
     return row.gold if exact_match(answer.text, row.gold) else (answer.text,)
 
 
@@ -130,7 +120,7 @@ def _readings(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
                     "answer",
                     query=step.query,
                     documents=documents_of(passages),
-                    answers=accepted(row, last.answer),
+                    answers=_accepted(row, last.answer),
                 ),
                 ask_answer(step.query, passages),
                 answer_reply(last.answer, _cited(last)),
@@ -142,7 +132,7 @@ def _syntheses(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
     for step in _answered(trace) if _right(row) else ():
         if step.mode == "aggregation" and step.answer and step.answer.known:
             yield PromptlessRow(
-                _row(row, "answer", query=step.query, answers=accepted(row, step.answer)),
+                _row(row, "answer", query=step.query, answers=_accepted(row, step.answer)),
                 ask_answer(step.query, None),
                 answer_reply(step.answer, step.rationale),
             )
@@ -152,7 +142,7 @@ def _judgements(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
     """Yield Analysis-Answer rows: every attempt whose documents are known to suffice or not."""
     for step in _answered(trace):
         for attempt in step.tries if step.mode == "evidence" else ():
-            found = label(row, attempt)
+            found = _label(row, attempt)
             if found is None or not attempt.passages:
                 continue
             passages = _passages(trace, attempt)
@@ -176,7 +166,7 @@ def _rewrites(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
     golds = [hop.gold for hop in row.support]
     for step in _answered(trace):
         made = step.tries
-        tried = [*searches(trace, step), step.query]
+        tried = [*_searches(trace, step), step.query]
         for place, attempt in enumerate(made):
             if attempt.policy == "rewrite":
                 tried.append(attempt.query)
@@ -251,13 +241,8 @@ def _plans(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
     )
 
 
-def searches(trace: Trace, step: Step) -> list[str]:
-    """Return the queries that found a step's first passages, as its recovery saw them.
-
-    Args:
-        trace: the trace of the question.
-        step: one of its steps.
-    """
+def _searches(trace: Trace, step: Step) -> list[str]:
+    """Return the queries that found a step's first passages, as its recovery saw them."""
     given = set(step.tries[0].passages)
     found = [one for one in trace.steps if one.id in step.depends_on and one.primitive == "retrieve"]
     exact = [one for one in found if set(one.passages) == given]

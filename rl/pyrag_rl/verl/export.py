@@ -97,17 +97,14 @@ def commands(config: TrainConfig, folder: RunFolder, *, merged: bool) -> tuple[s
         serving = Serving(model=config.model, adapters=[read_adapter(f"{name}={folder.adapter.resolve()}")])
     method = ["--method", "opera"] if config.algorithm == "mapgrpo" else []
     engine = [f"--{config.agent}-llm", f"openai:{name}@http://127.0.0.1:8000/v1"]
-    ask = ["pyrag", "ask", *method, *engine, *serving_options(config), "Who directed the film Dracula?"]
+    ask = ["pyrag", "ask", *method, *engine, *_serving_options(config), "Who directed the film Dracula?"]
     return shown(serve_line(serving)), shlex.join(ask)
 
 
-def serving_options(config: TrainConfig) -> list[str]:
+def _serving_options(config: TrainConfig) -> list[str]:
     """Return the options of `pyrag ask` under which the agent is sent the prompts that it was trained on.
 
     The first row says which prompts these are; where it is gone, or its prompt is nobody's, the settings of the run do.
-
-    Args:
-        config: the run.
     """
     given = config.runtime.get("prompts")
     joint, prompts = bool(config.runtime.get("joint")), given

@@ -39,16 +39,11 @@ def check_folder(folder: Path) -> list[Checked]:
 def _check_place(place: Path) -> Iterator[Checked]:
     for prefix in ("", "train_"):
         if path := find_file(place, f"{prefix}questions"):
-            yield check_set(path, find_file(place, f"{prefix}corpus"))
+            yield _check_set(path, find_file(place, f"{prefix}corpus"))
 
 
-def check_set(path: Path, corpus: Path | None) -> Checked:
-    """Check a file of questions.
-
-    Args:
-        path: The questions; the folder's name selects the scoring rules.
-        corpus: The passages; None where the set has none.
-    """
+def _check_set(path: Path, corpus: Path | None) -> Checked:
+    """Check a file of questions."""
     problems: list[str] = []
     script = script_of(path.parent.name)
     ids = None if corpus is None else _corpus_ids(corpus, problems)

@@ -64,18 +64,8 @@ def passage(text: Text) -> Passage:
     return Passage(text.id, text.title, text.text)
 
 
-def read(model: SpanReader, asked: Sequence[Asked], index: Bm25, mode: str) -> list[Reading]:
-    """Read each question over its gold passage, BM25's top five, or BM25's top five without the gold one.
-
-    Args:
-        model: Scores spans of a passage.
-        asked: Questions with their gold passages.
-        index: Searched in all modes but `gold`.
-        mode: `gold`, `top5` or `without`.
-
-    Returns:
-        One reading per question, in their order.
-    """
+def _read(model: SpanReader, asked: Sequence[Asked], index: Bm25, mode: str) -> list[Reading]:
+    """Read each question over its gold passage (`gold`), BM25's top five (`top5`), or these without the gold one."""
     readings = []
     for each in asked:
         texts = [each.text]
@@ -116,26 +106,13 @@ def outcome(reading: Reading, calibration: Calibration) -> Outcome:
     return Outcome(best.score(calibration), exact_match(best.text, answers), f1(best.text, answers), picked, answerable)
 
 
-def outcomes(readings: Sequence[Reading], calibration: Calibration) -> list[Outcome]:
-    """Mark the best answer of each reading, in their order.
-
-    Args:
-        readings: Candidates with their questions.
-        calibration: Weights by which candidates are ranked and scored.
-    """
+def _outcomes(readings: Sequence[Reading], calibration: Calibration) -> list[Outcome]:
+    """Mark the best answer of each reading, in their order."""
     return [outcome(reading, calibration) for reading in readings]
 
 
-def figures(name: str, results: Sequence[Outcome]) -> dict[str, float]:
-    """Print and return the number of results and their mean figures.
-
-    Args:
-        name: Heads the printed line.
-        results: May be empty; all figures are 0 then.
-
-    Returns:
-        `n`, and in percent `em`, `f1`, `picked` (answer from the gold passage) and `gold_at_5`.
-    """
+def _figures(name: str, results: Sequence[Outcome]) -> dict[str, float]:
+    """Print and return the number of results and their means in percent; `picked`: answers from the gold passage."""
     count = max(len(results), 1)
     found = {
         "n": float(len(results)),
@@ -148,19 +125,12 @@ def figures(name: str, results: Sequence[Outcome]) -> dict[str, float]:
     return {key: round(value, 2) for key, value in found.items()}
 
 
-def abstention(
+def _abstention(
     name: str, with_gold: Sequence[Outcome], without: Sequence[Outcome], threshold: float
 ) -> dict[str, float]:
     """Measure how well the score tells passages that answer from passages that do not.
 
-    Args:
-        name: Heads the printed line.
-        with_gold: Results over BM25's top five.
-        without: Results over the same without the gold passage.
-        threshold: Least score of an answer that counts as known.
-
-    Returns:
-        Areas under the ROC curve and shares of questions, each from 0 to 1.
+    The figures are areas under the ROC curve and shares of questions, each from 0 to 1.
     """
     held = [each.score for each in with_gold if each.answerable]
     right = [each.score for each in with_gold if each.em]
@@ -192,19 +162,19 @@ def evaluate(data: Path, out: Path, seed: int, *, final: bool) -> dict[str, Any]
         DataError: a data set is missing or broken.
     """
     model = load(out)
-    studies = {name: study(model, asked, index) for name, asked, index in held_out(data, seed)}
+    studies = {name: _study(model, asked, index) for name, asked, index in held_out(data, seed)}
     fitted = calibrate(studies)
     (out / "calibration.json").write_text(json.dumps(asdict(fitted)) + "\n")
     if final:
-        studies |= {name: study(model, asked, index) for name, asked, index in measured(data)}
-    found: dict[str, Any] = {"calibration": asdict(fitted), "speed": speed(model, studies["held-out 2wiki"]["gold"])}
+        studies |= {name: _study(model, asked, index) for name, asked, index in measured(data)}
+    found: dict[str, Any] = {"calibration": asdict(fitted), "speed": _speed(model, studies["held-out 2wiki"]["gold"])}
     for name, readings in studies.items():
-        found[name] = summary(name, readings, fitted)
+        found[name] = _summary(name, readings, fitted)
     if final:
-        asked = squad_dev(data, _SQUAD_DEV)
+        asked = _squad_dev(data, _SQUAD_DEV)
         for network in ("reader.int8.onnx", "reader.fp32.onnx"):
-            results = outcomes(read(load(out, network), *asked, "gold"), fitted)
-            found[f"squad dev, {network}"] = figures(f"squad dev, {network}", results)
+            results = _outcomes(_read(load(out, network), *asked, "gold"), fitted)
+            found[f"squad dev, {network}"] = _figures(f"squad dev, {network}", results)
     (out / "figures.json").write_text(json.dumps(found, indent=1) + "\n")
     return found
 
@@ -234,37 +204,19 @@ class Remembering:
         return sorted(found, key=lambda span: (-span.margin, span.passage, span.start))
 
 
-def study(model: Model, asked: Sequence[Asked], index: Bm25) -> dict[str, list[Reading]]:
-    """Read the questions in all three modes, each passage once.
-
-    Args:
-        model: Network to study.
-        asked: Questions with their gold passages.
-        index: BM25 over the passages of their set.
-
-    Returns:
-        Readings by mode: `gold`, `top5`, `without`.
-    """
+def _study(model: Model, asked: Sequence[Asked], index: Bm25) -> dict[str, list[Reading]]:
+    """Read the questions in all three modes, each passage once; return the readings by mode."""
     remembering = Remembering(model)
-    return {mode: read(remembering, asked, index, mode) for mode in _MODES}
+    return {mode: _read(remembering, asked, index, mode) for mode in _MODES}
 
 
-def summary(name: str, readings: Mapping[str, Sequence[Reading]], fitted: Calibration) -> dict[str, Any]:
-    """Print and return a group's figures.
-
-    Args:
-        name: Heads the printed lines.
-        readings: By mode, as `study` returns them.
-        fitted: Ranks candidates; its least score is the threshold of abstention.
-
-    Returns:
-        `gold` and `top5` as from `figures`, `abstention` as from `abstention`.
-    """
-    gold, top, without = (outcomes(readings[mode], fitted) for mode in _MODES)
+def _summary(name: str, readings: Mapping[str, Sequence[Reading]], fitted: Calibration) -> dict[str, Any]:
+    """Print and return a group's figures; the calibration's least score is the threshold of abstention."""
+    gold, top, without = (_outcomes(readings[mode], fitted) for mode in _MODES)
     return {
-        "gold": figures(f"{name}, gold passage", gold),
-        "top5": figures(f"{name}, top five", top),
-        "abstention": abstention(name, top, without, fitted.least_score),
+        "gold": _figures(f"{name}, gold passage", gold),
+        "top5": _figures(f"{name}, top five", top),
+        "abstention": _abstention(name, top, without, fitted.least_score),
     }
 
 
@@ -298,13 +250,13 @@ def calibrate(studies: Mapping[str, Mapping[str, Sequence[Reading]]]) -> Calibra
     tried = [Calibration(about=about, agrees=agrees) for about in _ABOUT for agrees in _AGREES]
     best = max(tried, key=lambda each: sum(_merit(study, each) for study in studies.values()))
     every = [reading for each in studies.values() for mode in ("top5", "without") for reading in each[mode]]
-    results = outcomes(every, best)
+    results = _outcomes(every, best)
     scale, offset = platt([each.score for each in results], [each.em for each in results])
     fitted = replace(best, scale=round(scale, 4), offset=round(offset, 4))
-    without = [outcomes(each["without"], best) for each in studies.values()]
+    without = [_outcomes(each["without"], best) for each in studies.values()]
     astray = {each: _astray(without, replace(fitted, threshold=each)) for each in _THRESHOLDS}
     fitted = replace(fitted, threshold=next((t for t in _THRESHOLDS if astray[t] <= _LED_ASTRAY), _THRESHOLDS[-1]))
-    print(f"calibration: {fitted}, error {calibration_error(results, fitted):.3f}", flush=True)
+    print(f"calibration: {fitted}, error {_calibration_error(results, fitted):.3f}", flush=True)
     return fitted
 
 
@@ -316,20 +268,14 @@ def _astray(without: Sequence[Sequence[Outcome]], fitted: Calibration) -> float:
 
 def _merit(readings: Mapping[str, Sequence[Reading]], tried: Calibration) -> float:
     """The share of right answers, and how well scores tell them from all others."""
-    top, without = outcomes(readings["top5"], tried), outcomes(readings["without"], tried)
+    top, without = _outcomes(readings["top5"], tried), _outcomes(readings["without"], tried)
     right = [each.score for each in top if each.em]
     others = [each.score for each in (*top, *without) if not each.em]
     return sum(each.em for each in top) / max(len(top), 1) + auroc(right, others)
 
 
-def calibration_error(results: Sequence[Outcome], fitted: Calibration, bins: int = 10) -> float:
-    """Return the mean distance between confidence and the share that is right, from 0 to 1.
-
-    Args:
-        results: Scored answers; none give 0.
-        fitted: Holds scale and offset of confidence.
-        bins: Equal intervals of confidence over which is averaged.
-    """
+def _calibration_error(results: Sequence[Outcome], fitted: Calibration, bins: int = 10) -> float:
+    """Return the mean distance between confidence and the share that is right, from 0 to 1."""
     groups: dict[int, list[tuple[float, float]]] = {}
     for each in results:
         chance = logistic(fitted.scale * each.score + fitted.offset)
@@ -347,22 +293,11 @@ def measured(data: Path) -> Iterator[tuple[str, list[Asked], Bm25]]:
         for group in sorted({each.group for each in asked}):
             chosen = [each for each in asked if each.group == group]
             yield group, rng.sample(chosen, min(_MEASURED, len(chosen))), Bm25(texts.values())
-    yield "squad", *squad_dev(data, _HELD_OUT_SQUAD)
+    yield "squad", *_squad_dev(data, _HELD_OUT_SQUAD)
 
 
-def squad_dev(data: Path, count: int) -> tuple[list[Asked], Bm25]:
-    """Draw answerable questions of SQuAD's development set, always the same ones.
-
-    Args:
-        data: Holds the folder `squad`.
-        count: Questions at most.
-
-    Returns:
-        The questions, and an index of the set's passages.
-
-    Raises:
-        DataError: the set is missing or broken.
-    """
+def _squad_dev(data: Path, count: int) -> tuple[list[Asked], Bm25]:
+    """Draw answerable questions of SQuAD's development set, always the same ones, with an index of its passages."""
     texts = corpus(data / "squad" / "corpus.jsonl.gz")
     found = [row for row in rows(data / "squad" / "questions.jsonl.gz") if row.answerable]
     chosen = random.Random(0).sample(found, min(count, len(found)))
@@ -370,17 +305,8 @@ def squad_dev(data: Path, count: int) -> tuple[list[Asked], Bm25]:
     return asked, Bm25(texts.values())
 
 
-def speed(model: Model, readings: Sequence[Reading], rounds: int = 40) -> dict[str, float]:
-    """Measure the time to read one passage and five.
-
-    Args:
-        model: Network to time.
-        readings: At least one; the gold passages of the first five are read.
-        rounds: Passages to read for each figure.
-
-    Returns:
-        `ms_for_1` and `ms_for_5`: milliseconds a question.
-    """
+def _speed(model: Model, readings: Sequence[Reading], rounds: int = 40) -> dict[str, float]:
+    """Measure the milliseconds that a question over one passage and over five takes."""
     texts = [reading.asked.text for reading in readings[:_TOP]]
     question = f"Who directed {texts[0].title}?"
     found = {}

@@ -106,13 +106,8 @@ def collate(examples: Sequence[Example]) -> Batch:
     return Batch(ids, mask, types, starts, ends)
 
 
-def loss_of(model: Reader, batch: Batch) -> Tensor:
-    """Return the cross-entropy of start and end over the passage's tokens and "no answer".
-
-    Args:
-        model: The network to train.
-        batch: Padded examples with their labels.
-    """
+def _loss_of(model: Reader, batch: Batch) -> Tensor:
+    """Return the cross-entropy of start and end over the passage's tokens and "no answer"."""
     scores = model(batch.ids, batch.mask, batch.types).float()
     allowed = batch.types.bool()
     allowed[:, 0] = True
@@ -235,7 +230,7 @@ class Worker:
             save_atomic(weights_of(self.model, self.weights), self.out / f"{self.recipe.name}.pt")
 
     def _step(self) -> None:
-        loss = loss_of(self.model, collate([self.examples[at] for at in self.plan[self.done]]))
+        loss = _loss_of(self.model, collate([self.examples[at] for at in self.plan[self.done]]))
         loss.backward()
         self.weights.step(rate_at(self.recipe, self.done, len(self.plan)))
         self.losses.append(loss.item())

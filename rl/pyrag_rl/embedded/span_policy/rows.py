@@ -63,22 +63,8 @@ def _other(text: Text, each: Asked) -> bool:
     return not any(answer.lower() in text.text.lower() for answer in each.answers)
 
 
-def write(data: Path, out: Path, *, seed: int, train: int, evaluate: int) -> tuple[int, int]:
-    """Write `train.parquet` and `eval.parquet`.
-
-    Args:
-        data: Holds one folder per set, as for `hops.load`.
-        out: Folder of the two files, which must exist.
-        seed: Decides which questions are drawn, and which lose their passage.
-        train: Questions to train on, at most.
-        evaluate: Asked-out questions to evaluate on, at most.
-
-    Returns:
-        Number of rows of each file; questions for which nothing is found make none.
-
-    Raises:
-        DataError: a set is missing or broken.
-    """
+def _write(data: Path, out: Path, *, seed: int, train: int, evaluate: int) -> tuple[int, int]:
+    """Write `train.parquet` and `eval.parquet`, and return their numbers of rows. Raises `DataError`."""
     rng = random.Random(seed)
     multi = hops.load(data, 0)  # the seed of the reader's own partition
     index = Bm25(text for each in multi.texts.values() for text in each.values())
@@ -105,7 +91,7 @@ def main() -> None:
     if lacks := missing(given.data, hops.SETS):
         parser.error(lacks)
     given.out.mkdir(parents=True, exist_ok=True)
-    trained, evaluated = write(given.data, given.out, seed=given.seed, train=given.train, evaluate=given.eval)
+    trained, evaluated = _write(given.data, given.out, seed=given.seed, train=given.train, evaluate=given.eval)
     print(f"{trained} rows to train on, {evaluated} to evaluate on, in {given.out}")
 
 
