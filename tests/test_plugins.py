@@ -19,7 +19,7 @@ from pyrag._io import plugins
 from pyrag.agents.protocol import Reading
 from pyrag.errors import ConfigError, DataError
 from pyrag.llm.spec import open_chat_model
-from pyrag.methods.registry import _MODULES
+from pyrag.methods.registry import MODULES
 from pyrag.retrieval.documents.model import SUFFIXES
 from pyrag.retrieval.documents.reading import read_passages
 from pyrag.retrieval.memory import InMemoryRetriever
@@ -170,7 +170,7 @@ def test_a_broken_reader_is_the_fault_of_its_files(tmp_path: Path) -> None:
 
 
 def test_pyrags_own_names_are_those_that_it_has() -> None:
-    assert set(plugins.OWN["methods"]) == set(_MODULES)
+    assert set(plugins.OWN["methods"]) == set(MODULES)
     assert {f".{one}" for one in plugins.OWN["documents"]} >= set(SUFFIXES)
 
 

@@ -34,7 +34,7 @@ from pyrag.llm.wrappers import WrappedChat
 T = TypeVar("T")
 DEFAULT_SAMPLING = Sampling()
 VERSION = 1  # of the file's form
-_BUSY_SECONDS = 10.0  # patience with another process that is writing
+BUSY_SECONDS = 10.0  # patience with another process that is writing
 _TOUCH_SECONDS = 60  # how exact "used last" is: a write a read would be dear
 _CHECKED_SHARE = 0.01  # of the limit may be written by a process before it deletes old replies again
 _HEADER = b"SQLite format 3\0"
@@ -238,7 +238,7 @@ class ReplyStore:
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))  # prompts may be private
-        db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             # In this order: both change in one transaction of the process that makes the file.
             in_use = db.execute("SELECT 1 FROM sqlite_master").fetchone() is not None

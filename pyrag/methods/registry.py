@@ -2,7 +2,7 @@
 
 A method is a module with a function `answer(episode, settings) -> Result`. It decides who writes the program and what
 happens when it fails; running, recovery, budget and recording are the episode's. To add one, name its module in
-`_MODULES` and in `pyrag._io.plugins`, or from another package under the entry points of the group `pyrag.methods`:
+`MODULES` and in `pyrag._io.plugins`, or from another package under the entry points of the group `pyrag.methods`:
 
     [project.entry-points."pyrag.methods"]
     my-method = "my_package.my_method"
@@ -36,7 +36,7 @@ class Method(Protocol):
     async def __call__(self, episode: Episode, settings: Settings) -> Result: ...
 
 
-_MODULES = {
+MODULES = {
     "adaptive": "baselines.adaptive",
     "cot": "baselines.cot",
     "decompose-only": "pyrag.decompose_only",
@@ -55,7 +55,7 @@ _MODULES = {
 
 def method_names() -> tuple[str, ...]:
     """Return the names of pyrag's methods, then of those that other packages add."""
-    return (*_MODULES, *plugins.names("methods"))
+    return (*MODULES, *plugins.names("methods"))
 
 
 def get_method(name: str) -> Method:
@@ -117,8 +117,8 @@ def check_writer(name: str, *, can_write: bool) -> None:
 
 def _module(name: str) -> ModuleType:
     """Return the module of a known method. Raises `ConfigError` where another package's cannot be used."""
-    if name in _MODULES:
-        return importlib.import_module(f"pyrag.methods.{_MODULES[name]}")
+    if name in MODULES:
+        return importlib.import_module(f"pyrag.methods.{MODULES[name]}")
     module = plugins.load("methods", name)
     if not callable(getattr(module, "answer", None)):
         package = plugins.package_of_part("methods", name)

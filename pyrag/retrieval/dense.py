@@ -68,9 +68,9 @@ class DenseRetriever:
         searched: SearchedIndex | None = None,
         select: Callable[[Filter], SelectedPassages] | None = None,
     ) -> None:
-        self._index = index
+        self.index = index
         self._embedder = embedder
-        self._passages = passages
+        self.passages = passages
         self._select = select
         self._name = name
         self.searched = searched or SearchedIndex(name, "dense")
@@ -83,7 +83,7 @@ class DenseRetriever:
 
     async def check(self) -> None:
         """Raise `ConfigError` unless the index was built with this embedder."""
-        self._index.check(await self._embedder.fingerprint())
+        self.index.check(await self._embedder.fingerprint())
         self._checked = True
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
@@ -98,7 +98,7 @@ class DenseRetriever:
         """
         if where is not None and self._select is None:
             raise FilterError(f"the metadata of {self._name} is not known: ask without a filter")
-        if not query.strip() or topk < 1 or not len(self._index):
+        if not query.strip() or topk < 1 or not len(self.index):
             return []
         (vector,) = await self._embedder.embed_queries([query])
         if not self._checked:
@@ -111,7 +111,7 @@ class DenseRetriever:
     def _found(self, asked: Sequence[DenseQuery]) -> list[list[Passage]]:
         try:
             hits = self._hits(asked)
-            known = {one.id: one for one in self._passages(list({name for some in hits for name, _ in some}))}
+            known = {one.id: one for one in self.passages(list({name for some in hits for name, _ in some}))}
         except (ValueError, OSError, RuntimeError) as error:
             message = f"index {self._name} cannot be searched ({error}): build it again with pyrag index and --rebuild"
             raise ServiceError(message, service=self._name) from error
@@ -127,13 +127,13 @@ class DenseRetriever:
             text = "" if where is None else str(where)
             places = [at for at, one in enumerate(asked) if (one.topk, one.where) == (topk, text)]
             selection = None if where is None or self._select is None else self._select(where)
-            hits = self._index.search(np.stack([asked[at].vector for at in places]), topk, selection)
+            hits = self.index.search(np.stack([asked[at].vector for at in places]), topk, selection)
             found.update(zip(places, hits, strict=True))
         return [found[at] for at in range(len(asked))]
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage]:
         """Return the passages of those ids that exist."""
-        return await in_thread(list, self._passages(ids))
+        return await in_thread(list, self.passages(ids))
 
     async def aclose(self) -> None:
         await self._embedder.aclose()

@@ -14,7 +14,7 @@ from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.protocol import Retriever, fetch_passages, search, searched_index
 from pyrag.trace.model import Passage, SearchedIndex
 
-_POLL = 0.5  # seconds between two looks at the index folder
+POLL = 0.5  # seconds between two looks at the index folder
 
 Open = Callable[[], Retriever]
 
@@ -99,7 +99,7 @@ class FollowingRetriever:
 
     def _check(self) -> None:
         now = asyncio.get_running_loop().time()
-        if self._folder is None or now - self._looked < _POLL:
+        if self._folder is None or now - self._looked < POLL:
             return
         self._looked = now
         mark = self._look()

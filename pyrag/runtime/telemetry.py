@@ -115,7 +115,7 @@ def _tracer(wanted: bool | None) -> Tracer | None:
         if isinstance(provider, trace.ProxyTracerProvider):  # nobody has set one
             if not (wanted or _names_receiver()):
                 return None
-            provider = _provider()
+            provider = own_provider()
     except ImportError as error:
         if not wanted:  # the variables may be meant for other programs
             return None
@@ -126,7 +126,7 @@ def _tracer(wanted: bool | None) -> Tracer | None:
 
 
 @cache
-def _provider() -> TracerProvider:
+def own_provider() -> TracerProvider:
     """Return a provider that exports in the background, and what is left when the process ends."""
     from opentelemetry.sdk.resources import SERVICE_NAME, Resource
     from opentelemetry.sdk.trace import TracerProvider as Provider

@@ -22,7 +22,7 @@ from pyrag.trace.model import Trace
 T = TypeVar("T")
 DAY = 86_400.0  # seconds
 _VERSION = 1  # of the tables
-_BUSY = 2.0  # seconds that a write waits for another process
+BUSY_SECONDS = 2.0  # seconds that a write waits for another process
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS traces (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, created REAL NOT NULL, index_name TEXT NOT NULL,
@@ -215,7 +215,7 @@ class TraceStore:
             if path:
                 path.touch(mode=0o600)
                 path.chmod(0o600)  # questions and passages are private
-            database = sqlite3.connect(path or ":memory:", timeout=_BUSY, isolation_level=None)
+            database = sqlite3.connect(path or ":memory:", timeout=BUSY_SECONDS, isolation_level=None)
             (version,) = database.execute("PRAGMA user_version").fetchone()
             tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             if tables and version != _VERSION:

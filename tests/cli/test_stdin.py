@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrag.cli.ask.stdin import _Lines
+from pyrag.cli.ask.stdin import LineReader
 from tests.cli.conftest import COMMAND, Run, environment
 
 FIRST, SECOND = "Who directed Gravity?", "Who is older, Jed Hoyer or John William Henry II?"
@@ -53,7 +53,7 @@ def test_a_trace_file_survives_a_bad_line(pyrag: Run, tmp_path: Path) -> None:
 def test_marks_and_line_ends_of_all_systems_are_read(encoding: str, end: str) -> None:
     data = end.join(["Who wrote Émile?", "", " 2nd? ", "3rd?"]).encode(encoding)
     for size in (1, 2, len(data)):
-        lines, found = _Lines(), []
+        lines, found = LineReader(), []
         for start in range(0, len(data), size):
             found += list(lines.feed(data[start : start + size]))
         found += list(lines.feed(b"", final=True))
@@ -61,7 +61,7 @@ def test_marks_and_line_ends_of_all_systems_are_read(encoding: str, end: str) ->
 
 
 def test_a_line_without_end_is_not_kept_whole() -> None:
-    lines = _Lines()
+    lines = LineReader()
     for _ in range(40):
         assert list(lines.feed(b"x" * 65536)) == []
     (line,) = lines.feed(b"", final=True)

@@ -153,7 +153,7 @@ def test_a_full_disk_is_said_and_leaves_the_state_before(path: Path) -> None:
 
 
 def test_concurrent_processes_make_one_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library_module, "_BUSY_SECONDS", 10.0)
+    monkeypatch.setattr(library_module, "BUSY_SECONDS", 10.0)
     together = threading.Barrier(8, timeout=120)
 
     def add(program_run: int) -> None:
@@ -186,7 +186,7 @@ def _wrong_files(tmp_path: Path) -> list[tuple[Path, str]]:
         db.execute("CREATE TABLE things (id INTEGER)")
     db.close()
     with sqlite3.connect(newer) as db:
-        db.execute(f"PRAGMA application_id = {library_module._APPLICATION}")
+        db.execute(f"PRAGMA application_id = {library_module.APPLICATION_ID}")
         db.execute("PRAGMA user_version = 99")
     db.close()
     return [

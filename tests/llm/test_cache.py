@@ -144,7 +144,7 @@ def test_a_file_that_never_was_a_cache_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_locked_file_costs_the_entry_only(store: ReplyStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyrag.llm.cache._BUSY_SECONDS", 0.01)
+    monkeypatch.setattr("pyrag.llm.cache.BUSY_SECONDS", 0.01)
     store.put(b"a", Reply("x"))
     other = sqlite3.connect(store.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

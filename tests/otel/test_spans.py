@@ -28,7 +28,7 @@ __all__ = ["world"]
 def exporter(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
     kept, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(kept))
-    monkeypatch.setattr(telemetry, "_provider", lambda: provider)
+    monkeypatch.setattr(telemetry, "own_provider", lambda: provider)
     yield kept
     provider.shutdown()
 
@@ -158,7 +158,7 @@ async def test_questions_side_by_side_have_trees_of_their_own(world: World, expo
 
 
 async def test_the_span_of_the_application_is_the_parent(world: World, exporter: InMemorySpanExporter) -> None:
-    tracer = telemetry._provider().get_tracer("app")
+    tracer = telemetry.own_provider().get_tracer("app")
     with tracer.start_as_current_span("request") as request:
         await scripted(world).ask(otel=True)
     (question,) = by_name(exporter)["invoke_workflow pyrag"]

@@ -95,6 +95,6 @@ async def pgvector_of(passages: list[Passage], weight: float) -> StoreRetriever:
 
 
 def store_of(retriever: Any) -> PgvectorStore:
-    store = retriever._store
+    store = retriever.store
     assert isinstance(store, PgvectorStore)
     return store

@@ -125,7 +125,7 @@ async def test_every_engine_passes_the_shipped_checks(engine: Retriever) -> None
 @pytest.mark.parametrize("place", [":memory:", "folder"])
 async def test_qdrant_replaces_deletes_and_refuses_other_embedders(tmp_path: Path, place: str) -> None:
     retriever = await qdrant(place if place == ":memory:" else str(tmp_path / place))
-    store: Any = retriever._store
+    store: Any = retriever.store
     embedder = words_embedder()
     await store.add_passages([replace(PASSAGES[0], text="giraffe necks")], embedder)
     assert len(store) == len(PASSAGES)
@@ -142,7 +142,7 @@ async def test_qdrant_replaces_deletes_and_refuses_other_embedders(tmp_path: Pat
 
 @pytest.mark.parametrize("place", [":memory:", "folder"])
 async def test_qdrant_fuses_words_and_vectors_in_one_query(tmp_path: Path, place: str) -> None:
-    store: Any = (await qdrant(place if place == ":memory:" else str(tmp_path / place)))._store
+    store: Any = (await qdrant(place if place == ":memory:" else str(tmp_path / place))).store
     query = "a word about rivers and otter"
     (vector,) = await words_embedder().embed_queries([query])
     dense = store.search(vector, 20, query, 1.0)
@@ -171,7 +171,7 @@ def test_the_sparse_product_is_bm25() -> None:
 @pytest.mark.parametrize("place", [":memory:", "folder"])
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
 async def test_qdrant_finds_in_company_what_it_finds_alone(tmp_path: Path, place: str, weight: float) -> None:
-    store: Any = (await qdrant(place if place == ":memory:" else str(tmp_path / place)))._store
+    store: Any = (await qdrant(place if place == ":memory:" else str(tmp_path / place))).store
     retriever = StoreRetriever(store, words_embedder(), dense_weight=weight)
     asked = [(f"{passage.title} rivers {number}", 1 + number % 3) for number, passage in enumerate(PASSAGES * 3)]
     alone = [await retriever.retrieve(*one) for one in asked]
@@ -183,7 +183,7 @@ async def test_qdrant_finds_in_company_what_it_finds_alone(tmp_path: Path, place
 
 
 async def test_qdrant_in_a_folder_optimises_as_it_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyrag.retrieval.stores.qdrant_engines._OPTIMISED", 350)
+    monkeypatch.setattr("pyrag.retrieval.stores.qdrant_engines.OPTIMISED", 350)
     store, matrix = QdrantStore(f"qdrant:c@{tmp_path}"), np.random.default_rng(0).normal(size=(400, 16_384))
     vectors = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
     store.create(Fingerprint(model="m", dimension=16_384))
@@ -220,14 +220,14 @@ async def test_qdrant_that_is_not_there_is_one_sentence(dead_url: str) -> None:
 
 async def test_dense_refuses_queries_of_another_embedder(tmp_path: Path) -> None:
     made = await dense(tmp_path)
-    other: Any = DenseRetriever(made._index, words_embedder(prefix="query: "), made._passages)
+    other: Any = DenseRetriever(made.index, words_embedder(prefix="query: "), made.passages)
     with pytest.raises(ConfigError, match="the query prefix '', not 'query: ' as the query embedder has it"):
         await other.retrieve("rivers", 1)
 
 
 async def test_dense_passes_over_what_has_no_passage_any_more(tmp_path: Path) -> None:
     made = await dense(tmp_path)
-    fewer = DenseRetriever(made._index, words_embedder(), index_of(PASSAGES[1:]).passages)
+    fewer = DenseRetriever(made.index, words_embedder(), index_of(PASSAGES[1:]).passages)
     found = await fewer.retrieve("zebra", 10)
     assert {one.id for one in found} == {one.id for one in PASSAGES[1:]}
     assert all(one.parts == {"dense": one.score} for one in found)

@@ -26,7 +26,7 @@ from .updating import WORDS, content, records
 @pytest.fixture
 def backend(monkeypatch: pytest.MonkeyPatch) -> WordsBackend:
     made = WordsBackend(model="words")
-    monkeypatch.setattr(embedding, "_backend", lambda *_: made)
+    monkeypatch.setattr(embedding, "open_backend", lambda *_: made)
     return made
 
 

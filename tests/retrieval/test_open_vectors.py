@@ -40,7 +40,7 @@ def backends(monkeypatch: pytest.MonkeyPatch) -> list[WordsBackend]:
         made.append(WordsBackend(model=rest))
         return made[-1]
 
-    monkeypatch.setattr(module, "_backend", backend)
+    monkeypatch.setattr(module, "open_backend", backend)
     return made
 
 

@@ -91,7 +91,7 @@ def test_another_layout_embeds_nothing_again(tmp_path: Path) -> None:
     (whole,) = vectors_of(tmp_path / "ix")
     embedder = words_embedder()
     build(corpus, tmp_path / "ix", DensePart(embedder, Layout(type="SQ8", shards=2)))
-    assert embedder._backend.batches == []  # type: ignore[attr-defined]
+    assert embedder.backend.batches == []  # type: ignore[attr-defined]
     first, second = vectors_of(tmp_path / "ix")
     assert first | second == whole
     about = read_vector_info(vectors_folder(tmp_path / "ix", read_info(tmp_path / "ix")))

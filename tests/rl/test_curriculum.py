@@ -301,7 +301,7 @@ def test_models_share_the_gpus_of_the_servers() -> None:
 
 def test_a_port_of_another_server_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else that one would be measured in the place of ours."""
-    monkeypatch.setattr(curriculum_backend, "_FREE", 0.0)
+    monkeypatch.setattr(curriculum_backend, "FREE_SECONDS", 0.0)
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()

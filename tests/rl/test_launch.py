@@ -287,7 +287,7 @@ def test_ending_a_process_ends_its_group() -> None:
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
     assert process.stdout is not None
     child = int(process.stdout.readline())
-    launch._end(process)
+    launch.end(process)
     process.stdout.close()
     assert process.returncode is not None
     assert gone(child)
@@ -298,7 +298,7 @@ def test_what_still_runs_from_our_ray_folder_is_ended(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", mark]) as process:
         while mark.encode() not in Path(f"/proc/{process.pid}/cmdline").read_bytes():
             time.sleep(0.01)  # until it is more than a copy of us
-        launch._end_leftovers(mark)
+        launch.end_leftovers(mark)
         assert process.wait(120) != 0
 
 

@@ -7,6 +7,7 @@ import pytest
 from pyrag import PyRAG
 from pyrag.errors import UsageError
 from pyrag.llm.protocol import Message
+from pyrag.runtime.chat import Chat
 from pyrag.runtime.run import exchanges_of
 from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.event_codec import events_of
@@ -73,8 +74,7 @@ async def test_a_reply_out_of_form_leaves_the_question(server: ModelServer) -> N
 async def test_a_failing_agent_fails_the_question_and_no_turn(server: ModelServer) -> None:
     server.refuse = lambda _: (400, {"error": {"message": "odd"}})
     async with PyRAG(spec(server)) as rag:
-        chat = rag.chat()
-        chat._turns += EARLIER
+        chat = Chat(rag.ask, rag.aask, turns=EARLIER)
         trace = await chat.aask("Who is he?")
         assert trace.error
         assert trace.error.kind == "service"

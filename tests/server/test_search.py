@@ -198,7 +198,7 @@ async def test_a_failing_retriever_is_503() -> None:
 
 
 async def test_a_new_generation_is_served_to_new_requests_only(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "_POLL", 0.0)
+    monkeypatch.setattr(following, "POLL", 0.0)
     closed: list[Retriever] = []
     held = asyncio.Event()
 
@@ -235,7 +235,7 @@ async def test_a_new_generation_is_served_to_new_requests_only(index: Path, monk
 
 
 async def test_an_index_that_goes_bad_is_served_as_it_was(over_index: Running, index: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(following, "_POLL", 0.0)
+    monkeypatch.setattr(following, "POLL", 0.0)
     (index / "pyrag-index.json").write_text("{")
     for _ in range(50):
         status, reply = await over_index.post({"queries": ["zebra"], "topk": 1})

@@ -109,7 +109,7 @@ async def test_two_writers_share_a_file(tmp_path: Path) -> None:
 
 
 async def test_a_locked_or_full_file_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_store, "_BUSY", 0.01)
+    monkeypatch.setattr(trace_store, "BUSY_SECONDS", 0.01)
     async with opened(tmp_path / "t") as store:
         with closing(sqlite3.connect(tmp_path / "t", isolation_level=None)) as other:
             other.execute("BEGIN EXCLUSIVE")

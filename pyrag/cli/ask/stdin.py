@@ -27,7 +27,7 @@ class QuestionLine:
 
 async def question_lines(stream: IO[str]) -> AsyncIterator[QuestionLine]:
     """Yield the lines that are not blank."""
-    lines = _Lines()
+    lines = LineReader()
     async for chunk in _chunks(stream):
         for line in lines.feed(chunk):
             yield line
@@ -35,7 +35,7 @@ async def question_lines(stream: IO[str]) -> AsyncIterator[QuestionLine]:
         yield line
 
 
-class _Lines:
+class LineReader:
     """A decoder from bytes to lines."""
 
     def __init__(self) -> None:

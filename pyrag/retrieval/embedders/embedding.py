@@ -40,7 +40,7 @@ class TextEmbedder:
     def __init__(
         self, backend: Backend, name: str, *, window: float = 0.003, max_batch: int = 64, cached: int = 4096
     ) -> None:
-        self._backend = backend
+        self.backend = backend
         self._name = name
         self._queries = Batcher(self._encode_queries, window=window, max_batch=max_batch, cached=cached)
 
@@ -49,7 +49,7 @@ class TextEmbedder:
         return self._name
 
     async def fingerprint(self) -> Fingerprint:
-        return await self._backend.fingerprint()
+        return await self.backend.fingerprint()
 
     async def embed_queries(self, texts: Sequence[str]) -> Matrix:
         if not texts:
@@ -65,14 +65,14 @@ class TextEmbedder:
 
         prefix = (await self.fingerprint()).passage_prefix
         slices = [texts[start : start + _SLICE] for start in range(0, len(texts), _SLICE)]
-        return np.concatenate([await self._backend.encode([prefix + text for text in one]) for one in slices])
+        return np.concatenate([await self.backend.encode([prefix + text for text in one]) for one in slices])
 
     async def aclose(self) -> None:
-        await self._backend.aclose()
+        await self.backend.aclose()
 
     async def _encode_queries(self, texts: Sequence[str]) -> Matrix:
         prefix = (await self.fingerprint()).query_prefix
-        return await self._backend.encode([prefix + text for text in texts])
+        return await self.backend.encode([prefix + text for text in texts])
 
     async def _nothing(self) -> Matrix:
         import numpy as np
@@ -98,10 +98,10 @@ def open_embedder(spec: str, *, timeout: float = 30.0, transport: Transport = _D
         return TextEmbedder(onnx.OnnxBackend(onnx.BUNDLED), BUNDLED)
     if kind not in ("onnx", "st", "openai") or not rest:
         raise ConfigError(f"{spec!r} names no embedder: write {_FORMS}")
-    return TextEmbedder(_backend(kind, rest, timeout, transport), without_secrets(spec.strip()))
+    return TextEmbedder(open_backend(kind, rest, timeout, transport), without_secrets(spec.strip()))
 
 
-def _backend(kind: str, rest: str, timeout: float, transport: Transport) -> Backend:
+def open_backend(kind: str, rest: str, timeout: float, transport: Transport) -> Backend:
     if kind == "onnx":
         from pyrag.retrieval.embedders.onnx import OnnxBackend
 

@@ -18,7 +18,7 @@ from pyrag.retrieval.stores.sparse import Sparse
 
 _K = K + 1  # Qdrant counts ranks from 0
 _DENSE, _SPARSE = "dense", "sparse"
-_OPTIMISED = 200_000  # points at a time; all at once, a million would take 6 GB
+OPTIMISED = 200_000  # points at a time; all at once, a million would take 6 GB
 _SEGMENTS = 8  # as many graphs may lie side by side: with Qdrant's own 2, each of those steps builds all anew
 
 Payload = dict[str, Any]
@@ -183,7 +183,7 @@ class LocalEngine:
         made = [edge.Point(one.key, _vectors(edge, one), one.payload) for one in points]
         self._shard.update(self._edge.UpdateOperation.upsert_points(made))
         self._new += len(made)
-        if self._new >= _OPTIMISED:
+        if self._new >= OPTIMISED:
             self.optimise()
 
     def delete(self, keys: Sequence[str]) -> None:

@@ -86,7 +86,7 @@ class StoreRetriever:
     """A `Retriever` over a store; the first query checks the embedder. `dense_weight` is in [0, 1], as in a hybrid."""
 
     def __init__(self, store: Store, embedder: Embedder, *, dense_weight: float = 0.5) -> None:
-        self._store = store
+        self.store = store
         self._embedder = embedder
         self._dense_weight = dense_weight
         self._checked = False
@@ -94,11 +94,11 @@ class StoreRetriever:
 
     @property
     def name(self) -> str:
-        return self._store.name
+        return self.store.name
 
     @property
     def searched(self) -> SearchedIndex:
-        return SearchedIndex(self.name, self._store.kind)
+        return SearchedIndex(self.name, self.store.kind)
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the best passages of the store.
@@ -113,16 +113,16 @@ class StoreRetriever:
             return []
         (vector,) = await self._embedder.embed_queries([query])
         if not self._checked:
-            await in_thread(self._store.check, await self._embedder.fingerprint())
+            await in_thread(self.store.check, await self._embedder.fingerprint())
             self._checked = True
         return await self._searches.get(DenseQuery.filtered(query, topk, vector, where))
 
     async def _search(self, asked: Sequence[DenseQuery]) -> list[list[Passage]]:
-        return await in_thread(self._store.search_all, asked, self._dense_weight)
+        return await in_thread(self.store.search_all, asked, self._dense_weight)
 
     async def aclose(self) -> None:
         await self._embedder.aclose()
-        self._store.close()
+        self.store.close()
 
 
 class StoreErrors:

@@ -25,11 +25,11 @@ from pyrag.settings import make_settings
 from pyrag_rl.config import TrainConfig
 from pyrag_rl.curriculum.stages import Adapters, Curriculum, CurriculumBackend, Questions, Serving
 from pyrag_rl.folder import RunFolder
-from pyrag_rl.verl.launch import Console, die_with_parent
+from pyrag_rl.verl.launch import Console, die_with_parent, end
 
 _COMMAND = [sys.executable, "-c", "from pyrag.cli.main import main; main()"]
 _READY = 1800.0  # seconds that a server may take to load a model
-_FREE = 60.0  # seconds in which the port of a server that was killed with its curriculum gets free
+FREE_SECONDS = 60.0  # seconds in which the port of a server that was killed with its curriculum gets free
 _POLL, _PATIENCE = 2.0, 30.0  # seconds
 _SETTING = {"answer": "answer_llm", "plan": "plan_llm", "decompose": "decompose_llm", "rewrite": "rewrite_llm"}
 _STDERR = 2
@@ -131,12 +131,12 @@ def _server(curriculum: Curriculum, model: str, line: Sequence[str], port: int) 
         _await(process, port, model, log)
         yield
     finally:
-        _end(process)
+        end(process, signal.SIGTERM, signal.SIGKILL, patience=_PATIENCE)
 
 
 def _await_port(port: int) -> None:
     """Else whoever has the port would answer in the place of our server. Raises `ConfigError`."""
-    until = time.monotonic() + _FREE
+    until = time.monotonic() + FREE_SECONDS
     while True:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -159,15 +159,6 @@ def _await(process: subprocess.Popen[bytes], port: int, model: str, log: Path) -
                 return
         time.sleep(_POLL)
     raise ServiceError(f"vLLM could not serve {model} on port {port}: read {log}", service=model)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_PATIENCE)
-            return
 
 
 def _ask(questions: Questions, settings: Mapping[str, Any], out: Path) -> float:

@@ -33,7 +33,7 @@ Console = Callable[[str], None]
 _POLL = 0.5  # seconds
 _PR_SET_PDEATHSIG = 1
 _OF_TORCHRUN = "torch.distributed.elastic."  # says that a process failed, not why
-_PATIENCE = 20.0  # seconds that verl has to end after a signal
+_PATIENCE = 20.0  # seconds that a process has to end after a signal
 # What may change between two sessions of a run: it ends later, is watched otherwise, or runs on other machines.
 _MAY_CHANGE = {
     "epochs", "max_steps", "eval_every", "save_every", "keep_checkpoints", "loggers", "trace_every", "dump_rollouts",
@@ -72,7 +72,7 @@ def train(config: TrainConfig, *, console: Console = print) -> RunFolder:
         with locked(folder.path):
             run_verl(command_of(config, folder, temp), config, folder, Watch(folder, config, steps, console))
     finally:
-        _end_leftovers(temp)
+        end_leftovers(temp)
         shutil.rmtree(temp, ignore_errors=True)
     console(f"trained: export it with pyrag train export {config.out}")
     return folder
@@ -211,7 +211,7 @@ def run_verl(command: list[str], config: TrainConfig, folder: RunFolder, watch: 
                 if fault := watch.look():
                     raise TrainingFailedError(fault)
         finally:
-            _end(process)
+            end(process)
     fault = watch.look()
     if process.returncode:
         raise TrainingFailedError(
@@ -242,20 +242,26 @@ def die_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends verl and the processes of its group, asking first."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+def end(process: subprocess.Popen[bytes], *signals: signal.Signals, patience: float = _PATIENCE) -> None:
+    """End a process and its group.
+
+    Args:
+        process: the leader of its group.
+        signals: sent one after the other until it ends; by default it is asked twice, then killed.
+        patience: seconds that it has to end after each.
+    """
+    for number in signals or (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         if process.poll() is not None:
             break
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_PATIENCE)
+            process.wait(patience)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _end_leftovers(temp: str) -> None:
+def end_leftovers(temp: str) -> None:
     """Kills what still runs from our Ray folder: its daemons outlive a driver that was killed."""
     for pid in _pids_naming(temp):
         with contextlib.suppress(ProcessLookupError, PermissionError):

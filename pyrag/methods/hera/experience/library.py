@@ -23,8 +23,8 @@ from pyrag.methods.hera.topology import DIFFICULTIES, QUESTION_TYPES, Characteri
 
 VERSION = 1  # of the file's form
 MAX_ENTRIES = 1000
-_APPLICATION = 0x48455241  # "HERA": tells the file from other programs' databases
-_BUSY_SECONDS = 30.0  # patience with another writer
+APPLICATION_ID = 0x48455241  # "HERA": tells the file from other programs' databases
+BUSY_SECONDS = 30.0  # patience with another writer
 _CURES = {
     "locked": "another process is updating it, wait until it has ended",
     "full": "make room on its disk",
@@ -40,7 +40,7 @@ CREATE TABLE IF NOT EXISTS experiences (
 );
 CREATE INDEX IF NOT EXISTS experiences_by_type ON experiences (type);
 CREATE TABLE IF NOT EXISTS records (number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL);
-PRAGMA application_id = {_APPLICATION};
+PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {VERSION};
 COMMIT;
 """
@@ -241,7 +241,7 @@ def _connected(path: Path, *, write: bool) -> sqlite3.Connection:
         mode = "ro&immutable=1"  # SQLite could not make the file by which readers and writers tell each other
     address = f"file:{quote(str(path))}?mode={mode}"
     # A library is opened by whoever assembles engines, and read in the thread that runs the event loop.
-    db = sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         _prepare(db, write=write)
     except BaseException:
@@ -258,7 +258,7 @@ def _prepare(db: sqlite3.Connection, *, write: bool) -> None:
         with contextlib.suppress(sqlite3.OperationalError):  # locked by another one who sets it
             db.execute("PRAGMA journal_mode = WAL")
         db.executescript(_SCHEMA)
-    elif owner != _APPLICATION:
+    elif owner != APPLICATION_ID:
         raise sqlite3.DatabaseError("it is no experience library")
     elif version != VERSION:
         raise sqlite3.DatabaseError(f"it has version {version}; this pyrag reads version {VERSION}")
