@@ -7,7 +7,7 @@ cut off, the characters that came. Left out: the limits themselves, which are th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -109,15 +109,7 @@ class PacedChat(WrappedChat):
         """Return a reply and measure it. Args: those of `ChatModel.complete`."""
         if getattr(self.model, "counts_pieces", False):
             return await self._stream(messages, sampling, _ignore)
-        call = _MeasuredCall(self.pace, sampling)
-        try:
-            reply = await self.model.complete(messages, sampling)
-            call.answered(reply)
-        except RetryableServiceError as error:
-            raise call.explained(error, self.name) from error.__cause__
-        finally:
-            call.end()
-        return reply
+        return await self._measured(_MeasuredCall(self.pace, sampling), self.model.complete(messages, sampling))
 
     def said(self) -> str:
         """The measured speed as a clause; empty where nothing is known."""
@@ -134,8 +126,11 @@ class PacedChat(WrappedChat):
             call.add(text)
             on_text(text)
 
+        return await self._measured(call, cast(StreamingChatModel, self.model).stream(messages, sampling, show))
+
+    async def _measured(self, call: _MeasuredCall, asked: Awaitable[Reply]) -> Reply:
         try:
-            reply: Reply = await cast(StreamingChatModel, self.model).stream(messages, sampling, show)
+            reply = await asked
             call.answered(reply)
         except RetryableServiceError as error:
             raise call.explained(error, self.name) from error.__cause__

@@ -70,22 +70,6 @@ def print_summary(summary: BenchSummary, folder: Path, *, as_json: bool) -> None
     )
 
 
-def summary_of(run: Run, sets: Sequence[str] = (), methods: Sequence[str] = ()) -> BenchSummary:
-    """Summarise a run as it stands, finished or not.
-
-    Args:
-        run: The run.
-        sets: Names to restrict it to; empty for all.
-        methods: The same for methods.
-
-    Raises:
-        UsageError: There is no result of these sets and methods.
-    """
-    about = run.config["run"]
-    rows = _chosen(run, sets, methods)
-    return summarise(rows, sets or about["sets"], methods or about["methods"], len(rows))
-
-
 def _chosen(run: Run, sets: Sequence[str], methods: Sequence[str]) -> list[ResultRow]:
     rows = [row for row in run.rows if (not sets or row.set in sets) and (not methods or row.method in methods)]
     if not rows:
@@ -94,15 +78,14 @@ def _chosen(run: Run, sets: Sequence[str], methods: Sequence[str]) -> list[Resul
 
 
 def show_run(folder: Path, *, sets: Sequence[str], methods: Sequence[str], as_json: bool) -> None:
-    """Print the tables of a run.
+    """Print the tables of a run as it stands, finished or not, or its summary as one JSON line.
 
-    Args:
-        folder: The run's.
-        sets: Names to restrict it to; empty for all.
-        methods: The same for methods.
-        as_json: Print the summary as one JSON line instead.
+    Args: as for `show_errors`.
     """
-    print_summary(summary_of(read_run(folder), sets, methods), folder, as_json=as_json)
+    run = read_run(folder)
+    rows, about = _chosen(run, sets, methods), run.config["run"]
+    summary = summarise(rows, sets or about["sets"], methods or about["methods"], len(rows))
+    print_summary(summary, folder, as_json=as_json)
 
 
 def show_errors(
@@ -156,13 +139,10 @@ def _print_examples(run: Run, kind: str, rows: list[ResultRow], limit: int, *, a
 
 
 def show_agents(folder: Path, *, sets: Sequence[str], methods: Sequence[str], as_json: bool) -> None:
-    """Print calls and time by role, success patterns, the effect of recovery, and errors as in OPERA's table 11.
+    """Print calls and time by role, success patterns, the effect of recovery, and errors as in OPERA's table 11; or the
+    statistics as one JSON object.
 
-    Args:
-        folder: The run's.
-        sets: Names to restrict it to; empty for all.
-        methods: The same for methods.
-        as_json: Print the statistics as one JSON object instead.
+    Args: as for `show_errors`.
     """
     run = read_run(folder)
     rows = _chosen(run, sets, methods)

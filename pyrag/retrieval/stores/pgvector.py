@@ -91,12 +91,7 @@ class PgvectorStore(Store):
         refuse_difference(self._spec, about, fingerprint)
 
     def add(self, passages: Sequence[Passage], vectors: Matrix) -> None:
-        """Write passages; those whose id exists are replaced.
-
-        Args:
-            passages: Passages to write.
-            vectors: float32 [passages, d].
-        """
+        """Write passages; those whose id exists are replaced. Args: those of `Store.add`."""
         rows = [_row(one, vector) for one, vector in zip(passages, vectors.tolist(), strict=True)]
         with self._connection("written") as connection, connection.transaction(), connection.cursor() as cursor:
             for start in range(0, len(rows), _BATCH):
@@ -107,12 +102,7 @@ class PgvectorStore(Store):
             connection.execute(self._composed(statements.DELETE), ([_key(one) for one in ids],))
 
     def search_all(self, asked: Sequence[DenseQuery], dense_weight: float = 0.5) -> list[list[Passage]]:
-        """Search for several queries over one connection.
-
-        Args:
-            asked: The queries with their vectors.
-            dense_weight: Weight of the vectors, from 0 to 1.
-        """
+        """Search for several queries over one connection. Args: those of `Store.search_all`."""
         with self._connection("searched") as connection:
             return [self._found(connection, one, dense_weight) for one in asked]
 

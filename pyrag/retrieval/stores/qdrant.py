@@ -80,12 +80,7 @@ class QdrantStore(Store):
         refuse_difference(self._spec, about, fingerprint)
 
     def add(self, passages: Sequence[Passage], vectors: Matrix) -> None:
-        """Write passages; those whose id exists are replaced.
-
-        Args:
-            passages: Passages to write.
-            vectors: float32 [passages, d].
-        """
+        """Write passages; those whose id exists are replaced. Args: those of `Store.add`."""
         with self._errors("written"):
             for start in range(0, len(passages), _BATCH):
                 some = zip(passages[start : start + _BATCH], vectors[start : start + _BATCH].tolist(), strict=True)
@@ -96,12 +91,7 @@ class QdrantStore(Store):
             self._engine.delete([_key(one) for one in ids])
 
     def search_all(self, asked: Sequence[DenseQuery], dense_weight: float = 0.5) -> list[list[Passage]]:
-        """Search for several queries in one request.
-
-        Args:
-            asked: The queries with their vectors.
-            dense_weight: Weight of the vectors, from 0 to 1.
-        """
+        """Search for several queries in one request. Args: those of `Store.search_all`."""
         queries = [_query(one, dense_weight) for one in asked]
         with self._errors("searched"):
             found = self._engine.search(queries)
