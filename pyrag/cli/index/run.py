@@ -76,22 +76,14 @@ def build(
         UsageError: An option of vectors was given for an index without vectors.
     """
     with _parts(vectors, out) as parts:
-        build_parts(
+        _build_parts(
             paths, out, parts, as_json=as_json, columns=columns, rebuild=rebuild, check_contents=check_contents,
             follow_links=follow_links,
         )  # fmt: skip
 
 
-def build_parts(paths: list[Path], out: Path, parts: tuple[Part, ...], *, as_json: bool, **options: Any) -> None:
-    """Build with progress, and print the result.
-
-    Args:
-        paths: Files, folders and globs of documents.
-        out: Folder of the index.
-        parts: BM25, and perhaps vectors.
-        as_json: Print the result as one JSON line.
-        options: Those of `update_index`.
-    """
+def _build_parts(paths: list[Path], out: Path, parts: tuple[Part, ...], *, as_json: bool, **options: Any) -> None:
+    """Build with progress, and print the result."""
     from pyrag.retrieval.index import update_index
 
     started = time.perf_counter()
@@ -130,14 +122,14 @@ def fetch(name: str, out: Path, files: Path, *, source: str, vectors: Vectors | 
     files.mkdir(parents=True, exist_ok=True)
     corpus = fetch_corpus(release, files, source, _say)
     if vectors is None:
-        build_parts([corpus], out, (Bm25Part(),), as_json=as_json)
+        _build_parts([corpus], out, (Bm25Part(),), as_json=as_json)
         return
     from pyrag.retrieval.indexing.stored_vectors import stored_part
 
     path = fetch_vectors(release, files, source, _say)
     part = stored_part(path, release.model, vectors.layout(made_before(out)[1]))
     try:
-        build_parts([corpus], out, (Bm25Part(), part), as_json=as_json)
+        _build_parts([corpus], out, (Bm25Part(), part), as_json=as_json)
     finally:
         part.close()
 

@@ -250,7 +250,7 @@ async def _of_question(
     scored = [
         one for text in written if (one := await _scored(text, row, environment, author.name, counts)) is not None
     ]
-    kept = await without_duplicates(scored, embedder, near)
+    kept = await _without_duplicates(scored, embedder, near)
     counts.questions += 1
     counts.candidates += len(written)
     counts.kept += len(kept)
@@ -271,14 +271,8 @@ async def _scored(
     return prescored(text, row, trace, origin)
 
 
-async def without_duplicates(candidates: Sequence[Candidate], embedder: Embedder, near: float) -> list[Candidate]:
-    """Drop near-duplicates. Plans are compared by the texts of their goals; other completions by their whole text.
-
-    Args:
-        candidates: all of one question.
-        embedder: gives unit vectors.
-        near: cosine from which the lower-scored of two is dropped.
-    """
+async def _without_duplicates(candidates: Sequence[Candidate], embedder: Embedder, near: float) -> list[Candidate]:
+    """Drop near-duplicates. Plans are compared by the texts of their goals; other completions by their whole text."""
     if len(candidates) < 2:
         return list(candidates)
     texts = ["\n".join(goal.text for goal in read_plan(one.completion).goals) or one.completion for one in candidates]
