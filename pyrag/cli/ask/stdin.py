@@ -45,6 +45,12 @@ class LineReader:
         self._count = 0
 
     def feed(self, data: bytes, *, final: bool = False) -> Iterator[QuestionLine]:
+        """Yield the lines that are whole and not blank.
+
+        Args:
+            data: the next bytes.
+            final: no more will come.
+        """
         *whole, rest = self._decoded(data, final).split("\n")
         whole[:1] = [self._rest + one for one in whole[:1]]
         self._rest = (rest if whole else self._rest + rest)[: _MAX_LINE + 1]

@@ -102,6 +102,14 @@ def open_embedder(spec: str, *, timeout: float = 30.0, transport: Transport = _D
 
 
 def open_backend(kind: str, rest: str, timeout: float, transport: Transport) -> Backend:
+    """Return the backend of a spec.
+
+    Args:
+        kind: Its scheme, such as "onnx".
+        rest: The spec behind the scheme.
+        timeout: Seconds of a request.
+        transport: Proxy, certificates and limits of requests.
+    """
     if kind == "onnx":
         from pyrag.retrieval.embedders.onnx import OnnxBackend
 
