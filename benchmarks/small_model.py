@@ -35,8 +35,8 @@ TRAINED_ON = "hotpotqa,musique,2wikimultihopqa"  # sets with training questions,
 MEASURED = ("2wikimultihopqa", "musique", "hotpotqa", "popqa", "bamboogle")
 SOURCES = ("musique", "2wiki=1000", "compositional-celebrities=150", "mquake-hard=200", "break-hotpot")
 # MuSiQue has few decompositions of three and four searches: they are repeated, made longer, and taken from the grammar.
-LONGER = ("--repeat-rare", "3", "--nested-share", "0.5")
-PLANNED = ("--planned", "2400")
+LONGER = ("--repeat-rare", "3", "--nested-share", "0.4")
+PLANNED = ("--planned", "2000")
 SHORT = ("--prompts", "small")
 PATIENT = ("--deadline", "300", "--request", "max_tokens=256")  # eight questions at once wait for two cores
 MERGED = "merged"  # a run's model with its adapter in it

@@ -89,6 +89,14 @@ async def test_programs_compute_the_gold_answer() -> None:
     assert await faults([BRIDGE, *COMPARISONS]) == [""] * (1 + len(COMPARISONS))
 
 
+def test_a_comparison_says_why_its_sign_is_as_it_is() -> None:
+    older, later = (program_of(one.question, one.sub_questions).source for one in COMPARISONS[:2])
+    assert "# older: the earlier date\ntry:\n" in older
+    assert "parse_date(a1) < parse_date(a2)" in older
+    assert "# later: the later date\ntry:\n" in later
+    assert "parse_date(a1) > parse_date(a2)" in later
+
+
 async def test_a_busy_machine_is_not_the_programs_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     real, tries = checked.answer_question, []
 

@@ -13,7 +13,7 @@ from typing import Any
 from pyrag_rl.data.decompositions.checked import ProgramCheck
 from pyrag_rl.data.decompositions.faults import broken
 from pyrag_rl.data.decompositions.nesting import Nesting
-from pyrag_rl.data.decompositions.planned import SOURCE as PLANNED
+from pyrag_rl.data.decompositions.planned import SOURCES as PLANNED
 from pyrag_rl.data.decompositions.planned import planned_questions
 from pyrag_rl.data.decompositions.programs import GoldProgram, UncoveredFormError, program_of
 from pyrag_rl.data.decompositions.qdmr import as_questions
@@ -38,7 +38,7 @@ class GoldRequest:
     row: a program that fails, to be repaired. `singles` is that of questions whose first step is a question of its own.
     Rows of kinds of question that are rare in their source are written up to `repeats` times. `nested` is the share of
     questions, and of those so made, with a further one of one more search (see `nesting`). `planned` is the number of
-    questions to add with sub-questions of the embedded planner (see `planned`). `mix` says over which passages the
+    questions of each source to add with sub-questions of the embedded planner (see `planned`). `mix` says over which passages the
     steps are answered.
     """
 
@@ -88,7 +88,7 @@ async def gold_examples(
                     yield []
             ready = [one for one in made if isinstance(one, GoldQuestion)]
             # The steps of the others have stand-ins for answers.
-            answered = [one for one in ready if one in group and one.source != PLANNED]
+            answered = [one for one in ready if one in group and one.source not in PLANNED]
             ready += [_first_step(one) for one in answered if _draw(request, "single", one) < request.singles]
             programs = await asyncio.gather(*(_program(one, check) for one in ready))
             for question, program in zip(ready, programs, strict=True):

@@ -2,7 +2,8 @@
 
 MuSiQue's training questions are in hand without sub-questions, but in the order of the original file, which groups them
 by their number of hops. A reading with as many steps as the question has hops is kept; 66 % of the questions of three
-hops have one, 40 % of those of four (of the gold decompositions in hand, 112 have more than two steps).
+hops have one, 40 % of those of four (of the gold decompositions in hand, 112 have more than two steps). Of R1-Searcher's
+questions, which are HotpotQA's and 2WikiMultiHopQA's, those are kept that are read as a chain of any length, or as one search.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pyrag.embedded.planner.meaning import Chain, Entity, Step
+from pyrag.embedded.planner.meaning import Chain, Entity, Step, Whole
 from pyrag.embedded.planner.planner import parse
 from pyrag.embedded.planner.wording import fill, name
 from pyrag.evaluation.datasets.layout import Question, find_file, read_questions
 from pyrag_rl.data.decompositions.source import GoldQuestion, GoldStep, chosen
 
-SOURCE = "musique-train-qa"
+MUSIQUE, R1_SEARCHER = "musique-train-qa", "r1-searcher-stage2"
+SOURCES = (MUSIQUE, R1_SEARCHER)
 # Ends of the blocks of the original file, read off the questions: line number and hops. A few lines about an end may be
 # counted to the wrong block.
 _BLOCKS = ((13_860, 2), (18_090, 3), (19_240, 4), (19_690, 2), (19_880, 3), (19_938, 4))
@@ -25,11 +27,11 @@ _TORN = re.compile(r"\b(?:a|an|the|do|does|did)(?: #\d)?\?$")  # "What mountains
 
 
 def planned_questions(folder: Path, most: int, seed: int) -> list[GoldQuestion]:
-    """Return questions with the planner's sub-questions, those of two, three and four hops by turns.
+    """Return questions with the planner's sub-questions, those of one, two, three and four steps by turns.
 
     Args:
         folder: The folder of decompositions, with `questions.jsonl[.gz]`.
-        most: The greatest number of questions; 0 returns none.
+        most: The greatest number of questions of each source; 0 returns none.
         seed: Seed of the order.
 
     Raises:
@@ -38,18 +40,20 @@ def planned_questions(folder: Path, most: int, seed: int) -> list[GoldQuestion]:
     path = find_file(folder, "questions")
     if path is None or not most:
         return []
-    return chosen(_planned(read_questions(path)), (), {SOURCE: most}, seed)
+    found = list(_planned(read_questions(path)))
+    return chosen(found, (), {one.source: most for one in found}, seed)
 
 
 def _planned(questions: Iterable[Question]) -> Iterator[GoldQuestion]:
     for question in questions:
-        hops = hops_of(question.id)
-        steps = steps_of(question.question) if hops else ()
-        if steps and len(steps) == hops and not any(_TORN.search(step.question) for step in steps):
+        hops, any_length = hops_of(question.id), question.id.startswith("r1s_2_")
+        steps = steps_of(question.question) if hops or any_length else ()
+        if steps and (any_length or len(steps) == hops) and not any(_TORN.search(step.question) for step in steps):
             last = GoldStep(question=steps[-1].question, answer=question.answers[0], depends_on=steps[-1].depends_on)
             yield GoldQuestion(
-                id=question.id, source=SOURCE, question=question.question, answers=tuple(question.answers),
-                sub_questions=(*steps[:-1], last), type=f"{hops}hop", hops=hops,
+                id=question.id, source=R1_SEARCHER if any_length else MUSIQUE, question=question.question,
+                answers=tuple(question.answers), sub_questions=(*steps[:-1], last), type=f"{len(steps)}hop",
+                hops=len(steps),
             )  # fmt: skip
 
 
@@ -62,12 +66,14 @@ def hops_of(identifier: str) -> int:
 
 
 def steps_of(question: str) -> tuple[GoldStep, ...]:
-    """Return the steps that the embedded planner reads in a question; empty where it reads no chain.
+    """Return the steps that the embedded planner reads in a question; empty where it reads neither chain nor one search.
 
     Args:
         question: The user's question.
     """
     meaning = parse(question)
+    if isinstance(meaning, Whole):
+        return (GoldStep(question=question, answer="value 1"),) if question.rstrip().endswith("?") else ()
     if not isinstance(meaning, Chain) or isinstance(meaning.node, Entity):
         return ()
     steps: dict[Step, GoldStep] = {}
