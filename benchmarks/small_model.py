@@ -11,6 +11,7 @@ Without a STAGE all of them run, and a report is written.
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 import shlex
 import shutil
@@ -283,12 +284,14 @@ def _call(line: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PlannerFigures:
-    """Shares of a planner's questions, from 0 to 1; `as_hops` counts programs with as many searches as hops."""
+    """Shares of a planner's questions, from 0 to 1. `planned` counts first programs with as many searches as hops,
+    `made` questions for which as many were made: a search for an answer that stayed unknown is not made."""
 
     questions: int
     parsed: float
     unrepaired: float
-    as_hops: float
+    planned: float
+    made: float
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[ResultRow, Trace]]) -> PlannerFigures:
@@ -296,13 +299,24 @@ class PlannerFigures:
         count = len(pairs)
         parsed = sum(bool(trace.programs) for _, trace in pairs)
         smooth = sum(len(trace.programs) == 1 and trace.error is None for _, trace in pairs)
-        fitting = sum(searches(trace) == row.hops for row, trace in pairs)
-        return cls(count, *(one / max(count, 1) for one in (parsed, smooth, fitting)))
+        planned = sum(planned_searches(trace) == row.hops for row, trace in pairs)
+        made = sum(searches(trace) == row.hops for row, trace in pairs)
+        return cls(count, *(one / max(count, 1) for one in (parsed, smooth, planned, made)))
 
 
 def searches(trace: Trace) -> int:
-    """Return the number of different searches of a question's programs."""
+    """Return the number of different searches that a question's programs made."""
     return len({step.query for step in trace.steps if step.primitive == "retrieve"})
+
+
+def planned_searches(trace: Trace) -> int:
+    """Return the number of searches that a question's first program is written to make, one a call of retrieve."""
+    try:
+        tree = ast.parse(trace.programs[0].source if trace.programs else "")
+    except SyntaxError:
+        return 0
+    called = (one.func for one in ast.walk(tree) if isinstance(one, ast.Call))
+    return sum(isinstance(one, ast.Name) and one.id == "retrieve" for one in called)
 
 
 def planner_table(runs: Sequence[Path]) -> Table:
@@ -320,9 +334,9 @@ def planner_table(runs: Sequence[Path]) -> Table:
                 groups.setdefault((row.set, row.hops), []).append((row, opened.trace(row)))
         for (name, hops), pairs in sorted(groups.items()):
             made = PlannerFigures.of(pairs)
-            shares = (f"{100 * one:.1f}" for one in (made.parsed, made.unrepaired, made.as_hops))
+            shares = (f"{100 * one:.1f}" for one in (made.parsed, made.unrepaired, made.planned, made.made))
             rows.append((folder.name, name, str(hops), str(made.questions), *shares))
-    return Table(("run", "set", "hops", "n", "parsed", "unrepaired", "searches as hops"), rows)
+    return Table(("run", "set", "hops", "n", "parsed", "unrepaired", "searches as hops", "made"), rows)
 
 
 def report(recipe: Recipe) -> None:

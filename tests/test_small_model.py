@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from benchmarks import small_model
-from benchmarks.small_model import ROWS, STAGES, Command, Recipe, planner_table, run, searches, take_trained
+from benchmarks.small_model import (
+    ROWS,
+    STAGES,
+    Command,
+    Recipe,
+    planned_searches,
+    planner_table,
+    run,
+    searches,
+    take_trained,
+)
 from pyrag.agents.llm import make_llm_agents
 from pyrag.cli.app import app
 from pyrag.errors import UsageError
@@ -130,7 +141,10 @@ async def test_planner_figures_count_programs_and_searches(tmp_path: Path) -> No
     broken = await traced('a1 = answer("q?", retrieve("q?"))\nfinal_answer = a1["x"]', "<answer>x</answer>")
     unparsed = await traced("final_answer = (", *["```python\n(\n```"] * 3)
     assert [searches(one) for one in (good, broken, unparsed)] == [2, 1, 0]
+    assert [planned_searches(one) for one in (good, broken, unparsed)] == [2, 1, 0]
+    lost = replace(good, steps=good.steps[:2])  # its first answer was unknown
+    assert (planned_searches(lost), searches(lost)) == (2, 1)
     with open_run(tmp_path / "run", {"sets": ["toy"], "methods": ["pyrag"]}, {"files": {}}) as writer:
         for number, trace in enumerate((good, broken, unparsed)):
             writer.write(score("toy", "pyrag", Question(str(number), "q?", ("y",), hops=2), trace), trace)
-    assert planner_table([tmp_path / "run"]).rows == [("run", "toy", "2", "3", "66.7", "33.3", "33.3")]
+    assert planner_table([tmp_path / "run"]).rows == [("run", "toy", "2", "3", "66.7", "33.3", "33.3", "33.3")]
