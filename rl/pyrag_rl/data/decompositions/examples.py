@@ -38,8 +38,8 @@ class GoldRequest:
     row: a program that fails, to be repaired. `singles` is that of questions whose first step is a question of its own.
     Rows of kinds of question that are rare in their source are written up to `repeats` times. `nested` is the share of
     questions, and of those so made, with a further one of one more search (see `nesting`). `planned` is the number of
-    questions of each source to add with sub-questions of the embedded planner (see `planned`). `mix` says over which passages the
-    steps are answered.
+    questions of each source to add with sub-questions of the embedded planner (see `planned`). `mix` says over which
+    passages the steps are answered.
     """
 
     folder: Path

@@ -1,9 +1,9 @@
-"""Questions without decompositions, with the sub-questions that the embedded planner reads in them.
+"""Questions in hand without decompositions, with the sub-questions that the embedded planner reads in them.
 
-MuSiQue's training questions are in hand without sub-questions, but in the order of the original file, which groups them
-by their number of hops. A reading with as many steps as the question has hops is kept; 66 % of the questions of three
-hops have one, 40 % of those of four (of the gold decompositions in hand, 112 have more than two steps). Of R1-Searcher's
-questions, which are HotpotQA's and 2WikiMultiHopQA's, those are kept that are read as a chain of any length, or as one search.
+MuSiQue's training questions are in the order of the original file, which groups them by their number of hops. A reading
+with as many steps as the question has hops is kept; 66 % of the questions of three hops have one, 40 % of those of four
+(of the gold decompositions, 112 have more than two steps). Of R1-Searcher's questions, which are HotpotQA's and
+2WikiMultiHopQA's, those are kept that are read as a chain of any length or as one search.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def hops_of(identifier: str) -> int:
 
 
 def steps_of(question: str) -> tuple[GoldStep, ...]:
-    """Return the steps that the embedded planner reads in a question; empty where it reads neither chain nor one search.
+    """Return the steps that the embedded planner reads in a question; empty where it is neither chain nor one search.
 
     Args:
         question: The user's question.
