@@ -87,8 +87,8 @@ def data(
     planned: Annotated[
         int,
         typer.Option(
-            help="Questions to add that the folder of --decompositions holds without sub-questions; the embedded "
-            "planner writes them, as many as the question has hops. Not for answers.",
+            help="Maximum questions of MuSiQue, and of R1-Searcher, to add that the folder of --decompositions holds "
+            "without sub-questions; the embedded planner writes these. Not for answers.",
             min=0,
         ),
     ] = 0,
