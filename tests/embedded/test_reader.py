@@ -47,6 +47,7 @@ ALL = (IDA, LEO, KITE, DORN, BAND)
         ("Who directed The Blue Kite?", "Ana Petit"),
         ("The director of The Blue Kite is who?", "Ana Petit"),
         ("The Blue Kite >> composer", "Jean Duval"),
+        ("When was The Blue Kite released?", "3 June 1954"),
         ("What is the country of origin of The Blue Kite?", "French"),
         ("What genre is The Blue Kite?", "drama"),
         ("When was Ida Brandt born?", "14 March 1881"),
@@ -66,6 +67,7 @@ ALL = (IDA, LEO, KITE, DORN, BAND)
         ("In which state is Dorn located?", "Ohio"),
         ("In which county is Dorn located?", "Hale County"),
         ("What is the population of Dorn?", "45,210"),
+        ("When was Dorn founded?", "1821"),
         ("What record label released Tin Lantern?", "Harbour Records"),
     ],
 )

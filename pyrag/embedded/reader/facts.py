@@ -1,4 +1,4 @@
-"""Facts that a page states of its own subject: life dates and places, nationality, country, occupation, awards.
+"""Facts that a page states of its own subject: life dates and places, nationality, country, occupation, release.
 
 Reads the opening of an encyclopaedic page ("X (3 May 1902 in Bonn – 4 June 1980) was a German painter") and the plain
 sentences after it. Relations whose answer is a name are in `people`.
@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterator
 
 from pyrag.embedded.lexicon import ADJECTIVES, CONTINENTS, COUNTRIES, PEOPLES, STATES, words
 from pyrag.embedded.question_analysis import QuestionAnalysis
-from pyrag.embedded.reader.life import life_date, life_place
+from pyrag.embedded.reader.life import first_date, life_date, life_place
 from pyrag.embedded.reader.patterns import (
+    ALL_DATES,
     COPULA,
+    FOUNDING,
     GENRE,
     LANGUAGE,
     NAME,
     POPULATION,
     PRIZE,
+    RELEASE,
     SPORT,
 )
 from pyrag.embedded.reader.people import PageFact, names
@@ -185,6 +188,30 @@ def _is_praise(word: str) -> bool:
     return word in _DROP or not word[:1].islower() or "-born" in word or word.endswith("-American")
 
 
+def event_date(page: View, analysis: QuestionAnalysis, pattern: re.Pattern[str]) -> Iterator[PageFact]:
+    """Find the dates within 130 characters after a verb of release or foundation, and the date of the opening.
+
+    Args:
+        page: The page of the work or organisation.
+        analysis: The question; it says whether only the year is wanted.
+        pattern: The verbs.
+    """
+    for sentence in page.sentences:
+        for match in pattern.finditer(sentence.text):
+            after = sentence.text[match.end() : match.end() + 130]
+            text = first_date(after, analysis.year_only)
+            if text:
+                full = -0.3 if not re.search(r"\d{3}", text) else 0.1 if re.search(r"[A-Z]", text) else 0.0
+                close = 0.05 if ALL_DATES.search(after[:30]) else 0.0
+                yield PageFact(text, 0.85 + full + close - 0.06 * min(sentence.index, 8), sentence.index, match.group())
+    if page.lead is not None:
+        opening = re.search(r"\b(?:is|was|are|were) (?:an?|the) .{0,30}?\b(\d{4})\b", page.lead.text)
+        if opening:
+            yield PageFact(opening.group(1), 0.88, 0, "is a")
+        elif text := first_date(page.lead.text, analysis.year_only):
+            yield PageFact(text, 0.5, 0, "date")
+
+
 def population(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """Find numbers of inhabitants, at most one in each sentence.
 
@@ -286,6 +313,8 @@ FACTS: dict[str, Extractor] = {
     "country": country,
     "state": country,
     "occupation": occupation,
+    "publication date": lambda page, analysis: event_date(page, analysis, RELEASE),
+    "inception": lambda page, analysis: event_date(page, analysis, FOUNDING),
     "county": county,
     "population": population,
     "language of work": lambda page, analysis: by_pattern(page, LANGUAGE, "language"),

@@ -38,6 +38,13 @@ COPULA = re.compile(
     r"\b(?:is|was|are|were|became)\s+(?:also |best known as |known as |one of |perhaps )?(?:an?|the|one of the)\b\s*",
     re.I,
 )
+RELEASE = re.compile(
+    r"\b(?:releas\w+|publish\w+|premier\w+|issued|aired|debut\w*|broadcast|came out|first shown)\b", re.I
+)
+FOUNDING = re.compile(
+    r"\b(?:found\w+|establish\w+|form(?:ed|ation)|incorporat\w+|creat\w+|organi[sz]ed|launch\w+|opened|started|began|inception|dates? (?:back )?(?:to|from)|since)\b",
+    re.I,
+)
 PRIZE = re.compile(
     r"\b(?:Awards?|Prizes?|Medals?|Hall of Fame|Order|Oscar|Grammy|Emmy|Fellowship|Cross|Trophy|BAFTA|Cup)\b"
 )
