@@ -89,6 +89,11 @@ STATES = names_of("""
 CONTINENTS = names_of("Africa; Antarctica; Asia; Europe; North America; South America; Oceania; Central America")
 MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 SHORT_MONTHS = r"Jan\.?|Feb\.?|Mar\.?|Apr\.?|Jun\.?|Jul\.?|Aug\.?|Sept?\.?|Oct\.?|Nov\.?|Dec\.?"
+NUMBER_WORDS = words("""
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion
+    trillion dozen half once twice
+""")
 PARTICLES = words("""
     of the de la le les du des da do dos di del della van von der den ter ten und y e al el bin ibn ben af av zu à
     and

@@ -74,6 +74,8 @@ def analyse(question: str) -> QuestionAnalysis:
         kind = _plain_kind(wh, head, question)
     if kind == "place" and head in ("country", "state", "county"):
         kind = head
+    if kind == "place" and re.search(r"\b(?:what|which) (?:\w+ ){0,2}?islands?\b", question, re.I):
+        kind = "island"
     subject = subject.strip() if arrow else _subject(question, match)
     year_only = bool(
         re.search(r"\b(?:what|which) year\b|\byear of\b|\b(?:birth|death|release|founding) year\b", question, re.I)

@@ -56,6 +56,7 @@ ALL = (IDA, LEO, KITE, DORN, BAND)
         ("Where was Ida Brandt born?", "Odense"),
         ("In what country was Ida Brandt born?", "Denmark"),
         ("Where did Ida Brandt die?", "Aarhus"),
+        ("How did Ida Brandt die?", "pneumonia"),
         ("Who is the father of Ida Brandt?", "Jens Brandt"),
         ("Who was Ida Brandt's mother?", "Karen Holm"),
         ("Who did Ida Brandt marry?", "Carl Lund"),
@@ -69,6 +70,7 @@ ALL = (IDA, LEO, KITE, DORN, BAND)
         ("What is the population of Dorn?", "45,210"),
         ("When was Dorn founded?", "1821"),
         ("What record label released Tin Lantern?", "Harbour Records"),
+        ("Which river does Dorn lie on?", "Brack River"),
     ],
 )
 def test_short_answer_from_the_right_page(question: str, answer: str) -> None:
@@ -165,5 +167,5 @@ def test_no_passages_and_no_question() -> None:
 
 
 def test_reading_is_deterministic() -> None:
-    question = "What is the population of Dorn?"
+    question = "Which river does Dorn lie on?"
     assert read(question, ALL) == read(question, ALL)

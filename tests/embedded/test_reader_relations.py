@@ -1,4 +1,4 @@
-"""Relations and countries; every sentence was written for these tests."""
+"""Relations, periods, measures and countries; every sentence was written for these tests."""
 
 from __future__ import annotations
 
@@ -56,6 +56,37 @@ def answer(question: str, *pages: Passage) -> str:
 
 
 @pytest.mark.parametrize(
+    ("question", "period"),
+    [
+        ("During which years was Ora Lindqvist active in the circus?", "1911–1934"),
+        ("When was Ora Lindqvist active?", "1911–1934"),
+        ("When was Hakul of Norland king of Norland?", "1303–1321"),
+        ("When did Hakul of Norland reign?", "1303–1321"),
+    ],
+)
+def test_a_time_in_office_is_the_whole_period(question: str, period: str) -> None:
+    assert answer(question) == period
+
+
+def test_the_dates_of_a_life_are_no_period_of_activity() -> None:
+    page = Passage("x", "Ada Mohn", "Ada Mohn (1880 – 1950) was a Danish actress.")
+    assert answer("When was Ada Mohn active?", page) != "1880–1950"
+
+
+@pytest.mark.parametrize(
+    ("text", "period"),
+    [
+        ("Olm reigned 1689–1702.", "1689–1702"),
+        ("Olm was king from 1914 to 44.", "1914–1944"),
+        ("Olm has been active since 1990.", "1990–present"),
+    ],
+)
+def test_a_period_is_read_however_it_is_written(text: str, period: str) -> None:
+    question = "When did Olm reign?" if "active" not in text else "When was Olm active?"
+    assert answer(question, Passage("olm", "Olm", text)) == period
+
+
+@pytest.mark.parametrize(
     "question",
     [
         "Who taught Pia Keller as a doctoral student?",
@@ -69,9 +100,16 @@ def test_a_teacher_is_found_on_the_pupils_page(question: str) -> None:
     assert answer(question, PUPIL) == "Emil Vortmann"
 
 
+def test_a_towns_river_is_not_the_one_downstream() -> None:
+    assert answer("Which river runs through Mellby?", TOWN) == "Torn River"
+
+
 @pytest.mark.parametrize(
     ("question", "value"),
     [
+        ("What is the currency of Ostria?", "Ostrian crown"),
+        ("How high is Mount Kell?", "2,310 metres"),
+        ("How long is the Torn River?", "212 kilometres"),
         ("Who is the father of Ora Lindqvist?", "Nils Lindqvist"),
         ("Who is the mother of Hakul of Norland?", "Runa"),
         ("Who composed Winterlied?", "Alva Brandt"),
@@ -85,6 +123,14 @@ def test_plain_relations_are_read(question: str, value: str) -> None:
 def test_only_a_question_for_a_country_gets_the_country() -> None:
     assert answer("Which country is Lin Bao from?", SCRIBE) == "China"
     assert answer("What is the nationality of Lin Bao?", SCRIBE) == "Chinese"
+
+
+def test_an_island_is_not_the_town_on_it() -> None:
+    page = Passage(
+        "una", "Una Rost", "Una Rost (born 1940) is a singer who was born as Una Ek in Visk on the island of Tolo."
+    )
+    assert answer("Una Rost was born on which island?", page) == "Tolo"
+    assert answer("Where was Una Rost born?", page) == "Visk"
 
 
 def test_what_is_no_country_is_no_answer_to_which_country() -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pyrag.embedded.lexicon import words
 from pyrag.embedded.question_analysis import QuestionAnalysis, analyse
 from pyrag.embedded.reader.facts import FACTS
+from pyrag.embedded.reader.patterns import NAME
 from pyrag.embedded.reader.people import PageFact, by_cue
 from pyrag.embedded.reader.view import View, view
 from pyrag.embedded.words import content_stem, fold, sentence
@@ -127,6 +128,8 @@ def _positions(*statements: Statement) -> tuple[int, ...]:
 def _direction(question: str) -> str:
     """Return whether the smaller or the larger value is asked for: "min", "max", or "" where nothing is compared."""
     text = question.lower()
+    if re.search(r"\b(?:lived? longer|longer life)\b", text):
+        return "max"
     for pattern, direction in ((_LATE, "max"), (_EARLY, "min"), (_LESS, "min"), (_MORE, "max")):
         if re.search(pattern, text):
             return direction
@@ -135,6 +138,8 @@ def _direction(question: str) -> str:
 
 def _value(analysis: QuestionAnalysis, statement: Statement) -> tuple[float, str] | None:
     text = analysis.question.lower()
+    if re.search(r"\b(?:lived? longer|longer life)\b", text):
+        return _lifespan(analysis, statement)
     by_date = bool(re.search(f"{_EARLY}|{_LATE}", text))
     named = [relation for relation, pattern in _MEASURES if re.search(pattern, text)]
     fallbacks = ["date of birth", "publication date", "inception"] if by_date else []
@@ -150,6 +155,12 @@ def _value(analysis: QuestionAnalysis, statement: Statement) -> tuple[float, str
     reader = parse_date if by_date else parse_number
     value = _parsed(whole.replace(statement.name, " "), reader) if len(whole) < 200 else None
     return None if value is None else (value, whole[:60])
+
+
+def _lifespan(analysis: QuestionAnalysis, statement: Statement) -> tuple[float, str] | None:
+    born, died = (best_fact(relation, analysis, statement.page) for relation in ("date of birth", "date of death"))
+    start, end = _parsed(born, parse_date), _parsed(died, parse_date)
+    return None if start is None or end is None else (end - start, f"{born} – {died}")
 
 
 def _parsed(text: str, reader: Callable[[str], object]) -> float | None:
@@ -230,6 +241,9 @@ def _shared(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision
     """Return whether the things agree: in the property asked ("the same country"), or each in what is said of both."""
     text = analysis.question.lower()
     if re.search(r"\bsame\b|\bshare\b", text):
+        named = re.search(r"\bsame (province|state|county|district|region|municipality|city|town)\b", text)
+        if named:
+            return _same_area(named.group(1), things)
         for relation, pattern in _PROPERTIES:
             values = [best_fact(relation, analyse(analysis.question), each.page) for each in things[:2]]
             if re.search(pattern, text) and all(values):
@@ -242,6 +256,22 @@ def _shared(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision
     holds = all(each is not None and each.text == "yes" for each in verdicts)
     because = "; ".join(each.because for each in verdicts if each)
     return Decision("yes" if holds else "no", 0.5, because, _positions(*things[:2])) if all(verdicts) else None
+
+
+def _same_area(noun: str, things: Sequence[Statement]) -> Decision | None:
+    """Return whether two pages name the same province (state, county …)."""
+    pattern = re.compile(
+        rf"({NAME}) [{noun[0].upper()}{noun[0]}]{noun[1:]}\b|\b[{noun[0].upper()}{noun[0]}]{noun[1:]} of ({NAME})"
+    )
+    values = []
+    for each in things[:2]:
+        match = pattern.search(each.page.lead.text) if each.page.lead else None
+        in_state = best_fact("state", QuestionAnalysis(noun, "state", "state", "", ""), each.page)
+        values.append((match.group(1) or match.group(2)) if match else in_state)
+    if not all(values):
+        return None
+    same = same_name(*values)
+    return Decision("yes" if same else "no", 0.7, "; ".join(values), _positions(*things[:2]))
 
 
 def _stated(analysis: QuestionAnalysis, thing: Statement, things: Sequence[Statement] = ()) -> Decision | None:

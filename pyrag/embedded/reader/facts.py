@@ -11,20 +11,28 @@ from collections.abc import Callable, Iterator
 
 from pyrag.embedded.lexicon import ADJECTIVES, CONTINENTS, COUNTRIES, PEOPLES, STATES, words
 from pyrag.embedded.question_analysis import QuestionAnalysis
-from pyrag.embedded.reader.life import first_date, life_date, life_place
+from pyrag.embedded.reader.life import burial, cause, first_date, life_date, life_place
 from pyrag.embedded.reader.patterns import (
     ALL_DATES,
     COPULA,
+    CURRENCY,
     FOUNDING,
     GENRE,
+    HEIGHT,
     LANGUAGE,
+    LENGTH,
+    MONTH_WORDS,
     NAME,
     POPULATION,
+    POSITION,
     PRIZE,
     RELEASE,
+    RIVER,
     SPORT,
 )
-from pyrag.embedded.reader.people import PageFact, names
+from pyrag.embedded.reader.people import PageFact, names_after
+from pyrag.embedded.reader.periods import period
+from pyrag.embedded.reader.spans import names
 from pyrag.embedded.reader.view import View
 
 
@@ -234,9 +242,9 @@ def award(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """
     for sentence in page.sentences:
         won = re.search(r"\b(?:won|win\w*|receiv\w+|recipient|awarded|honou?red|inducted|earned)\b", sentence.text)
-        for first, stop in names(sentence):
-            joined = first > 1 and sentence.lowers[first - 1] == "&"  # "Rock & Roll Hall of Fame"
-            text = sentence.span(first - 2 if joined else first, stop)
+        for span in names(sentence):
+            joined = span.first > 1 and sentence.lowers[span.first - 1] == "&"  # "Rock & Roll Hall of Fame"
+            text = sentence.span(span.first - 2 if joined else span.first, span.stop)
             text = re.sub(r"^(?:The|A|An) ", "", text)
             if PRIZE.search(text) and len(text.split()) > 1:
                 yield PageFact(
@@ -289,6 +297,17 @@ def genre(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
         yield PageFact(" ".join(kept).strip(","), 0.9, 0, "is a")
 
 
+def continent(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
+    """Find continents, at most one in each sentence.
+
+    Args:
+        page: The page of the place.
+        analysis: Not used; every extractor takes it.
+    """
+    pattern = re.compile(rf"\b({'|'.join(sorted(CONTINENTS, key=len, reverse=True))})\b")
+    yield from by_pattern(page, pattern, "in")
+
+
 def origin(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """Find the nationality of a work or a band, by adjective or by the country it is from.
 
@@ -301,23 +320,49 @@ def origin(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
         yield PageFact(found.text, min(found.strength + bonus, 1.0), found.sentence, found.cue)
 
 
+def places_in_lead(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
+    """Find names after "in", "of" or "at" that are neither a month nor the page's own title; earlier ones are stronger.
+
+    Args:
+        page: The page to read; only its first three sentences are.
+        analysis: Not used; every extractor takes it.
+    """
+    for sentence in page.sentences[:3]:
+        for match in re.finditer(r"\b(?:in|of|at)\s+(?:the )?", sentence.text):
+            names = names_after(sentence, match.end())
+            if names and names[0].split()[0] not in MONTH_WORDS and names[0] != page.base:
+                yield PageFact(names[0], 0.85 - 0.1 * sentence.index - 0.001 * match.start(), sentence.index, "in")
+
+
 Extractor = Callable[[View, QuestionAnalysis], Iterator[PageFact]]
 FACTS: dict[str, Extractor] = {
     "date of birth": lambda page, analysis: life_date(page, analysis, death=False),
     "date of death": lambda page, analysis: life_date(page, analysis, death=True),
     "place of birth": lambda page, analysis: life_place(page, analysis, death=False),
     "place of death": lambda page, analysis: life_place(page, analysis, death=True),
+    "date of burial": burial,
+    "cause of death": cause,
     "award received": award,
     "country of citizenship": nationality,
     "country of origin": origin,
     "country": country,
     "state": country,
+    "county": county,
+    "located in": places_in_lead,
     "occupation": occupation,
+    "instance of": occupation,
     "publication date": lambda page, analysis: event_date(page, analysis, RELEASE),
     "inception": lambda page, analysis: event_date(page, analysis, FOUNDING),
-    "county": county,
+    "date of marriage": lambda page, analysis: event_date(page, analysis, re.compile(r"\bmarri\w+\b")),
     "population": population,
+    "position held": lambda page, analysis: by_pattern(page, POSITION, "plays as"),
     "language of work": lambda page, analysis: by_pattern(page, LANGUAGE, "language"),
+    "continent": continent,
     "genre": genre,
     "sport": lambda page, analysis: by_pattern(page, SPORT, "sport"),
+    "currency": lambda page, analysis: by_pattern(page, CURRENCY, "currency"),
+    "height": lambda page, analysis: by_pattern(page, HEIGHT, "height"),
+    "length": lambda page, analysis: by_pattern(page, LENGTH, "length"),
+    "river": lambda page, analysis: by_pattern(page, RIVER, "river"),
+    "period active": period,
 }

@@ -1,4 +1,4 @@
-"""A person's dates and places of birth and death, read from brackets after the name and plain sentences.
+"""A person's dates and places: born, died, buried, and of what; read from brackets after the name and plain sentences.
 
 One of the sources of `facts`, which lists what can be asked.
 """
@@ -13,10 +13,14 @@ from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.patterns import (
     ALL_DATES,
     BORN,
+    CAUSE,
     DIED,
+    DIED_OF,
     MONTH_WORDS,
+    NAME,
     PLACE,
     SPLIT,
+    VIOLENT,
 )
 from pyrag.embedded.reader.people import PageFact
 from pyrag.embedded.reader.view import View
@@ -100,6 +104,20 @@ def pick_place(place: str, kind: str) -> str:
     return parts[0]
 
 
+def _own(sentence: Sentence, position: int, page: View) -> float:
+    """Rate how surely the words at `position` speak of the page's subject rather than of a relative."""
+    before = sentence.text[:position].strip()
+    words = re.findall(r"\w+", before)
+    if (
+        not words
+        or words[0] in ("He", "She", "It", "They", "Born", "Originally")
+        or words[-1].lower() in ("he", "she", "it", "who", "and", "was")
+    ):
+        return 1.0
+    own = set(re.findall(r"\w+", page.base))
+    return 0.95 if set(words) & own or sentence.index == 0 else 0.6
+
+
 def life_date(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[PageFact]:
     """Find a person's date of birth or death: in the brackets after the name, then within 120 characters after a verb.
 
@@ -119,7 +137,7 @@ def life_date(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[P
         for match in pattern.finditer(sentence.text):
             text = first_date(sentence.text[match.end() : match.end() + 120], analysis.year_only)
             if text:
-                yield PageFact(text, 0.9, sentence.index, match.group())
+                yield PageFact(text, 0.9 * _own(sentence, match.start(), page), sentence.index, match.group())
 
 
 def life_place(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[PageFact]:
@@ -127,7 +145,7 @@ def life_place(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[
 
     Args:
         page: The person's page.
-        analysis: The question; its kind (country, state …) says which part of a place is wanted.
+        analysis: The question; its kind (country, state, island …) says which part of a place is wanted.
         death: Look for death instead of birth.
     """
     inner = pick_place(_bracketed_place(_life_parts(page)[death]), analysis.kind)
@@ -136,10 +154,19 @@ def life_place(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[
     for sentence in page.sentences:
         for match in (DIED if death else BORN).finditer(sentence.text):
             tail = sentence.text[match.end() : match.end() + 160]
-            place = pick_place(_stated_place(tail, match.group(), death), analysis.kind)
+            place = _island(tail) if analysis.kind == "island" else ""
+            place = place or pick_place(_stated_place(tail, match.group(), death), analysis.kind)
             if place:
                 strength = 0.95 if match.group() in ("born", "died") else 0.85
-                yield PageFact(place, strength, sentence.index, match.group())
+                yield PageFact(place, strength * _own(sentence, match.start(), page), sentence.index, match.group())
+    if not death and page.lead is not None and analysis.kind == "place":
+        yield from _origin(page.lead)
+
+
+def _island(tail: str) -> str:
+    """ "on the island of Fårö", "in the Orkney Islands": the island, not the town on it."""
+    found = re.search(rf"\b[Ii]slands? of ({NAME})|({NAME} Islands?\b)|\bon ({NAME})", tail)
+    return next((group.rstrip(".") for group in found.groups() if group), "") if found else ""
 
 
 def _bracketed_place(part: str) -> str:
@@ -160,3 +187,44 @@ def _stated_place(tail: str, verb: str, death: bool) -> str:
     tail = f"of{tail}" if verb.endswith("native of") else tail
     found = (_place_in(tail[at.start() :]) for at in re.finditer(r"\b(?:in|at|near|of)\s+", tail))
     return next((place for place in found if place), "")
+
+
+def _origin(lead: Sentence) -> Iterator[PageFact]:
+    match = re.search(rf"({NAME})-(?:born|based)\b|\b(?:native of|from|hails from)\s+({NAME})", lead.text)
+    place = (match.group(1) or match.group(2)) if match else ""
+    if place and place not in PEOPLES:
+        yield PageFact(place, 0.5, 0, "from")
+
+
+def burial(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
+    """Find the dates that follow "buried" or the like in a sentence.
+
+    Args:
+        page: The person's page.
+        analysis: The question; it says whether only the year is wanted.
+    """
+    for sentence in page.sentences:
+        match = re.search(r"\b(?:buried|interred|laid to rest)\b", sentence.text)
+        text = first_date(sentence.text[match.end() :], analysis.year_only) if match else ""
+        if text:
+            yield PageFact(text, 0.9, sentence.index, "buried")
+
+
+def cause(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
+    """Find causes of death: a known one after "died of" or the like is strongest, a bare "drowned" weakest.
+
+    Args:
+        page: The person's page.
+        analysis: Not used; every extractor takes it.
+    """
+    for sentence in page.sentences:
+        match = CAUSE.search(sentence.text)
+        if match:
+            yield PageFact(match.group(1), 1.0, sentence.index, "died of")
+            continue
+        match = DIED_OF.search(sentence.text)
+        if match:
+            yield PageFact(match.group(1), 0.85, sentence.index, "died of")
+        match = VIOLENT.search(sentence.text)
+        if match:
+            yield PageFact(match.group(1), 0.6, sentence.index, "died")

@@ -10,16 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pyrag.embedded.lexicon import (
-    DROPPED_TITLES,
-    FAMILY_FEMALE,
-    HONORIFICS,
-    MONTHS,
-    PARTICLES,
-    PEOPLES,
-    ROLES,
-    words,
-)
+from pyrag.embedded.lexicon import DROPPED_TITLES, FAMILY_FEMALE, HONORIFICS, MONTHS, PEOPLES, ROLES, words
+from pyrag.embedded.reader.spans import is_name_word, name_run, strip_title_words
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.relations.table import RELATIONS
 from pyrag.embedded.words import STOPWORDS, Sentence, fold
@@ -84,6 +76,35 @@ def by_cue(relation: str, page: View) -> Iterator[PageFact]:
                     yield PageFact(
                         text, strength - 0.02 * min(sentence.index, 6), sentence.index, match.group().strip(), take
                     )
+
+
+def in_full(text: str, page: View) -> str:
+    """Return a lone surname as the page gives it in full elsewhere: "Arena" becomes "Tina Arena".
+
+    Args:
+        text: A name; one of several words, or part of the page's title, stays as it is.
+        page: The page on which the name was found.
+    """
+    if " " in text or not text or fold(text) in fold(page.base).split():
+        return text
+    for sentence in page.sentences:
+        for at, word in enumerate(sentence.words):
+            if (
+                word == text
+                and at
+                and is_name_word(sentence.words[at - 1])
+                and sentence.lowers[at - 1] not in STOPWORDS
+            ):
+                first = next(
+                    (
+                        i
+                        for i in range(max(at - 4, 0), at)
+                        if name_run(sentence, i) >= at + 1 and is_name_word(sentence.words[i])
+                    ),
+                    at,
+                )
+                return clean_name(sentence.span(strip_title_words(sentence, first, at + 1), at + 1))
+    return text
 
 
 def _take(sentence: Sentence, match: re.Match[str], take: str, relation: str) -> str:
@@ -247,80 +268,3 @@ def clean_name(text: str) -> str:
         words = words[1:]
     text = " ".join(words)
     return text if re.search(r"(?:^|[\s.])(?:[A-Z]|Jr|Sr|Inc|Ltd|Co)\.$", text) else text.rstrip(".")
-
-
-_JOINERS = PARTICLES - {"and"}  # lower-case words that may stand inside a name, up to three in a row
-
-
-def is_name_word(word: str) -> bool:
-    return word[:1].isupper() or (word[:1].isdigit() is False and len(word) > 2 and word[1:2].isupper())
-
-
-def name_run(sentence: Sentence, first: int) -> int:
-    """Return the end (exclusive) of the name that starts at token `first`; `first` itself where there is none.
-
-    Args:
-        sentence: The sentence to read.
-        first: Token at which the name starts; may lie beyond the last.
-    """
-    words, lowers = sentence.words, sentence.lowers
-    if first >= len(words) or not is_name_word(words[first]):
-        return first
-    stop = first + 1
-    while stop < len(words):
-        look = stop
-        while look < len(words) and look - stop < 3 and lowers[look] in _JOINERS and words[look].islower():
-            look += 1
-        if (
-            look < len(words)
-            and words[look] == "."
-            and look == stop
-            and (len(words[look - 1]) == 1 or lowers[look - 1] in HONORIFICS)
-        ):
-            look += 1  # an initial or a title: "M. Krishnan Nair", "Hon. George Villiers"
-        if (look < len(words) and is_name_word(words[look]) and words[look] not in _BREAKING) or (
-            look < len(words)
-            and look == stop
-            and words[look][0].isdigit()
-            and words[look - 1][0].isupper()
-            and len(words[look]) < 4
-        ):
-            stop = look + 1
-        else:
-            break
-    return stop
-
-
-_BREAKING = frozenset(("He", "She", "It", "They", "The", "His", "Her", "In", "On", "At", "An", "This"))
-
-
-def strip_title_words(sentence: Sentence, first: int, stop: int) -> int:
-    """Return the start of a name without leading nationalities: "American Jim Sheridan" begins at "Jim".
-
-    Args:
-        sentence: The sentence of the name.
-        first: First token of the name.
-        stop: Token after its last; at least one token is kept.
-    """
-    while stop - first > 1:
-        two = " ".join(sentence.words[first : first + 2])
-        if two in PEOPLES and stop - first > 2:
-            first += 2
-        elif sentence.words[first] in PEOPLES:
-            first += 1
-        else:
-            break
-    return first
-
-
-def names(sentence: Sentence) -> list[tuple[int, int]]:
-    """First token and the one after the last of each capitalised run, without a stop word that opens it."""
-    found: list[tuple[int, int]] = []
-    position = 0
-    while position < len(sentence.words):
-        stop = name_run(sentence, position)
-        lone_stopword = stop - position == 1 and sentence.lowers[position] in STOPWORDS
-        if stop > position and not lone_stopword:
-            found.append((position + (sentence.lowers[position] in STOPWORDS), stop))
-        position = max(stop, position + 1)
-    return found

@@ -13,8 +13,9 @@ from pyrag.agents.protocol import Reading
 from pyrag.embedded.lexicon import ADJECTIVES
 from pyrag.embedded.question_analysis import QuestionAnalysis, analyse, split_aggregation
 from pyrag.embedded.reader.choice import Decision, Statement, about_option, choose, decide, facts_of, from_facts
+from pyrag.embedded.reader.people import in_full
 from pyrag.embedded.reader.view import View, view, views
-from pyrag.embedded.words import content_stem, fold
+from pyrag.embedded.words import STOPWORDS, content_stem, fold
 from pyrag.trace.model import UNKNOWN, Passage
 
 # Chosen for the exact match of whole programs on training questions, repairs and further passages included: a false
@@ -84,7 +85,7 @@ def _by_relation(analysis: QuestionAnalysis, pages: Sequence[View]) -> Reading |
         for each in facts_of(analysis.relation, analysis, page):
             score = round(each.strength * page.about, 4)
             if (best is None or score > best[0]) and fold(each.text):
-                text = each.text if analysis.kind == "person" else _as_asked(analysis, each.text)
+                text = in_full(each.text, page) if analysis.kind == "person" else _as_asked(analysis, each.text)
                 sentence = page.sentences[each.sentence].text[:120]
                 said = f"“{sentence}” of [{page.position + 1}] matches “{each.cue}” ({analysis.relation})"
                 best = score, Reading(text, True, (page.position,), said, min(score, 1.0))
@@ -152,6 +153,9 @@ def _named_things(analysis: QuestionAnalysis, pages: list[View]) -> list[Stateme
         for each in found.values()
         if not any(fold(each.name) != fold(o.name) and fold(each.name) in fold(o.name) for o in found.values())
     ]
+    if not kept:
+        close = max(pages, key=lambda page: (_names_seen(analysis, page), -page.position))
+        return [Statement(close.base, close, 0.5)] if _names_seen(analysis, close) == 1.0 else []
     return sorted(kept, key=lambda each: question.find(fold(each.name)))
 
 
@@ -191,3 +195,20 @@ def _from_fact(analysis: QuestionAnalysis, facts: str) -> Reading:
         return Reading(facts.strip(" ."), True, (), "the only fact given", 0.5)
     found = _by_relation(analysis, [page]) if analysis.relation else None
     return _uncited(found) if found else _unknown("the facts do not answer the question")
+
+
+def _names_seen(analysis: QuestionAnalysis, page: View) -> float:
+    """Share of the capitalised words and numbers of the question that the page has; 1 where there are none."""
+    wanted = {
+        word
+        for token in analysis.question.split()[1:]
+        if token[:1].isupper() or token[:1].isdigit() or token[:1] in '"“'
+        for word in fold(token).split()
+        if word not in STOPWORDS
+    }
+    if not wanted:
+        return 1.0
+    there = {part for each in page.sentences for word in each.lowers for part in fold(word).split()} | set(
+        fold(page.title).split()
+    )
+    return sum(word in there or word.removesuffix("s") in there for word in wanted) / len(wanted)

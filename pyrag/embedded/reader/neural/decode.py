@@ -1,7 +1,7 @@
 """From token scores to an answer: best spans, trimmed by the kind of answer the question asks for. Pure and small.
 
 The network marks the right place; its edges are at times off. A date is completed ("5 June" to "5 June 1961") or cut
-out of "5 June 1961 – 3 May 2010" by what is asked, a name loses its quotes, a birthplace what lies around it.
+out of "5 June 1961 – 3 May 2010" by what is asked, a nationality loses its noun, a name its quotes and description.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from pyrag.embedded.lexicon import COUNTRIES, PEOPLES, ROLES
 from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.neural.windows import Window
-from pyrag.embedded.reader.patterns import DATE
+from pyrag.embedded.reader.spans import DATE
 
 ANSWER_TOKENS = 20
 _BEST = 12  # starts and ends looked at
@@ -81,7 +82,13 @@ def trim(text: str, start: int, end: int, analysis: QuestionAnalysis) -> str:
         if found:
             return found
     answer = _bare(text[start:end])
-    return answer.partition(",")[0].strip() if analysis.relation in ("place of birth", "place of death") else answer
+    if analysis.kind in ("nationality", "country"):
+        return _nation(answer)
+    if analysis.relation in ("place of birth", "place of death"):
+        return answer.partition(",")[0].strip()
+    if analysis.kind == "person":
+        return _person(answer)
+    return answer
 
 
 def _bare(answer: str) -> str:
@@ -95,10 +102,40 @@ def _bare(answer: str) -> str:
 
 def _date(text: str, start: int, end: int, analysis: QuestionAnalysis) -> str:
     """The date that the span touches; of "born – died", the one asked for."""
-    dates = _WHOLE_DATE.finditer(text, max(0, start - 24), min(len(text), end + 60))
+    low, high = _bracket(text, start, end)
+    dates = list(_WHOLE_DATE.finditer(text, low, high))
     touched = [match for match in dates if match.start() < end and match.end() > start]
     if not touched:
         return ""
-    match = touched[-1 if analysis.relation == "date of death" else 0]
+    match = touched[0]
+    if analysis.relation == "date of death" and (len(touched) > 1 or _before_range(text, match)):
+        later = [each for each in dates if each.start() > match.start()]
+        match = touched[-1] if len(touched) > 1 else later[0] if later else match
     year = _YEAR.search(match.group()) if analysis.year_only else None
     return year.group() if year else match.group().strip()
+
+
+def _bracket(text: str, start: int, end: int) -> tuple[int, int]:
+    """The characters of the sentence part in which a date around the span may lie."""
+    return max(0, start - 24), min(len(text), end + 60)
+
+
+def _before_range(text: str, match: re.Match[str]) -> bool:
+    """Return whether the date opens "born – died"."""
+    return bool(re.match(r"[^()]{0,40}?\s?[–—-]\s?[^()]*\)", text[match.end() : match.end() + 100]))
+
+
+def _nation(answer: str) -> str:
+    """The country or people named last: "Slovak" of "male Slovak racewalker", "Iran" of "Jask County, Iran"."""
+    words = re.findall(r"[\w'’.-]+", answer)
+    runs = [" ".join(words[at : at + size]) for size in (3, 2, 1) for at in range(len(words) - size, -1, -1)]
+    named = [run for run in runs if run in PEOPLES or run in COUNTRIES]
+    return named[0] if named and answer.removeprefix("the ") not in COUNTRIES else answer
+
+
+def _person(answer: str) -> str:
+    """Without a description in front: "American rapper Jay-Z" is "Jay-Z"."""
+    words = answer.split()
+    while len(words) > 1 and (words[0] in PEOPLES or words[0].lower() in ROLES):
+        words = words[1:]
+    return " ".join(words)
