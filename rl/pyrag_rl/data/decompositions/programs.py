@@ -130,7 +130,7 @@ class _Comparison:
 
 
 def _comparison(question: str, steps: Sequence[GoldStep], compared: GoldStep) -> _Comparison | None:
-    """How to compare two answers; None where no rule says how."""
+    """The way to compare two answers; None where no rule tells one."""
     if len(compared.depends_on) != 2:
         return None
     one, other = compared.depends_on
