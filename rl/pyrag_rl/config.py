@@ -126,7 +126,7 @@ class TrainConfig:
 
     @property
     def compiles(self) -> bool:
-        """True where a run is long enough for compiled layers to pay."""
+        """True where a supervised run is long enough for compiled layers to pay."""
         return self.profile == "cpu"
 
     def _check_agent(self) -> None:

@@ -188,7 +188,7 @@ def _cpu(config: TrainConfig) -> dict[str, Any]:
         "actor_rollout_ref.actor.strategy": "fsdp2",
         "actor_rollout_ref.actor.use_torch_compile": False,
         "actor_rollout_ref.actor.fsdp_config.strategy": "fsdp2",
-        "actor_rollout_ref.actor.fsdp_config.use_torch_compile": config.compiles,
+        "actor_rollout_ref.actor.fsdp_config.use_torch_compile": False,
         "+actor_rollout_ref.actor.fsdp_config.mixed_precision": FULL_PRECISION,  # bf16 log-probs make every KL 0
         "actor_rollout_ref.ref.strategy": "fsdp2",
         "actor_rollout_ref.ref.use_torch_compile": False,
