@@ -132,6 +132,32 @@ def test_typographic_quotes(source: str, plain: str) -> None:
     assert repaired_quotes(source) == plain
 
 
+@pytest.mark.parametrize(
+    ("source", "mended"),
+    [
+        ('q1 = "Who wrote "Lulu"?"', 'q1 = "Who wrote \\"Lulu\\"?"'),
+        ('q1 = "Who wrote \\"Lulu"?"', 'q1 = "Who wrote \\"Lulu\\"?"'),
+        ('q1 = "Who wrote "“Lulu”"?"', 'q1 = "Who wrote \\"“Lulu”\\"?"'),
+        ('try:\n    q2 = f"When was "{a1}" out?"\nfinally:\n    x = 1',
+         'try:\n    q2 = f"When was \\"{a1}\\" out?"\nfinally:\n    x = 1'),
+        ('x = "a" + "b"\ny = "c"d"', 'x = "a" + "b"\ny = "c\\"d"'),
+        ('x = "a"b" +', 'x = "a"b" +'),
+        ('x = "a"\ny = (', 'x = "a"\ny = ('),
+    ],
+)  # fmt: skip
+def test_quotes_within_the_one_literal_of_a_line_are_escaped(source: str, mended: str) -> None:
+    assert repaired_quotes(source) == mended
+
+
+@given(
+    st.text(alphabet=st.characters(blacklist_characters="\r\n\\{}\0", blacklist_categories=["Cs", "Cc", "Zl", "Zp"]))
+)
+def test_any_text_between_quotes_is_read_whole(text: str) -> None:
+    scope: dict[str, str] = {}
+    exec(repaired_quotes(f'q1 = "Who wrote "{text} "x" Lulu"?"'), scope)
+    assert scope["q1"] == f'Who wrote "{text} "x" Lulu"?'
+
+
 @given(st.text())
 def test_compiling_programs_stay_as_they_are(text: str) -> None:
     source = f"x = {text!r}\ny = '“' + \"’\""

@@ -41,6 +41,8 @@ _SINGLE = "‘’‚‛"
 _CODE_KEYS = ("program", "code", "python", "source", "script", "plan", "answer", "content", "solution")
 _TAG = re.compile(r"</?[\w|]{1,30}>|<\|\w{1,30}\|>|\[/?[A-Z]{2,20}\]")
 _AROUND_CODE = re.compile(r"(?:```|~~~|\'\'\'|\"\"\")(?:[Pp]y(?:thon)?3?)?[ \t]*|[Pp]ython:?")
+_ONE_LITERAL = re.compile(r'([ \t]*+\w++[ \t]*+=[ \t]*+[fF]?)"([^\n]*)"[ \t]*+')
+_BARE_QUOTE, _ESCAPED_QUOTE = re.compile(r'(?<!\\)"'), r'\\"'
 _PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
 _MAX_OBJECTS = 10
 
@@ -186,14 +188,27 @@ def _located(error: SyntaxError) -> str:
 
 
 def repaired_quotes(source: str) -> str:
-    """The program with typographic quotes outside its literals made plain, if that and only that makes it compile.
+    """The program with its quotes mended, if that and only that makes it compile.
 
-    Inside a literal they are text of the question and stay.
+    Those within the one literal of a line are escaped (`q1 = "Who wrote "Lulu"?"`), typographic ones outside of
+    literals are made plain. Typographic quotes inside a literal are text of the question and stay.
     """
-    if not any(char in source for char in _DOUBLE + _SINGLE) or syntax_error(source) is None:
+    if syntax_error(source) is None:
         return source
-    plain = _plain_quotes(source)
-    return plain if syntax_error(plain) is None else source
+    plain = _plain_quotes(source) if any(char in source for char in _DOUBLE + _SINGLE) else source
+    mended = (one for one in dict.fromkeys((_escaped(source), plain, _escaped(plain))) if one != source)
+    return next((one for one in mended if syntax_error(one) is None), source)
+
+
+def _escaped(source: str) -> str:
+    return "\n".join(map(_escaped_line, source.split("\n")))
+
+
+def _escaped_line(line: str) -> str:
+    found = _ONE_LITERAL.fullmatch(line)
+    if found is None or '"' not in found[2] or syntax_error(line.strip()) is None:
+        return line
+    return f'{found[1]}"{_BARE_QUOTE.sub(_ESCAPED_QUOTE, found[2])}"'
 
 
 def _plain_quotes(source: str) -> str:
