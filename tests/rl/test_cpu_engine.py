@@ -1,4 +1,4 @@
-"""What the CPU's engine saves changes neither log-probabilities nor gradients."""
+"""Packed rows, compiled layers and logits of replies alone: log-probabilities and gradients are those without them."""
 
 from __future__ import annotations
 
