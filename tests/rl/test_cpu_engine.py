@@ -12,8 +12,6 @@ pytest.importorskip("verl", reason="make test-rl runs these where verl is instal
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from pyrag_rl.cpu_smoke import PACKED_ATTENTION
-
 LENGTHS = (7, 3, 12)
 
 
@@ -34,7 +32,7 @@ def pack() -> tuple[Any, Any]:
 def test_packed_rows_do_not_see_each_other(compiled: bool) -> None:
     from pyrag_rl.cpu_smoke import engine
 
-    packed, alone = model(PACKED_ATTENTION), model("sdpa")
+    packed, alone = model(engine.PACKED_ATTENTION), model("sdpa")
     if compiled:
         engine.compile_layers(packed)
     rows, offsets = pack()

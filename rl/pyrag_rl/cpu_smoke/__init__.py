@@ -13,7 +13,6 @@ from typing import Any
 
 # What verl is to import, in this order: the engine and rollout need the platform.
 MODULES = ("pyrag_rl.cpu_smoke.platform", "pyrag_rl.cpu_smoke.engine", "pyrag_rl.cpu_smoke.rollout")
-PACKED_ATTENTION = "packed_sdpa"  # of `engine`, by its name in transformers
 ENVIRONMENT = {
     "VERL_PLATFORM": "cpu",
     "VERL_USE_EXTERNAL_MODULES": ",".join(MODULES),

@@ -17,7 +17,9 @@ from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from verl.workers.engine import EngineRegistry, FSDPEngineWithLMHead
 
-from pyrag_rl.cpu_smoke import PACKED_ATTENTION, replaced
+from pyrag_rl.cpu_smoke import replaced
+
+PACKED_ATTENTION = "packed_sdpa"  # its name in transformers
 
 
 @EngineRegistry.register(model_type="language_model", backend=["fsdp", "fsdp2"], device="cpu")
@@ -25,6 +27,9 @@ class CPUEngine(FSDPEngineWithLMHead):  # type: ignore[misc,unused-ignore]
     def _build_fsdp_module(self, module: Any) -> Any:
         if self.engine_config.use_torch_compile:
             compile_layers(module)
+        if self.model_config.use_remove_padding:
+            # Not by verl's override, which would be written into the configs of checkpoints and whole models.
+            module.config._attn_implementation = PACKED_ATTENTION
         with _unpinned():
             return super()._build_fsdp_module(module)
 

@@ -13,7 +13,6 @@ from typing import Any
 from pyrag.errors import DataError
 from pyrag.evaluation.runs.folder import locked
 from pyrag_rl.config import TrainConfig, absolute
-from pyrag_rl.cpu_smoke import PACKED_ATTENTION
 from pyrag_rl.data.rows import write_conversations
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.verl import preflight
@@ -109,7 +108,7 @@ def sft_overrides(config: TrainConfig, folder: RunFolder) -> list[str]:
         rows |= {
             "data.num_workers": 0,
             "model.enable_gradient_checkpointing": False,
-            "+model.override_config.attn_implementation": PACKED_ATTENTION,
+            "+model.override_config.attn_implementation": "sdpa",
             "engine.strategy": "fsdp2",
             "engine.use_torch_compile": config.compiles,
             "+engine.mixed_precision": FULL_PRECISION,
