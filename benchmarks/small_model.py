@@ -25,11 +25,12 @@ from typing import Self
 
 from benchmarks.real_model import served
 from pyrag.cli.main import guarded
+from pyrag.episode.program_values import UNKNOWN_ERROR
 from pyrag.errors import UsageError, nearest
 from pyrag.evaluation.reports.writer import Table
 from pyrag.evaluation.runs.folder import SUMMARY, read_run
 from pyrag.evaluation.scoring import ResultRow
-from pyrag.trace.model import Trace
+from pyrag.trace.model import UNPLANNED, Program, Trace
 
 MODEL = Path("runs/models/smollm2-135m-instruct")
 TRAINED_ON = "hotpotqa,musique,2wikimultihopqa"  # sets with training questions, for rewards
@@ -284,12 +285,14 @@ def _call(line: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PlannerFigures:
-    """Shares of a planner's questions, from 0 to 1. `planned` counts first programs with as many searches as hops,
-    `made` questions for which as many were made: a search for an answer that stayed unknown is not made."""
+    """Shares of a planner's questions, from 0 to 1. `unrepaired` counts those without a second program, `sound` those
+    whose first program had no fault but an unknown answer; `planned` counts first programs with as many searches as
+    hops, `made` questions for which as many were made: a search for an answer that stayed unknown is not made."""
 
     questions: int
     parsed: float
     unrepaired: float
+    sound: float
     planned: float
     made: float
 
@@ -297,22 +300,38 @@ class PlannerFigures:
     def of(cls, pairs: Sequence[tuple[ResultRow, Trace]]) -> PlannerFigures:
         """Count over questions with their traces."""
         count = len(pairs)
-        parsed = sum(bool(trace.programs) for _, trace in pairs)
-        smooth = sum(len(trace.programs) == 1 and trace.error is None for _, trace in pairs)
+        planners = [_of_planner(trace) for _, trace in pairs]
+        parsed = sum(map(bool, planners))
+        fine = [is_sound(trace) for _, trace in pairs]
+        smooth = sum(sound and len(one) == 1 for sound, one in zip(fine, planners, strict=True))
         planned = sum(planned_searches(trace) == row.hops for row, trace in pairs)
         made = sum(searches(trace) == row.hops for row, trace in pairs)
-        return cls(count, *(one / max(count, 1) for one in (parsed, smooth, planned, made)))
+        return cls(count, *(one / max(count, 1) for one in (parsed, smooth, sum(fine), planned, made)))
+
+
+def _of_planner(trace: Trace) -> list[Program]:
+    """A question's programs but for those that no agent wrote."""
+    return [one for one in trace.programs if one.origin != UNPLANNED]
+
+
+def is_sound(trace: Trace) -> bool:
+    """True if a question's first program ran without a fault but for an unknown answer, which evidence lacked."""
+    programs = _of_planner(trace)
+    if not programs or (len(programs) == 1 and trace.error is not None):
+        return False
+    return not programs[0].error or UNKNOWN_ERROR in programs[0].error
 
 
 def searches(trace: Trace) -> int:
-    """Return the number of different searches that a question's programs made."""
-    return len({step.query for step in trace.steps if step.primitive == "retrieve"})
+    """Return the number of different searches that the planner's programs made."""
+    rounds = len(_of_planner(trace))
+    return len({step.query for step in trace.steps if step.primitive == "retrieve" and step.round < rounds})
 
 
 def planned_searches(trace: Trace) -> int:
     """Return the number of searches that a question's first program is written to make, one a call of retrieve."""
     try:
-        tree = ast.parse(trace.programs[0].source if trace.programs else "")
+        tree = ast.parse(trace.programs[0].source if _of_planner(trace) else "")
     except SyntaxError:
         return 0
     called = (one.func for one in ast.walk(tree) if isinstance(one, ast.Call))
@@ -334,9 +353,9 @@ def planner_table(runs: Sequence[Path]) -> Table:
                 groups.setdefault((row.set, row.hops), []).append((row, opened.trace(row)))
         for (name, hops), pairs in sorted(groups.items()):
             made = PlannerFigures.of(pairs)
-            shares = (f"{100 * one:.1f}" for one in (made.parsed, made.unrepaired, made.planned, made.made))
+            shares = (f"{100 * one:.1f}" for one in (made.parsed, made.unrepaired, made.sound, made.planned, made.made))
             rows.append((folder.name, name, str(hops), str(made.questions), *shares))
-    return Table(("run", "set", "hops", "n", "parsed", "unrepaired", "searches as hops", "made"), rows)
+    return Table(("run", "set", "hops", "n", "parsed", "unrepaired", "without fault", "searches as hops", "made"), rows)
 
 
 def report(recipe: Recipe) -> None:

@@ -84,6 +84,7 @@ class Settings:
     joint: bool = False  # sub-queries and program in one model call
     # needed: the last answer is the final one where a synthesis would only repeat it
     synthesis: Literal["always", "needed"] = "always"
+    whole_question: bool = False  # if the programs end without an answer, ask the whole question over one search
     repairs: int = 3
     unknown: Literal["repair", "allow"] = "repair"
     # Minimum evidence (0 to 1, by the embedded reader) for an answer to count as known; 0 disables the check.

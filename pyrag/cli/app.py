@@ -75,6 +75,7 @@ def ask(
     profile: options.Profile = None,
     joint: options.Joint = None,
     synthesis: options.Synthesis = None,
+    whole_question: options.WholeQuestion = None,
     stream: options.Stream = None,
     max_calls: options.MaxCalls = None,
     sandbox: options.SandboxMode = None,

@@ -98,6 +98,15 @@ Synthesis = Annotated[
     str | None,
     _setting("synthesis", "Compose the final answer in a call of its own: always, or needed (else the last answer)."),
 ]
+WholeQuestion = Annotated[
+    bool | None,
+    _setting(
+        "whole_question",
+        "If the programs end without an answer, ask the whole question over one search.",
+        "--whole-question/--no-whole-question",
+        shown="off",
+    ),
+]
 Stream = Annotated[
     bool | None, _setting("stream", "Run programs while they are being written.", "--stream/--no-stream")
 ]

@@ -11,7 +11,9 @@ from pyrag.episode.episode import Episode
 from pyrag.episode.plan_checks import RESULT
 from pyrag.episode.program_run import ProgramRun, run_program
 from pyrag.episode.program_values import UNKNOWN_ERROR, is_no_answer
-from pyrag.trace.model import UNKNOWN, Answer, Program
+from pyrag.errors import ProgramFailedError
+from pyrag.trace.events import Planned
+from pyrag.trace.model import UNKNOWN, UNPLANNED, Answer, Program
 from pyrag_sandbox import Outcome, ProgramError, Record, Text
 
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -50,6 +52,29 @@ async def execute(episode: Episode, program: Program) -> Result | Failure:
         return _result_of(outcome, program_run)
     except NoAnswerError as error:
         return Failure(str(error), str(error), cause="no_answer")
+
+
+async def answer_whole_question(episode: Episode, topk: int) -> Result:
+    """Run a program of one retrieval and one answer, both with the user's question.
+
+    Args:
+        episode: The question under way.
+        topk: Number of passages.
+
+    Raises:
+        ProgramFailedError: the program failed.
+    """
+    source = (
+        f"question = {episode.question!r}\n"
+        f"docs = retrieve(question, topk={topk})\n"
+        "final_answer = answer(question, docs)\n"
+    )
+    program = Program(source, planner="vanilla", origin=UNPLANNED)
+    episode.observer(Planned(program))
+    result = await execute(episode, program)
+    if isinstance(result, Failure):
+        raise ProgramFailedError(result.summary, cause=result.cause)
+    return result
 
 
 def _result_of(outcome: Outcome, program_run: ProgramRun) -> Result:

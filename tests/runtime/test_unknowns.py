@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from pyrag.agents.protocol import Reading
-from pyrag.trace.model import UNKNOWN, Passage, Trace, Usage
+from pyrag.trace.model import UNKNOWN, UNPLANNED, Passage, Trace, Usage
 from tests.runtime.conftest import World
 
 LOST, FOUND = "Where was Ada born?", "What is the birthplace of Ada?"
@@ -298,3 +298,40 @@ async def test_a_planner_that_insists_on_a_sentence_gets_it(world: World) -> Non
     trace = await ended(world, look + 'final_answer = f"{x} directed Alpha."')
     assert (trace.answer.text, world.count("repair")) == ("Ada directed Alpha.", 1)
     assert any("plan check" in one for one in trace.warnings)
+
+
+ENDINGS = {
+    "a step stays unknown": LOOK + "final_answer = x",
+    "an unknown answer in a query": LOOK + 'final_answer = answer(f"Who is {x}?", retrieve(f"Who is {x}?"))',
+    "a program that fails": "final_answer = 1 / 0",
+}
+
+
+@pytest.mark.parametrize("source", ENDINGS.values(), ids=ENDINGS)
+async def test_the_whole_question_is_asked_where_programs_end_without_an_answer(world: World, source: str) -> None:
+    world.programs, world.facts = [source], {"What?": ("Ada of Alpha", 7)}
+    trace = await world.ask(whole_question=True)
+    assert (trace.answer.text, trace.answer.known, trace.error) == ("Ada of Alpha", True, None)
+    assert [one.origin for one in trace.programs][-1] == UNPLANNED
+    assert [(step.primitive, step.query) for step in trace.steps[-2:]] == [("retrieve", "What?"), ("answer", "What?")]
+    assert trace.citations[0].passage == "What?-7"  # recovered on ten passages as any step
+
+
+async def test_the_whole_question_is_not_asked_after_an_answer(world: World) -> None:
+    trace = await ended(world, LOOK.replace(LOST, FOUND) + "final_answer = x", whole_question=True)
+    assert (trace.answer.text, len(trace.programs)) == ("Marrow Bay", 1)
+
+
+@pytest.mark.parametrize("settings", [{}, {"whole_question": True, "max_calls": 4}])
+async def test_the_whole_question_is_not_asked_unbidden_or_beyond_the_budget(
+    world: World, settings: dict[str, object]
+) -> None:
+    world.facts = {"What?": ("Ada of Alpha", 1)}
+    world.programs = [LOOK + "final_answer = x"]
+    trace = await world.ask(**settings)
+    assert (trace.answer.known, trace.error, world.count("answer")) == (False, None, 2)
+
+
+async def test_an_unknown_whole_question_leaves_the_programs_result(world: World) -> None:
+    trace = await ended(world, LOOK + "final_answer = x", whole_question=True)
+    assert (trace.answer.known, trace.error) == (False, None)

@@ -74,6 +74,7 @@ def bench(
     profile: options.Profile = None,
     joint: options.Joint = None,
     synthesis: options.Synthesis = None,
+    whole_question: options.WholeQuestion = None,
     max_calls: options.MaxCalls = None,
     sandbox: options.SandboxMode = None,
     prompts: options.Prompts = None,

@@ -7,11 +7,8 @@ paper gives its single-turn methods ten passages, PyRAG's and OPERA's give five:
 from __future__ import annotations
 
 from pyrag.episode.episode import Episode
-from pyrag.errors import ProgramFailedError
-from pyrag.methods.program_result import Failure, Result, execute
+from pyrag.methods.program_result import Result, answer_whole_question
 from pyrag.settings import Settings
-from pyrag.trace.events import Planned
-from pyrag.trace.model import UNPLANNED, Program
 
 RECOVERY = "none"
 
@@ -26,14 +23,4 @@ async def answer(episode: Episode, settings: Settings) -> Result:
     Raises:
         ProgramFailedError: the program failed.
     """
-    source = (
-        f"question = {episode.question!r}\n"
-        f"docs = retrieve(question, topk={settings.topk})\n"
-        "final_answer = answer(question, docs)\n"
-    )
-    program = Program(source, planner="vanilla", origin=UNPLANNED)
-    episode.observer(Planned(program))
-    result = await execute(episode, program)
-    if isinstance(result, Failure):
-        raise ProgramFailedError(result.summary, cause=result.cause)
-    return result
+    return await answer_whole_question(episode, settings.topk)

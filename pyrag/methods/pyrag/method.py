@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,14 +10,15 @@ from pyrag.agents.protocol import Decomposition, Plan
 from pyrag.episode.episode import Episode
 from pyrag.episode.program_values import MAX_TOPK
 from pyrag.episode.recovery import Boost, merge
-from pyrag.methods.program_result import Result
+from pyrag.errors import BadOutputError, ProgramFailedError
+from pyrag.methods.program_result import Result, answer_whole_question
 from pyrag.methods.pyrag.last_answer import without_synthesis
 from pyrag.methods.pyrag.speculative_execution import SpeculativeExecution
 from pyrag.methods.repair import Draft, announce, problems, revise_after_checks, run_repaired
 from pyrag.methods.step_recorder import Found, StepRecorder
 from pyrag.settings import Settings
 from pyrag.trace.events import Decomposed
-from pyrag.trace.model import Program, Usage
+from pyrag.trace.model import UNKNOWN, Answer, Program, Usage
 
 CALLS_TOOLS = True
 
@@ -29,14 +31,33 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         settings: Its settings.
 
     Raises:
+        BadOutputError: the planner wrote no program.
         ProgramFailedError: the last repair failed too.
     """
+    try:
+        result = await _once_more(episode, await _by_programs(episode, settings))
+    except (BadOutputError, ProgramFailedError) as failure:
+        if not settings.whole_question:
+            raise
+        episode.warn(str(failure))
+        if episode.programs:
+            episode.programs[-1] = replace(episode.programs[-1], error=str(failure))
+        result = Result(Answer(UNKNOWN, known=False))
+    if result.answer.known or not settings.whole_question:
+        return result
+    if not episode.ledger.has_room_for(Usage(model_calls=1, retrievals=1)):
+        return result
+    whole = await answer_whole_question(episode, settings.topk)
+    return whole if whole.answer.known else result
+
+
+async def _by_programs(episode: Episode, settings: Settings) -> Result:
+    """Return the result of the planner's programs."""
     async with SpeculativeExecution(episode, on=settings.stream) as ahead:
         revise = partial(_revise, episode, settings, ahead)
         written = await write_program(episode, settings, ahead)
         program = await revise_after_checks(episode, written, revise, partial(problems, episode))
-        result = await run_repaired(episode, program, revise, settings.repairs)
-    return await _once_more(episode, result)
+        return await run_repaired(episode, program, revise, settings.repairs)
 
 
 async def decompose(episode: Episode) -> None:

@@ -3,7 +3,8 @@
 MuSiQue's training questions are in the order of the original file, which groups them by their number of hops. A reading
 with as many steps as the question has hops is kept; 66 % of the questions of three hops have one, 40 % of those of four
 (of the gold decompositions, 112 have more than two steps). Of R1-Searcher's questions, which are HotpotQA's and
-2WikiMultiHopQA's, those are kept that are read as a chain of any length or as one search.
+2WikiMultiHopQA's, those are kept that are read as a chain of any length. One search is what the planner
+falls back to, so a question read as one is no example.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pyrag.embedded.planner.meaning import Chain, Entity, Step, Whole
+from pyrag.embedded.planner.meaning import Chain, Entity, Step
 from pyrag.embedded.planner.planner import parse
 from pyrag.embedded.planner.wording import fill, name
 from pyrag.evaluation.datasets.layout import Question, find_file, read_questions
@@ -27,7 +28,7 @@ _TORN = re.compile(r"\b(?:a|an|the|do|does|did)(?: #\d)?\?$")  # "What mountains
 
 
 def planned_questions(folder: Path, most: int, seed: int) -> list[GoldQuestion]:
-    """Return questions with the planner's sub-questions, those of one, two, three and four steps by turns.
+    """Return questions with the planner's sub-questions, those of two, three and four steps by turns.
 
     Args:
         folder: The folder of decompositions, with `questions.jsonl[.gz]`.
@@ -66,14 +67,12 @@ def hops_of(identifier: str) -> int:
 
 
 def steps_of(question: str) -> tuple[GoldStep, ...]:
-    """Return the steps that the embedded planner reads in a question; empty where it is neither chain nor one search.
+    """Return the steps that the embedded planner reads in a question; empty where it is no chain.
 
     Args:
         question: The user's question.
     """
     meaning = parse(question)
-    if isinstance(meaning, Whole):
-        return (GoldStep(question=question, answer="value 1"),) if question.rstrip().endswith("?") else ()
     if not isinstance(meaning, Chain) or isinstance(meaning.node, Entity):
         return ()
     steps: dict[Step, GoldStep] = {}
