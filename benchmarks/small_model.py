@@ -178,6 +178,7 @@ def measure(recipe: Recipe) -> Iterator[Command]:
         line += ["--index-dir", str(recipe.out / "indexes"), "--limit", str(recipe.limit), "--seed", str(recipe.seed)]
         line += ["--method", method, "--llm", answers, *(("--plan-llm", plans) if plans else ()), "--out", str(out)]
         line += [] if answers + plans == "embedded" else [*SHORT, *PATIENT]
+        line += ["--whole-question"] if method == "pyrag" else []
         line += ["--joint"] if method == "pyrag" and answers + plans != "embedded" else []
         command = Command(tuple(line), out / SUMMARY)
         if there.issuperset(command.served):
@@ -287,7 +288,8 @@ def _call(line: Sequence[str]) -> None:
 class PlannerFigures:
     """Shares of a planner's questions, from 0 to 1. `unrepaired` counts those without a second program, `sound` those
     whose first program had no fault but an unknown answer; `planned` counts first programs with as many searches as
-    hops, `made` questions for which as many were made: a search for an answer that stayed unknown is not made."""
+    hops, `made` questions for which as many were made: a search for an answer that stayed unknown is not made. `exact`
+    is the share of right answers, `own` without those to whole questions (`--whole-question`)."""
 
     questions: int
     parsed: float
@@ -295,6 +297,8 @@ class PlannerFigures:
     sound: float
     planned: float
     made: float
+    exact: float
+    own: float
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[ResultRow, Trace]]) -> PlannerFigures:
@@ -306,7 +310,10 @@ class PlannerFigures:
         smooth = sum(sound and len(one) == 1 for sound, one in zip(fine, planners, strict=True))
         planned = sum(planned_searches(trace) == row.hops for row, trace in pairs)
         made = sum(searches(trace) == row.hops for row, trace in pairs)
-        return cls(count, *(one / max(count, 1) for one in (parsed, smooth, sum(fine), planned, made)))
+        exact = sum(row.em for row, _ in pairs)
+        own = sum(row.em for row, trace in pairs if trace.programs and trace.programs[-1].origin != UNPLANNED)
+        counts = (parsed, smooth, sum(fine), planned, made, exact, own)
+        return cls(count, *(one / max(count, 1) for one in counts))
 
 
 def _of_planner(trace: Trace) -> list[Program]:
@@ -338,6 +345,12 @@ def planned_searches(trace: Trace) -> int:
     return sum(isinstance(one, ast.Name) and one.id == "retrieve" for one in called)
 
 
+_COLUMNS = {
+    "parsed": "parsed", "unrepaired": "unrepaired", "sound": "without fault", "planned": "searches as hops",
+    "made": "made", "exact": "EM", "own": "EM of programs",
+}  # fmt: skip
+
+
 def planner_table(runs: Sequence[Path]) -> Table:
     """Return the planner figures of runs, by set and number of hops.
 
@@ -353,9 +366,9 @@ def planner_table(runs: Sequence[Path]) -> Table:
                 groups.setdefault((row.set, row.hops), []).append((row, opened.trace(row)))
         for (name, hops), pairs in sorted(groups.items()):
             made = PlannerFigures.of(pairs)
-            shares = (f"{100 * one:.1f}" for one in (made.parsed, made.unrepaired, made.sound, made.planned, made.made))
+            shares = (f"{100 * getattr(made, one):.1f}" for one in _COLUMNS)
             rows.append((folder.name, name, str(hops), str(made.questions), *shares))
-    return Table(("run", "set", "hops", "n", "parsed", "unrepaired", "without fault", "searches as hops", "made"), rows)
+    return Table(("run", "set", "hops", "n", *_COLUMNS.values()), rows)
 
 
 def report(recipe: Recipe) -> None:

@@ -147,4 +147,6 @@ async def test_planner_figures_count_programs_and_searches(tmp_path: Path) -> No
     with open_run(tmp_path / "run", {"sets": ["toy"], "methods": ["pyrag"]}, {"files": {}}) as writer:
         for number, trace in enumerate((good, broken, unparsed)):
             writer.write(score("toy", "pyrag", Question(str(number), "q?", ("y",), hops=2), trace), trace)
-    assert planner_table([tmp_path / "run"]).rows == [("run", "toy", "2", "3", "66.7", "33.3", "33.3", "33.3", "33.3")]
+    assert planner_table([tmp_path / "run"]).rows == [
+        ("run", "toy", "2", "3", "66.7", "33.3", "33.3", "33.3", "33.3", "33.3", "33.3")
+    ]
