@@ -58,11 +58,25 @@ def test_log_probabilities_are_those_of_all_logits() -> None:
     made = CPUEngine.prepare_model_outputs(
         CPUEngine.__new__(CPUEngine),
         SimpleNamespace(logits=logits[:, learnt]),
-        {"learnt": learnt, "input_ids_rmpad_rolled": rolled},
+        {"learnt": learnt, "input_ids_rmpad_rolled": rolled, "temperature_rmpad": torch.full((len(tokens),), 0.5)},
         micro,
         None,
     )
-    wanted = torch.log_softmax(logits[0], -1)[torch.arange(len(tokens)), rolled]
+    wanted = torch.log_softmax(logits[0] / 0.5, -1)[torch.arange(len(tokens)), rolled]
     found = made["log_probs"].values()
     torch.testing.assert_close(found[learnt], wanted[learnt])
     assert found.count_nonzero() == len(learnt)
+
+
+def test_the_logits_of_a_reply_begin_before_it() -> None:
+    from pyrag_rl.cpu_smoke.engine import learnt_places
+
+    rows, offsets = pack()
+    tokens = torch.nested.nested_tensor_from_jagged(torch.cat(rows), offsets)
+    whole = torch.zeros(sum(LENGTHS))
+    whole[[5, 6, 9, 18, 20, 21]] = 1
+    replies = [torch.ones(2), torch.ones(1), torch.tensor([1.0, 0, 1, 1])]
+    of_replies = torch.nested.nested_tensor(replies, layout=torch.jagged)
+    wanted = [4, 5, 8, 17, 19, 20]
+    assert learnt_places(tokens, torch.nested.nested_tensor_from_jagged(whole, offsets)).tolist() == wanted
+    assert learnt_places(tokens, of_replies).tolist() == wanted

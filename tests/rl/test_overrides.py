@@ -12,6 +12,7 @@ from pyrag_rl.folder import RunFolder
 from pyrag_rl.verl.overrides import agent_loop, agent_loops, rendered, verl_overrides
 
 FOLDER = RunFolder(Path("/runs/a"))
+_SAVINGS = ("data.dataloader_num_workers", "algorithm.rollout_correction.bypass_mode")
 _TESTING = (
     "+actor_rollout_ref.model.override_config",
     "transfer_queue.",
@@ -53,11 +54,10 @@ def test_profiles_differ_in_rows_of_the_machine_only() -> None:
     shared = gpu.keys() & cpu.keys()
     same = {key for key in shared if gpu[key] == cpu[key]}
     assert shared - same <= {
-        "actor_rollout_ref.model.use_remove_padding",
         "actor_rollout_ref.model.enable_gradient_checkpointing",
     }
     for key in cpu.keys() - gpu.keys():
-        assert key.startswith(_TESTING) or "actor_rollout_ref" in key or key == "data.dataloader_num_workers"
+        assert key.startswith(_TESTING) or "actor_rollout_ref" in key or key in _SAVINGS
 
 
 def test_the_gpu_profile_knows_nothing_of_the_cpu_plugin() -> None:

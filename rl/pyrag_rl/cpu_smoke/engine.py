@@ -1,6 +1,6 @@
-"""verl's FSDP engine on a CPU, with three savings where rows are packed without padding (supervised fine-tuning).
+"""verl's FSDP engine on a CPU, with three savings where rows are packed without padding.
 
-* The layers are compiled, which fuses their small operations.
+* The layers are compiled, which fuses their small operations (supervised fine-tuning).
 * Attention pads the rows of a pack apart: over the pack as a whole, most of its products are masked.
 * Logits are computed for the tokens of replies alone: those of a reader are one in thirty.
 """
@@ -15,6 +15,7 @@ import torch
 import verl.workers.engine.fsdp.transformer_impl as fsdp
 from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from verl.utils.tensordict_utils import get_non_tensor_data
 from verl.workers.engine import EngineRegistry, FSDPEngineWithLMHead
 
 from pyrag_rl.cpu_smoke import replaced
@@ -35,15 +36,15 @@ class CPUEngine(FSDPEngineWithLMHead):  # type: ignore[misc,unused-ignore]
 
     def prepare_model_inputs(self, micro_batch: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         inputs, kept_for_outputs = super().prepare_model_inputs(micro_batch)
-        if "loss_mask" in micro_batch and "input_ids_rmpad_rolled" in kept_for_outputs:
+        if self.model_config.use_remove_padding:
             inputs |= pack_places(micro_batch["input_ids"].offsets())
-            # The loss of a token is that of the logits before it.
-            learnt = torch.roll(micro_batch["loss_mask"].values(), shifts=-1).nonzero()[:, 0]
-            inputs["logits_to_keep"] = kept_for_outputs["learnt"] = learnt
+            if "loss_mask" in micro_batch:
+                learnt = learnt_places(micro_batch["input_ids"], micro_batch["loss_mask"])
+                inputs["logits_to_keep"] = kept_for_outputs["learnt"] = learnt
         return inputs, kept_for_outputs
 
     def prepare_model_outputs(self, output: Any, output_args: Any, micro_batch: Any, logits_processor_func: Any) -> Any:
-        """Return the log-probabilities of a pack, zeros where no loss is taken.
+        """Return the log-probabilities of a pack, and the entropies if asked for, zeros where no loss is taken.
 
         Args:
             output: The model's.
@@ -55,10 +56,13 @@ class CPUEngine(FSDPEngineWithLMHead):  # type: ignore[misc,unused-ignore]
         if learnt is None:
             return super().prepare_model_outputs(output, output_args, micro_batch, logits_processor_func)
         labels = output_args["input_ids_rmpad_rolled"]
-        losses = torch.nn.functional.cross_entropy(output.logits[0].float(), labels[learnt], reduction="none")
-        log_probs = losses.new_zeros(len(labels)).index_copy(0, learnt, -losses)
+        logits = output.logits[0].float() / output_args["temperature_rmpad"][learnt, None]
+        found = {"log_probs": -torch.nn.functional.cross_entropy(logits, labels[learnt], reduction="none")}
+        if get_non_tensor_data(data=micro_batch, key="calculate_entropy", default=False):
+            found["entropy"] = self.compute_entropy_from_logits(logits)
         offsets = micro_batch["input_ids"].offsets()
-        return {"log_probs": torch.nested.nested_tensor_from_jagged(log_probs, offsets)}
+        spread = {name: one.new_zeros(len(labels)).index_copy(0, learnt, one) for name, one in found.items()}
+        return {name: torch.nested.nested_tensor_from_jagged(one, offsets) for name, one in spread.items()}
 
 
 def compile_layers(module: Any) -> None:
@@ -71,6 +75,21 @@ def compile_layers(module: Any) -> None:
     for layer in module.modules():
         if type(layer).__name__ in module._no_split_modules:
             layer.forward = torch.compile(layer.forward, dynamic=True)
+
+
+def learnt_places(tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Return the places in a pack whose logits a loss is taken of, shape (learnt tokens,): those before learnt tokens.
+
+    Args:
+        tokens: The rows, a nested tensor.
+        mask: 1 at learnt tokens, a nested tensor: of whole rows (supervised), or of replies alone (by reward).
+    """
+    ends, lengths = tokens.offsets()[1:].tolist(), mask.offsets().diff().tolist()
+    whole = torch.zeros(len(tokens.values()), dtype=torch.bool)
+    whole[[place for end, length in zip(ends, lengths, strict=True) for place in range(end - length, end)]] = (
+        mask.values().bool()
+    )
+    return torch.roll(whole, shifts=-1).nonzero()[:, 0]
 
 
 def pack_places(offsets: torch.Tensor) -> dict[str, torch.Tensor]:

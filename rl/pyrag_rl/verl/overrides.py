@@ -182,7 +182,7 @@ def _cpu(config: TrainConfig) -> dict[str, Any]:
     """Rows of a machine whose accelerator `pyrag_rl.cpu_smoke` stands in for."""
     rows: dict[str, Any] = {
         "data.dataloader_num_workers": 0,
-        "actor_rollout_ref.model.use_remove_padding": False,
+        "actor_rollout_ref.model.use_remove_padding": True,
         "actor_rollout_ref.model.enable_gradient_checkpointing": False,
         "+actor_rollout_ref.model.override_config.attn_implementation": "sdpa",
         "actor_rollout_ref.actor.strategy": "fsdp2",
@@ -204,6 +204,8 @@ def _cpu(config: TrainConfig) -> dict[str, Any]:
     }
     if config.rollout == "vllm":
         return rows | {
+            # Both sides compute in fp32, so the rollout's log-probabilities are the policy's: a pass less a step.
+            "algorithm.rollout_correction.bypass_mode": not config.prescored,
             "actor_rollout_ref.rollout.enforce_eager": True,
             "+actor_rollout_ref.rollout.enable_sleep_mode": False,
             "actor_rollout_ref.rollout.gpu_memory_utilization": config.gpu_memory,
