@@ -38,7 +38,7 @@ MEASURED = ("2wikimultihopqa", "musique", "hotpotqa", "popqa", "bamboogle")
 SOURCES = ("musique", "2wiki=1000", "compositional-celebrities=150", "mquake-hard=200", "break-hotpot")
 # MuSiQue has few decompositions of three and four searches: they are repeated, made longer, and taken from the grammar.
 LONGER = ("--repeat-rare", "3", "--nested-share", "0.4")
-PLANNED = ("--planned", "2000")
+PLANNED = ("--planned", "2500")
 SHORT = ("--prompts", "small")
 PATIENT = ("--deadline", "300", "--request", "max_tokens=256")  # eight questions at once wait for two cores
 MERGED = "merged"  # a run's model with its adapter in it
@@ -101,7 +101,8 @@ def data(recipe: Recipe) -> Iterator[Command]:
     yield _rows(recipe, "sft-answer", "answer", "synthesis", *sets, "squad", *gold, *named, *reading)
     whole = ("--source", "musique", "--source", "2wiki", "--max-row-tokens", "500", "--sft")
     yield _rows(recipe, "sft-rag", "rag", *sets, TRAINED_ON, *gold, *whole)
-    yield _rows(recipe, "rl-answer", "answer", *sets, f"{TRAINED_ON},squad", "--limit", "500", "--depths", "3")
+    steps = ("--source", "musique", "--source", "2wiki=1000", "--several-share", "0.4", "--max-row-tokens", "300")
+    yield _rows(recipe, "rl-answer", "answer", *gold, *steps, evaluate="0.15")
     yield _rows(recipe, "rl-rag", "answer", *sets, TRAINED_ON, "--depths", "5", evaluate="0.1")
     yield _rows(recipe, "rl-plan", "joint", *sets, TRAINED_ON, evaluate="0.1")
     yield _rows(recipe, "rl-decompose", "decompose", *sets, TRAINED_ON, evaluate="0.1")
@@ -125,8 +126,11 @@ def sft_plan(recipe: Recipe) -> Iterator[Command]:
 
 def sft_answer(recipe: Recipe) -> Iterator[Command]:
     yield from _training(recipe, "sft-answer", "answer", "small-answer", "--algorithm", "sft")
-    wide = ("--set", "prompt_tokens=640")  # a whole question stands over five passages
-    yield from _training(recipe, "sft-rag", "answer", "small-answer", "--algorithm", "sft", *wide)
+    # It goes on from the reader; a whole question stands over five passages.
+    more = ("prompt_tokens=640", "max_steps=45", "learning_rate=4e-4")
+    line = ["--algorithm", "sft", "--adapter", str(recipe.out / "sft-answer" / "adapter")]
+    line += [part for one in more for part in ("--set", one)]
+    yield from _training(recipe, "sft-rag", "answer", "small-answer", *line)
 
 
 def _rewarded(recipe: Recipe, name: str, agent: str, start: str, **frozen: str) -> Iterator[Command]:
