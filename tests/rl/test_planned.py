@@ -65,7 +65,7 @@ def test_only_readings_with_as_many_steps_as_hops_are_kept(tmp_path: Path) -> No
     assert len(planned_questions(folder, 1, seed=0)) == 1
 
 
-def test_another_sources_question_is_kept_if_it_is_read_as_a_chain_of_any_length(tmp_path: Path) -> None:
+def test_another_sources_question_is_kept_as_a_chain(tmp_path: Path) -> None:
     asked = (THREE_HOPS, "Which novel about Dracula did Ann Lee write in Rome?", "Who is older, Ann Lee or Bo Ray?")
     rows = [
         {"id": f"r1s_2_{number}", "question": text, "answers": ["Rome"], "source": "r1-searcher-stage2"}

@@ -308,7 +308,7 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("source", ENDINGS.values(), ids=ENDINGS)
-async def test_the_whole_question_is_asked_where_programs_end_without_an_answer(world: World, source: str) -> None:
+async def test_programs_without_an_answer_end_in_the_whole_question(world: World, source: str) -> None:
     world.programs, world.facts = [source], {"What?": ("Ada of Alpha", 7)}
     trace = await world.ask(whole_question=True)
     assert (trace.answer.text, trace.answer.known, trace.error) == ("Ada of Alpha", True, None)
@@ -317,15 +317,13 @@ async def test_the_whole_question_is_asked_where_programs_end_without_an_answer(
     assert trace.citations[0].passage == "What?-7"  # recovered on ten passages as any step
 
 
-async def test_the_whole_question_is_not_asked_after_an_answer(world: World) -> None:
+async def test_an_answer_needs_no_whole_question(world: World) -> None:
     trace = await ended(world, LOOK.replace(LOST, FOUND) + "final_answer = x", whole_question=True)
     assert (trace.answer.text, len(trace.programs)) == ("Marrow Bay", 1)
 
 
 @pytest.mark.parametrize("settings", [{}, {"whole_question": True, "max_calls": 4}])
-async def test_the_whole_question_is_not_asked_unbidden_or_beyond_the_budget(
-    world: World, settings: dict[str, object]
-) -> None:
+async def test_the_whole_question_costs_nothing_unbidden(world: World, settings: dict[str, object]) -> None:
     world.facts = {"What?": ("Ada of Alpha", 1)}
     world.programs = [LOOK + "final_answer = x"]
     trace = await world.ask(**settings)
