@@ -45,7 +45,10 @@ from pyrag.settings import make_settings
 from pyrag.trace.model import UNPLANNED, Trace
 
 SETS = ("demo.jsonl", "mini/2wikimultihopqa.jsonl")
-ON_CPU = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "0-1", "HF_HUB_OFFLINE": "1"}
+# Threads that wait sleep: those of a second server would find its cores taken.
+ON_CPU = {
+    "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "0-1", "HF_HUB_OFFLINE": "1", "OMP_WAIT_POLICY": "passive",
+}  # fmt: skip
 START_SECONDS = 400.0  # vLLM's start on a busy machine
 FORMS = ((True, True), (False, True), (True, False))  # structured output, streaming
 TRAINED = "trained"  # name of the adapter
@@ -177,7 +180,7 @@ def served(model: Path, log: Path, loras: Mapping[str, Path] | None = None) -> I
         port = free.getsockname()[1]
     line = [sys.executable, "-m", "pyrag", "serve-model", str(model), "--name", "small", "--port", str(port)]
     line += [part for name, folder in (loras or {}).items() for part in ("--lora", f"{name}={folder}")]
-    line += ["--gpu-memory", "0.4", "--", "--enforce-eager"]
+    line += ["--gpu-memory", "0.4", "--", "--enforce-eager", "--dtype", "float32"]  # bf16 is slower on a CPU without AMX
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         process = subprocess.Popen(
