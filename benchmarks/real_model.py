@@ -47,7 +47,8 @@ from pyrag.trace.model import UNPLANNED, Trace
 SETS = ("demo.jsonl", "mini/2wikimultihopqa.jsonl")
 # Threads that wait sleep: those of a second server would find its cores taken.
 ON_CPU = {
-    "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "0-1", "HF_HUB_OFFLINE": "1", "OMP_WAIT_POLICY": "passive",
+    "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "0-1", "OMP_WAIT_POLICY": "passive",
+    "HF_HUB_OFFLINE": "1",
 }  # fmt: skip
 START_SECONDS = 400.0  # vLLM's start on a busy machine
 FORMS = ((True, True), (False, True), (True, False))  # structured output, streaming
@@ -180,7 +181,14 @@ def served(model: Path, log: Path, loras: Mapping[str, Path] | None = None) -> I
         port = free.getsockname()[1]
     line = [sys.executable, "-m", "pyrag", "serve-model", str(model), "--name", "small", "--port", str(port)]
     line += [part for name, folder in (loras or {}).items() for part in ("--lora", f"{name}={folder}")]
-    line += ["--gpu-memory", "0.4", "--", "--enforce-eager", "--dtype", "float32"]  # bf16 is slower on a CPU without AMX
+    line += [
+        "--gpu-memory",
+        "0.4",
+        "--",
+        "--enforce-eager",
+        "--dtype",
+        "float32",
+    ]  # bf16 is slower on a CPU without AMX
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -36,6 +36,8 @@ MODEL = Path("runs/models/smollm2-135m-instruct")
 TRAINED_ON = "hotpotqa,musique,2wikimultihopqa"  # sets with training questions, for rewards
 MEASURED = ("2wikimultihopqa", "musique", "hotpotqa", "popqa", "bamboogle")
 SOURCES = ("musique", "2wiki=1000", "compositional-celebrities=150", "mquake-hard=200", "break-hotpot")
+# The planner's last steps, half of them on MuSiQue's decompositions.
+MOSTLY_MUSIQUE = ("musique", "2wiki=150", "compositional-celebrities=30", "mquake-hard=40", "break-hotpot=120")
 # MuSiQue has few decompositions of three and four searches: they are repeated, made longer, and taken from the grammar.
 LONGER = ("--repeat-rare", "3", "--nested-share", "0.4")
 PLANNED = ("--planned", "2500")
@@ -93,8 +95,13 @@ def data(recipe: Recipe) -> Iterator[Command]:
     named = tuple(part for source in SOURCES for part in ("--source", source))
     sets = ("--data", recipe.data, "--sets")
     yield _rows(
-        recipe, "sft-plan", "joint", *gold, *named, "--repair-share", "0.05", "--single-share", "0.08", "--sft",
+        recipe, "sft-plan-start", "joint", *gold, *named, "--repair-share", "0.05", "--single-share", "0.08", "--sft",
         *LONGER, *PLANNED,
+    )  # fmt: skip
+    few = tuple(part for source in MOSTLY_MUSIQUE for part in ("--source", source))
+    yield _rows(
+        recipe, "sft-plan", "joint", *gold, *few, "--repair-share", "0.05", "--single-share", "0.04", "--sft",
+        "--repeat-rare", "3", "--nested-share", "0.8", "--planned", "400", "--seed", "1",
     )  # fmt: skip
     yield _rows(recipe, "sft-decompose", "decompose", *gold, *named, *LONGER, *PLANNED, "--sft")
     reading = ("--split", "train_full", "--limit", "5000", "--several-share", "0.4", "--max-row-tokens", "480", "--sft")
@@ -120,17 +127,24 @@ def _training(recipe: Recipe, name: str, agent: str, config: str, *more: str) ->
 
 
 def sft_plan(recipe: Recipe) -> Iterator[Command]:
-    yield from _training(recipe, "sft-plan", "plan", "small-planner", "--algorithm", "sft")
+    if not (recipe.out / "sft-plan" / MERGED).exists():
+        yield from _training(recipe, "sft-plan-start", "plan", "small-planner", "--algorithm", "sft")
+    more = _going_on(recipe, "sft-plan-start", "max_steps=140", "learning_rate=6e-4")
+    yield from _training(recipe, "sft-plan", "plan", "small-planner", *more)
     yield from _training(recipe, "sft-decompose", "decompose", "small-planner", "--algorithm", "sft")
 
 
 def sft_answer(recipe: Recipe) -> Iterator[Command]:
     yield from _training(recipe, "sft-answer", "answer", "small-answer", "--algorithm", "sft")
     # It goes on from the reader; a whole question stands over five passages.
-    more = ("prompt_tokens=640", "max_steps=45", "learning_rate=4e-4")
-    line = ["--algorithm", "sft", "--adapter", str(recipe.out / "sft-answer" / "adapter")]
-    line += [part for one in more for part in ("--set", one)]
-    yield from _training(recipe, "sft-rag", "answer", "small-answer", *line)
+    more = _going_on(recipe, "sft-answer", "prompt_tokens=640", "max_steps=45", "learning_rate=4e-4")
+    yield from _training(recipe, "sft-rag", "answer", "small-answer", *more)
+
+
+def _going_on(recipe: Recipe, start: str, *settings: str) -> list[str]:
+    """The options of supervised training that goes on from another run's adapter."""
+    line = ["--algorithm", "sft", "--adapter", str(recipe.out / start / "adapter")]
+    return line + [part for one in settings for part in ("--set", one)]
 
 
 def _rewarded(recipe: Recipe, name: str, agent: str, start: str, **frozen: str) -> Iterator[Command]:
