@@ -181,14 +181,7 @@ def served(model: Path, log: Path, loras: Mapping[str, Path] | None = None) -> I
         port = free.getsockname()[1]
     line = [sys.executable, "-m", "pyrag", "serve-model", str(model), "--name", "small", "--port", str(port)]
     line += [part for name, folder in (loras or {}).items() for part in ("--lora", f"{name}={folder}")]
-    line += [
-        "--gpu-memory",
-        "0.4",
-        "--",
-        "--enforce-eager",
-        "--dtype",
-        "float32",
-    ]  # bf16 is slower on a CPU without AMX
+    line += ["--gpu-memory", "0.4", "--", "--enforce-eager", "--dtype", "float32"]  # without AMX, bf16 is slower
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         process = subprocess.Popen(

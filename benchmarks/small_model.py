@@ -92,13 +92,12 @@ def _rows(recipe: Recipe, name: str, *arguments: object, evaluate: str = "0.03")
 def data(recipe: Recipe) -> Iterator[Command]:
     """Rows of all stages, and the index over which programs are rewarded."""
     gold = ("--decompositions", recipe.data / "decompositions", "--splits", "train,dev,none")
-    named = tuple(part for source in SOURCES for part in ("--source", source))
+    named, few = (tuple(part for one in sources for part in ("--source", one)) for sources in (SOURCES, MOSTLY_MUSIQUE))
     sets = ("--data", recipe.data, "--sets")
     yield _rows(
         recipe, "sft-plan-start", "joint", *gold, *named, "--repair-share", "0.05", "--single-share", "0.08", "--sft",
         *LONGER, *PLANNED,
     )  # fmt: skip
-    few = tuple(part for source in MOSTLY_MUSIQUE for part in ("--source", source))
     yield _rows(
         recipe, "sft-plan", "joint", *gold, *few, "--repair-share", "0.05", "--single-share", "0.04", "--sft",
         "--repeat-rare", "3", "--nested-share", "0.8", "--planned", "400", "--seed", "1",

@@ -49,8 +49,12 @@ _MIN_CALLS = 20
 
 def calls_for(ladder: Ladder) -> int:
     """Model calls enough for a plan of four hops that all climb the whole ladder, and for its revision likewise."""
-    step = 1 + sum(1 if isinstance(rung, Boost) else 2 * len(rung.topks) for rung in ladder)
-    return max(_MIN_CALLS, 2 * (1 + _HOPS * step))
+    return max(_MIN_CALLS, 2 * (1 + _HOPS * calls_of_step(ladder)))
+
+
+def calls_of_step(ladder: Ladder) -> int:
+    """Return the most model calls of one answer: its own and those of the whole ladder."""
+    return 1 + sum(1 if isinstance(rung, Boost) else 2 * len(rung.topks) for rung in ladder)
 
 
 def ladder_of(recovery: Recovery, boost_topk: int) -> Ladder:

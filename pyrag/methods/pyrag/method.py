@@ -9,7 +9,7 @@ from typing import Any
 from pyrag.agents.protocol import Decomposition, Plan
 from pyrag.episode.episode import Episode
 from pyrag.episode.program_values import MAX_TOPK
-from pyrag.episode.recovery import Boost, merge
+from pyrag.episode.recovery import Boost, calls_of_step, merge
 from pyrag.errors import BadOutputError, ProgramFailedError
 from pyrag.methods.program_result import Result, answer_whole_question
 from pyrag.methods.pyrag.last_answer import without_synthesis
@@ -34,18 +34,17 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         BadOutputError: the planner wrote no program.
         ProgramFailedError: the last repair failed too.
     """
+    if not settings.whole_question:
+        return await _by_programs(episode, settings)
     try:
-        result = await _once_more(episode, await _by_programs(episode, settings))
+        result = await _by_programs(episode, settings)
     except (BadOutputError, ProgramFailedError) as failure:
-        if not settings.whole_question:
-            raise
         episode.warn(str(failure))
         if episode.programs:
             episode.programs[-1] = replace(episode.programs[-1], error=str(failure))
         result = Result(Answer(UNKNOWN, known=False))
-    if result.answer.known or not settings.whole_question:
-        return result
-    if not episode.ledger.has_room_for(Usage(model_calls=1, retrievals=1)):
+    most = calls_of_step(episode.ladder)
+    if result.answer.known or not episode.ledger.has_room_for(Usage(model_calls=most, retrievals=most)):
         return result
     whole = await answer_whole_question(episode, settings.topk)
     return whole if whole.answer.known else result
@@ -57,7 +56,8 @@ async def _by_programs(episode: Episode, settings: Settings) -> Result:
         revise = partial(_revise, episode, settings, ahead)
         written = await write_program(episode, settings, ahead)
         program = await revise_after_checks(episode, written, revise, partial(problems, episode))
-        return await run_repaired(episode, program, revise, settings.repairs)
+        result = await run_repaired(episode, program, revise, settings.repairs)
+    return await _once_more(episode, result)
 
 
 async def decompose(episode: Episode) -> None:
