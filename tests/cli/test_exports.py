@@ -19,7 +19,7 @@ BENCH = ("bench", "--sets", "mini-hotpotqa,mini-popqa", "--method", "vanilla,pyr
 def test_a_run_is_exported_as_table_and_run_files(pyrag: Run, tmp_path: Path) -> None:
     done = pyrag(*BENCH, "--csv", "table.csv", "--trec", "found.trec")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.split() == ["table.csv", "found.vanilla.trec", "found.pyrag.trec"]
+    assert done.stderr.split() == ["table.csv", "found.pyrag.trec", "found.vanilla.trec"]
     with (tmp_path / "table.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     results = [json.loads(line) for line in (tmp_path / "run/results.jsonl").read_text().splitlines()]

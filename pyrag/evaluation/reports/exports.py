@@ -61,7 +61,7 @@ def write_trec(run: Run, rows: Sequence[ResultRow], path: Path) -> list[Path]:
         rows: Its results that are written.
         path: The file, which is replaced.
     """
-    methods = list(dict.fromkeys(row.method for row in rows))
+    methods = sorted({row.method for row in rows})
     several = len({row.set for row in rows}) > 1
     paths = []
     for method in methods:

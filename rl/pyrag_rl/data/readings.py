@@ -2,7 +2,7 @@
 
 Most questions stand over their gold passage alone, a share of them over several passages with the gold one among them,
 and another share over others only: there the reply is unknown. The other passages are those that a search for the
-question finds, so that they are about the same things.
+question finds, so that they are about the same things, and in its order, as they are when the model is served.
 """
 
 from __future__ import annotations
@@ -75,9 +75,15 @@ async def gold_reading(
     if place < mix.unknown:
         unanswered = [one for one in others if not any(_holds(one, spelling) for spelling in answers)]
         return _made(unanswered[: 1 + draw.choice(OTHERS)], None, question, UNKNOWN, mix) if unanswered else None
-    passages = [gold, *others[: draw.choice(OTHERS)]]
-    draw.shuffle(passages)
+    ranks = {one.id: float(rank) for rank, one in enumerate(found)} | {gold.id: _rank(gold, found, draw)}
+    passages = sorted([gold, *others[: draw.choice(OTHERS)]], key=lambda one: ranks[one.id])
     return _made(passages, gold, question, answer, mix)
+
+
+def _rank(gold: Passage, found: Sequence[Passage], draw: random.Random) -> float:
+    """The place of the gold passage in a search; some place where the search did not find it."""
+    places = [rank for rank, one in enumerate(found) if one.id == gold.id]
+    return float(places[0]) if places else draw.uniform(-1, max(OTHERS))
 
 
 async def whole_reading(
