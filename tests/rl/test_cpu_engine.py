@@ -30,20 +30,42 @@ def pack() -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_packed_rows_do_not_see_each_other(compiled: bool) -> None:
-    from pyrag_rl.cpu_smoke import engine
+    from pyrag_rl.cpu_smoke import engine, packing
 
-    packed, alone = model(engine.PACKED_ATTENTION), model("sdpa")
+    packed, alone = model(packing.PACKED_ATTENTION), model("sdpa")
     if compiled:
         engine.compile_layers(packed)
     rows, offsets = pack()
     positions = torch.cat([torch.arange(length) for length in LENGTHS])[None]
-    places = engine.pack_places(offsets)
+    places = packing.pack_places(offsets)
     found = packed(torch.cat(rows)[None], position_ids=positions, use_cache=False, **places).logits[0]
     wanted = torch.cat([alone(row[None], use_cache=False).logits[0] for row in rows])
     torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-4)
     found.square().sum().backward()
     wanted.square().sum().backward()
     for (name, one), (_, other) in zip(packed.named_parameters(), alone.named_parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad, atol=1e-3, rtol=1e-3, msg=name)
+
+
+def test_replies_share_their_prompt() -> None:
+    from pyrag_rl.cpu_smoke import packing
+
+    shared, alone = model(packing.PACKED_ATTENTION), model("sdpa")
+    first, second = torch.randint(0, 50, (9,)), torch.randint(0, 50, (4,))
+    replies = (3, 1, 2, 5)
+    rows = [torch.cat([prompt, torch.randint(0, 50, (length,))]) for prompt, length in
+            zip((first, second, first, second), replies, strict=True)]  # fmt: skip
+    pack = packing.share_prompts(rows, replies)
+    tokens, positions = torch.cat(rows), torch.cat([torch.arange(len(row)) for row in rows])
+    assert len(pack.kept) == 9 + 4 + sum(replies)
+    assert tokens[pack.kept][pack.places].equal(tokens)
+    inputs = {"position_ids": positions[pack.kept][None], "use_cache": False, **pack.attention}
+    found = shared(tokens[pack.kept][None], **inputs).logits[0][pack.places]
+    wanted = torch.cat([alone(row[None], use_cache=False).logits[0] for row in rows])
+    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-4)
+    found.square().sum().backward()
+    wanted.square().sum().backward()
+    for (name, one), (_, other) in zip(shared.named_parameters(), alone.named_parameters(), strict=True):
         torch.testing.assert_close(one.grad, other.grad, atol=1e-3, rtol=1e-3, msg=name)
 
 

@@ -1,7 +1,8 @@
-"""verl's FSDP engine on a CPU, with three savings where rows are packed without padding.
+"""verl's FSDP engine on a CPU, with four savings where rows are packed without padding.
 
 * The layers are compiled, which fuses their small operations (supervised fine-tuning).
 * Attention pads the rows of a pack apart: over the pack as a whole, most of its products are masked.
+* A prompt stands once in a pack, whatever the number of its replies (GRPO).
 * Logits are computed for the tokens of replies alone: those of a reader are one in thirty.
 """
 
@@ -13,14 +14,14 @@ from typing import Any
 
 import torch
 import verl.workers.engine.fsdp.transformer_impl as fsdp
-from transformers import AttentionInterface
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from torch.distributed.tensor import DTensor
+from verl.utils.fsdp_utils import merged_lora_context, normalize_peft_param_name
+from verl.utils.model import convert_weight_keys
 from verl.utils.tensordict_utils import get_non_tensor_data
 from verl.workers.engine import EngineRegistry, FSDPEngineWithLMHead
 
 from pyrag_rl.cpu_smoke import replaced
-
-PACKED_ATTENTION = "packed_sdpa"  # its name in transformers
+from pyrag_rl.cpu_smoke.packing import PACKED_ATTENTION, pack_places, share_prompts
 
 
 @EngineRegistry.register(model_type="language_model", backend=["fsdp", "fsdp2"], device="cpu")
@@ -36,12 +37,19 @@ class CPUEngine(FSDPEngineWithLMHead):  # type: ignore[misc,unused-ignore]
 
     def prepare_model_inputs(self, micro_batch: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         inputs, kept_for_outputs = super().prepare_model_inputs(micro_batch)
-        if self.model_config.use_remove_padding:
-            inputs |= pack_places(micro_batch["input_ids"].offsets())
-            if "loss_mask" in micro_batch:
-                learnt = learnt_places(micro_batch["input_ids"], micro_batch["loss_mask"])
-                inputs["logits_to_keep"] = kept_for_outputs["learnt"] = learnt
-        return inputs, kept_for_outputs
+        if not self.model_config.use_remove_padding:
+            return inputs, kept_for_outputs
+        tokens = micro_batch["input_ids"]
+        if "loss_mask" not in micro_batch:
+            return inputs | pack_places(tokens.offsets()), kept_for_outputs
+        learnt = learnt_places(tokens, micro_batch["loss_mask"])
+        kept_for_outputs["learnt"] = learnt
+        replies = micro_batch["loss_mask"].offsets().diff().tolist()
+        if replies == tokens.offsets().diff().tolist():  # a mask of whole rows (supervised)
+            return inputs | pack_places(tokens.offsets()) | {"logits_to_keep": learnt}, kept_for_outputs
+        pack = share_prompts(tokens.unbind(), replies)
+        shared = {name: inputs[name][:, pack.kept] for name in ("input_ids", "position_ids")}
+        return inputs | shared | pack.attention | {"logits_to_keep": pack.places[learnt]}, kept_for_outputs
 
     def prepare_model_outputs(self, output: Any, output_args: Any, micro_batch: Any, logits_processor_func: Any) -> Any:
         """Return the log-probabilities of a pack, and the entropies if asked for, zeros where no loss is taken.
@@ -63,6 +71,14 @@ class CPUEngine(FSDPEngineWithLMHead):  # type: ignore[misc,unused-ignore]
         offsets = micro_batch["input_ids"].offsets()
         spread = {name: one.new_zeros(len(labels)).index_copy(0, learnt, one) for name, one in found.items()}
         return {name: torch.nested.nested_tensor_from_jagged(one, offsets) for name, one in spread.items()}
+
+    def _merged_lora_per_tensor_param(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """Yield the weights with the adapter in them, for rollouts, in the precision in which they are learnt: verl's
+        rounds them to bfloat16, and log-probabilities of the two sides would differ."""
+        with merged_lora_context(self.module, backup_adapters=True):
+            weights = convert_weight_keys(normalize_peft_param_name(self.module.state_dict()), self.module)
+            for name, one in weights.items():
+                yield name, one.full_tensor() if isinstance(one, DTensor) else one.detach().clone()
 
 
 def compile_layers(module: Any) -> None:
@@ -92,47 +108,6 @@ def learnt_places(tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return torch.roll(whole, shifts=-1).nonzero()[:, 0]
 
 
-def pack_places(offsets: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Return the places that lay a pack of rows out as a padded batch, and back.
-
-    Args:
-        offsets: Start of each row in the pack and the end of the last, shape (rows + 1,).
-
-    Returns:
-        `spread`, the token of the pack at each place of the batch, shape (rows, longest), and `gathered`, the place in
-        the flattened batch of each token of the pack, shape (tokens,).
-    """
-    lengths = offsets.diff()
-    steps = torch.arange(int(lengths.max()))
-    spread = (offsets[:-1, None] + steps).clamp(max=int(offsets[-1]) - 1)  # what stands after a row is not looked at
-    return {"spread": spread, "gathered": (steps < lengths[:, None]).flatten().nonzero()[:, 0]}
-
-
-def packed_attention(
-    module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attention_mask: object, *,
-    spread: torch.Tensor, gathered: torch.Tensor, dropout: float = 0.0, scaling: float | None = None, **_: object,
-) -> tuple[torch.Tensor, None]:  # fmt: skip
-    """Causal attention within each row of a pack.
-
-    Args:
-        module: The attention layer.
-        query: Shape (1, heads, tokens, width), as `key` and `value`, whose heads may be fewer.
-        key: The keys.
-        value: The values.
-        attention_mask: Ignored: transformers makes none for an attention of this kind.
-        spread: Of `pack_places`, as `gathered`.
-        gathered: Place of each token in the batch.
-        dropout: Probability of dropout.
-        scaling: Factor of the products.
-
-    Returns:
-        Shape (1, tokens, heads, width), and None for the weights.
-    """
-    apart = (one[0][:, spread].transpose(0, 1) for one in (query, key, value))
-    found, _none = sdpa_attention_forward(module, *apart, None, dropout=dropout, scaling=scaling, is_causal=True)
-    return found.flatten(0, 1)[gathered][None], None
-
-
 @contextmanager
 def _unpinned() -> Iterator[None]:
     """Without `pin_memory`, which needs an accelerator: verl sets it for every reference model."""
@@ -145,6 +120,3 @@ def _unpinned() -> Iterator[None]:
         yield
     finally:
         fsdp.CPUOffloadPolicy = original
-
-
-AttentionInterface.register(PACKED_ATTENTION, packed_attention)

@@ -202,6 +202,8 @@ def _cpu(config: TrainConfig) -> dict[str, Any]:
         "+ray_kwargs.ray_init.include_dashboard": False,
         "+ray_kwargs.ray_init.object_store_memory": 300_000_000,
     }
+    if config.lora_rank:
+        rows["actor_rollout_ref.model.lora.merge"] = True  # vLLM crawls with an adapter on a CPU
     if config.rollout == "vllm":
         return rows | {
             # Both sides compute in fp32, so the rollout's log-probabilities are the policy's: a pass less a step.
@@ -213,4 +215,4 @@ def _cpu(config: TrainConfig) -> dict[str, Any]:
                 "pyrag_rl.cpu_smoke.vllm.CPUWorkerExtension"
             ),
         }
-    return rows | ({"actor_rollout_ref.model.lora.merge": True} if config.lora_rank else {})
+    return rows
