@@ -75,7 +75,7 @@ def share_prompts(rows: Sequence[torch.Tensor], replies: Sequence[int]) -> Share
 
 
 def _seen(parts: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Return the tokens that each token of a prompt with its replies attends to, shape (prompts, 1, longest, longest)."""
+    """Return which tokens each token of a prompt with its replies sees, shape (prompts, 1, longest, longest)."""
     padded = torch.nn.utils.rnn.pad_sequence(list(parts), batch_first=True)  # padding sees a prompt: no row is empty
     ofs, tos = padded[:, :, None], padded[:, None, :]
     return (((tos == 0) | (tos == ofs)).tril())[:, None]
