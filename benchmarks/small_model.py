@@ -191,6 +191,8 @@ def measure(recipe: Recipe) -> Iterator[Command]:
     sets = [name for name in MEASURED if (recipe.data / name).is_dir()]
     corpus = recipe.data / "hotpotqa" / "corpus.jsonl.gz"  # for sets without one
     for name, (method, answers, plans) in ROWS.items():
+        if answers == "{rl-answer}" and "rl-plan" not in there:
+            plans = "{sft-plan}"  # only the Answer agent went on by reward
         out = recipe.out / "measure" / name
         line = ["bench", "--data", str(recipe.data), "--sets", ",".join(sets), "--corpus", str(corpus)]
         line += ["--index-dir", str(recipe.out / "indexes"), "--limit", str(recipe.limit), "--seed", str(recipe.seed)]
