@@ -63,6 +63,13 @@ def test_each_row_of_the_table_is_measured(recipe: Recipe) -> None:
     assert [one.product.parent.name for one in STAGES["measure"](recipe)] == list(ROWS)
 
 
+def test_the_reward_row_takes_the_supervised_planner_without_another(recipe: Recipe) -> None:
+    (recipe.out / "rl-plan" / "merged").rmdir()
+    rows = {one.product.parent.name: one.served for one in STAGES["measure"](recipe)}
+    assert rows["pyrag-rl"] == ("rl-answer", "sft-plan")
+    assert "pyrag-rl-reader" not in rows
+
+
 def test_an_agent_that_is_there_is_not_taken_again(recipe: Recipe, tmp_path: Path) -> None:
     (tmp_path / "adapters" / "sft-plan").mkdir(parents=True)
     (tmp_path / "adapters" / "sft-plan" / "adapter_config.json").write_text("{}")
