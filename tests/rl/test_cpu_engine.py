@@ -28,6 +28,15 @@ def pack() -> tuple[Any, Any]:
     return rows, torch.tensor([0, *torch.tensor(LENGTHS).cumsum(0).tolist()])
 
 
+def assert_same(found: Any, wanted: Any, packed: Any, alone: Any) -> None:
+    """Compare the logits of two models, then their gradients."""
+    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-4)
+    found.square().sum().backward()
+    wanted.square().sum().backward()
+    for (name, one), (_, other) in zip(packed.named_parameters(), alone.named_parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad, atol=1e-3, rtol=1e-3, msg=name)
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_packed_rows_do_not_see_each_other(compiled: bool) -> None:
     from pyrag_rl.cpu_smoke import engine, packing
@@ -40,11 +49,7 @@ def test_packed_rows_do_not_see_each_other(compiled: bool) -> None:
     places = packing.pack_places(offsets)
     found = packed(torch.cat(rows)[None], position_ids=positions, use_cache=False, **places).logits[0]
     wanted = torch.cat([alone(row[None], use_cache=False).logits[0] for row in rows])
-    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-4)
-    found.square().sum().backward()
-    wanted.square().sum().backward()
-    for (name, one), (_, other) in zip(packed.named_parameters(), alone.named_parameters(), strict=True):
-        torch.testing.assert_close(one.grad, other.grad, atol=1e-3, rtol=1e-3, msg=name)
+    assert_same(found, wanted, packed, alone)
 
 
 def test_replies_share_their_prompt() -> None:
@@ -62,11 +67,7 @@ def test_replies_share_their_prompt() -> None:
     inputs = {"position_ids": positions[pack.kept][None], "use_cache": False, **pack.attention}
     found = shared(tokens[pack.kept][None], **inputs).logits[0][pack.places]
     wanted = torch.cat([alone(row[None], use_cache=False).logits[0] for row in rows])
-    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-4)
-    found.square().sum().backward()
-    wanted.square().sum().backward()
-    for (name, one), (_, other) in zip(shared.named_parameters(), alone.named_parameters(), strict=True):
-        torch.testing.assert_close(one.grad, other.grad, atol=1e-3, rtol=1e-3, msg=name)
+    assert_same(found, wanted, shared, alone)
 
 
 def test_log_probabilities_are_those_of_all_logits() -> None:

@@ -77,8 +77,8 @@ def share_prompts(rows: Sequence[torch.Tensor], replies: Sequence[int]) -> Share
 def _seen(parts: Sequence[torch.Tensor]) -> torch.Tensor:
     """Return which tokens each token of a prompt with its replies sees, shape (prompts, 1, longest, longest)."""
     padded = torch.nn.utils.rnn.pad_sequence(list(parts), batch_first=True)  # padding sees a prompt: no row is empty
-    ofs, tos = padded[:, :, None], padded[:, None, :]
-    return (((tos == 0) | (tos == ofs)).tril())[:, None]
+    query, key = padded[:, :, None], padded[:, None, :]
+    return ((key == 0) | (key == query)).tril()[:, None]
 
 
 def packed_attention(

@@ -75,15 +75,10 @@ async def gold_reading(
     if place < mix.unknown:
         unanswered = [one for one in others if not any(_holds(one, spelling) for spelling in answers)]
         return _made(unanswered[: 1 + draw.choice(OTHERS)], None, question, UNKNOWN, mix) if unanswered else None
-    ranks = {one.id: float(rank) for rank, one in enumerate(found)} | {gold.id: _rank(gold, found, draw)}
-    passages = sorted([gold, *others[: draw.choice(OTHERS)]], key=lambda one: ranks[one.id])
-    return _made(passages, gold, question, answer, mix)
-
-
-def _rank(gold: Passage, found: Sequence[Passage], draw: random.Random) -> float:
-    """The place of the gold passage in a search; some place where the search did not find it."""
-    places = [rank for rank, one in enumerate(found) if one.id == gold.id]
-    return float(places[0]) if places else draw.uniform(-1, max(OTHERS))
+    passages = [gold, *others[: draw.choice(OTHERS)]]
+    ranks: dict[str, float] = {one.id: rank for rank, one in enumerate(found)}
+    ranks.setdefault(gold.id, draw.uniform(-1, max(OTHERS)))  # the search did not find it: anywhere
+    return _made(sorted(passages, key=lambda one: ranks[one.id]), gold, question, answer, mix)
 
 
 async def whole_reading(
