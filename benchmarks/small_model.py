@@ -1,120 +1,38 @@
 """The recipe of docs/small-model.md: train SmolLM2-135M-Instruct for every agent, and measure it, stage by stage.
 
-    python -m benchmarks.small_model [STAGE …] [--trained] [--data FOLDER] [--out FOLDER] [--limit N] [--dry-run]
+    python -m benchmarks.small_model [STAGE …] [--trained] [--gpu] [--data FOLDER] [--out FOLDER] [--limit N]
 
 Each stage is a list of `pyrag` commands. A command whose product exists is left out, and one that was stopped goes on,
-so the same line resumes. `--trained` takes the adapters of rl/adapters/small instead of training them. Parameters of
-training stand in rl/configs/small-*.yaml. Needs the environment of `make train-env`; `make small-model` runs it.
-Without a STAGE all of them run, and a report is written.
+so the same line resumes. `--trained` takes the adapters of rl/adapters/small instead of training them, `--gpu`
+fine-tunes on a GPU, on twenty times as many tokens, `--dry-run` prints the commands. Parameters of training stand in
+rl/configs/small-*.yaml. Needs the environment of `make train-env`; `make small-model` runs it. Without a STAGE all of
+them run, and a report is written.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
-import re
 import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from benchmarks.planner_figures import planner_table
 from benchmarks.real_model import served
+from benchmarks.small_model_rows import SHORT, Command, Mixture, Recipe, Step, data
 from pyrag.cli.main import guarded
-from pyrag.episode.program_values import UNKNOWN_ERROR
 from pyrag.errors import UsageError, nearest
-from pyrag.evaluation.reports.writer import Table
-from pyrag.evaluation.runs.folder import SUMMARY, read_run
-from pyrag.evaluation.scoring import ResultRow
-from pyrag.trace.model import UNPLANNED, Program, Trace
+from pyrag.evaluation.runs.folder import SUMMARY
 
 MODEL = Path("runs/models/smollm2-135m-instruct")
-TRAINED_ON = "hotpotqa,musique,2wikimultihopqa"  # sets with training questions, for rewards
 MEASURED = ("2wikimultihopqa", "musique", "hotpotqa", "popqa", "bamboogle")
-SOURCES = ("musique", "2wiki=1000", "compositional-celebrities=150", "mquake-hard=200", "break-hotpot")
-# The planner's last steps, half of them on MuSiQue's decompositions.
-MOSTLY_MUSIQUE = ("musique", "2wiki=150", "compositional-celebrities=30", "mquake-hard=40", "break-hotpot=120")
-# MuSiQue has few decompositions of three and four searches: they are repeated, made longer, and taken from the grammar.
-LONGER = ("--repeat-rare", "3", "--nested-share", "0.4")
-PLANNED = ("--planned", "2500")
-SHORT = ("--prompts", "small")
 PATIENT = ("--deadline", "300", "--request", "max_tokens=256")  # eight questions at once wait for two cores
 MERGED = "merged"  # a run's model with its adapter in it
 ADAPTERS = Path("rl/adapters/small")
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """Places of the recipe; `limit` is the number of measured questions a set."""
-
-    data: Path
-    out: Path
-    limit: int = 200
-    seed: int = 0
-
-    @property
-    def rows(self) -> Path:
-        return self.out / "rows"
-
-    @property
-    def index(self) -> Path:
-        return self.out / "index"
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A pyrag command. It is left out where `product` exists. `{NAME}` in an argument stands for the engine of a run's
-    model, which is served meanwhile, and `{base}` for that of the untrained one."""
-
-    arguments: tuple[str, ...]
-    product: Path
-
-    @property
-    def served(self) -> tuple[str, ...]:
-        """The names of the models to serve."""
-        return tuple(dict.fromkeys(name for part in self.arguments for name in _NAMED.findall(part)))
-
-
-_NAMED = re.compile(r"\{([a-z-]+)\}")
-
-
-def _rows(recipe: Recipe, name: str, *arguments: object, evaluate: str = "0.03") -> Command:
-    out = recipe.rows / f"{name}.parquet"
-    held = ("--eval-share", evaluate, "--eval-out", recipe.rows / f"{name}-eval.parquet", "--leave-out")
-    line = ("train", "data", *arguments, *SHORT, *held, "--index-dir", recipe.out / "indexes", "--out", out)
-    return Command(tuple(map(str, line)), out)
-
-
-def data(recipe: Recipe) -> Iterator[Command]:
-    """Rows of all stages, and the index over which programs are rewarded."""
-    gold = ("--decompositions", recipe.data / "decompositions", "--splits", "train,dev,none")
-    named, few = (tuple(part for one in sources for part in ("--source", one)) for sources in (SOURCES, MOSTLY_MUSIQUE))
-    sets = ("--data", recipe.data, "--sets")
-    yield _rows(
-        recipe, "sft-plan-start", "joint", *gold, *named, "--repair-share", "0.05", "--single-share", "0.08", "--sft",
-        *LONGER, *PLANNED,
-    )  # fmt: skip
-    yield _rows(
-        recipe, "sft-plan", "joint", *gold, *few, "--repair-share", "0.05", "--single-share", "0.04", "--sft",
-        "--repeat-rare", "3", "--nested-share", "0.8", "--planned", "400", "--seed", "1",
-    )  # fmt: skip
-    yield _rows(recipe, "sft-decompose", "decompose", *gold, *named, *LONGER, *PLANNED, "--sft")
-    reading = ("--split", "train_full", "--limit", "5000", "--several-share", "0.4", "--max-row-tokens", "480", "--sft")
-    yield _rows(recipe, "sft-answer", "answer", "synthesis", *sets, "squad", *gold, *named, *reading)
-    whole = ("--source", "musique", "--source", "2wiki", "--max-row-tokens", "500", "--sft")
-    yield _rows(recipe, "sft-rag", "rag", *sets, TRAINED_ON, *gold, *whole)
-    # Whole passages, as a search finds them when the model is served.
-    steps = ("--source", "musique", "--source", "2wiki=1000", "--several-share", "1", "--unknown-share", "0")
-    yield _rows(recipe, "rl-answer", "answer", *gold, *steps, "--seed", "3", evaluate="0.12")
-    yield _rows(recipe, "rl-rag", "answer", *sets, TRAINED_ON, "--depths", "5", evaluate="0.1")
-    yield _rows(recipe, "rl-plan", "joint", *sets, TRAINED_ON, evaluate="0.1")
-    yield _rows(recipe, "rl-decompose", "decompose", *sets, TRAINED_ON, evaluate="0.1")
-    corpora = [str(recipe.data / name / "train_corpus.jsonl.gz") for name in TRAINED_ON.split(",")]
-    yield Command(("index", *corpora, "--out", str(recipe.index)), recipe.index)
 
 
 def _training(recipe: Recipe, name: str, agent: str, config: str, *more: str) -> Iterator[Command]:
@@ -126,7 +44,22 @@ def _training(recipe: Recipe, name: str, agent: str, config: str, *more: str) ->
     yield Command(("train", "export", str(run), "--merged"), run / MERGED)
 
 
+def _on_gpu(recipe: Recipe, name: str, agent: str, *settings: str) -> Iterator[Command]:
+    """The commands that fine-tune from the start, on a GPU."""
+    more = [part for one in settings for part in ("--set", one)]
+    line = ("train", "--agent", agent, "--algorithm", "sft", "--config", "rl/configs/small-gpu.yaml")
+    run = recipe.out / name
+    files = ("--model", str(MODEL), "--data", str(recipe.rows / f"{name}.parquet"), "--out", str(run))
+    yield Command((*line, *files, *more), run / MERGED)
+    yield Command(("train", "export", str(run), "--merged"), run / MERGED)
+
+
 def sft_plan(recipe: Recipe) -> Iterator[Command]:
+    if recipe.gpu:
+        short = ("prompt_tokens=256", "response_tokens=256", "batch_size=64", "micro_batch_size=64")
+        for name, agent, steps in (("sft-plan", "plan", 580), ("sft-decompose", "decompose", 250)):
+            yield from _on_gpu(recipe, name, agent, "learning_rate=1e-3", f"max_steps={steps}", *short)
+        return
     if not (recipe.out / "sft-plan" / MERGED).exists():
         yield from _training(recipe, "sft-plan-start", "plan", "small-planner", "--algorithm", "sft")
     more = _going_on(recipe, "sft-plan-start", "max_steps=140", "learning_rate=6e-4")
@@ -135,6 +68,10 @@ def sft_plan(recipe: Recipe) -> Iterator[Command]:
 
 
 def sft_answer(recipe: Recipe) -> Iterator[Command]:
+    if recipe.gpu:
+        yield from _on_gpu(recipe, "sft-answer", "answer", "max_steps=690")
+        yield from _on_gpu(recipe, "sft-rag", "answer", "max_steps=430", "prompt_tokens=1100")
+        return
     yield from _training(recipe, "sft-answer", "answer", "small-answer", "--algorithm", "sft")
     # It goes on from the reader; a whole question stands over five passages.
     more = _going_on(recipe, "sft-answer", "prompt_tokens=640", "max_steps=45", "learning_rate=4e-4")
@@ -205,7 +142,7 @@ def measure(recipe: Recipe) -> Iterator[Command]:
             yield command
 
 
-STAGES: Mapping[str, Callable[[Recipe], Iterator[Command]]] = {
+STAGES: Mapping[str, Callable[[Recipe], Iterator[Step]]] = {
     "data": data,
     "sft-plan": sft_plan,
     "sft-answer": sft_answer,
@@ -256,9 +193,14 @@ def take_trained(recipe: Recipe, adapters: Path = ADAPTERS) -> list[str]:
     return taken
 
 
-def _run(recipe: Recipe, stage: str, commands: Sequence[Command], *, dry: bool) -> None:
+def _run(recipe: Recipe, stage: str, steps: Sequence[Step], *, dry: bool) -> None:
     with _Servers(recipe) as servers:
-        for one in commands:
+        for one in steps:
+            if isinstance(one, Mixture):
+                print(f"  rows of {', '.join(file.name for file, *_ in one.parts)} into {one.product}", flush=True)
+                if not dry:
+                    one.write()
+                continue
             engines = {} if dry else servers.engines(one.served)
             line = [_filled(part, engines) for part in one.arguments]
             print(f"  pyrag {shlex.join(line)}", flush=True)
@@ -304,93 +246,6 @@ def _call(line: Sequence[str]) -> None:
         raise UsageError(f"pyrag {shlex.join(line)} ended with {done.returncode}: run the same stage again to go on")
 
 
-@dataclass(frozen=True, slots=True)
-class PlannerFigures:
-    """Shares of a planner's questions, from 0 to 1. `unrepaired` counts those without a second program, `sound` those
-    whose first program had no fault but an unknown answer; `planned` counts first programs with as many searches as
-    hops, `made` questions for which as many were made: a search for an answer that stayed unknown is not made. `exact`
-    is the share of right answers, `own` without those to whole questions (`--whole-question`)."""
-
-    questions: int
-    parsed: float
-    unrepaired: float
-    sound: float
-    planned: float
-    made: float
-    exact: float
-    own: float
-
-    @classmethod
-    def of(cls, pairs: Sequence[tuple[ResultRow, Trace]]) -> PlannerFigures:
-        """Count over questions with their traces."""
-        count = len(pairs)
-        planners = [_of_planner(trace) for _, trace in pairs]
-        parsed = sum(map(bool, planners))
-        fine = [is_sound(trace) for _, trace in pairs]
-        smooth = sum(sound and len(one) == 1 for sound, one in zip(fine, planners, strict=True))
-        planned = sum(planned_searches(trace) == row.hops for row, trace in pairs)
-        made = sum(searches(trace) == row.hops for row, trace in pairs)
-        exact = sum(row.em for row, _ in pairs)
-        own = sum(row.em for row, trace in pairs if trace.programs and trace.programs[-1].origin != UNPLANNED)
-        counts = (parsed, smooth, sum(fine), planned, made, exact, own)
-        return cls(count, *(one / max(count, 1) for one in counts))
-
-
-def _of_planner(trace: Trace) -> list[Program]:
-    """A question's programs but for those that no agent wrote."""
-    return [one for one in trace.programs if one.origin != UNPLANNED]
-
-
-def is_sound(trace: Trace) -> bool:
-    """True if a question's first program ran without a fault but for an unknown answer, which evidence lacked."""
-    programs = _of_planner(trace)
-    if not programs or (len(programs) == 1 and trace.error is not None):
-        return False
-    return not programs[0].error or UNKNOWN_ERROR in programs[0].error
-
-
-def searches(trace: Trace) -> int:
-    """Return the number of different searches that the planner's programs made."""
-    rounds = len(_of_planner(trace))
-    return len({step.query for step in trace.steps if step.primitive == "retrieve" and step.round < rounds})
-
-
-def planned_searches(trace: Trace) -> int:
-    """Return the number of searches that a question's first program is written to make, one a call of retrieve."""
-    try:
-        tree = ast.parse(trace.programs[0].source if _of_planner(trace) else "")
-    except SyntaxError:
-        return 0
-    called = (one.func for one in ast.walk(tree) if isinstance(one, ast.Call))
-    return sum(isinstance(one, ast.Name) and one.id == "retrieve" for one in called)
-
-
-_COLUMNS = {
-    "parsed": "parsed", "unrepaired": "unrepaired", "sound": "without fault", "planned": "searches as hops",
-    "made": "made", "exact": "EM", "own": "EM of programs",
-}  # fmt: skip
-
-
-def planner_table(runs: Sequence[Path]) -> Table:
-    """Return the planner figures of runs, by set and number of hops.
-
-    Args:
-        runs: Folders of `pyrag bench` whose method writes programs.
-    """
-    rows = []
-    for folder in runs:
-        opened = read_run(folder)
-        groups: dict[tuple[str, int], list[tuple[ResultRow, Trace]]] = {}
-        for row in opened.rows:
-            if row.hops:
-                groups.setdefault((row.set, row.hops), []).append((row, opened.trace(row)))
-        for (name, hops), pairs in sorted(groups.items()):
-            made = PlannerFigures.of(pairs)
-            shares = (f"{100 * getattr(made, one):.1f}" for one in _COLUMNS)
-            rows.append((folder.name, name, str(hops), str(made.questions), *shares))
-    return Table(("run", "set", "hops", "n", *_COLUMNS.values()), rows)
-
-
 def report(recipe: Recipe) -> None:
     """Write OUT/measure/report.md of all runs so far, and OUT/measure/planner.md beside it."""
     runs = [recipe.out / "measure" / name for name in ROWS if (recipe.out / "measure" / name / SUMMARY).is_file()]
@@ -412,9 +267,10 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=200, help="measured questions a set")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--trained", action="store_true", help=f"take the adapters of {ADAPTERS}, train the others")
+    parser.add_argument("--gpu", action="store_true", help="fine-tune on a GPU; by reward, training stays on the CPU")
     parser.add_argument("--dry-run", action="store_true", help="print the commands only")
     given = parser.parse_args()
-    recipe = Recipe(given.data, given.out, given.limit, given.seed)
+    recipe = Recipe(given.data, given.out, given.limit, given.seed, given.gpu)
     if given.trained and not given.dry_run:
         print(f"{ADAPTERS}: {', '.join(take_trained(recipe)) or 'all in place'}", flush=True)
     run(recipe, given.stages, dry=given.dry_run)

@@ -9,17 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks import small_model
-from benchmarks.small_model import (
-    ROWS,
-    STAGES,
-    Command,
-    Recipe,
-    planned_searches,
-    planner_table,
-    run,
-    searches,
-    take_trained,
-)
+from benchmarks.planner_figures import planned_searches, planner_table, searches
+from benchmarks.small_model import ROWS, STAGES, Command, Mixture, Recipe, run, take_trained
 from pyrag.agents.llm import make_llm_agents
 from pyrag.cli.app import app
 from pyrag.errors import UsageError
@@ -32,6 +23,7 @@ from pyrag.runtime.engines import Engines
 from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
 from pyrag.trace.model import Passage, Trace
+from pyrag_rl.data.rows import Conversation, read_conversations, write_conversations
 from pyrag_sandbox import Sandbox
 from tests.rl import tiny
 
@@ -48,15 +40,38 @@ def recipe(tmp_path: Path) -> Recipe:
     return Recipe(tmp_path / "data", tmp_path / "out")
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_every_command_has_only_known_options(stage: str, recipe: Recipe) -> None:
-    commands = list(STAGES[stage](recipe))
+@pytest.mark.parametrize(
+    ("stage", "gpu"), [*((one, False) for one in STAGES), ("data", True), ("sft-plan", True), ("sft-answer", True)]
+)
+def test_every_command_has_only_known_options(stage: str, gpu: bool, recipe: Recipe) -> None:
+    commands = [one for one in STAGES[stage](replace(recipe, gpu=gpu)) if isinstance(one, Command)]
     assert commands
     for one in commands:
         ended = CliRunner().invoke(app, [*one.arguments, "--help"])
         assert ended.exit_code == 0, ended.output
         configs = [part for part in one.arguments if part.startswith("rl/configs/")]
         assert all((ROOT / part).is_file() for part in configs)
+
+
+def test_mixtures_are_made_of_rows_written_before(recipe: Recipe) -> None:
+    written = set()
+    for one in STAGES["data"](replace(recipe, gpu=True)):
+        if isinstance(one, Mixture):
+            assert {file for file, *_ in one.parts} <= written
+        written.add(one.product)
+    assert {recipe.rows / f"{name}.parquet" for name in ("sft-answer", "sft-rag", "sft-plan")} <= written
+
+
+def test_a_mixture_repeats_the_first_rows(recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = [Conversation(messages=({"role": "assistant", "content": "x"},), id=str(one)) for one in range(5)]
+    write_conversations(tmp_path / "a.parquet", said[:3])
+    write_conversations(tmp_path / "b.parquet", said[3:])
+    mixture = Mixture(((tmp_path / "a.parquet", 2, 1), (tmp_path / "b.parquet", 0, 2)), tmp_path / "made.parquet")
+    monkeypatch.setattr(small_model, "STAGES", {"data": lambda _: iter([mixture])})
+    run(recipe, ["data"], dry=True)
+    assert not mixture.product.exists()
+    run(recipe, ["data"])
+    assert [one.id for one in read_conversations(mixture.product)] == ["0", "1", "3", "4", "3", "4"]
 
 
 def test_each_row_of_the_table_is_measured(recipe: Recipe) -> None:

@@ -6,6 +6,7 @@ rewards, mapgrpo                 what a completion is worth: the runtime runs it
 verl                             verl's trainers: settings, checks, start, rollouts of our own, adapters to serve
 curriculum                       stages in a row
 cpu_smoke                        test-only: verl on a machine without an accelerator
+packed                           packs of rows without flash-attn
 embedded                         the embedded reader: its weights, and rewards for it
 verifiers                        an environment of that library, which finds it as `pyrag-rl`
 """

@@ -96,6 +96,9 @@ class TrainConfig:
     constrained: bool = True  # vLLM's rollouts keep to the JSON schema or pattern that the agent asks servers for
     rollout: str = "vllm"  # verl's rollout engine; `hf_cpu` is the test-only one of the profile cpu-smoke
     threads: int = 0  # of the profile cpu, for each process; 0: one a core
+    gradient_checkpointing: bool = (
+        True  # on GPUs: compute activations twice and keep few; False: faster, for small models
+    )
     gpus: int = 8  # of a node
     nodes: int = 1
     tensor_parallel: int = 2  # of the rollout
@@ -123,6 +126,11 @@ class TrainConfig:
     def on_cpu(self) -> bool:
         """True for the profiles without an accelerator."""
         return self.profile != "gpu"
+
+    @property
+    def checkpoints_activations(self) -> bool:
+        """True where the backward pass computes activations again."""
+        return self.gradient_checkpointing and not self.on_cpu
 
     @property
     def compiles(self) -> bool:

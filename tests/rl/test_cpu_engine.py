@@ -39,7 +39,8 @@ def assert_same(found: Any, wanted: Any, packed: Any, alone: Any) -> None:
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_packed_rows_do_not_see_each_other(compiled: bool) -> None:
-    from pyrag_rl.cpu_smoke import engine, packing
+    from pyrag_rl.cpu_smoke import engine
+    from pyrag_rl.packed import packing
 
     packed, alone = model(packing.PACKED_ATTENTION), model("sdpa")
     if compiled:
@@ -53,7 +54,7 @@ def test_packed_rows_do_not_see_each_other(compiled: bool) -> None:
 
 
 def test_replies_share_their_prompt() -> None:
-    from pyrag_rl.cpu_smoke import packing
+    from pyrag_rl.packed import packing
 
     shared, alone = model(packing.PACKED_ATTENTION), model("sdpa")
     first, second = torch.randint(0, 50, (9,)), torch.randint(0, 50, (4,))
@@ -71,15 +72,15 @@ def test_replies_share_their_prompt() -> None:
 
 
 def test_log_probabilities_are_those_of_all_logits() -> None:
-    from pyrag_rl.cpu_smoke.engine import CPUEngine
+    from pyrag_rl.packed.engine import PackedEngine
 
     rows, offsets = pack()
     tokens, logits = torch.cat(rows), torch.randn(1, sum(LENGTHS), 50)
     rolled = torch.roll(tokens, -1)
     learnt = torch.tensor([2, 5, 8, 20])
     micro = {"input_ids": torch.nested.nested_tensor_from_jagged(tokens, offsets)}
-    made = CPUEngine.prepare_model_outputs(
-        CPUEngine.__new__(CPUEngine),
+    made = PackedEngine.prepare_model_outputs(
+        PackedEngine.__new__(PackedEngine),
         SimpleNamespace(logits=logits[:, learnt]),
         {"learnt": learnt, "input_ids_rmpad_rolled": rolled, "temperature_rmpad": torch.full((len(tokens),), 0.5)},
         micro,
@@ -92,7 +93,7 @@ def test_log_probabilities_are_those_of_all_logits() -> None:
 
 
 def test_the_logits_of_a_reply_begin_before_it() -> None:
-    from pyrag_rl.cpu_smoke.engine import learnt_places
+    from pyrag_rl.packed.engine import learnt_places
 
     rows, offsets = pack()
     tokens = torch.nested.nested_tensor_from_jagged(torch.cat(rows), offsets)

@@ -148,6 +148,12 @@ async def test_unknown_is_named() -> None:
     assert (await scored("answer", "<answer>unknown</answer>")).error == "unknown"
 
 
+@pytest.mark.parametrize(("completion", "worth"), [("unknown", 1.0), ("Uppsala", 1.0), ("Lund", 0.0)])
+async def test_unknown_is_right_over_passages_without_the_answer(completion: str, worth: float) -> None:
+    score = await scored("answer", f"<answer>{completion}</answer>", sufficient=False)
+    assert (score.score, score.error) == (worth, "")
+
+
 async def test_an_answer_without_documents_is_read_in_aggregation_mode() -> None:
     score = await scored("answer", "<answer>yes</answer>", documents=None, query="Given: x. Answer the question: Who?")
     assert score.error == "bad_form"  # yes to a who question: the agent asks again, and the completion is spent

@@ -10,12 +10,13 @@ import pytest
 
 from pyrag.errors import ConfigError, DataError
 from pyrag.llm.protocol import Message
-from pyrag_rl import cpu_smoke
+from pyrag_rl import cpu_smoke, packed
 from pyrag_rl.config import TrainConfig, load_config
 from pyrag_rl.data.held_out import held_out
 from pyrag_rl.data.rows import Conversation, SftWriter, TrainRow, read_conversations, write_conversations
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.verl import launch, preflight, sft
+from pyrag_rl.verl.overrides import verl_overrides
 from pyrag_rl.verl.sft_rows import check_sets, fit_rows
 
 CONFIGS = Path(__file__).parents[2] / "rl" / "configs"
@@ -172,6 +173,27 @@ def test_small_models_train_on_the_cpu(name: str, tmp_path: Path) -> None:
     wanted |= {"engine.use_torch_compile=True", "+model.override_config.attn_implementation=sdpa"}
     wanted |= {"+engine.mixed_precision={param_dtype:fp32,reduce_dtype:fp32,buffer_dtype:fp32}"}
     assert wanted <= set(told)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_gpus_without_flash_attention_pack_rows(there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed, "find_spec", lambda name: object() if there else None)
+    folder, made = RunFolder(tmp_path), load_config("plan", "sft", data="x", out=str(tmp_path))
+    engine = launch.environment(made, folder).get("VERL_USE_EXTERNAL_MODULES")
+    attention = "+model.override_config.attn_implementation=sdpa"
+    assert (engine, attention in sft.sft_overrides(made, folder)) == (
+        (None, False) if there else ("pyrag_rl.packed.engine", True)
+    )
+    by_reward = verl_overrides(load_config("plan", data="x", out=str(tmp_path)), folder)
+    assert there != ("+actor_rollout_ref.model.override_config.attn_implementation=sdpa" in by_reward)
+
+
+@pytest.mark.parametrize(("gpus", "kept"), [(1, False), (2, True)])
+def test_gpus_choose_what_to_keep_in_memory(gpus: int, kept: bool, tmp_path: Path) -> None:
+    made = load_config("plan", "sft", data="x", out=str(tmp_path), gpus=gpus, gradient_checkpointing=kept)
+    told = sft.sft_overrides(made, RunFolder(tmp_path))
+    assert {f"model.enable_gradient_checkpointing={kept}", f"engine.reshard_after_forward={kept}"} <= set(told)
+    assert "engine.strategy=fsdp2" in told
 
 
 @pytest.mark.parametrize(("there", "given"), [(True, ""), (True, "other.so"), (False, "")])

@@ -109,7 +109,10 @@ async def _readings(question: Question, source: str, row_sources: RowSources) ->
     found = await row_sources.retriever.retrieve(query, row_sources.depth(question))
     if not found:
         return []
-    return [PromptlessRow(_row(question, source, "answer", documents=documents_of(found)), ask_answer(query, found))]
+    one_gold = len(question.supporting) == 1  # where there are more, passages can hold a part of the answer
+    sufficient = any(one.id in _accepted(question, *question.supporting) for one in found) if one_gold else None
+    row = _row(question, source, "answer", documents=documents_of(found), sufficient=sufficient)
+    return [PromptlessRow(row, ask_answer(query, found))]
 
 
 async def _gold_readings(

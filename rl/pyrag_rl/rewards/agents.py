@@ -28,11 +28,16 @@ _OF_KIND = {"budget": "call_budget", "deadline": "timeout", "service": "service"
 async def answer(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
     """Score the Answer agent: its reply is parsed as at run time and compared with the gold answers.
 
+    Where the row's passages are known to lack the answer, "unknown" scores 1 (ours: the paper scores it 0 everywhere,
+    and an agent that never gains by it stops saying it).
+
     Args: those of `Reward`.
     """
     agents = agents_over(GivenReply(completion), environment.settings.prompts)
     passages = None if row.documents is None else [one.passage() for one in row.documents]
     reading = await agents.answerer.answer(row.asked, passages)
+    if not reading.known and row.sufficient is False:
+        return Score(score=1.0, form=1.0)
     return graded(Answer(reading.text, reading.known), row, environment.config)
 
 

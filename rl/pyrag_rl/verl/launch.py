@@ -23,6 +23,7 @@ from pathlib import Path
 
 from pyrag.errors import ConfigError, PyRAGError
 from pyrag.evaluation.runs.folder import locked, make_folder
+from pyrag_rl import packed
 from pyrag_rl.config import TrainConfig, absolute, as_values, save_config, saved_config
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.verl import preflight
@@ -145,6 +146,8 @@ def environment(config: TrainConfig, folder: RunFolder) -> dict[str, str]:
         from pyrag_rl.cpu_smoke import ENVIRONMENT, threads
 
         found |= ENVIRONMENT | (threads(config.threads) if config.profile == "cpu" else {})
+    elif packed.replaces_flash_attention(config):
+        found |= packed.ENVIRONMENT
     return found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from pyrag_rl.config import TrainConfig
 from pyrag_rl.folder import RunFolder
+from pyrag_rl.packed import replaces_flash_attention
 from pyrag_rl.verl.forms import has_form
 
 SINGLE_TURN = "single_turn_agent"  # verl's
@@ -40,6 +41,8 @@ def verl_overrides(config: TrainConfig, folder: RunFolder, temp: str = "") -> li
         temp: Ray's folder for sockets, of its own so that clusters do not meet.
     """
     rows = _common(config, folder) | (_cpu(config) if config.on_cpu else _gpu(config))
+    if replaces_flash_attention(config):
+        rows["+actor_rollout_ref.model.override_config.attn_implementation"] = "sdpa"
     if config.nodes == 1:
         rows |= {"+ray_kwargs.ray_init.address": "local"}
     if temp:
@@ -169,7 +172,7 @@ def _gpu(config: TrainConfig) -> dict[str, Any]:
     longest = config.prompt_tokens + config.response_tokens
     rows = {
         "actor_rollout_ref.model.use_remove_padding": True,
-        "actor_rollout_ref.model.enable_gradient_checkpointing": True,
+        "actor_rollout_ref.model.enable_gradient_checkpointing": config.checkpoints_activations,
         "actor_rollout_ref.actor.use_dynamic_bsz": True,
         "actor_rollout_ref.actor.ppo_max_token_len_per_gpu": config.micro_batch_size * longest,
         "actor_rollout_ref.rollout.gpu_memory_utilization": config.gpu_memory,
@@ -183,8 +186,7 @@ def _cpu(config: TrainConfig) -> dict[str, Any]:
     rows: dict[str, Any] = {
         "data.dataloader_num_workers": 0,
         "actor_rollout_ref.model.use_remove_padding": True,
-        "actor_rollout_ref.model.enable_gradient_checkpointing": False,
-        "+actor_rollout_ref.model.override_config.attn_implementation": "sdpa",
+        "actor_rollout_ref.model.enable_gradient_checkpointing": config.checkpoints_activations,
         "actor_rollout_ref.actor.strategy": "fsdp2",
         "actor_rollout_ref.actor.use_torch_compile": False,
         "actor_rollout_ref.actor.fsdp_config.strategy": "fsdp2",

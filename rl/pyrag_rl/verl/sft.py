@@ -15,6 +15,7 @@ from pyrag.evaluation.runs.folder import locked
 from pyrag_rl.config import TrainConfig, absolute
 from pyrag_rl.data.rows import write_conversations
 from pyrag_rl.folder import RunFolder
+from pyrag_rl.packed import replaces_flash_attention
 from pyrag_rl.verl import preflight
 from pyrag_rl.verl.launch import Console, composed_by, hydra_rows, prepare, run_verl
 from pyrag_rl.verl.overrides import FULL_PRECISION, rendered
@@ -104,15 +105,13 @@ def sft_overrides(config: TrainConfig, folder: RunFolder) -> list[str]:
         folder: its folder.
     """
     rows = {**_data(config, folder), **_model(config), **_trainer(config, folder)}
+    if replaces_flash_attention(config):
+        rows["+model.override_config.attn_implementation"] = "sdpa"
     if config.on_cpu:
         rows |= {
             "data.num_workers": 0,
-            "model.enable_gradient_checkpointing": False,
-            "+model.override_config.attn_implementation": "sdpa",
-            "engine.strategy": "fsdp2",
             "engine.use_torch_compile": config.compiles,
             "+engine.mixed_precision": FULL_PRECISION,
-            "engine.reshard_after_forward": False,
             "trainer.device": "cpu",
         }
     return [f"{key}={rendered(value)}" for key, value in rows.items()]
@@ -143,6 +142,9 @@ def _model(config: TrainConfig) -> dict[str, Any]:
         "optim.lr_scheduler_type": config.schedule,
         "optim.lr_warmup_steps_ratio": config.warmup,
         "optim.min_lr_ratio": config.min_learning_rate,
+        "model.enable_gradient_checkpointing": config.checkpoints_activations,
+        "engine.strategy": "fsdp2",  # the older one wraps each matrix of an adapter by itself
+        "engine.reshard_after_forward": config.gpus * config.nodes > 1,
         **adapter,
     }
 

@@ -27,7 +27,7 @@ def pack_places(offsets: torch.Tensor) -> dict[str, torch.Tensor]:
         the flattened batch of each token of the pack, shape (tokens,).
     """
     lengths = offsets.diff()
-    steps = torch.arange(int(lengths.max()))
+    steps = torch.arange(int(lengths.max()), device=offsets.device)
     spread = (offsets[:-1, None] + steps).clamp(max=int(offsets[-1]) - 1)  # what stands after a row is not looked at
     return {"spread": spread, "gathered": (steps < lengths[:, None]).flatten().nonzero()[:, 0]}
 
@@ -70,8 +70,10 @@ def share_prompts(rows: Sequence[torch.Tensor], replies: Sequence[int]) -> Share
             part += [which] * replies[number]
         parts.append(torch.tensor(part))
         ends.append(len(kept))
-    attention = pack_places(torch.tensor(ends)) | {"seen": _seen(parts)}
-    return SharedPack(torch.tensor(kept), torch.tensor([one for row in places for one in row]), attention)
+    device = rows[0].device
+    attention = pack_places(torch.tensor(ends, device=device)) | {"seen": _seen(parts).to(device)}
+    flat = [one for row in places for one in row]
+    return SharedPack(torch.tensor(kept, device=device), torch.tensor(flat, device=device), attention)
 
 
 def _seen(parts: Sequence[torch.Tensor]) -> torch.Tensor:

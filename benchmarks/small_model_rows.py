@@ -1,0 +1,151 @@
+"""Training rows of the recipe of docs/small-model.md: places, steps, and the stage `data`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+TRAINED_ON = "hotpotqa,musique,2wikimultihopqa"  # sets with training questions, for rewards
+SOURCES = ("musique", "2wiki=1000", "compositional-celebrities=150", "mquake-hard=200", "break-hotpot")
+# The planner's last steps, half of them on MuSiQue's decompositions.
+MOSTLY_MUSIQUE = ("musique", "2wiki=150", "compositional-celebrities=30", "mquake-hard=40", "break-hotpot=120")
+# MuSiQue has few decompositions of three and four searches: they are repeated, made longer, and taken from the grammar.
+LONGER = ("--repeat-rare", "3", "--nested-share", "0.4")
+PLANNED = ("--planned", "2500")
+SHORT = ("--prompts", "small")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Places of the recipe; `limit` is the number of measured questions a set."""
+
+    data: Path
+    out: Path
+    limit: int = 200
+    seed: int = 0
+    gpu: bool = False  # for supervised training
+
+    @property
+    def rows(self) -> Path:
+        return self.out / "rows"
+
+    @property
+    def index(self) -> Path:
+        return self.out / "index"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A pyrag command. It is left out where `product` exists. `{NAME}` in an argument stands for the engine of a run's
+    model, which is served meanwhile, and `{base}` for that of the untrained one."""
+
+    arguments: tuple[str, ...]
+    product: Path
+
+    @property
+    def served(self) -> tuple[str, ...]:
+        """The names of the models to serve."""
+        return tuple(dict.fromkeys(name for part in self.arguments for name in _NAMED.findall(part)))
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """Rows for supervised training put together from other files: the first rows of each (all, if `most` is 0), `times`
+    over. It is left out where `product` exists."""
+
+    parts: tuple[tuple[Path, int, int], ...]  # file, most, times
+    product: Path
+
+    def write(self) -> None:
+        """Write the mixture."""
+        from pyrag_rl.data.rows import read_conversations, write_conversations
+
+        rows = []
+        for file, most, times in self.parts:
+            rows += read_conversations(file)[: most or None] * times
+        write_conversations(self.product, rows)
+
+
+Step = Command | Mixture
+_NAMED = re.compile(r"\{([a-z-]+)\}")
+
+
+def _rows(recipe: Recipe, name: str, *arguments: object, evaluate: str = "0.03") -> Command:
+    out = recipe.rows / f"{name}.parquet"
+    held = ("--eval-share", evaluate, "--eval-out", recipe.rows / f"{name}-eval.parquet", "--leave-out")
+    line = ("train", "data", *arguments, *SHORT, *held, "--index-dir", recipe.out / "indexes", "--out", out)
+    return Command(tuple(map(str, line)), out)
+
+
+def data(recipe: Recipe) -> Iterator[Step]:
+    """Rows of all stages, and the index over which programs are rewarded."""
+    gold = _gold(recipe)
+    yield from _gpu_rows(recipe) if recipe.gpu else _cpu_rows(recipe)
+    yield _rows(recipe, "sft-decompose", "decompose", *gold, *_sources(SOURCES), *LONGER, *PLANNED, "--sft")
+    sets = ("--data", recipe.data, "--sets")
+    # Whole passages, as a search finds them when the model is served. "unknown" is right over a tenth of them.
+    squad = ("squad", "--split", "train_full", "--limit", "400", "--depths", "3,5")
+    shares = ("--several-share", "0.9", "--unknown-share", "0.1", "--seed", "7")
+    steps = (*gold, *_sources(("musique", "2wiki=400")), *shares)
+    yield _rows(recipe, "rl-answer", "answer", *sets, *squad, *steps, evaluate="0.12")
+    yield _rows(recipe, "rl-rag", "answer", *sets, TRAINED_ON, "--depths", "5", evaluate="0.1")
+    yield _rows(recipe, "rl-plan", "joint", *sets, TRAINED_ON, evaluate="0.1")
+    yield _rows(recipe, "rl-decompose", "decompose", *sets, TRAINED_ON, evaluate="0.1")
+    corpora = [str(recipe.data / name / "train_corpus.jsonl.gz") for name in TRAINED_ON.split(",")]
+    yield Command(("index", *corpora, "--out", str(recipe.index)), recipe.index)
+
+
+def _gold(recipe: Recipe) -> tuple[object, ...]:
+    return ("--decompositions", recipe.data / "decompositions", "--splits", "train,dev,none")
+
+
+def _sources(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(part for one in names for part in ("--source", one))
+
+
+def _cpu_rows(recipe: Recipe) -> Iterator[Command]:
+    """Rows for fine-tuning on a CPU, few and short."""
+    gold, named = _gold(recipe), _sources(SOURCES)
+    yield _rows(
+        recipe, "sft-plan-start", "joint", *gold, *named, "--repair-share", "0.05", "--single-share", "0.08", "--sft",
+        *LONGER, *PLANNED,
+    )  # fmt: skip
+    yield _planner_rows(recipe, "sft-plan")
+    sets = ("--data", recipe.data, "--sets")
+    reading = ("--split", "train_full", "--limit", "5000", "--several-share", "0.4", "--max-row-tokens", "480", "--sft")
+    yield _rows(recipe, "sft-answer", "answer", "synthesis", *sets, "squad", *gold, *named, *reading)
+    whole = (*_sources(("musique", "2wiki")), "--max-row-tokens", "500", "--sft")
+    yield _rows(recipe, "sft-rag", "rag", *sets, TRAINED_ON, *gold, *whole)
+
+
+def _gpu_rows(recipe: Recipe) -> Iterator[Step]:
+    """Rows for fine-tuning on a GPU, over whole passages."""
+    gold, rest = _gold(recipe), SOURCES[2:]
+    whole = ("--depths", "3,5", "--unknown-share", "0.1", "--max-row-tokens", "1000", "--seed", "5", "--sft")
+    squad = ("--data", recipe.data, "--sets", "squad", "--split", "train_full", "--limit", "22000")
+    named, plans = _sources(("musique", "2wiki", *rest)), _sources(("musique", "2wiki=1500", *rest))
+    asked = (*_sources(("musique", "2wiki")), "--depths", "5", "--max-row-tokens", "1100", "--sft")
+    sets = ("--data", recipe.data, "--sets", TRAINED_ON)
+    more = ("--repair-share", "0.05", "--single-share", "0.08", "--repeat-rare", "3", "--nested-share", "0.5")
+    yield _rows(recipe, "gpu-squad", "answer", *squad, "--several-share", "0.6", *whole)
+    yield _rows(recipe, "gpu-steps", "answer", "synthesis", *gold, *named, "--several-share", "0.8", *whole)
+    yield _rows(recipe, "gpu-rag", "rag", *sets, *gold, *asked)
+    yield _rows(recipe, "gpu-plan", "joint", *gold, *plans, *more, "--planned", "5000", "--sft")
+    yield _planner_rows(recipe, "gpu-plan-musique")
+    parts = {
+        "sft-answer": (("gpu-squad", 0, 1), ("gpu-steps", 0, 2)),
+        "sft-rag": (("gpu-squad", 14_000, 1), ("gpu-rag", 0, 3)),
+        "sft-plan": (("gpu-plan", 0, 2), ("gpu-plan-musique", 0, 2)),
+    }
+    for name, mixed in parts.items():
+        files = tuple((recipe.rows / f"{file}.parquet", most, times) for file, most, times in mixed)
+        yield Mixture(files, recipe.rows / f"{name}.parquet")
+
+
+def _planner_rows(recipe: Recipe, name: str) -> Command:
+    """Rows of the planner of which half are MuSiQue's."""
+    shares = ("--repair-share", "0.05", "--single-share", "0.04", "--repeat-rare", "3", "--nested-share", "0.8")
+    more = ("--planned", "400", "--seed", "1", "--sft")
+    return _rows(recipe, name, "joint", *_gold(recipe), *_sources(MOSTLY_MUSIQUE), *shares, *more)
