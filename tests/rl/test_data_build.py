@@ -322,6 +322,15 @@ class TestSets:
             (SECOND, ("Menlo Park",), True),
         ]
 
+    @pytest.mark.parametrize(("gold", "found"), [("p1", True), ("x", False), ("", None)])
+    def test_one_gold_passage_tells_whether_documents_suffice(
+        self, gold: str, found: bool | None, data: Path, tmp_path: Path, given: Given
+    ) -> None:
+        item = {"id": "3", "question": FIRST, "answers": ["Meta"], "supporting": [gold] if gold else ["p1", "p2"]}
+        lines(data / "toy" / "train_questions.jsonl", [item])
+        (row,) = from_set(data, tmp_path / "a.parquet", "answer", given=given, depths=(1,))
+        assert row.sufficient is found
+
     def test_documents_are_as_many_as_drawn(self, data: Path, tmp_path: Path, given: Given) -> None:
         more = {"leave_out": True, "given": given}
         (row,) = from_set(data, tmp_path / "a.parquet", "answer", depths=(2,), **more)
