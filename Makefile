@@ -111,7 +111,7 @@ test-model: $(MODEL)/complete ## ask a real small model 20 questions by every me
 	$(VENV)-vllm/bin/python -m benchmarks.real_model --model $(MODEL) $(TEST_MODEL)
 
 small-model: $(MODEL)/complete $(VENV)-rl/.done ## train SmolLM2-135M for every agent and measure it (hours): STAGE="data sft-plan …", DATA=../shared/data, TRAINED=1, GPU=1
-	$(VENV)-rl/bin/python -m benchmarks.small_model $(STAGE) $(if $(DATA),--data $(DATA)) $(if $(TRAINED),--trained) $(if $(GPU),--gpu)
+	$(VENV)-rl/bin/python -m benchmarks.small_model $(STAGE) $(if $(DATA),--data $(DATA)) $(if $(TRAINED),--trained $(filter-out 1,$(TRAINED))) $(if $(GPU),--gpu)
 
 lint: $(VENV)/.dev ## run ruff, mypy --strict, and the tests of imports, documents and house rules
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """The recipe of docs/small-model.md: train SmolLM2-135M-Instruct for every agent, and measure it, stage by stage.
 
-    python -m benchmarks.small_model [STAGE …] [--trained] [--gpu] [--data FOLDER] [--out FOLDER] [--limit N]
+    python -m benchmarks.small_model [STAGE …] [--trained [FOLDER]] [--gpu] [--data FOLDER] [--out FOLDER] [--limit N]
 
 Each stage is a list of `pyrag` commands. A command whose product exists is left out, and one that was stopped goes on,
 so the same line resumes. `--trained` takes the adapters of rl/adapters/small instead of training them, `--gpu`
@@ -174,7 +174,7 @@ def run(recipe: Recipe, stages: Sequence[str], *, dry: bool = False) -> None:
         report(recipe)
 
 
-def take_trained(recipe: Recipe, adapters: Path = ADAPTERS) -> list[str]:
+def take_trained(recipe: Recipe, adapters: Path) -> list[str]:
     """Put trained adapters where their runs would have left them, and return the names of those that were not there.
 
     Args:
@@ -266,13 +266,16 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/small"))
     parser.add_argument("--limit", type=int, default=200, help="measured questions a set")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--trained", action="store_true", help=f"take the adapters of {ADAPTERS}, train the others")
+    parser.add_argument(
+        "--trained", type=Path, nargs="?", const=ADAPTERS, metavar="FOLDER",
+        help=f"take trained adapters ({ADAPTERS} if none is named), train the others",
+    )  # fmt: skip
     parser.add_argument("--gpu", action="store_true", help="fine-tune on a GPU; by reward, training stays on the CPU")
     parser.add_argument("--dry-run", action="store_true", help="print the commands only")
     given = parser.parse_args()
     recipe = Recipe(given.data, given.out, given.limit, given.seed, given.gpu)
     if given.trained and not given.dry_run:
-        print(f"{ADAPTERS}: {', '.join(take_trained(recipe)) or 'all in place'}", flush=True)
+        print(f"{given.trained}: {', '.join(take_trained(recipe, given.trained)) or 'all in place'}", flush=True)
     run(recipe, given.stages, dry=given.dry_run)
 
 
