@@ -315,6 +315,17 @@ class TestSets:
         with pytest.raises(DataError, match="'Where is the company"):
             from_set(data, tmp_path / "d.parquet", "decompose", held_out=[other])
 
+    def test_the_sub_questions_of_measured_sets_are_not_learnt(self, data: Path, tmp_path: Path) -> None:
+        other = data / "measured"
+        other.mkdir()
+        steps = [{"question": "Who wrote it?", "answer": "Stoker"}, {"question": "Where was #1 born?", "answer": "x"}]
+        lines(other / "questions.jsonl", [{"id": "7", "question": "Q?", "answers": ["x"], "decomposition": steps}])
+        asked = [{"id": one, "question": one, "answers": ["x"]} for one in ("Where was Stoker born?", "Who is free?")]
+        lines(data / "toy" / "train_questions.jsonl", asked)
+        assert [row.id for row in from_set(data, tmp_path / "d.parquet", "decompose", leave_out=True)] == [
+            "Who is free?"
+        ]
+
     def test_hops_ask_what_the_set_says_with_answers_filled_in(self, data: Path, tmp_path: Path, given: Given) -> None:
         found = from_set(data, tmp_path / "a.parquet", "analysis", leave_out=True, given=given, depths=(1,))
         assert [(row.query, row.answers, row.sufficient) for row in found] == [

@@ -323,14 +323,16 @@ def _open_writer(request: Request, path: Path) -> Iterator[Writer]:
 
 
 def _beside(chosen: Sequence[QuestionSet]) -> Iterator[Path]:
-    """The measured questions of the sets whose training questions are asked."""
+    """The measured questions of the sets whose training questions are asked, and of the sets beside them."""
     for one in chosen:
-        if one.path.name.startswith("train") and (measured := find_file(one.path.parent, "questions")):
-            yield measured
+        if one.path.name.startswith("train"):
+            if measured := find_file(one.path.parent, "questions"):
+                yield measured
+            yield from _sets_beside(one.path.parent)
 
 
 def _sets_beside(folder: Path) -> Iterator[Path]:
-    """The measured questions of the sets whose folders stand beside a folder of decompositions."""
+    """The measured questions of the sets whose folders stand beside a folder of training questions."""
     for one in sorted(folder.resolve().parent.iterdir()):
         if one != folder.resolve() and one.is_dir() and (measured := find_file(one, "questions")):
             yield measured

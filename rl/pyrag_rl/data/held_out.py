@@ -1,7 +1,8 @@
 """Held-out questions: none is both learnt from and measured on, by id in the same set or by the same words.
 
-Words are compared as answers are scored: lower case, without punctuation and articles. Left out: questions that mean
-the same in other words, which nothing here can tell.
+Nor are the sub-questions of a measured question learnt, where its set has them: those of MuSiQue come from other sets,
+SQuAD among them. Words are compared as answers are scored: lower case, without punctuation and articles. Left out:
+questions that mean the same in other words, which nothing here can tell.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pyrag.evaluation.datasets.layout import find_file, read_questions
 from pyrag.evaluation.metrics import normalise
 from pyrag.evaluation.runs.folder import CONFIG, read_run
 from pyrag_rl.data.rows import TrainRow, is_supervised, read_conversations, read_rows
+from pyrag_rl.data.sets import sub_questions
 
 
 @dataclass(slots=True)
@@ -32,10 +34,13 @@ class HeldOut:
         for source, id_, question in _questions(path):
             for mark in _marks(source, id_, question):
                 self.known.setdefault(mark, path)
+        for sub_question in _sub_questions(path):
+            self.known.setdefault(words_mark(sub_question), path)
 
     def place(self, row: TrainRow) -> Path | None:
         """Return the file that holds the row's question out; None if it may be learnt from."""
-        found = (self.known.get(mark) for mark in _marks(row.source, row.id, row.question))
+        marks = (*_marks(row.source, row.id, row.question), words_mark(row.asked))
+        found = (self.known.get(mark) for mark in marks)
         return next((path for path in found if path is not None), None)
 
     def check(self, row: TrainRow) -> None:
@@ -78,8 +83,20 @@ def _questions(path: Path) -> Iterator[tuple[str, str, str]]:
     if path.suffix == ".parquet":
         yield from ((row.source, row.id, row.question) for row in read_rows(path))
         return
+    file = _question_file(path)
+    source = file.parent.name
+    yield from ((source, one.id, one.question) for one in read_questions(file))
+
+
+def _question_file(path: Path) -> Path:
     file = find_file(path, "questions") if path.is_dir() else path
     if file is None:
         raise DataError(f"{path} holds neither questions.jsonl[.gz] nor a run: name what is to be held out")
-    source = file.parent.name
-    yield from ((source, one.id, one.question) for one in read_questions(file))
+    return file
+
+
+def _sub_questions(path: Path) -> Iterator[str]:
+    """Yield the sub-questions of a set's questions; runs and training sets have none."""
+    if path.suffix != ".parquet" and not (path.is_dir() and (path / CONFIG).is_file()):
+        for one in read_questions(_question_file(path)):
+            yield from sub_questions(one)

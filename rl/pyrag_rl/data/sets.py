@@ -77,12 +77,17 @@ def hops_of(question: Question) -> Iterator[SetHop]:
             yield SetHop(question.question, question.answers, _accepted(question, question.supporting[0]))
         return
     found = [one.first_answer for one in question.decomposition]
-    for place, one in enumerate(question.decomposition):
-        query = _REFERENCE.sub(lambda match: _nth(found, int(match[1])), one.question)
+    for place, (one, query) in enumerate(zip(question.decomposition, sub_questions(question), strict=True)):
         # "Berlin >> country" is MuSiQue's shorthand: no agent would ever be asked that.
         if one.supporting and query and found[place] and ">>" not in query and not _REFERENCE.search(query):
             last = place == len(found) - 1
             yield SetHop(query, question.answers if last else (found[place],), _accepted(question, one.supporting))
+
+
+def sub_questions(question: Question) -> list[str]:
+    """Return the sub-questions of a question's data set, earlier answers filled in where they are known."""
+    found = [one.first_answer for one in question.decomposition]
+    return [_REFERENCE.sub(lambda match: _nth(found, int(match[1])), one.question) for one in question.decomposition]
 
 
 def _nth(found: list[str], number: int) -> str:
