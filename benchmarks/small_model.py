@@ -35,23 +35,25 @@ MERGED = "merged"  # a run's model with its adapter in it
 ADAPTERS = Path("rl/adapters/small")
 
 
-def _training(recipe: Recipe, name: str, agent: str, config: str, *more: str) -> Iterator[Command]:
+def _training(
+    recipe: Recipe, name: str, agent: str, config: str, *more: str, evaluated: bool = True
+) -> Iterator[Command]:
     run, rows = recipe.out / name, recipe.rows / f"{name}.parquet"
-    held = str(recipe.rows / f"{name}-eval.parquet")
     line = ["train", "--agent", agent, "--config", f"rl/configs/{config}.yaml", "--model", str(MODEL)]
-    line += ["--data", str(rows), "--eval-data", held, "--out", str(run)]
+    line += ["--data", str(rows), "--out", str(run)]
+    line += ["--eval-data", str(recipe.rows / f"{name}-eval.parquet")] if evaluated else []
     yield Command((*line, *more), run / MERGED)
     yield Command(("train", "export", str(run), "--merged"), run / MERGED)
 
 
 def _on_gpu(recipe: Recipe, name: str, agent: str, *settings: str) -> Iterator[Command]:
-    """The commands that fine-tune from the start, on a GPU."""
-    more = [part for one in settings for part in ("--set", one)]
-    line = ("train", "--agent", agent, "--algorithm", "sft", "--config", "rl/configs/small-gpu.yaml")
-    run = recipe.out / name
-    files = ("--model", str(MODEL), "--data", str(recipe.rows / f"{name}.parquet"), "--out", str(run))
-    yield Command((*line, *files, *more), run / MERGED)
-    yield Command(("train", "export", str(run), "--merged"), run / MERGED)
+    """The commands that fine-tune from the start, on a GPU; a mixture of rows has no held-out part."""
+    more = ("--algorithm", "sft", *_set(*settings))
+    yield from _training(recipe, name, agent, "small-gpu", *more, evaluated=False)
+
+
+def _set(*settings: str) -> list[str]:
+    return [part for one in settings for part in ("--set", one)]
 
 
 def sft_plan(recipe: Recipe) -> Iterator[Command]:
@@ -80,15 +82,13 @@ def sft_answer(recipe: Recipe) -> Iterator[Command]:
 
 def _going_on(recipe: Recipe, start: str, *settings: str) -> list[str]:
     """The options of supervised training that goes on from another run's adapter."""
-    line = ["--algorithm", "sft", "--adapter", str(recipe.out / start / "adapter")]
-    return line + [part for one in settings for part in ("--set", one)]
+    return ["--algorithm", "sft", "--adapter", str(recipe.out / start / "adapter"), *_set(*settings)]
 
 
 def _rewarded(recipe: Recipe, name: str, agent: str, start: str, **frozen: str) -> Iterator[Command]:
     """The commands that train on from a supervised adapter, other agents being served."""
     more = ["--adapter", str(recipe.out / start / "adapter")]
-    for setting, engine in frozen.items():
-        more += ["--set", f"runtime.{setting}={engine}"]
+    more += _set(*(f"runtime.{setting}={engine}" for setting, engine in frozen.items()))
     yield from _training(recipe, name, agent, "small-rl", *more)
 
 

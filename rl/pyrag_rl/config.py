@@ -96,9 +96,7 @@ class TrainConfig:
     constrained: bool = True  # vLLM's rollouts keep to the JSON schema or pattern that the agent asks servers for
     rollout: str = "vllm"  # verl's rollout engine; `hf_cpu` is the test-only one of the profile cpu-smoke
     threads: int = 0  # of the profile cpu, for each process; 0: one a core
-    gradient_checkpointing: bool = (
-        True  # on GPUs: compute activations twice and keep few; False: faster, for small models
-    )
+    gradient_checkpointing: bool = True  # on GPUs; False keeps activations, which is faster for small models
     gpus: int = 8  # of a node
     nodes: int = 1
     tensor_parallel: int = 2  # of the rollout

@@ -8,7 +8,7 @@ questions that mean the same in other words, which nothing here can tell.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,11 +31,9 @@ class HeldOut:
 
         Raises `DataError` where it is none of these.
         """
-        for source, id_, question in _questions(path):
-            for mark in _marks(source, id_, question):
+        for source, id_, question, parts in _questions(path):
+            for mark in (*_marks(source, id_, question), *map(words_mark, parts)):
                 self.known.setdefault(mark, path)
-        for sub_question in _sub_questions(path):
-            self.known.setdefault(words_mark(sub_question), path)
 
     def place(self, row: TrainRow) -> Path | None:
         """Return the file that holds the row's question out; None if it may be learnt from."""
@@ -72,31 +70,19 @@ def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
-def _questions(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Set, id and text of each question."""
+def _questions(path: Path) -> Iterator[tuple[str, str, str, Sequence[str]]]:
+    """Yield the set, id, text and sub-questions of each question; runs and training sets name no sub-questions."""
     if path.is_dir() and (path / CONFIG).is_file():
-        yield from ((row.set, row.id, row.question) for row in read_run(path).rows)
+        yield from ((row.set, row.id, row.question, ()) for row in read_run(path).rows)
         return
     if path.suffix == ".parquet" and is_supervised(path):
-        yield from ((one.source, one.id, one.question) for one in read_conversations(path) if one.question)
+        yield from ((one.source, one.id, one.question, ()) for one in read_conversations(path) if one.question)
         return
     if path.suffix == ".parquet":
-        yield from ((row.source, row.id, row.question) for row in read_rows(path))
+        yield from ((row.source, row.id, row.question, ()) for row in read_rows(path))
         return
-    file = _question_file(path)
-    source = file.parent.name
-    yield from ((source, one.id, one.question) for one in read_questions(file))
-
-
-def _question_file(path: Path) -> Path:
     file = find_file(path, "questions") if path.is_dir() else path
     if file is None:
         raise DataError(f"{path} holds neither questions.jsonl[.gz] nor a run: name what is to be held out")
-    return file
-
-
-def _sub_questions(path: Path) -> Iterator[str]:
-    """Yield the sub-questions of a set's questions; runs and training sets have none."""
-    if path.suffix != ".parquet" and not (path.is_dir() and (path / CONFIG).is_file()):
-        for one in read_questions(_question_file(path)):
-            yield from sub_questions(one)
+    source = file.parent.name
+    yield from ((source, one.id, one.question, sub_questions(one)) for one in read_questions(file))

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pyrag_rl.config import TrainConfig
 
 ENVIRONMENT = {"VERL_USE_EXTERNAL_MODULES": "pyrag_rl.packed.engine"}
-"""What has verl load the engine on a GPU."""
+"""Environment variables by which verl loads the engine on a GPU."""
 
 
 def replaces_flash_attention(config: TrainConfig) -> bool:
