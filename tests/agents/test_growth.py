@@ -196,7 +196,7 @@ def grows_too_fast(parse: Callable[[str], Any], large: str, small: str) -> bool:
 
 
 @pytest.mark.parametrize("name", PARSERS)
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=5, suppress_health_check=[HealthCheck.too_slow])
 @given(start=ENDS, unit=PIECES, end=ENDS)
 def test_reading_takes_linear_time(name: str, start: str, unit: str, end: str) -> None:
     small, large = (f"{start}{unit * (size // len(unit))}{end}" for size in (SMALL, LARGE))

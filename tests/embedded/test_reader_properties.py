@@ -21,7 +21,7 @@ _TEXTS = st.one_of(st.text(max_size=120), st.lists(_WORDS, max_size=40).map(" ".
 _PASSAGES = st.lists(st.builds(Passage, st.just("p"), st.text(max_size=20) | _TEXTS, _TEXTS), max_size=4)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(_TEXTS, _PASSAGES)
 def test_reading_is_well_formed(question: str, passages: list[Passage]) -> None:
     reading = read(question, passages)
@@ -40,7 +40,7 @@ def test_reading_is_well_formed(question: str, passages: list[Passage]) -> None:
     assert not reading.known or reading.text in ("yes", "no") or fold(reading.text) in given
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(_TEXTS, _TEXTS)
 def test_aggregation_is_well_formed(facts: str, question: str) -> None:
     reading = read(f"Given: {facts}. Answer the question: {question}", None)
@@ -53,7 +53,7 @@ def test_aggregation_is_well_formed(facts: str, question: str) -> None:
 _PLAIN = re.compile(r"^\s*given:?\s*(.*?)\.?\s*answer the question:?\s*(.*)$", re.IGNORECASE | re.DOTALL)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(("Given", ":", " ", ".", "answer the question", "A", "\n")), max_size=12).map("".join))
 def test_facts_and_question_are_split_as_by_pattern(query: str) -> None:
     match = _PLAIN.match(query)
@@ -77,7 +77,7 @@ def test_a_passage_without_a_full_stop_is_read_in_pieces() -> None:
         assert all(clean[stop - 1] == " " for _, stop in spans[:-1]) or " " not in clean
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(_TEXTS)
 def test_sentences_cover_the_text_in_order(text: str) -> None:
     clean = tidy(text)

@@ -286,7 +286,7 @@ async def run(sandbox: Sandbox, source: str, *, concurrent: bool) -> tuple[str, 
 
 
 @given(topologies())
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 def test_running_side_by_side_gives_the_same(found: Topology) -> None:
     source = compile_topology(found, "What?")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrag.errors import ServiceError
@@ -106,7 +106,6 @@ def test_nothing_matches_everything(index: Bm25Index, query: str) -> None:
     assert len(ids(index, query, 50)) < len(PASSAGES) / 2
 
 
-@settings(deadline=None)
 @given(st.text(max_size=60), st.integers(0, 9))
 def test_any_text_is_a_query(query: str, topk: int) -> None:
     found = _SHARED.search(query, topk)

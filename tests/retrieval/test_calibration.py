@@ -114,7 +114,7 @@ def test_a_trial_of_few_queries_needs_more_than_the_target() -> None:
     assert not tune(index, trial, 1.01).enough
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(count=st.integers(0, 50), without=st.sets(st.integers(0, 49)), size=st.integers(1, 60))
 def test_blocks_are_all_rows_but_some(count: int, without: set[int], size: int) -> None:
     matrix = np.arange(2 * count, dtype=np.float16).reshape(count, 2)

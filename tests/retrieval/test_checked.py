@@ -123,7 +123,7 @@ passages = st.builds(Passage, anything, anything, anything, anything, anything, 
 documents = st.fixed_dictionaries({}, optional=dict.fromkeys(("id", "title", "text", "contents", "score"), anything))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.lists(passages | documents | anything, max_size=6))
 def test_whatever_comes_in_valid_passages_come_out(found: list[Any]) -> None:
     for one in checked(found, 5):

@@ -175,7 +175,7 @@ def test_repeated_texts_are_kept_within_a_file_only(tmp_path: Path) -> None:
     assert len(ids) == len(set(ids)) == 2
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(st.lists(st.text("ab c.", min_size=1).filter(str.strip), min_size=1, max_size=6), st.randoms())
 def test_ids_without_ids_survive_reordering(tmp_path: Path, texts: list[str], random: object) -> None:
     def ids(texts: list[str]) -> set[str]:

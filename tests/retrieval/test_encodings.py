@@ -7,7 +7,7 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrag.errors import DataError, UsageError
@@ -106,13 +106,11 @@ class Slow(io.BytesIO):
         return super().read(self._size)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="aé„中\n", max_size=30), st.integers(1, 5), st.sampled_from(["auto", "cp1252"]))
 def test_utf8_in_pieces_comes_through_unchanged(text: str, size: int, encoding: str) -> None:
     assert Recoded(Slow(text.encode(), size), "x", encoding).read() == text.encode()
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="abéß \n", max_size=30), st.integers(1, 5))
 def test_windows_text_in_pieces_is_decoded(text: str, size: int) -> None:
     reader = Recoded(Slow(f"x {text} é ".encode("cp1252"), size), "x", "cp1252")

@@ -144,7 +144,7 @@ POSTGRES = [name for name in ENGINES if name.startswith("pgvector")]
 @pytest.mark.parametrize(
     "engine", [pytest.param(name, marks=needs_postgres if name in POSTGRES else ()) for name in ENGINES]
 )
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(corpus=corpora, where=filters, query=texts, topk=st.integers(1, 6))
 def test_the_best_of_those_that_pass(
     tmp_path: Path, engine: str, corpus: Any, where: Filter, query: str, topk: int

@@ -88,7 +88,7 @@ def apply(folder: Path, name: str, what: str, texts: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("real_times")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12)
 @given(st.lists(STEPS, min_size=2, max_size=4))
 def test_any_history_ends_where_a_fresh_build_does(
     tmp_path: Path, history: list[list[tuple[str, str, list[str]]]]

@@ -142,7 +142,7 @@ def test_every_type_survives_reload_move_and_deletion(tmp_path: Path, kind: str)
     assert all(len(one) == 10 and not gone & {name for name, _ in one} for one in after)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.sampled_from(["add", "delete", "compact"]), st.integers(0, 30), st.integers(1, 20))))
 def test_any_history_ends_like_a_dictionary(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, int]]

@@ -16,7 +16,7 @@ pytest.importorskip("verl", reason="make test-rl runs these where verl is instal
 import numpy as np
 import torch
 from hydra import compose, initialize_config_module
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from verl import DataProto
 from verl.experimental.agent_loop.agent_loop import DictConfigWrap
@@ -166,7 +166,6 @@ def save_into(config: TrainConfig) -> RunFolder:
 rewards = st.lists(st.sampled_from([0.0, 0.3, 0.7, 1.0]), min_size=2, max_size=8)
 
 
-@settings(deadline=None)
 @given(st.lists(rewards, min_size=1, max_size=4))
 def test_verl_s_advantage_is_the_formula_of_grpo(groups: list[list[float]]) -> None:
     """(r - mean of its group) / standard deviation of its group, the same for every token (OPERA, equation 2)."""

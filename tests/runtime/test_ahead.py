@@ -86,9 +86,7 @@ def programs(draw: Any) -> str:
     return "\n".join([*lines, f'final_answer = answer(f"Given: {{{answers[-1]}}}. Answer the question: What?")'])
 
 
-@settings(
-    max_examples=25, phases=[Phase.reuse, Phase.generate], deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+@settings(max_examples=25, phases=[Phase.reuse, Phase.generate], suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(programs(), min_size=1, max_size=3),
     st.lists(st.integers(1, 60), min_size=1, max_size=5),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from .program_maker import programs
 from .program_runs import FakeHost, Result, at_random, plainly, scheduled
 
-RICH = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+RICH = settings(max_examples=100, suppress_health_check=list(HealthCheck))
 
 
 HAND_PICKED = """

@@ -40,14 +40,14 @@ def changed(path: tuple[Any, ...], odd: Any) -> bytes:
     return json.dumps(values).encode()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sampled_from(PLACES), ODD)
 def test_one_odd_value_is_data_error_or_opens(path: tuple[Any, ...], odd: Any) -> None:
     with contextlib.suppress(DataError):
         assert state_of(events_of(from_json(changed(path, odd)))) is not None
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.sampled_from([path for path in PLACES if path[0] in ("steps", "programs", "answer")]), ODD)
 def test_old_traces_with_an_odd_value_likewise(path: tuple[Any, ...], odd: Any) -> None:
     data = changed(path, odd).replace(b'"version": 3', b'"version": 2')
