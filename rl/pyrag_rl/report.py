@@ -18,6 +18,7 @@ from typing import Any
 
 from pyrag._io.files import write_atomic
 from pyrag.errors import DataError
+from pyrag.evaluation.intervals import difference
 from pyrag.evaluation.reports import svg
 from pyrag.evaluation.reports.writer import Table, document, plots_html, section, table_html, with_legend
 from pyrag_rl.config import TrainConfig, saved_config
@@ -65,7 +66,8 @@ class StepScores:
 class Learning:
     """A run's course. `train` and `held` (the evaluation set's) are by step, `metrics` are verl's.
 
-    `evaluated` is what the embedded reader was before and after, by figure.
+    `evaluated` is what the embedded reader was before and after, by figure. `rows` are the rewards of the evaluation
+    set by step, then by set and row.
     """
 
     folder: RunFolder
@@ -74,6 +76,7 @@ class Learning:
     train: dict[int, StepScores]
     held: dict[int, StepScores]
     evaluated: dict[str, dict[str, float]]
+    rows: dict[int, dict[tuple[str, int], float]]
 
 
 def read_learning(run: Path) -> Learning:
@@ -83,11 +86,14 @@ def read_learning(run: Path) -> Learning:
         raise DataError(f"{run} is no run folder: pass the --out of pyrag train")
     train: dict[int, StepScores] = defaultdict(StepScores)
     held: dict[int, StepScores] = defaultdict(StepScores)
+    rows: dict[int, dict[tuple[str, int], float]] = defaultdict(dict)
     for line in _scores(folder):
         if line["split"] == "train":
             train[(line["step"] or 0) + 1].add(line)
         else:
             held[line["step"] or 0].add(line)
+            if line.get("index") is not None:  # a run from before rows were told apart has none
+                rows[line["step"] or 0][line["source"], line["index"]] = line["score"]
     metrics = folder.read_metrics()
     if not metrics and not train:
         raise DataError(f"{run} has no finished step yet: look again when pyrag train has told of one")
@@ -98,6 +104,7 @@ def read_learning(run: Path) -> Learning:
         dict(sorted(train.items())),
         dict(sorted(held.items())),
         json.loads(folder.evaluation.read_bytes()) if folder.evaluation.is_file() else {},
+        dict(sorted(rows.items())),
     )
 
 
@@ -119,6 +126,8 @@ def page(learning: Learning) -> str:
     config = learning.config
     head = f"{config.agent} agent, {config.algorithm}, {config.model}, {len(learning.metrics)} steps"
     parts = [f"<p>{escape(head)}</p>", table_html(summary(learning))]
+    if len(learning.rows) > 1:
+        parts.append(section("Held-out questions", "", table_html(held_out(learning))))
     if learning.train:
         parts += [
             section("Reward", "", _rewards(learning)),
@@ -144,6 +153,22 @@ def summary(learning: Learning) -> Table:
     if not learning.train:
         rows += _of_draws(learning)
     return Table(("completions", "mean of", "at first", "in the end", "change"), rows, left=2)
+
+
+def held_out(learning: Learning) -> Table:
+    """Mean reward of the evaluation set, before the run and at its last evaluation, row by row, with the interval of
+    the change over questions of the same kind."""
+    before, *_, after = learning.rows.values()
+    shared = sorted(before.keys() & after.keys())
+    sets = {name: [key for key in shared if key[0] == name] for name in sorted({name for name, _ in shared})}
+    groups = {**sets, "all": shared} if len(sets) > 1 else sets
+    rows = []
+    for name, keys in groups.items():
+        first, last = ([step[key] for key in keys] for step in (before, after))
+        change = difference(last, first)
+        bounds = f"{change.mean:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"
+        rows.append((name, f"{len(keys)}", f"{fmean(first):.3f}", f"{fmean(last):.3f}", bounds, f"{change.p:.3f}"))
+    return Table(("set", "rows", "at first", "in the end", "change [95 %]", "p"), rows, left=1)
 
 
 def _compared(of: str, key: str, first: float, last: float) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from pyrag.trace.codec import to_json
 from pyrag.trace.model import Answer, Trace
 from pyrag_rl.config import make_config, save_config
 from pyrag_rl.folder import RunFolder
-from pyrag_rl.report import page, read_learning, summary, write_report
+from pyrag_rl.report import held_out, page, read_learning, summary, write_report
 from pyrag_rl.rewards.score import Score
 
 
@@ -55,6 +55,23 @@ def test_scores_are_added_up_by_their_step(run: Path) -> None:
     assert found.metrics[2]["actor/kl_loss"] == 0.02
     assert ("training", "score", "0.250", "0.750", "+0.500") in summary(found).rows
     assert ("held out", "score", "0.200", "0.600", "+0.400") in summary(found).rows
+
+
+def test_held_out_rows_are_compared_one_by_one(run: Path) -> None:
+    def held(step: int, source: str, index: int, score: float) -> dict[str, Any]:
+        return {**scored(step, score, split="eval"), "source": source, "index": index}
+
+    before = [held(0, "a", 0, 0.0), held(0, "a", 1, 0.5), held(0, "b", 0, 1.0)]
+    after = [held(4, "a", 0, 1.0), held(4, "a", 1, 0.5), held(4, "b", 0, 1.0), held(4, "b", 1, 1.0)]
+    lines(run / "scores" / "8.jsonl", *before, held(2, "a", 0, 0.2), *after)
+    found = read_learning(run)
+    assert [row[:4] for row in held_out(found).rows] == [
+        ("a", "2", "0.250", "0.750"),
+        ("b", "1", "1.000", "1.000"),
+        ("all", "3", "0.500", "0.833"),
+    ]
+    assert held_out(found).rows[1][4:] == ("+0.000 [+0.000, +0.000]", "1.000")
+    assert "Held-out questions" in page(found)
 
 
 def test_the_page_shows_what_is_to_be_watched(run: Path) -> None:

@@ -47,6 +47,7 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 _REMEMBERED = 8192  # results that a memo holds
 _SHUFFLED = 256  # scores among which a control run draws
+_NAMED = ("id", "source", "index", "split")  # what a score's line says of its row
 _BEYOND_DEADLINE = 10.0  # seconds that a score may take after the runtime's own deadline should have ended it
 _environments: PerLoop[dict[str, RewardEnvironment]] = PerLoop(dict)
 
@@ -114,9 +115,8 @@ async def compute_score(
     except Exception as error:
         logger.exception("a completion could not be scored")
         score = Score(error="crash", detail=f"{type(error).__name__}: {error}")
-        named = {"id_": str(given.get("id", "")), "split": str(given.get("split", "train"))}
         with contextlib.suppress(Exception):  # it never raises
-            note(run, score, **named, weights=given.get("global_steps"))
+            note(run, score, {"id": "", "split": "train", **given}, given.get("global_steps"))
         return score.numbers()
 
 
@@ -289,7 +289,7 @@ class RewardEnvironment:
         if self._folder is None:
             return
         self._count += 1
-        note(self._folder.path, score, id_=row.id, split=row.split, weights=weights)
+        note(self._folder.path, score, {name: getattr(row, name) for name in _NAMED}, weights)
         if score.trace is not None and self.config.trace_every and self._count % self.config.trace_every == 0:
             _append(self._folder.traces, to_json(score.trace))
 
@@ -297,20 +297,20 @@ class RewardEnvironment:
         await self.engines.aclose()
 
 
-def note(run: Path | str, score: Score, *, id_: str, split: str, weights: int | None) -> None:
+def note(run: Path | str, score: Score, row: Mapping[str, Any], weights: int | None) -> None:
     """Log one score in the run folder, for `pyrag_rl.verl.watch` and `pyrag_rl.report`.
 
     Args:
         run: the run folder.
         score: the score of a completion.
-        id_: the question's id.
-        split: train or eval.
+        row: its row; of `TrainRow` the fields in `_NAMED`.
         weights: number of steps that made the policy's weights.
     """
     import msgspec
 
-    named = {"step": weights, "id": id_, "split": split, "reason": score.error, "detail": score.detail}
-    _append(RunFolder(Path(run)).scores, msgspec.json.encode({**named, **score.numbers()}))
+    named = {"step": weights, **{name: row.get(name) for name in _NAMED}}
+    said = {"reason": score.error, "detail": score.detail}
+    _append(RunFolder(Path(run)).scores, msgspec.json.encode({**named, **said, **score.numbers()}))
 
 
 def _append(folder: Path, line: bytes) -> None:
