@@ -18,10 +18,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from benchmarks.planner_figures import planner_table
+from benchmarks.prefix_cache import note, prefix_cache_table, prefix_caches
 from benchmarks.real_model import served
 from benchmarks.small_model_rows import SHORT, Command, Mixture, Recipe, Step, data
 from pyrag.cli.main import guarded
@@ -59,14 +61,15 @@ def _set(*settings: str) -> list[str]:
 def sft_plan(recipe: Recipe) -> Iterator[Command]:
     if recipe.gpu:
         short = ("prompt_tokens=256", "response_tokens=256", "batch_size=64", "micro_batch_size=64")
-        for name, agent, steps in (("sft-plan", "plan", 580), ("sft-decompose", "decompose", 250)):
-            yield from _on_gpu(recipe, name, agent, "learning_rate=1e-3", f"max_steps={steps}", *short)
-        return
-    if not (recipe.out / "sft-plan" / MERGED).exists():
-        yield from _training(recipe, "sft-plan-start", "plan", "small-planner", "--algorithm", "sft")
-    more = _going_on(recipe, "sft-plan-start", "max_steps=140", "learning_rate=6e-4")
-    yield from _training(recipe, "sft-plan", "plan", "small-planner", *more)
-    yield from _training(recipe, "sft-decompose", "decompose", "small-planner", "--algorithm", "sft")
+        yield from _on_gpu(recipe, "sft-plan", "plan", "learning_rate=1e-3", "max_steps=580", *short)
+    else:
+        if not (recipe.out / "sft-plan" / MERGED).exists():
+            yield from _training(recipe, "sft-plan-start", "plan", "small-planner", "--algorithm", "sft")
+        more = _going_on(recipe, "sft-plan-start", "max_steps=140", "learning_rate=6e-4")
+        yield from _training(recipe, "sft-plan", "plan", "small-planner", *more)
+    # Decompose and Plan of `--profile paper` in one adapter, on the CPU: they know the programs already.
+    more = _going_on(recipe, "sft-plan", "max_steps=160", "learning_rate=6e-4")
+    yield from _training(recipe, "sft-paper", "plan", "small-planner", *more, evaluated=False)
 
 
 def sft_answer(recipe: Recipe) -> Iterator[Command]:
@@ -97,47 +100,60 @@ def rl_answer(recipe: Recipe) -> Iterator[Command]:
     yield from _rewarded(recipe, "rl-rag", "answer", "sft-rag")
 
 
+# The embedded reader answers while planners are rewarded: it leaves the cores to the model in training.
 def rl_plan(recipe: Recipe) -> Iterator[Command]:
-    yield from _rewarded(recipe, "rl-plan", "plan", "sft-plan", llm="{rl-answer}", index=str(recipe.index))
+    yield from _rewarded(recipe, "rl-plan", "plan", "sft-plan", llm="embedded", index=str(recipe.index))
 
 
 def rl_decompose(recipe: Recipe) -> Iterator[Command]:
-    frozen = {"llm": "{rl-answer}", "plan_llm": "{rl-plan}", "index": str(recipe.index)}
-    yield from _rewarded(recipe, "rl-decompose", "decompose", "sft-decompose", **frozen)
+    frozen = {"llm": "embedded", "plan_llm": "{sft-paper}", "index": str(recipe.index)}
+    yield from _rewarded(recipe, "rl-decompose", "decompose", "sft-paper", **frozen)
 
 
-# The rows of the table: method, engine of the answers, engine of the plans ("": that of the answers).
-ROWS: Mapping[str, tuple[str, str, str]] = {
-    "direct": ("direct", "{base}", ""),
-    "vanilla": ("vanilla", "{base}", ""),
-    "rag-sft": ("vanilla", "{sft-rag}", ""),
-    "rag-rl": ("vanilla", "{rl-rag}", ""),
-    "pyrag-untrained": ("pyrag", "{base}", ""),
-    "pyrag-sft": ("pyrag", "{sft-answer}", "{sft-plan}"),
-    "pyrag-rl": ("pyrag", "{rl-answer}", "{rl-plan}"),
-    "pyrag-sft-reader": ("pyrag", "embedded", "{sft-plan}"),
-    "pyrag-rl-reader": ("pyrag", "embedded", "{rl-plan}"),
-    "embedded": ("pyrag", "embedded", ""),
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the table: method, engine of the answers, engine of the plans ("": that of the answers), options."""
+
+    method: str
+    answers: str
+    plans: str = ""
+    options: tuple[str, ...] = ()
+
+
+WHOLE = ("--whole-question",)
+JOINT = ("--joint", *WHOLE)
+ROWS: Mapping[str, Row] = {
+    "direct": Row("direct", "{base}"),
+    "vanilla": Row("vanilla", "{base}"),
+    "rag-sft": Row("vanilla", "{sft-rag}"),
+    "rag-rl": Row("vanilla", "{rl-rag}"),
+    "pyrag-untrained": Row("pyrag", "{base}", "", JOINT),
+    "pyrag-sft": Row("pyrag", "{sft-answer}", "{sft-plan}", JOINT),
+    "pyrag-sft-paper": Row("pyrag", "{sft-answer}", "{sft-paper}", ("--decompose-llm", "{sft-paper}", *WHOLE)),
+    "pyrag-sft-fast": Row("pyrag", "{sft-answer}", "{sft-plan}", ("--profile", "fast", *WHOLE)),
+    "pyrag-rl": Row("pyrag", "{rl-answer}", "{rl-plan}", JOINT),
+    "pyrag-sft-reader": Row("pyrag", "embedded", "{sft-plan}", JOINT),
+    "pyrag-rl-reader": Row("pyrag", "embedded", "{rl-plan}", JOINT),
+    "embedded": Row("pyrag", "embedded", "", WHOLE),
 }
 
 
 def measure(recipe: Recipe) -> Iterator[Command]:
     """One run of `pyrag bench` a row of the table."""
-    names = ("rl-answer", "rl-plan", "rl-rag", "sft-answer", "sft-plan", "sft-rag")
+    names = ("rl-answer", "rl-plan", "rl-rag", "sft-answer", "sft-plan", "sft-paper", "sft-rag")
     there = {"base", *(name for name in names if (recipe.out / name / MERGED).is_dir())}
     sets = [name for name in MEASURED if (recipe.data / name).is_dir()]
     corpus = recipe.data / "hotpotqa" / "corpus.jsonl.gz"  # for sets without one
-    for name, (method, answers, plans) in ROWS.items():
-        if answers == "{rl-answer}" and "rl-plan" not in there:
+    for name, row in ROWS.items():
+        plans = row.plans
+        if row.answers == "{rl-answer}" and "rl-plan" not in there:
             plans = "{sft-plan}"  # only the Answer agent went on by reward
         out = recipe.out / "measure" / name
         line = ["bench", "--data", str(recipe.data), "--sets", ",".join(sets), "--corpus", str(corpus)]
         line += ["--index-dir", str(recipe.out / "indexes"), "--limit", str(recipe.limit), "--seed", str(recipe.seed)]
-        line += ["--method", method, "--llm", answers, *(("--plan-llm", plans) if plans else ()), "--out", str(out)]
-        line += [] if answers + plans == "embedded" else [*SHORT, *PATIENT]
-        line += ["--whole-question"] if method == "pyrag" else []
-        line += ["--joint"] if method == "pyrag" and answers + plans != "embedded" else []
-        command = Command(tuple(line), out / SUMMARY)
+        line += ["--method", row.method, "--llm", row.answers, *(("--plan-llm", plans) if plans else ()), *row.options]
+        line += [] if row.answers + plans == "embedded" else [*SHORT, *PATIENT]
+        command = Command((*line, "--out", str(out)), out / SUMMARY)
         if there.issuperset(command.served):
             yield command
 
@@ -205,7 +221,10 @@ def _run(recipe: Recipe, stage: str, steps: Sequence[Step], *, dry: bool) -> Non
             line = [_filled(part, engines) for part in one.arguments]
             print(f"  pyrag {shlex.join(line)}", flush=True)
             if not dry and not one.product.exists():
+                before = prefix_caches(engines) if line[0] == "bench" else {}
                 _call(line)
+                if before:
+                    note(recipe.prefix_cache, one.product.parent.name, before, prefix_caches(engines))
 
 
 class _Servers:
@@ -247,16 +266,18 @@ def _call(line: Sequence[str]) -> None:
 
 
 def report(recipe: Recipe) -> None:
-    """Write OUT/measure/report.md of all runs so far, and OUT/measure/planner.md beside it."""
+    """Write OUT/measure/report.md and planner.md of all runs so far, and print what prefix caches saved."""
     runs = [recipe.out / "measure" / name for name in ROWS if (recipe.out / "measure" / name / SUMMARY).is_file()]
     if not runs:
         return
     _call(["bench", "report", *map(str, runs), "--out", str(recipe.out / "measure")])
-    planned = [one for one in runs if ROWS[one.name][0] == "pyrag"]
+    planned = [one for one in runs if ROWS[one.name].method == "pyrag"]
     if planned:
         table = str(planner_table(planned))
         (recipe.out / "measure" / "planner.md").write_text(table + "\n", encoding="utf-8")
         print(table)
+    if recipe.prefix_cache.is_file():
+        print(prefix_cache_table(recipe.prefix_cache))
 
 
 def main() -> None:

@@ -35,6 +35,10 @@ class Recipe:
     def index(self) -> Path:
         return self.out / "index"
 
+    @property
+    def prefix_cache(self) -> Path:
+        return self.out / "measure" / "prefix-cache.jsonl"
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -83,18 +87,24 @@ def data(recipe: Recipe) -> Iterator[Step]:
     """Rows of all stages, and the index over which programs are rewarded."""
     gold = _gold(recipe)
     yield from _gpu_rows(recipe) if recipe.gpu else _cpu_rows(recipe)
-    yield _rows(recipe, "sft-decompose", "decompose", *gold, *_sources(SOURCES), *LONGER, *PLANNED, "--sft")
+    halves = tuple(recipe.rows / f"sft-paper-{task}.parquet" for task in ("decompose", "plan"))
+    for half, task in zip(halves, ("decompose", "plan"), strict=True):
+        yield _rows(recipe, half.stem, task, *gold, *_sources(SOURCES), *LONGER, *PLANNED, "--sft")
+    yield Mixture(tuple((half, 4000, 1) for half in halves), recipe.rows / "sft-paper.parquet")
     sets = ("--data", recipe.data, "--sets")
     # Whole passages, as a search finds them when the model is served. "unknown" is right over a tenth of them.
     squad = ("squad", "--split", "train_full", "--limit", "400", "--depths", "3,5")
     shares = ("--several-share", "0.9", "--unknown-share", "0.1", "--seed", "7")
     steps = (*gold, *_sources(("musique", "2wiki=400")), *shares)
     yield _rows(recipe, "rl-answer", "answer", *sets, *squad, *steps, evaluate="0.12")
-    yield _rows(recipe, "rl-rag", "answer", *sets, TRAINED_ON, "--depths", "5", evaluate="0.1")
-    yield _rows(recipe, "rl-plan", "joint", *sets, TRAINED_ON, evaluate="0.1")
-    yield _rows(recipe, "rl-decompose", "decompose", *sets, TRAINED_ON, evaluate="0.1")
-    corpora = [str(recipe.data / name / "train_corpus.jsonl.gz") for name in TRAINED_ON.split(",")]
-    yield Command(("index", *corpora, "--out", str(recipe.index)), recipe.index)
+    rag = ("--limit", "300", *gold, *_sources(("musique=300",)), "--depths", "5", "--max-row-tokens", "1100")
+    yield _rows(recipe, "rl-rag", "rag", *sets, TRAINED_ON, *rag, evaluate="0.1")
+    # A program is rewarded where a search can find what it asks for: other sources have no passages.
+    train = ("--decompositions", recipe.data / "decompositions", *_sources(("musique-train", "2wiki-train=170")))
+    for name, task in (("rl-plan", "joint"), ("rl-decompose", "decompose")):
+        yield _rows(recipe, name, task, *sets, "musique", *train, evaluate="0.22")
+    corpus = recipe.data / "decompositions" / "corpus.jsonl.gz"
+    yield Command(("index", str(corpus), "--out", str(recipe.index)), recipe.index)
 
 
 def _gold(recipe: Recipe) -> tuple[object, ...]:

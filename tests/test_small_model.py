@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from benchmarks import small_model
 from benchmarks.planner_figures import planned_searches, planner_table, searches
+from benchmarks.prefix_cache import PrefixCache, note, prefix_cache_table, read_metrics
 from benchmarks.small_model import ROWS, STAGES, Command, Mixture, Recipe, run, take_trained
 from pyrag.agents.llm import make_llm_agents
 from pyrag.cli.app import app
@@ -33,7 +34,7 @@ ROOT = Path(__file__).parent.parent
 @pytest.fixture
 def recipe(tmp_path: Path) -> Recipe:
     """A recipe all of whose models seem to be there."""
-    for name in ("sft-answer", "sft-plan", "sft-rag", "rl-answer", "rl-plan", "rl-rag"):
+    for name in ("sft-answer", "sft-plan", "sft-paper", "sft-rag", "rl-answer", "rl-plan", "rl-rag"):
         (tmp_path / "out" / name / "merged").mkdir(parents=True)
     for name in small_model.MEASURED:
         (tmp_path / "data" / name).mkdir(parents=True)
@@ -59,7 +60,7 @@ def test_mixtures_are_made_of_rows_written_before(recipe: Recipe) -> None:
         if isinstance(one, Mixture):
             assert {file for file, *_ in one.parts} <= written
         written.add(one.product)
-    assert {recipe.rows / f"{name}.parquet" for name in ("sft-answer", "sft-rag", "sft-plan")} <= written
+    assert {recipe.rows / f"{name}.parquet" for name in ("sft-answer", "sft-rag", "sft-plan", "sft-paper")} <= written
 
 
 def test_a_mixture_repeats_the_first_rows(recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,6 +142,23 @@ def test_dry_run_prints_all_stages(recipe: Recipe, capsys: pytest.CaptureFixture
     assert all(f"{stage}: " in out for stage in STAGES)
     assert "--plan-llm '{sft-plan}'" in out
     assert not (recipe.out / "measure").exists()
+
+
+METRICS = """\
+# TYPE vllm:prefix_cache_queries_total counter
+vllm:prefix_cache_queries_total{{engine="0",model_name="small"}} {queries}
+vllm:prefix_cache_hits_total{{engine="0",model_name="small"}} {hits}
+vllm:external_prefix_cache_hits_total{{engine="0",model_name="small"}} 9
+"""
+
+
+def test_prefix_cache_shares_are_summed_by_row(tmp_path: Path) -> None:
+    empty, later = (read_metrics(METRICS.format(queries=q, hits=h)) for q, h in (("1000.0", "0.0"), ("3e+03", "500.0")))
+    assert later - empty == PrefixCache(2000, 500)
+    for _ in range(2):
+        note(tmp_path / "m" / "p.jsonl", "pyrag-sft", {"sft-plan": empty}, {"sft-plan": later})
+    assert prefix_cache_table(tmp_path / "m" / "p.jsonl").rows == [("pyrag-sft", "sft-plan", "4,000", "25%")]
+    assert read_metrics("").share == 0
 
 
 async def traced(program: str, *more: str) -> Trace:

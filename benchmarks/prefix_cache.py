@@ -1,0 +1,86 @@
+"""Prompt tokens that vLLM's servers took from their prefix caches, as their metrics count them."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pyrag.evaluation.reports.writer import Table
+
+_COUNTED = re.compile(r"^vllm:prefix_cache_(queries|hits)_total(?:\{[^}]*\})? (\S+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixCache:
+    """Tokens of prompts that a server was sent, and those of them that it did not compute again."""
+
+    queries: int
+    hits: int
+
+    def __sub__(self, earlier: PrefixCache) -> PrefixCache:
+        return PrefixCache(self.queries - earlier.queries, self.hits - earlier.hits)
+
+    @property
+    def share(self) -> float:
+        """The hits of the queries, from 0 to 1; 0 where nothing was sent."""
+        return self.hits / self.queries if self.queries else 0.0
+
+
+def read_metrics(text: str) -> PrefixCache:
+    """Read the counters of a server's metrics.
+
+    Args:
+        text: Metrics in Prometheus' text format.
+    """
+    found = {"queries": 0.0, "hits": 0.0}
+    for name, value in _COUNTED.findall(text):
+        found[name] += float(value)
+    return PrefixCache(int(found["queries"]), int(found["hits"]))
+
+
+def prefix_caches(engines: Mapping[str, str]) -> dict[str, PrefixCache]:
+    """Ask servers for their counters.
+
+    Args:
+        engines: Engines `openai:MODEL@URL/v1` of vLLM's servers by name.
+    """
+    found = {}
+    for name, engine in engines.items():
+        url = engine.partition("@")[2].removesuffix("/v1") + "/metrics"
+        with urllib.request.urlopen(url, timeout=30) as reply:  # noqa: S310 (loopback)
+            found[name] = read_metrics(reply.read().decode())
+    return found
+
+
+def note(file: Path, row: str, before: Mapping[str, PrefixCache], after: Mapping[str, PrefixCache]) -> None:
+    """Append a line for each server that answered during a row.
+
+    Args:
+        file: JSON lines.
+        row: Name of the row.
+        before: Counters by server before the row.
+        after: Counters by server after it.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a", encoding="utf-8") as lines:
+        for server, counted in after.items():
+            print(json.dumps({"row": row, "server": server, **asdict(counted - before[server])}), file=lines)
+
+
+def prefix_cache_table(file: Path) -> Table:
+    """Sum the lines of a file by row and server.
+
+    Args:
+        file: JSON lines of `note`.
+    """
+    sums: dict[tuple[str, str], PrefixCache] = {}
+    for line in file.read_text(encoding="utf-8").splitlines():
+        one = json.loads(line)
+        key, so_far = (one["row"], one["server"]), sums.get((one["row"], one["server"]), PrefixCache(0, 0))
+        sums[key] = PrefixCache(so_far.queries + one["queries"], so_far.hits + one["hits"])
+    rows = [(*key, f"{one.queries:,}", f"{one.share:.0%}") for key, one in sums.items()]
+    return Table(["row", "server", "prompt tokens", "from the prefix cache"], rows)
