@@ -26,11 +26,12 @@ from pyrag_rl.folder import RunFolder, decoded, read_lines
 from pyrag_rl.rewards.score import KEYS
 
 PARTS = tuple(key for key in KEYS if key not in ("score", "calls", "seconds", "error", "infra"))
+_TAUGHT = "share of groups that teach"  # the completions of one question differ in reward
 # Of the embedded reader's training, which has no scored completions.
 _OF_DRAWS = {
     "critic/score/mean": "mean reward",
     "greedy/score/mean": "mean reward of the likeliest spans",
-    "groups/taught": "share of groups that teach",
+    "groups/taught": _TAUGHT,
     "draws/unknown": "share of draws that are unknown",
 }
 _METRICS = {
@@ -67,7 +68,7 @@ class Learning:
     """A run's course. `train` and `held` (the evaluation set's) are by step, `metrics` are verl's.
 
     `evaluated` is what the embedded reader was before and after, by figure. `rows` are the rewards of the evaluation
-    set by step, then by set and row.
+    set by step, then by set and row; `groups` are the least and the greatest reward of a training row at a step.
     """
 
     folder: RunFolder
@@ -77,6 +78,7 @@ class Learning:
     held: dict[int, StepScores]
     evaluated: dict[str, dict[str, float]]
     rows: dict[int, dict[tuple[str, int], float]]
+    groups: dict[int, dict[tuple[str, int], tuple[float, float]]]
 
 
 def read_learning(run: Path) -> Learning:
@@ -87,13 +89,19 @@ def read_learning(run: Path) -> Learning:
     train: dict[int, StepScores] = defaultdict(StepScores)
     held: dict[int, StepScores] = defaultdict(StepScores)
     rows: dict[int, dict[tuple[str, int], float]] = defaultdict(dict)
+    groups: dict[int, dict[tuple[str, int], tuple[float, float]]] = defaultdict(dict)
     for line in _scores(folder):
+        step, score = line["step"] or 0, line["score"]
+        row = None if line.get("index") is None else (line["source"], line["index"])  # an older run's have none
         if line["split"] == "train":
-            train[(line["step"] or 0) + 1].add(line)
+            train[step + 1].add(line)
+            if row:
+                low, high = groups[step + 1].get(row, (score, score))
+                groups[step + 1][row] = min(low, score), max(high, score)
         else:
-            held[line["step"] or 0].add(line)
-            if line.get("index") is not None:  # a run from before rows were told apart has none
-                rows[line["step"] or 0][line["source"], line["index"]] = line["score"]
+            held[step].add(line)
+            if row:
+                rows[step][row] = score
     metrics = folder.read_metrics()
     if not metrics and not train:
         raise DataError(f"{run} has no finished step yet: look again when pyrag train has told of one")
@@ -105,6 +113,7 @@ def read_learning(run: Path) -> Learning:
         dict(sorted(held.items())),
         json.loads(folder.evaluation.read_bytes()) if folder.evaluation.is_file() else {},
         dict(sorted(rows.items())),
+        dict(sorted(groups.items())),
     )
 
 
@@ -150,6 +159,10 @@ def summary(learning: Learning) -> Table:
         for key in ("score", *_present(steps)):
             first, last = (sum(one.sums[key] for one in end) / sum(one.count for one in end) for end in ends)
             rows.append(_compared(name, key, first, last))
+    if learning.groups:
+        taught = [fmean(low < high for low, high in step.values()) for step in learning.groups.values()]
+        some = max(1, len(taught) // 10)
+        rows.append(_compared("training", _TAUGHT, fmean(taught[:some]), fmean(taught[-some:])))
     if not learning.train:
         rows += _of_draws(learning)
     return Table(("completions", "mean of", "at first", "in the end", "change"), rows, left=2)

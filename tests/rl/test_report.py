@@ -74,6 +74,15 @@ def test_held_out_rows_are_compared_one_by_one(run: Path) -> None:
     assert "Held-out questions" in page(found)
 
 
+def test_groups_whose_rewards_differ_are_counted(run: Path) -> None:
+    def drawn(step: int, index: int, score: float) -> dict[str, Any]:
+        return {**scored(step, score), "source": "a", "index": index}
+
+    first = [drawn(0, 0, 1.0), drawn(0, 0, 0.0), drawn(0, 1, 1.0), drawn(0, 1, 1.0)]
+    lines(run / "scores" / "7.jsonl", *first, drawn(1, 2, 0.5), drawn(1, 2, 0.5))
+    assert ("training", "share of groups that teach", "0.500", "0.000", "-0.500") in summary(read_learning(run)).rows
+
+
 def test_the_page_shows_what_is_to_be_watched(run: Path) -> None:
     text = write_report(run).read_text()
     for said in ("Mean reward", "Its parts", "bad_form", "KL to the start", "tokens of a completion", "trace show"):
