@@ -90,7 +90,7 @@ def data(recipe: Recipe) -> Iterator[Step]:
     halves = tuple(recipe.rows / f"sft-paper-{task}.parquet" for task in ("decompose", "plan"))
     for half, task in zip(halves, ("decompose", "plan"), strict=True):
         yield _rows(recipe, half.stem, task, *gold, *_sources(SOURCES), *LONGER, *PLANNED, "--sft")
-    yield Mixture(tuple((half, 4000, 1) for half in halves), recipe.rows / "sft-paper.parquet")
+    yield Mixture(tuple((half, 0, 1) for half in halves), recipe.rows / "sft-paper.parquet")
     sets = ("--data", recipe.data, "--sets")
     # Whole passages, as a search finds them when the model is served. "unknown" is right over a tenth of them.
     squad = ("squad", "--split", "train_full", "--limit", "400", "--depths", "3,5")
