@@ -88,10 +88,10 @@ def _going_on(recipe: Recipe, start: str, *settings: str) -> list[str]:
     return ["--algorithm", "sft", "--adapter", str(recipe.out / start / "adapter"), *_set(*settings)]
 
 
-def _rewarded(recipe: Recipe, name: str, agent: str, start: str, **frozen: str) -> Iterator[Command]:
+def _rewarded(recipe: Recipe, name: str, agent: str, start: str, *settings: str, **frozen: str) -> Iterator[Command]:
     """The commands that train on from a supervised adapter, other agents being served."""
     more = ["--adapter", str(recipe.out / start / "adapter")]
-    more += _set(*(f"runtime.{setting}={engine}" for setting, engine in frozen.items()))
+    more += _set(*settings, *(f"runtime.{setting}={engine}" for setting, engine in frozen.items()))
     yield from _training(recipe, name, agent, "small-rl", *more)
 
 
@@ -100,14 +100,21 @@ def rl_answer(recipe: Recipe) -> Iterator[Command]:
     yield from _rewarded(recipe, "rl-rag", "answer", "sft-rag")
 
 
+# Programs are ten times as long as answers: 64 at once fill 24 GB.
+PROGRAMS = (
+    "prompt_tokens=256", "micro_batch_size=16", "gpu_memory=0.15", "learning_rate=1e-4", "max_steps=24",
+    "eval_every=12", "save_every=12",
+)  # fmt: skip
+
+
 # The embedded reader answers while planners are rewarded: it leaves the cores to the model in training.
 def rl_plan(recipe: Recipe) -> Iterator[Command]:
-    yield from _rewarded(recipe, "rl-plan", "plan", "sft-plan", llm="embedded", index=str(recipe.index))
+    yield from _rewarded(recipe, "rl-plan", "plan", "sft-plan", *PROGRAMS, llm="embedded", index=str(recipe.index))
 
 
 def rl_decompose(recipe: Recipe) -> Iterator[Command]:
     frozen = {"llm": "embedded", "plan_llm": "{sft-paper}", "index": str(recipe.index)}
-    yield from _rewarded(recipe, "rl-decompose", "decompose", "sft-paper", **frozen)
+    yield from _rewarded(recipe, "rl-decompose", "decompose", "sft-paper", *PROGRAMS, **frozen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,16 +145,30 @@ ROWS: Mapping[str, Row] = {
 }
 
 
+def kept(run: Path) -> bool:
+    """False for a run by reward whose held-out reward did not rise: the model that it began with stays at work.
+
+    Args:
+        run: The run's folder; one of an adapter that was taken holds no scores.
+    """
+    if not (run / "scores").is_dir():
+        return True
+    from pyrag_rl.report import read_learning
+
+    rewards = [one.mean("score") for one in read_learning(run).held.values()]
+    return len(rewards) < 2 or rewards[-1] > rewards[0]
+
+
 def measure(recipe: Recipe) -> Iterator[Command]:
     """One run of `pyrag bench` a row of the table."""
     names = ("rl-answer", "rl-plan", "rl-rag", "sft-answer", "sft-plan", "sft-paper", "sft-rag")
-    there = {"base", *(name for name in names if (recipe.out / name / MERGED).is_dir())}
+    there = {"base", *(name for name in names if (recipe.out / name / MERGED).is_dir() and kept(recipe.out / name))}
     sets = [name for name in MEASURED if (recipe.data / name).is_dir()]
     corpus = recipe.data / "hotpotqa" / "corpus.jsonl.gz"  # for sets without one
     for name, row in ROWS.items():
         plans = row.plans
         if row.answers == "{rl-answer}" and "rl-plan" not in there:
-            plans = "{sft-plan}"  # only the Answer agent went on by reward
+            plans = "{sft-plan}"  # only the Answer agent learned by reward
         out = recipe.out / "measure" / name
         line = ["bench", "--data", str(recipe.data), "--sets", ",".join(sets), "--corpus", str(corpus)]
         line += ["--index-dir", str(recipe.out / "indexes"), "--limit", str(recipe.limit), "--seed", str(recipe.seed)]

@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from benchmarks import small_model
 from benchmarks.planner_figures import planned_searches, planner_table, searches
-from benchmarks.prefix_cache import PrefixCache, note, prefix_cache_table, read_metrics
+from benchmarks.prefix_cache import PrefixCache, prefix_cache_table, read_metrics
+from benchmarks.prefix_cache import note as note_cache
 from benchmarks.small_model import ROWS, STAGES, Command, Mixture, Recipe, run, take_trained
 from pyrag.agents.llm import make_llm_agents
 from pyrag.cli.app import app
@@ -24,7 +25,11 @@ from pyrag.runtime.engines import Engines
 from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
 from pyrag.trace.model import Passage, Trace
+from pyrag_rl.config import make_config, save_config
 from pyrag_rl.data.rows import Conversation, read_conversations, write_conversations
+from pyrag_rl.folder import RunFolder
+from pyrag_rl.rewards.environment import note
+from pyrag_rl.rewards.score import Score
 from pyrag_sandbox import Sandbox
 from tests.rl import tiny
 
@@ -84,6 +89,17 @@ def test_the_reward_row_takes_the_supervised_planner_without_another(recipe: Rec
     rows = {one.product.parent.name: one.served for one in STAGES["measure"](recipe)}
     assert rows["pyrag-rl"] == ("rl-answer", "sft-plan")
     assert "pyrag-rl-reader" not in rows
+
+
+@pytest.mark.parametrize(("after", "named"), [(0.4, "sft-plan"), (0.5, "sft-plan"), (0.6, "rl-plan")])
+def test_a_reward_run_is_kept_if_better(recipe: Recipe, after: float, named: str) -> None:
+    folder = RunFolder(recipe.out / "rl-plan")
+    save_config(make_config({"agent": "plan", "model": "tiny"}), folder.config)
+    for step, reward in ((0, 0.5), (12, 0.9), (24, after)):
+        note(folder.path, Score(score=reward), {"id": "q", "source": "toy", "index": 0, "split": "eval"}, step)
+    note(folder.path, Score(), {"id": "q", "source": "toy", "index": 1, "split": "train"}, 0)
+    rows = {one.product.parent.name: one.served for one in STAGES["measure"](recipe)}
+    assert rows["pyrag-rl"] == ("rl-answer", named)
 
 
 def test_an_agent_that_is_there_is_not_taken_again(recipe: Recipe, tmp_path: Path) -> None:
@@ -156,7 +172,7 @@ def test_prefix_cache_shares_are_summed_by_row(tmp_path: Path) -> None:
     empty, later = (read_metrics(METRICS.format(queries=q, hits=h)) for q, h in (("1000.0", "0.0"), ("3e+03", "500.0")))
     assert later - empty == PrefixCache(2000, 500)
     for _ in range(2):
-        note(tmp_path / "m" / "p.jsonl", "pyrag-sft", {"sft-plan": empty}, {"sft-plan": later})
+        note_cache(tmp_path / "m" / "p.jsonl", "pyrag-sft", {"sft-plan": empty}, {"sft-plan": later})
     assert prefix_cache_table(tmp_path / "m" / "p.jsonl").rows == [("pyrag-sft", "sft-plan", "4,000", "25%")]
     assert read_metrics("").share == 0
 
