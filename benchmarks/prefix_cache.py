@@ -16,7 +16,7 @@ _COUNTED = re.compile(r"^vllm:prefix_cache_(queries|hits)_total(?:\{[^}]*\})? (\
 
 @dataclass(frozen=True, slots=True)
 class PrefixCache:
-    """Tokens of prompts that a server was sent, and those of them that it did not compute again."""
+    """Tokens of prompts that a server was sent, and those of them that its cache held."""
 
     queries: int
     hits: int
@@ -56,7 +56,9 @@ def prefix_caches(engines: Mapping[str, str]) -> dict[str, PrefixCache]:
     return found
 
 
-def note(file: Path, row: str, before: Mapping[str, PrefixCache], after: Mapping[str, PrefixCache]) -> None:
+def record_prefix_caches(
+    file: Path, row: str, before: Mapping[str, PrefixCache], after: Mapping[str, PrefixCache]
+) -> None:
     """Append a line for each server that answered during a row.
 
     Args:
@@ -75,7 +77,7 @@ def prefix_cache_table(file: Path) -> Table:
     """Sum the lines of a file by row and server.
 
     Args:
-        file: JSON lines of `note`.
+        file: JSON lines of `record_prefix_caches`.
     """
     sums: dict[tuple[str, str], PrefixCache] = {}
     for line in file.read_text(encoding="utf-8").splitlines():

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Self
 
 from benchmarks.planner_figures import planner_table
-from benchmarks.prefix_cache import note, prefix_cache_table, prefix_caches
+from benchmarks.prefix_cache import prefix_cache_table, prefix_caches, record_prefix_caches
 from benchmarks.real_model import served
 from benchmarks.small_model_rows import SHORT, Command, Mixture, Recipe, Step, data
 from pyrag.cli.main import guarded
@@ -245,7 +245,8 @@ def _run(recipe: Recipe, stage: str, steps: Sequence[Step], *, dry: bool) -> Non
                 before = prefix_caches(engines) if line[0] == "bench" else {}
                 _call(line)
                 if before:
-                    note(recipe.prefix_cache, one.product.parent.name, before, prefix_caches(engines))
+                    row = one.product.parent.name
+                    record_prefix_caches(recipe.prefix_cache, row, before, prefix_caches(engines))
 
 
 class _Servers:

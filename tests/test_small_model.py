@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from benchmarks import small_model
 from benchmarks.planner_figures import planned_searches, planner_table, searches
-from benchmarks.prefix_cache import PrefixCache, prefix_cache_table, read_metrics
-from benchmarks.prefix_cache import note as note_cache
+from benchmarks.prefix_cache import PrefixCache, prefix_cache_table, read_metrics, record_prefix_caches
 from benchmarks.small_model import ROWS, STAGES, Command, Mixture, Recipe, run, take_trained
 from pyrag.agents.llm import make_llm_agents
 from pyrag.cli.app import app
@@ -172,7 +171,7 @@ def test_prefix_cache_shares_are_summed_by_row(tmp_path: Path) -> None:
     empty, later = (read_metrics(METRICS.format(queries=q, hits=h)) for q, h in (("1000.0", "0.0"), ("3e+03", "500.0")))
     assert later - empty == PrefixCache(2000, 500)
     for _ in range(2):
-        note_cache(tmp_path / "m" / "p.jsonl", "pyrag-sft", {"sft-plan": empty}, {"sft-plan": later})
+        record_prefix_caches(tmp_path / "m" / "p.jsonl", "pyrag-sft", {"sft-plan": empty}, {"sft-plan": later})
     assert prefix_cache_table(tmp_path / "m" / "p.jsonl").rows == [("pyrag-sft", "sft-plan", "4,000", "25%")]
     assert read_metrics("").share == 0
 

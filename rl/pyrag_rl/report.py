@@ -47,17 +47,20 @@ _SHOWN = 4  # completions of the last step, best and worst
 
 @dataclass(slots=True)
 class StepScores:
-    """Sums over the completions of a step, and how often each reason came up."""
+    """Sums over the completions of a step, how often each reason came up, and the rewards of each set's rows."""
 
     count: int = 0
     sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     reasons: Counter[str] = field(default_factory=Counter)
+    rows: dict[tuple[str, int], list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, line: Mapping[str, Any]) -> None:
         self.count += 1
         for key in ("score", *PARTS):
             self.sums[key] += line.get(key, 0.0)
         self.reasons[line["reason"]] += 1
+        if line.get("index") is not None:  # an older run's lines have none
+            self.rows[line["source"], line["index"]].append(line["score"])
 
     def mean(self, key: str) -> float:
         return self.sums[key] / self.count
@@ -67,8 +70,7 @@ class StepScores:
 class Learning:
     """A run's course. `train` and `held` (the evaluation set's) are by step, `metrics` are verl's.
 
-    `evaluated` is what the embedded reader was before and after, by figure. `rows` are the rewards of the evaluation
-    set by step, then by set and row; `groups` are the least and the greatest reward of a training row at a step.
+    `evaluated` is what the embedded reader was before and after, by figure.
     """
 
     folder: RunFolder
@@ -77,8 +79,6 @@ class Learning:
     train: dict[int, StepScores]
     held: dict[int, StepScores]
     evaluated: dict[str, dict[str, float]]
-    rows: dict[int, dict[tuple[str, int], float]]
-    groups: dict[int, dict[tuple[str, int], tuple[float, float]]]
 
 
 def read_learning(run: Path) -> Learning:
@@ -88,20 +88,11 @@ def read_learning(run: Path) -> Learning:
         raise DataError(f"{run} is no run folder: pass the --out of pyrag train")
     train: dict[int, StepScores] = defaultdict(StepScores)
     held: dict[int, StepScores] = defaultdict(StepScores)
-    rows: dict[int, dict[tuple[str, int], float]] = defaultdict(dict)
-    groups: dict[int, dict[tuple[str, int], tuple[float, float]]] = defaultdict(dict)
     for line in _scores(folder):
-        step, score = line["step"] or 0, line["score"]
-        row = None if line.get("index") is None else (line["source"], line["index"])  # an older run's have none
         if line["split"] == "train":
-            train[step + 1].add(line)
-            if row:
-                low, high = groups[step + 1].get(row, (score, score))
-                groups[step + 1][row] = min(low, score), max(high, score)
+            train[(line["step"] or 0) + 1].add(line)
         else:
-            held[step].add(line)
-            if row:
-                rows[step][row] = score
+            held[line["step"] or 0].add(line)
     metrics = folder.read_metrics()
     if not metrics and not train:
         raise DataError(f"{run} has no finished step yet: look again when pyrag train has told of one")
@@ -112,8 +103,6 @@ def read_learning(run: Path) -> Learning:
         dict(sorted(train.items())),
         dict(sorted(held.items())),
         json.loads(folder.evaluation.read_bytes()) if folder.evaluation.is_file() else {},
-        dict(sorted(rows.items())),
-        dict(sorted(groups.items())),
     )
 
 
@@ -135,7 +124,7 @@ def page(learning: Learning) -> str:
     config = learning.config
     head = f"{config.agent} agent, {config.algorithm}, {config.model}, {len(learning.metrics)} steps"
     parts = [f"<p>{escape(head)}</p>", table_html(summary(learning))]
-    if len(learning.rows) > 1:
+    if sum(bool(step.rows) for step in learning.held.values()) > 1:
         parts.append(section("Held-out questions", "", table_html(held_out(learning))))
     if learning.train:
         parts += [
@@ -159,8 +148,9 @@ def summary(learning: Learning) -> Table:
         for key in ("score", *_present(steps)):
             first, last = (sum(one.sums[key] for one in end) / sum(one.count for one in end) for end in ends)
             rows.append(_compared(name, key, first, last))
-    if learning.groups:
-        taught = [fmean(low < high for low, high in step.values()) for step in learning.groups.values()]
+    if taught := [
+        fmean(min(one) < max(one) for one in step.rows.values()) for step in learning.train.values() if step.rows
+    ]:
         some = max(1, len(taught) // 10)
         rows.append(_compared("training", _TAUGHT, fmean(taught[:some]), fmean(taught[-some:])))
     if not learning.train:
@@ -171,13 +161,13 @@ def summary(learning: Learning) -> Table:
 def held_out(learning: Learning) -> Table:
     """Mean reward of the evaluation set, before the run and at its last evaluation, row by row, with the interval of
     the change over questions of the same kind."""
-    before, *_, after = learning.rows.values()
+    before, *_, after = (step.rows for step in learning.held.values() if step.rows)
     shared = sorted(before.keys() & after.keys())
     sets = {name: [key for key in shared if key[0] == name] for name in sorted({name for name, _ in shared})}
     groups = {**sets, "all": shared} if len(sets) > 1 else sets
     rows = []
     for name, keys in groups.items():
-        first, last = ([step[key] for key in keys] for step in (before, after))
+        first, last = ([fmean(step[key]) for key in keys] for step in (before, after))
         change = difference(last, first)
         bounds = f"{change.mean:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"
         rows.append((name, f"{len(keys)}", f"{fmean(first):.3f}", f"{fmean(last):.3f}", bounds, f"{change.p:.3f}"))
