@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from pyrag_rl.config import TrainConfig, load_config, save_config
 from pyrag_rl.data.rows import TrainRow, write_rows
 from pyrag_rl.folder import RunFolder, read_lines
 from pyrag_rl.verl import launch, preflight
+from pyrag_rl.verl.lengths import count_steps
 from pyrag_rl.verl.sft import train_sft
 from pyrag_rl.verl.watch import Watch
 
@@ -44,9 +46,42 @@ def config(tmp_path: Path, **changes: object) -> TrainConfig:
     return replace(made, mini_batch_size=None, **changes)  # type: ignore[arg-type]
 
 
-def test_the_steps_of_a_run_are_known_beforehand(tmp_path: Path) -> None:
-    assert preflight.check_data(config(tmp_path, batch_size=16, epochs=3)) == 6
-    assert preflight.check_data(config(tmp_path, batch_size=16, epochs=3, max_steps=4)) == 4
+def words(messages: Sequence[Mapping[str, str]]) -> int:
+    """The words of a prompt: stands for a tokenizer."""
+    return sum(len(said["content"].split()) for said in messages)
+
+
+@pytest.mark.parametrize(("max_steps", "steps"), [(None, 6), (4, 4), (9, 6)])
+def test_the_steps_of_a_run_are_known_beforehand(max_steps: int | None, steps: int, tmp_path: Path) -> None:
+    made = config(tmp_path, batch_size=16, epochs=3, max_steps=max_steps)
+    said: list[str] = []
+    assert count_steps(made, words, said.append) == steps
+    assert not said
+
+
+def with_long_prompts(tmp_path: Path, long: int) -> TrainConfig:
+    message = Message("user", "who is it? " * 10)
+    write_rows(tmp_path / "long.parquet", [replace(one, messages=(message,)) for one in rows(long)] + rows(40)[long:])
+    return config(tmp_path, batch_size=8, prompt_tokens=20, data=str(tmp_path / "long.parquet"))
+
+
+def test_prompts_that_are_too_long_make_no_steps(tmp_path: Path) -> None:
+    said: list[str] = []
+    made = with_long_prompts(tmp_path, 3)
+    assert count_steps(made, words, said.append) == 4
+    assert said == [
+        f"{made.data}: 3 of 40 prompts are left out, since they exceed prompt_tokens = 20 tokens (the longest has 30)"
+    ]
+
+
+def test_a_set_of_long_prompts_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"33 of 40 prompts of .* exceed prompt_tokens = 20 .* fewer than 8: set it"):
+        count_steps(with_long_prompts(tmp_path, 33), words, print)
+    made = replace(config(tmp_path, prompt_tokens=20, batch_size=8), eval_data=str(tmp_path / "eval.parquet"))
+    message = Message("user", "who is it? " * 10)
+    write_rows(tmp_path / "eval.parquet", [replace(one, messages=(message,)) for one in rows(3, prefix="e")])
+    with pytest.raises(DataError, match=r"3 of 3 prompts of .*eval.parquet exceed"):
+        count_steps(made, words, print)
 
 
 @pytest.mark.parametrize("name", ["model", "data", "out"])
@@ -184,7 +219,7 @@ def test_a_run_that_is_complete_is_not_started(tmp_path: Path, monkeypatch: pyte
     (folder.checkpoints / "latest_checkpointed_iteration.txt").write_text("5")
     monkeypatch.setattr(preflight, "check", preflight.check_data)
     said: list[str] = []
-    launch.train(made, console=said.append)
+    launch.train(made, console=said.append, length=words)
     assert said == [f"{folder.path} is trained already: 5 of 5 steps"]
 
 
@@ -367,7 +402,7 @@ def test_two_trainers_do_not_share_a_folder(tmp_path: Path, monkeypatch: pytest.
     folder = launch.prepare(made)
     monkeypatch.setattr(preflight, "check", preflight.check_data)
     with locked(folder.path), pytest.raises(UsageError, match=f"is in use by process {os.getpid()}"):
-        launch.train(made, console=lambda _: None)
+        launch.train(made, console=lambda _: None, length=words)
 
 
 def test_an_interrupt_ends_the_trainer(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from pyrag.errors import ConfigError, PyRAGError
@@ -27,6 +28,7 @@ from pyrag_rl import packed
 from pyrag_rl.config import TrainConfig, absolute, as_values, save_config, saved_config
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.verl import preflight
+from pyrag_rl.verl.lengths import Length, count_steps, length_by
 from pyrag_rl.verl.overrides import agent_loops, rendered, verl_overrides
 from pyrag_rl.verl.watch import Watch
 
@@ -47,11 +49,12 @@ class TrainingFailedError(PyRAGError):
     kind = "training"
 
 
-def train(config: TrainConfig, *, console: Console = print) -> RunFolder:
+def train(config: TrainConfig, *, console: Console = print, length: Length | None = None) -> RunFolder:
     """Trains to the end; a run that was killed goes on from its last checkpoint.
 
     Args:
         console: is told one line at a time.
+        length: counts a prompt's tokens; the model's own tokenizer, if None.
 
     Raises:
         ConfigError, DataError: before anything starts.
@@ -59,8 +62,9 @@ def train(config: TrainConfig, *, console: Console = print) -> RunFolder:
         KeyboardInterrupt: after verl was ended.
     """
     config = absolute(config)
-    steps = preflight.check(config)
-    config = preflight.saving_often(config, steps)
+    preflight.check(config)
+    steps = count_steps(config, length or length_by(config.model, asking=True), console)
+    config = replace(preflight.saving_often(config, steps), max_steps=steps)  # the last step is the one evaluated
     folder = prepare(config)
     done = folder.latest_step
     if done >= steps:

@@ -42,12 +42,12 @@ def saving_often(config: TrainConfig, steps: int) -> TrainConfig:
     return replace(config, save_every=min(config.save_every, max(1, steps // _MIN_SAVES)))
 
 
-def check(config: TrainConfig) -> int:
-    """The number of steps that the run will take. Raises `ConfigError` or `DataError`."""
+def check(config: TrainConfig) -> None:
+    """Check all of it. Raises `ConfigError` or `DataError`."""
     check_named(config)
     check_setup(config)
     check_prescored(config)
-    return check_data(config)
+    check_data(config)
 
 
 def check_setup(config: TrainConfig) -> None:
@@ -132,18 +132,16 @@ def check_prescored(config: TrainConfig) -> None:
         )
 
 
-def check_data(config: TrainConfig) -> int:
+def check_data(config: TrainConfig) -> None:
     """Rows of the right agent, with gold, enough for a batch, none of them in both sets."""
     if config.algorithm == "sft":
-        return 0
+        return
     rows = check_sets(config)
     if len(rows) < config.batch_size:
         raise DataError(
             f"{config.data} has {len(rows)} rows, fewer than a batch of {config.batch_size}: "
             "add rows, or set batch_size lower"
         )
-    steps = len(rows) // config.batch_size * config.epochs
-    return min(steps, config.max_steps or steps)
 
 
 def check_sets(config: TrainConfig) -> Sequence[TrainRow]:

@@ -18,8 +18,9 @@ from pyrag_rl.folder import RunFolder
 from pyrag_rl.packed import replaces_flash_attention
 from pyrag_rl.verl import preflight
 from pyrag_rl.verl.launch import Console, composed_by, hydra_rows, prepare, run_verl
+from pyrag_rl.verl.lengths import Length, length_by
 from pyrag_rl.verl.overrides import FULL_PRECISION, rendered
-from pyrag_rl.verl.sft_rows import FittedRows, Length, check_sets, fit_rows, length_by
+from pyrag_rl.verl.sft_rows import FittedRows, check_sets, fit_rows
 from pyrag_rl.verl.watch import Watch
 
 _FILE = "sft_trainer_engine"  # of verl's configs

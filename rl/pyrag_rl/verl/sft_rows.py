@@ -8,16 +8,14 @@ conversations come from (`pyrag_rl.data`).
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyrag.errors import ConfigError, DataError
+from pyrag.errors import DataError
 from pyrag.evaluation.metrics import normalise
 from pyrag_rl.data.rows import Conversation, read_conversations
-
-Length = Callable[[Sequence[Mapping[str, str]]], int]
-"""Number of tokens of a conversation."""
+from pyrag_rl.verl.lengths import Length
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,31 +85,6 @@ def check_sets(data: str, eval_data: str | None) -> None:
             f"{len(shared)} questions are in both {data} and {eval_data}, such as {min(shared)[:80]!r}: train and "
             "evaluate on different ones"
         )
-
-
-def length_by(model: str) -> Length:
-    """Return the counter of tokens of a model: its tokenizer with its chat template.
-
-    Args:
-        model: folder or hub name.
-
-    Raises:
-        ConfigError: the tokenizer cannot be loaded, or has no chat template.
-    """
-    from transformers import AutoTokenizer
-
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(model)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"the tokenizer of {model} cannot be loaded: {' '.join(str(error).split())}") from error
-    if not tokenizer.chat_template:
-        raise ConfigError(f"{model} has no chat template: train an instruct model, or add one to its tokenizer")
-
-    def length(messages: Sequence[Mapping[str, str]]) -> int:
-        text = tokenizer.apply_chat_template([dict(one) for one in messages], tokenize=False)
-        return len(tokenizer(text, add_special_tokens=False)["input_ids"])
-
-    return length
 
 
 def _read(path: str | None) -> Sequence[Conversation]:
