@@ -92,10 +92,16 @@ def read_lines(path: Path, start: int = 0) -> tuple[list[dict[str, Any]], int]:
     Returns:
         The decoded lines, and the byte to go on from.
     """
+    lines, position = whole_lines(path, start)
+    return list(decoded(lines)), position
+
+
+def whole_lines(path: Path, start: int = 0) -> tuple[list[bytes], int]:
+    """Read the whole lines of a file that may still be written to. Returns them, and the byte to go on from."""
     with path.open("rb") as file:
         file.seek(start)
         whole, newline, _ = file.read().rpartition(b"\n")
-    return list(decoded(whole.splitlines())), start + len(whole) + len(newline)
+    return whole.splitlines(), start + len(whole) + len(newline)
 
 
 def metrics_of(lines: Iterable[Mapping[str, Any]]) -> Iterator[tuple[int, dict[str, float]]]:

@@ -71,6 +71,29 @@ def test_replies_share_their_prompt() -> None:
     assert_same(found, wanted, shared, alone)
 
 
+def test_replies_to_one_prompt_share_a_pack(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tensordict import TensorDict
+    from verl.workers.engine import FSDPEngineWithLMHead
+
+    from pyrag_rl.packed.engine import PackedEngine
+
+    given: list[Any] = []
+    monkeypatch.setattr(FSDPEngineWithLMHead, "forward_backward_batch", lambda _, data, *__: given.append(data))
+    engine = PackedEngine.__new__(PackedEngine)
+    engine.model_config = SimpleNamespace(use_remove_padding=True)
+    rows = [torch.tensor(row) for row in ([1, 2, 7], [3, 4, 8, 8], [1, 2, 9, 9], [3, 4, 6])]
+    masks = [torch.ones(len(row) - 2, dtype=torch.long) for row in rows]
+    nested = {"input_ids": rows, "loss_mask": masks}
+    data = {name: torch.nested.as_nested_tensor(one, layout=torch.jagged) for name, one in nested.items()}
+    batch = TensorDict(data | {"advantages": torch.arange(4)}, batch_size=4)
+    for forward_only in (False, True):
+        engine.forward_backward_batch(batch, None, forward_only)
+    together, as_it_was = given
+    assert together["advantages"].tolist() == [0, 2, 1, 3]
+    assert [row.tolist() for row in together["input_ids"].unbind()] == [[1, 2, 7], [1, 2, 9, 9], [3, 4, 8, 8], [3, 4, 6]]
+    assert as_it_was["advantages"].tolist() == [0, 1, 2, 3]
+
+
 def test_log_probabilities_are_those_of_all_logits() -> None:
     from pyrag_rl.packed.engine import PackedEngine
 

@@ -390,6 +390,31 @@ def test_a_trainer_whose_rewards_fail_is_ended(tmp_path: Path) -> None:
         launch.run_verl(command, config(tmp_path), folder, watch)
 
 
+def raylet(killed: int) -> str:
+    """A line of Ray 2.56."""
+    return (
+        f"\x1b[33m(raylet)\x1b[0m [2026-11-27 07:15:43,351 E 1265 1265] (raylet) node_manager.cc:3517: {killed} Workers "
+        "(tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: 45e3)"
+    )
+
+
+@pytest.mark.parametrize("then", ["time.sleep(600)", "raise RuntimeError('actor died')"])
+def test_a_trainer_whose_memory_is_full_is_ended(tmp_path: Path, then: str) -> None:
+    folder, watch, _, command = session(tmp_path, f"import time; print({raylet(4)!r}, flush=True); {then}")
+    with pytest.raises(launch.TrainingFailedError, match=r"memory is full, and Ray ended 4 .*micro_batch_size"):
+        launch.run_verl(command, config(tmp_path), folder, watch)
+
+
+def test_memory_full_in_a_session_before_ends_nothing(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    folder.log.write_text(raylet(4) + "\n")
+    _, watch, _ = watched(tmp_path)
+    with folder.log.open("a") as log:
+        log.write(raylet(0) + "\n")
+    assert watch.look() == ""
+
+
 def test_failed_rewards_of_the_last_moment_are_told_too(tmp_path: Path) -> None:
     code = f"import pathlib; pathlib.Path(r'{tmp_path}/run/scores/1.jsonl').write_bytes({line('service') * 4!r})"
     folder, watch, _, command = session(tmp_path, code)

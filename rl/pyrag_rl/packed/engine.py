@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from verl.utils.tensordict_utils import get_non_tensor_data
+from verl.utils.tensordict_utils import get_non_tensor_data, index_select_tensor_dict
 from verl.workers.engine import EngineRegistry, FSDPEngineWithLMHead
 
-from pyrag_rl.packed.packing import PACKED_ATTENTION, pack_places, share_prompts
+from pyrag_rl.packed.packing import PACKED_ATTENTION, pack_places, prompts_together, share_prompts
 
 
 @EngineRegistry.register(model_type="language_model", backend=["fsdp", "fsdp2"], device="cuda", vendor="nvidia")
@@ -25,6 +25,13 @@ class PackedEngine(FSDPEngineWithLMHead):  # type: ignore[misc,unused-ignore]
             # Not by verl's override, which would be written into the configs of checkpoints and whole models.
             module.config._attn_implementation = PACKED_ATTENTION
         return super()._build_fsdp_module(module)
+
+    def forward_backward_batch(self, data: Any, loss_function: Any, forward_only: bool = False) -> Any:
+        """Take rows by their prompts: verl orders them by length, which spreads a prompt's replies over the packs."""
+        if self.model_config.use_remove_padding and not forward_only:  # what is computed forward only is kept in order
+            replies = data["loss_mask"].offsets().diff().tolist()
+            data = index_select_tensor_dict(data, prompts_together(data["input_ids"].unbind(), replies))
+        return super().forward_backward_batch(data, loss_function, forward_only)
 
     def prepare_model_inputs(self, micro_batch: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         inputs, kept_for_outputs = super().prepare_model_inputs(micro_batch)

@@ -54,14 +54,11 @@ def share_prompts(rows: Sequence[torch.Tensor], replies: Sequence[int]) -> Share
         rows: The tokens of each row, prompt and reply.
         replies: The length of each row's reply.
     """
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for number, (row, reply) in enumerate(zip(rows, replies, strict=True)):
-        groups.setdefault(tuple(row[: len(row) - reply].tolist()), []).append(number)
     starts = torch.tensor([0, *map(len, rows)]).cumsum(0).tolist()
     kept: list[int] = []
     places: list[list[int]] = [[] for _ in rows]
     parts, ends = [], [0]  # parts: 0 for a prompt's tokens, 1 and up for those of its replies
-    for prompt, members in groups.items():
+    for prompt, members in _by_prompt(rows, replies).items():
         first, part = len(kept), [0] * len(prompt)
         kept += range(starts[members[0]], starts[members[0]] + len(prompt))
         for which, number in enumerate(members, start=1):
@@ -74,6 +71,23 @@ def share_prompts(rows: Sequence[torch.Tensor], replies: Sequence[int]) -> Share
     attention = pack_places(torch.tensor(ends, device=device)) | {"seen": _seen(parts).to(device)}
     flat = [one for row in places for one in row]
     return SharedPack(torch.tensor(kept, device=device), torch.tensor(flat, device=device), attention)
+
+
+def prompts_together(rows: Sequence[torch.Tensor], replies: Sequence[int]) -> list[int]:
+    """Return the order of rows, their numbers, in which those of one prompt follow each other.
+
+    Args:
+        rows: The tokens of each row, prompt and reply.
+        replies: The length of each row's reply.
+    """
+    return [number for members in _by_prompt(rows, replies).values() for number in members]
+
+
+def _by_prompt(rows: Sequence[torch.Tensor], replies: Sequence[int]) -> dict[tuple[int, ...], list[int]]:
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for number, (row, reply) in enumerate(zip(rows, replies, strict=True)):
+        groups.setdefault(tuple(row[: len(row) - reply].tolist()), []).append(number)
+    return groups
 
 
 def _seen(parts: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -219,14 +219,13 @@ def run_verl(command: list[str], config: TrainConfig, folder: RunFolder, watch: 
                     raise TrainingFailedError(fault)
         finally:
             end(process)
-    fault = watch.look()
+    if fault := watch.look():  # the cause, where verl failed by it
+        raise TrainingFailedError(fault)
     if process.returncode:
         raise TrainingFailedError(
             f"verl ended with code {process.returncode} ({last_error(folder.log, began)}): read {folder.log}; "
             "the same command goes on from the last checkpoint"
         )
-    if fault:
-        raise TrainingFailedError(fault)
 
 
 def last_error(log: Path, start: int = 0) -> str:

@@ -5,15 +5,17 @@ Left out: the report of a whole run (`pyrag_rl.report`).
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pyrag_rl.config import TrainConfig
-from pyrag_rl.folder import RunFolder, metrics_of, read_lines
+from pyrag_rl.folder import RunFolder, metrics_of, read_lines, whole_lines
 from pyrag_rl.rewards.score import OUTSIDE
 
+_OUT_OF_MEMORY = re.compile(rb"\b([1-9]\d*) Workers \([^)]*\) killed due to memory pressure")  # by Ray, in verl's output
 _MAX_OUTSIDE = 0.5  # share of a step's rewards that may fail for reasons outside the completions
 
 
@@ -39,6 +41,7 @@ class Watch:
     def __init__(self, folder: RunFolder, config: TrainConfig, steps: int, console: Callable[[str], None]) -> None:
         self._config, self._steps, self._console = config, steps, console
         self._metrics, self._scores = Tail(folder.metrics), Tail(folder.scores)
+        self._log, self._log_read = folder.log, folder.log.stat().st_size if folder.log.is_file() else 0
         self._reasons: dict[int, Counter[str]] = defaultdict(Counter)
         self._details: dict[str, str] = {}
         self._recent: Counter[str] = Counter()
@@ -49,7 +52,7 @@ class Watch:
             self._recent[score["reason"]] += 1
             if score["detail"]:
                 self._details[score["reason"]] = score["detail"]
-        fault = self._fault()
+        fault = self._fault() or self._out_of_memory()
         for step, data in metrics_of(self._metrics.new()):
             self._console(self._told(step, data))
             self._recent.clear()
@@ -65,6 +68,19 @@ class Watch:
         return (
             f"{outside} of {self._recent.total()} rewards could not be computed ({reason}: "
             f"{self._details.get(reason, 'no detail')}): put that right, then run the same command to go on"
+        )
+
+    def _out_of_memory(self) -> str:
+        """Ray ends workers before the memory is full, and verl may then wait for their answers without end."""
+        if not self._log.is_file():
+            return ""
+        lines, self._log_read = whole_lines(self._log, self._log_read)
+        found = [match for line in lines if (match := _OUT_OF_MEMORY.search(line))]
+        if not found:
+            return ""
+        return (
+            f"the memory is full, and Ray ended {int(found[-1][1])} of the run's processes: pass a smaller micro_batch_size "
+            "or gpu_memory (--set micro_batch_size=…), then the run goes on from its last checkpoint"
         )
 
     def _told(self, step: int, data: dict[str, float]) -> str:
