@@ -90,7 +90,12 @@ def test_replies_to_one_prompt_share_a_pack(monkeypatch: pytest.MonkeyPatch) -> 
         engine.forward_backward_batch(batch, None, forward_only)
     together, as_it_was = given
     assert together["advantages"].tolist() == [0, 2, 1, 3]
-    assert [row.tolist() for row in together["input_ids"].unbind()] == [[1, 2, 7], [1, 2, 9, 9], [3, 4, 8, 8], [3, 4, 6]]
+    assert [row.tolist() for row in together["input_ids"].unbind()] == [
+        [1, 2, 7],
+        [1, 2, 9, 9],
+        [3, 4, 8, 8],
+        [3, 4, 6],
+    ]
     assert as_it_was["advantages"].tolist() == [0, 1, 2, 3]
 
 

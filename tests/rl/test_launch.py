@@ -393,8 +393,9 @@ def test_a_trainer_whose_rewards_fail_is_ended(tmp_path: Path) -> None:
 def raylet(killed: int) -> str:
     """A line of Ray 2.56."""
     return (
-        f"\x1b[33m(raylet)\x1b[0m [2026-11-27 07:15:43,351 E 1265 1265] (raylet) node_manager.cc:3517: {killed} Workers "
-        "(tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: 45e3)"
+        "\x1b[33m(raylet)\x1b[0m [2026-11-27 07:15:43,351 E 1265 1265] (raylet) node_manager.cc:3517: "
+        f"{killed} Workers (tasks / actors) killed due to memory pressure (OOM), "
+        "0 Workers crashed due to other reasons at node (ID: 45e3)"
     )
 
 

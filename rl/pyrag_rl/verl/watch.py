@@ -15,7 +15,8 @@ from pyrag_rl.config import TrainConfig
 from pyrag_rl.folder import RunFolder, metrics_of, read_lines, whole_lines
 from pyrag_rl.rewards.score import OUTSIDE
 
-_OUT_OF_MEMORY = re.compile(rb"\b([1-9]\d*) Workers \([^)]*\) killed due to memory pressure")  # by Ray, in verl's output
+# By Ray, in verl's output.
+_OUT_OF_MEMORY = re.compile(rb"\b([1-9]\d*) Workers \([^)]*\) killed due to memory pressure")
 _MAX_OUTSIDE = 0.5  # share of a step's rewards that may fail for reasons outside the completions
 
 
@@ -79,8 +80,8 @@ class Watch:
         if not found:
             return ""
         return (
-            f"the memory is full, and Ray ended {int(found[-1][1])} of the run's processes: pass a smaller micro_batch_size "
-            "or gpu_memory (--set micro_batch_size=…), then the run goes on from its last checkpoint"
+            f"the memory is full, and Ray ended {int(found[-1][1])} of the run's processes: pass a smaller "
+            "micro_batch_size or gpu_memory (--set micro_batch_size=…), then the run goes on from its last checkpoint"
         )
 
     def _told(self, step: int, data: dict[str, float]) -> str:
