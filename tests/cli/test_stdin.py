@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pty
 import subprocess
 from pathlib import Path
+from typing import IO
 
 import pytest
 
-from pyrag.cli.ask.stdin import LineReader
+from pyrag.cli.ask.stdin import LineReader, QuestionLine, question_lines
 from tests.cli.conftest import COMMAND, Run, environment
 
 FIRST, SECOND = "Who directed Gravity?", "Who is older, Jed Hoyer or John William Henry II?"
@@ -104,3 +106,13 @@ def test_questions_are_typed_at_a_terminal(tmp_path: Path) -> None:
     os.close(parent)
     assert told == "pyrag: reading questions from the terminal, one a line; end with Ctrl-D\n"
     assert process.returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="an endless file")
+def test_a_line_without_end_can_be_interrupted() -> None:
+    async def read(stream: IO[str]) -> list[QuestionLine]:
+        async with asyncio.timeout(0.05):
+            return [line async for line in question_lines(stream)]
+
+    with Path("/dev/zero").open() as stream, pytest.raises(TimeoutError):
+        asyncio.run(read(stream))

@@ -96,6 +96,7 @@ async def _readable(descriptor: int) -> None:
     try:
         loop.add_reader(descriptor, ready.set)
     except (OSError, NotImplementedError):  # a file on a disk, which is always readable
+        await asyncio.sleep(0)  # an interrupt is heard here, however long its line is
         return
     try:
         await ready.wait()
