@@ -46,7 +46,8 @@ def recipe(tmp_path: Path) -> Recipe:
 
 
 @pytest.mark.parametrize(
-    ("stage", "gpu"), [*((one, False) for one in STAGES), ("data", True), ("sft-plan", True), ("sft-answer", True)]
+    ("stage", "gpu"),
+    [*((one, False) for one in STAGES), ("data", True), ("sft-plan", True), ("sft-answer", True), ("rl-answer", True)],
 )
 def test_every_command_has_only_known_options(stage: str, gpu: bool, recipe: Recipe) -> None:
     commands = [one for one in STAGES[stage](replace(recipe, gpu=gpu)) if isinstance(one, Command)]
