@@ -97,7 +97,15 @@ def read_lines(path: Path, start: int = 0) -> tuple[list[dict[str, Any]], int]:
 
 
 def whole_lines(path: Path, start: int = 0) -> tuple[list[bytes], int]:
-    """Read the whole lines of a file that may still be written to. Returns them, and the byte to go on from."""
+    """Read the whole lines of a file that may still be written to.
+
+    Args:
+        path: the file.
+        start: byte to start from.
+
+    Returns:
+        The lines, and the byte to go on from.
+    """
     with path.open("rb") as file:
         file.seek(start)
         whole, newline, _ = file.read().rpartition(b"\n")

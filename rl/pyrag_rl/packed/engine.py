@@ -27,7 +27,13 @@ class PackedEngine(FSDPEngineWithLMHead):  # type: ignore[misc,unused-ignore]
         return super()._build_fsdp_module(module)
 
     def forward_backward_batch(self, data: Any, loss_function: Any, forward_only: bool = False) -> Any:
-        """Take rows by their prompts: verl orders them by length, which spreads a prompt's replies over the packs."""
+        """Take rows by their prompts: verl orders them by length, which spreads a prompt's replies over the packs.
+
+        Args:
+            data: The rows, as verl's tensors.
+            loss_function: The loss of a pack.
+            forward_only: True where no gradient is wanted; the rows' order is kept then, as that of the outputs.
+        """
         if self.model_config.use_remove_padding and not forward_only:  # what is computed forward only is kept in order
             replies = data["loss_mask"].offsets().diff().tolist()
             data = index_select_tensor_dict(data, prompts_together(data["input_ids"].unbind(), replies))
