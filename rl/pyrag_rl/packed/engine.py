@@ -34,7 +34,7 @@ class PackedEngine(FSDPEngineWithLMHead):  # type: ignore[misc,unused-ignore]
             loss_function: The loss of a pack.
             forward_only: True where no gradient is wanted; the rows' order is kept then, as that of the outputs.
         """
-        if self.model_config.use_remove_padding and not forward_only:  # what is computed forward only is kept in order
+        if self.model_config.use_remove_padding and not forward_only:
             replies = data["loss_mask"].offsets().diff().tolist()
             data = index_select_tensor_dict(data, prompts_together(data["input_ids"].unbind(), replies))
         return super().forward_backward_batch(data, loss_function, forward_only)
