@@ -165,20 +165,19 @@ async def _ask_all(
 
 
 @contextmanager
-def served(model: Path, log: Path, loras: Mapping[str, Path] | None = None) -> Iterator[str]:
+def served(model: Path, log: Path, loras: Mapping[str, Path] | None = None, *, port: int = 0) -> Iterator[str]:
     """Serve a model folder by `pyrag serve-model` and yield its spec.
 
     Args:
         model: Folder of the model.
         log: File for the server's output.
         loras: Folders of LoRA adapters to serve beside it, by name.
+        port: The port; any free one if 0.
 
     Raises:
         ServiceError: the server ended or did not start in time; the message names its log.
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = port or _free_port()
     line = [sys.executable, "-m", "pyrag", "serve-model", str(model), "--name", "small", "--port", str(port)]
     line += [part for name, folder in (loras or {}).items() for part in ("--lora", f"{name}={folder}")]
     line += ["--gpu-memory", "0.4", "--", "--enforce-eager", "--dtype", "float32"]  # without AMX, bf16 is slower
@@ -193,6 +192,12 @@ def served(model: Path, log: Path, loras: Mapping[str, Path] | None = None) -> I
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(60)
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:

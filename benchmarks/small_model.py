@@ -16,24 +16,22 @@ import shlex
 import shutil
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from benchmarks.planner_figures import planner_table
 from benchmarks.prefix_cache import prefix_cache_table, prefix_caches, record_prefix_caches
 from benchmarks.real_model import served
-from benchmarks.small_model_rows import SHORT, Command, Mixture, Recipe, Step, data
+from benchmarks.small_model_bench import ROWS, judge, measure, verdicts
+from benchmarks.small_model_rows import MERGED, Command, Recipe, Step, data
 from pyrag.cli.main import guarded
 from pyrag.errors import UsageError, nearest
 from pyrag.evaluation.runs.folder import SUMMARY
 
 MODEL = Path("runs/models/smollm2-135m-instruct")
-MEASURED = ("2wikimultihopqa", "musique", "hotpotqa", "popqa", "bamboogle")
-PATIENT = ("--deadline", "300", "--request", "max_tokens=256")  # eight questions at once wait for two cores
-MERGED = "merged"  # a run's model with its adapter in it
 ADAPTERS = Path("rl/adapters/small")
 
 
@@ -123,68 +121,6 @@ def rl_decompose(recipe: Recipe) -> Iterator[Command]:
     yield from _rewarded(recipe, "rl-decompose", "decompose", "sft-paper", *PROGRAMS, **frozen)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of the table: method, engine of the answers, engine of the plans ("": that of the answers), options."""
-
-    method: str
-    answers: str
-    plans: str = ""
-    options: tuple[str, ...] = ()
-
-
-WHOLE = ("--whole-question",)
-JOINT = ("--joint", *WHOLE)
-ROWS: Mapping[str, Row] = {
-    "direct": Row("direct", "{base}"),
-    "vanilla": Row("vanilla", "{base}"),
-    "rag-sft": Row("vanilla", "{sft-rag}"),
-    "rag-rl": Row("vanilla", "{rl-rag}"),
-    "pyrag-untrained": Row("pyrag", "{base}", "", JOINT),
-    "pyrag-sft": Row("pyrag", "{sft-answer}", "{sft-plan}", JOINT),
-    "pyrag-sft-paper": Row("pyrag", "{sft-answer}", "{sft-paper}", ("--decompose-llm", "{sft-paper}", *WHOLE)),
-    "pyrag-sft-fast": Row("pyrag", "{sft-answer}", "{sft-plan}", ("--profile", "fast", *WHOLE)),
-    "pyrag-rl": Row("pyrag", "{rl-answer}", "{rl-plan}", JOINT),
-    "pyrag-sft-reader": Row("pyrag", "embedded", "{sft-plan}", JOINT),
-    "pyrag-rl-reader": Row("pyrag", "embedded", "{rl-plan}", JOINT),
-    "embedded": Row("pyrag", "embedded", "", WHOLE),
-}
-
-
-def kept(run: Path) -> bool:
-    """False for a run by reward whose held-out reward did not rise: the model that it began with stays at work.
-
-    Args:
-        run: The run's folder; one of an adapter that was taken holds no scores.
-    """
-    if not (run / "scores").is_dir():
-        return True
-    from pyrag_rl.report import read_learning
-
-    rewards = [one.mean("score") for one in read_learning(run).held.values()]
-    return len(rewards) < 2 or rewards[-1] > rewards[0]
-
-
-def measure(recipe: Recipe) -> Iterator[Command]:
-    """One run of `pyrag bench` a row of the table."""
-    names = ("rl-answer", "rl-plan", "rl-rag", "sft-answer", "sft-plan", "sft-paper", "sft-rag")
-    there = {"base", *(name for name in names if (recipe.out / name / MERGED).is_dir() and kept(recipe.out / name))}
-    sets = [name for name in MEASURED if (recipe.data / name).is_dir()]
-    corpus = recipe.data / "hotpotqa" / "corpus.jsonl.gz"  # for sets without one
-    for name, row in ROWS.items():
-        plans = row.plans
-        if row.answers == "{rl-answer}" and "rl-plan" not in there:
-            plans = "{sft-plan}"  # only the Answer agent learned by reward
-        out = recipe.out / "measure" / name
-        line = ["bench", "--data", str(recipe.data), "--sets", ",".join(sets), "--corpus", str(corpus)]
-        line += ["--index-dir", str(recipe.out / "indexes"), "--limit", str(recipe.limit), "--seed", str(recipe.seed)]
-        line += ["--method", row.method, "--llm", row.answers, *(("--plan-llm", plans) if plans else ()), *row.options]
-        line += [] if row.answers + plans == "embedded" else [*SHORT, *PATIENT]
-        command = Command((*line, "--out", str(out)), out / SUMMARY)
-        if there.issuperset(command.served):
-            yield command
-
-
 STAGES: Mapping[str, Callable[[Recipe], Iterator[Step]]] = {
     "data": data,
     "sft-plan": sft_plan,
@@ -192,6 +128,7 @@ STAGES: Mapping[str, Callable[[Recipe], Iterator[Step]]] = {
     "rl-answer": rl_answer,
     "rl-plan": rl_plan,
     "rl-decompose": rl_decompose,
+    "judge": judge,
     "measure": measure,
 }
 
@@ -213,7 +150,7 @@ def run(recipe: Recipe, stages: Sequence[str], *, dry: bool = False) -> None:
         commands = [one for one in STAGES[stage](recipe) if dry or not one.product.exists()]
         print(f"{stage}: {len(commands)} commands" if commands else f"{stage}: done", flush=True)
         _run(recipe, stage, commands, dry=dry)
-    if not dry and (recipe.out / "measure").is_dir():
+    if not dry:
         report(recipe)
 
 
@@ -239,8 +176,8 @@ def take_trained(recipe: Recipe, adapters: Path) -> list[str]:
 def _run(recipe: Recipe, stage: str, steps: Sequence[Step], *, dry: bool) -> None:
     with _Servers(recipe) as servers:
         for one in steps:
-            if isinstance(one, Mixture):
-                print(f"  rows of {', '.join(file.name for file, *_ in one.parts)} into {one.product}", flush=True)
+            if not isinstance(one, Command):
+                print(f"  {one}", flush=True)
                 if not dry:
                     one.write()
                 continue
@@ -270,7 +207,8 @@ class _Servers:
             if name not in self._open:
                 stack = ExitStack()
                 folder = MODEL if name == "base" else self._recipe.out / name / MERGED
-                engine = stack.enter_context(served(folder, self._recipe.out / f"{name}-server.log"))
+                log = self._recipe.out / f"{name}-server.log"
+                engine = stack.enter_context(served(folder, log, port=_port(name)))
                 self._open[name] = stack, engine
         return {name: engine for name, (_, engine) in self._open.items()}
 
@@ -279,6 +217,12 @@ class _Servers:
 
     def __exit__(self, *_: object) -> None:
         self.engines(())
+
+
+def _port(name: str) -> int:
+    """The port of a model's server: the same in every session, since a run of `pyrag bench` goes on with its engines
+    alone."""
+    return 18_100 + zlib.crc32(name.encode()) % 900
 
 
 def _filled(part: str, engines: Mapping[str, str]) -> str:
@@ -294,7 +238,10 @@ def _call(line: Sequence[str]) -> None:
 
 
 def report(recipe: Recipe) -> None:
-    """Write OUT/measure/report.md and planner.md of all runs so far, and print what prefix caches saved."""
+    """Print which runs by reward are kept, write OUT/measure/report.md and planner.md of all runs so far, and print
+    what prefix caches saved."""
+    if judged := verdicts(recipe):
+        print(judged)
     runs = [recipe.out / "measure" / name for name in ROWS if (recipe.out / "measure" / name / SUMMARY).is_file()]
     if not runs:
         return

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from pyrag.evaluation.datasets.layout import Question, find_file, read_questions_as
 
 TRAINED_ON = "hotpotqa,musique,2wikimultihopqa"  # sets with training questions, for rewards
 SOURCES = ("musique", "2wiki=1000", "compositional-celebrities=150", "mquake-hard=200", "break-hotpot")
@@ -15,6 +17,8 @@ MOSTLY_MUSIQUE = ("musique", "2wiki=150", "compositional-celebrities=30", "mquak
 LONGER = ("--repeat-rare", "3", "--nested-share", "0.4")
 PLANNED = ("--planned", "2500")
 SHORT = ("--prompts", "small")
+MERGED = "merged"  # a run's model with its adapter in it
+HELD_OUT = 0.12  # share of the training questions that no agent is rewarded for: runs by reward are judged on them
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,9 @@ class Mixture:
     parts: tuple[tuple[Path, int, int], ...]  # file, most, times
     product: Path
 
+    def __str__(self) -> str:
+        return f"rows of {', '.join(file.name for file, *_ in self.parts)} into {self.product}"
+
     def write(self) -> None:
         """Write the mixture."""
         from pyrag_rl.data.rows import read_conversations, write_conversations
@@ -72,7 +79,44 @@ class Mixture:
         write_conversations(self.product, rows)
 
 
-Step = Command | Mixture
+@dataclass(frozen=True, slots=True)
+class _Sourced(Question):
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutQuestions:
+    """Question sets of training questions with passages, one for each source: those that `pyrag train data` holds out
+    of all rows with an `--eval-share` of `shares` or more. It is left out where `product` exists."""
+
+    decompositions: Path
+    shares: Mapping[str, float]
+    product: Path
+
+    def __str__(self) -> str:
+        return f"held-out questions of {', '.join(self.shares)} into {self.product}"
+
+    def write(self) -> None:
+        """Write the sets. Questions whose gold passages are missing on purpose stay away."""
+        import msgspec
+
+        from pyrag_rl.data.decompositions.source import read_decompositions
+        from pyrag_rl.data.held_out import draw
+
+        plain = find_file(self.decompositions, "questions")
+        asked = [*read_decompositions(self.decompositions), *(read_questions_as(_Sourced, plain) if plain else ())]
+        making = self.product.with_suffix(".part")
+        for source, share in self.shares.items():
+            held = [one for one in asked if one.source == source and one.answerable and draw(one.question) < share]
+            (making / source).mkdir(parents=True, exist_ok=True)
+            with (making / source / "questions.jsonl").open("wb") as lines:
+                for one in held:
+                    lines.write(msgspec.json.encode({name: getattr(one, name) for name in _WRITTEN}) + b"\n")
+        making.rename(self.product)
+
+
+Step = Command | Mixture | HeldOutQuestions
+_WRITTEN = ("id", "question", "answers", "type", "hops", "supporting")
 _NAMED = re.compile(r"\{([a-z-]+)\}")
 
 
@@ -96,9 +140,9 @@ def data(recipe: Recipe) -> Iterator[Step]:
     squad = ("squad", "--split", "train_full", "--limit", "400", "--depths", "3,5")
     shares = ("--several-share", "0.9", "--unknown-share", "0.1", "--seed", "7")
     steps = (*gold, *_sources(("musique", "2wiki=400")), *shares)
-    yield _rows(recipe, "rl-answer", "answer", *sets, *squad, *steps, evaluate="0.12")
+    yield _rows(recipe, "rl-answer", "answer", *sets, *squad, *steps, evaluate=str(HELD_OUT))
     rag = ("--limit", "300", *gold, *_sources(("musique=300",)), "--depths", "5", "--max-row-tokens", "1100")
-    yield _rows(recipe, "rl-rag", "rag", *sets, TRAINED_ON, *rag, evaluate="0.1")
+    yield _rows(recipe, "rl-rag", "rag", *sets, TRAINED_ON, *rag, evaluate=str(HELD_OUT))
     # A program is rewarded where a search can find what it asks for: other sources have no passages.
     train = ("--decompositions", recipe.data / "decompositions", *_sources(("musique-train", "2wiki-train=170")))
     for name, task in (("rl-plan", "joint"), ("rl-decompose", "decompose")):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,24 +13,23 @@ from typer.testing import CliRunner
 from benchmarks import small_model
 from benchmarks.planner_figures import planned_searches, planner_table, searches
 from benchmarks.prefix_cache import PrefixCache, prefix_cache_table, read_metrics, record_prefix_caches
-from benchmarks.small_model import ROWS, STAGES, Command, Mixture, Recipe, run, take_trained
+from benchmarks.small_model import STAGES, run, take_trained
+from benchmarks.small_model_bench import MEASURED, ROWS, verdicts
+from benchmarks.small_model_rows import Command, HeldOutQuestions, Mixture, Recipe
 from pyrag.agents.llm import make_llm_agents
 from pyrag.cli.app import app
 from pyrag.errors import UsageError
-from pyrag.evaluation.datasets.layout import Question
-from pyrag.evaluation.runs.folder import open_run
+from pyrag.evaluation.datasets.layout import Question, read_questions
+from pyrag.evaluation.runs.folder import SUMMARY, open_run
 from pyrag.evaluation.scoring import score
 from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.runtime.engines import Engines
 from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
-from pyrag.trace.model import Passage, Trace
-from pyrag_rl.config import make_config, save_config
+from pyrag.trace.model import Answer, Passage, Trace
+from pyrag_rl.data.held_out import draw
 from pyrag_rl.data.rows import Conversation, read_conversations, write_conversations
-from pyrag_rl.folder import RunFolder
-from pyrag_rl.rewards.environment import note
-from pyrag_rl.rewards.score import Score
 from pyrag_sandbox import Sandbox
 from tests.rl import tiny
 
@@ -40,7 +41,7 @@ def recipe(tmp_path: Path) -> Recipe:
     """A recipe all of whose models seem to be there."""
     for name in ("sft-answer", "sft-plan", "sft-paper", "sft-rag", "rl-answer", "rl-plan", "rl-rag"):
         (tmp_path / "out" / name / "merged").mkdir(parents=True)
-    for name in small_model.MEASURED:
+    for name in MEASURED:
         (tmp_path / "data" / name).mkdir(parents=True)
     return Recipe(tmp_path / "data", tmp_path / "out")
 
@@ -91,15 +92,57 @@ def test_the_reward_row_takes_the_supervised_planner_without_another(recipe: Rec
     assert "pyrag-rl-reader" not in rows
 
 
-@pytest.mark.parametrize(("after", "named"), [(0.4, "sft-plan"), (0.5, "sft-plan"), (0.6, "rl-plan")])
-def test_a_reward_run_is_kept_if_better(recipe: Recipe, after: float, named: str) -> None:
-    folder = RunFolder(recipe.out / "rl-plan")
-    save_config(make_config({"agent": "plan", "model": "tiny"}), folder.config)
-    for step, reward in ((0, 0.5), (12, 0.9), (24, after)):
-        note(folder.path, Score(score=reward), {"id": "q", "source": "toy", "index": 0, "split": "eval"}, step)
-    note(folder.path, Score(), {"id": "q", "source": "toy", "index": 1, "split": "train"}, 0)
+def judged(recipe: Recipe, name: str, before: Sequence[str], after: Sequence[str]) -> None:
+    """Runs over the same questions, whose answers are given; "y" is right."""
+    for when, answers in (("before", before), ("after", after)):
+        folder = recipe.out / "judge" / name / when
+        with open_run(folder, {"sets": ["toy"], "methods": ["pyrag"]}, {"files": {}}) as writer:
+            for number, answer in enumerate(answers):
+                trace = Trace("q?", Answer(answer))
+                writer.write(score("toy", "pyrag", Question(str(number), "q?", ("y",), hops=2), trace), trace)
+        (folder / SUMMARY).touch()
+
+
+@pytest.mark.parametrize(("after", "named"), [("xxy", "sft-plan"), ("xyx", "sft-plan"), ("xyy", "rl-plan")])
+def test_a_reward_run_is_kept_if_better(recipe: Recipe, after: str, named: str) -> None:
+    judged(recipe, "rl-plan", "yxx", after)
     rows = {one.product.parent.name: one.served for one in STAGES["measure"](recipe)}
     assert rows["pyrag-rl"] == ("rl-answer", named)
+    assert verdicts(recipe).rows[0][-1] == ("kept" if named == "rl-plan" else "not kept")
+
+
+def test_a_judgement_compares_one_changed_agent(recipe: Recipe) -> None:
+    served = {
+        "/".join(one.product.parts[-3:-1]): one.served for one in STAGES["judge"](recipe) if isinstance(one, Command)
+    }
+    assert set(served) == {
+        f"{name}/{when}" for name in ("rl-answer", "rl-rag", "rl-plan") for when in ("before", "after")
+    }
+    for name in ("rl-answer", "rl-rag", "rl-plan"):
+        before, after = (set(served[f"{name}/{when}"]) for when in ("before", "after"))
+        assert (before - after, after - before) == ({name.replace("rl", "sft")}, {name})
+    assert verdicts(recipe).rows == []
+
+
+def test_held_out_questions_are_those_that_rows_leave_out(tmp_path: Path) -> None:
+    fields = {"answers": ["y"], "supporting": ["p"], "hops": 2}
+    gold = [
+        {**fields, "id": f"g{one}", "source": "a", "question": f"Who is {one}?", "sub_questions": []}
+        for one in range(40)
+    ]
+    plain = [{**fields, "id": f"p{one}", "source": "b", "question": f"What is {one}?"} for one in range(40)]
+    gold[0]["answerable"] = False
+    for name, lines in (("decompositions", gold), ("questions", plain)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    step = HeldOutQuestions(tmp_path, {"a": 0.5, "b": 1.0}, tmp_path / "held")
+    step.write()
+
+    a, b = (list(read_questions(tmp_path / "held" / name / "questions.jsonl")) for name in "ab")
+
+    assert {one.id for one in a} == {str(one["id"]) for one in gold[1:] if draw(str(one["question"])) < 0.5}
+    assert 0 < len(a) < 39
+    assert len(b) == 40
+    assert (b[0].answers, b[0].supporting, b[0].hops) == (("y",), ("p",), 2)
 
 
 def test_an_agent_that_is_there_is_not_taken_again(recipe: Recipe, tmp_path: Path) -> None:

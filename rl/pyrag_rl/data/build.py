@@ -27,7 +27,7 @@ from pyrag_rl.data import sets, traces
 from pyrag_rl.data.decompositions.examples import GOLD_TASKS, GoldRequest, gold_examples
 from pyrag_rl.data.decompositions.source import read_corpus
 from pyrag_rl.data.examples import PromptlessRow, prompted
-from pyrag_rl.data.held_out import HeldOut, held_out, words_mark
+from pyrag_rl.data.held_out import HeldOut, draw, held_out
 from pyrag_rl.data.readings import ReadingMix
 from pyrag_rl.data.replies import fitted
 from pyrag_rl.data.rows import RowWriter, SftWriter, TrainRow, forget_unfinished
@@ -284,7 +284,7 @@ class _Builder:
         if self._again(row):
             self.built.dropped["asked before"] += 1
             return
-        away = evaluation is not None and _share(row.question) < self.request.eval_share
+        away = evaluation is not None and draw(row.question) < self.request.eval_share
         if away and evaluation is not None:
             evaluation.add(replace(row, split="eval"), reply)
         else:
@@ -360,8 +360,3 @@ def _identity(request: Request, sourced: Sourced) -> dict[str, Any]:
         "passages": {one.name: source.identity or source.name for one, source in sourced},
         "settings": {name: settings[name] for name in _DECISIVE},
     }
-
-
-def _share(question: str) -> float:
-    """A draw from 0 to 1 that depends on the question's words alone, so that equal questions stay together."""
-    return int.from_bytes(words_mark(question)[:8]) / 2**64

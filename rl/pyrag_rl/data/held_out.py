@@ -66,6 +66,15 @@ def words_mark(question: str) -> bytes:
     return _digest(f"words\n{normalise(question)}")
 
 
+def draw(question: str) -> float:
+    """Return a number from 0 to 1 that depends on the question's words alone, so that equal questions stay together.
+
+    Args:
+        question: Its words.
+    """
+    return int.from_bytes(words_mark(question)[:8]) / 2**64
+
+
 def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
 

@@ -1,0 +1,143 @@
+"""What the recipe of docs/small-model.md measures with `pyrag bench`: the rows of its table, and runs by reward.
+
+A run by reward is judged on whole training questions that no agent was rewarded for (`judge`), with the same pipeline
+before and after it; if it is no better, the model that it began with stays at work in the table (`measure`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from statistics import fmean
+
+from benchmarks.small_model_rows import HELD_OUT, MERGED, SHORT, Command, HeldOutQuestions, Recipe, Step
+from pyrag.evaluation.intervals import difference
+from pyrag.evaluation.reports.tables import signed
+from pyrag.evaluation.reports.writer import Table
+from pyrag.evaluation.runs.folder import SUMMARY, read_run
+from pyrag.evaluation.scoring import ResultRow
+
+MEASURED = ("2wikimultihopqa", "musique", "hotpotqa", "popqa", "bamboogle")
+JUDGED_ON = {"2wiki-train": HELD_OUT, "musique-train": HELD_OUT, "hotpotqa-train": 0.2}  # no row has the last one
+PATIENT = ("--deadline", "300", "--request", "max_tokens=256")  # eight questions at once wait for two cores
+WHOLE = ("--whole-question",)
+JOINT = ("--joint", *WHOLE)
+BEFORE, AFTER = "before", "after"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A method, engine of the answers, engine of the plans ("": that of the answers), options."""
+
+    method: str
+    answers: str
+    plans: str = ""
+    options: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> list[str]:
+        """The options of `pyrag bench` for it."""
+        engines = ["--llm", self.answers, *(("--plan-llm", self.plans) if self.plans else ()), *self.options]
+        small = [] if self.answers + self.plans == "embedded" else [*SHORT, *PATIENT]
+        return ["--method", self.method, *engines, *small]
+
+
+ROWS: Mapping[str, Row] = {
+    "direct": Row("direct", "{base}"),
+    "vanilla": Row("vanilla", "{base}"),
+    "rag-sft": Row("vanilla", "{sft-rag}"),
+    "rag-rl": Row("vanilla", "{rl-rag}"),
+    "pyrag-untrained": Row("pyrag", "{base}", "", JOINT),
+    "pyrag-sft": Row("pyrag", "{sft-answer}", "{sft-plan}", JOINT),
+    "pyrag-sft-paper": Row("pyrag", "{sft-answer}", "{sft-paper}", ("--decompose-llm", "{sft-paper}", *WHOLE)),
+    "pyrag-sft-fast": Row("pyrag", "{sft-answer}", "{sft-plan}", ("--profile", "fast", *WHOLE)),
+    "pyrag-rl": Row("pyrag", "{rl-answer}", "{rl-plan}", JOINT),
+    "pyrag-sft-reader": Row("pyrag", "embedded", "{sft-plan}", JOINT),
+    "pyrag-rl-reader": Row("pyrag", "embedded", "{rl-plan}", JOINT),
+    "embedded": Row("pyrag", "embedded", "", WHOLE),
+}
+# Of each run by reward: the pipeline with the model that it began with, and with its own.
+JUDGED: Mapping[str, Mapping[str, Row]] = {
+    "rl-answer": {
+        BEFORE: Row("pyrag", "{sft-answer}", "{sft-plan}", JOINT),
+        AFTER: Row("pyrag", "{rl-answer}", "{sft-plan}", JOINT),
+    },
+    "rl-rag": {BEFORE: Row("vanilla", "{sft-rag}"), AFTER: Row("vanilla", "{rl-rag}")},
+    "rl-plan": {
+        BEFORE: Row("pyrag", "embedded", "{sft-plan}", JOINT),
+        AFTER: Row("pyrag", "embedded", "{rl-plan}", JOINT),
+    },
+    "rl-decompose": {
+        BEFORE: Row("pyrag", "embedded", "{sft-paper}", ("--decompose-llm", "{sft-paper}", *WHOLE)),
+        AFTER: Row("pyrag", "embedded", "{sft-paper}", ("--decompose-llm", "{rl-decompose}", *WHOLE)),
+    },
+}
+
+
+def judge(recipe: Recipe) -> Iterator[Step]:
+    """Two runs of `pyrag bench` for each run by reward, over training questions that no agent was rewarded for."""
+    questions = recipe.out / "judge" / "questions"
+    yield HeldOutQuestions(recipe.data / "decompositions", JUDGED_ON, questions)
+    line = ["bench", "--data", str(questions), "--sets", ",".join(JUDGED_ON), "--index", str(recipe.index)]
+    for name, rows in JUDGED.items():
+        for when, row in rows.items():
+            out = recipe.out / "judge" / name / when
+            command = Command((*line, "--seed", str(recipe.seed), *row.line, "--out", str(out)), out / SUMMARY)
+            if _there(recipe).issuperset({*command.served, name}):
+                yield command
+
+
+def measure(recipe: Recipe) -> Iterator[Command]:
+    """One run of `pyrag bench` a row of the table."""
+    there = {name for name in _there(recipe) if kept(recipe, name)}
+    sets = [name for name in MEASURED if (recipe.data / name).is_dir()]
+    corpus = recipe.data / "hotpotqa" / "corpus.jsonl.gz"  # for sets without one
+    for name, row in ROWS.items():
+        if row.answers == "{rl-answer}" and "rl-plan" not in there:
+            row = Row(row.method, row.answers, "{sft-plan}", row.options)  # only the Answer agent learned by reward
+        out = recipe.out / "measure" / name
+        line = ["bench", "--data", str(recipe.data), "--sets", ",".join(sets), "--corpus", str(corpus)]
+        line += ["--index-dir", str(recipe.out / "indexes"), "--limit", str(recipe.limit), "--seed", str(recipe.seed)]
+        command = Command((*line, *row.line, "--out", str(out)), out / SUMMARY)
+        if there.issuperset(command.served):
+            yield command
+
+
+def _there(recipe: Recipe) -> set[str]:
+    """The names of the models at hand."""
+    names = ("sft-answer", "sft-plan", "sft-paper", "sft-rag", *JUDGED)
+    return {"base", *(name for name in names if (recipe.out / name / MERGED).is_dir())}
+
+
+def kept(recipe: Recipe, name: str) -> bool:
+    """False for a model trained by reward that answered no more held-out questions right than the one it began with.
+
+    Args:
+        recipe: Places.
+        name: A model's; one that was not judged is kept.
+    """
+    pair = _judged(recipe, name)
+    return pair is None or fmean(row.em for row in pair[1]) > fmean(row.em for row in pair[0])
+
+
+def verdicts(recipe: Recipe) -> Table:
+    """Return a line for each run by reward that was judged: EM before and after it, and the change."""
+    lines: list[tuple[str, ...]] = []
+    for name in JUDGED:
+        if pair := _judged(recipe, name):
+            before, after = ([row.em for row in rows] for rows in pair)
+            word = "kept" if kept(recipe, name) else "not kept"
+            change = difference(after, before)
+            means = (f"{100 * fmean(scores):.1f}" for scores in (before, after))
+            lines.append((name, str(len(before)), *means, signed(change), f"{change.p:.2f}", word))
+    return Table(("run by reward", "held-out questions", "EM before", "after", "change [95 %]", "p", "verdict"), lines)
+
+
+def _judged(recipe: Recipe, name: str) -> tuple[list[ResultRow], list[ResultRow]] | None:
+    """The rows before and after a run by reward, in the same order of questions; None if it was not judged."""
+    folders = [recipe.out / "judge" / name / when for when in (BEFORE, AFTER)]
+    if not all((folder / SUMMARY).is_file() for folder in folders):
+        return None
+    before, after = ({(row.set, row.id): row for row in read_run(folder).rows} for folder in folders)
+    shared = [key for key in before if key in after]
+    return ([before[key] for key in shared], [after[key] for key in shared]) if shared else None
