@@ -22,7 +22,7 @@ JUDGED_ON = {"2wiki-train": HELD_OUT, "musique-train": HELD_OUT, "hotpotqa-train
 PATIENT = ("--deadline", "300", "--request", "max_tokens=256")  # eight questions at once wait for two cores
 WHOLE = ("--whole-question",)
 JOINT = ("--joint", *WHOLE)
-FEW = ("--limit", "20")  # the untrained model writes as much as it may, and gets nothing right
+UNTRAINED = ("--limit", "20")  # the untrained model writes as much as it may, and gets nothing right
 BEFORE, AFTER = "before", "after"
 
 
@@ -45,10 +45,10 @@ class Row:
 
 ROWS: Mapping[str, Row] = {
     "direct": Row("direct", "{base}"),
-    "vanilla": Row("vanilla", "{base}", "", FEW),
+    "vanilla": Row("vanilla", "{base}", "", UNTRAINED),
     "rag-sft": Row("vanilla", "{sft-rag}"),
     "rag-rl": Row("vanilla", "{rl-rag}"),
-    "pyrag-untrained": Row("pyrag", "{base}", "", (*JOINT, *FEW)),
+    "pyrag-untrained": Row("pyrag", "{base}", "", (*JOINT, *UNTRAINED)),
     "pyrag-sft": Row("pyrag", "{sft-answer}", "{sft-plan}", JOINT),
     "pyrag-sft-paper": Row("pyrag", "{sft-answer}", "{sft-paper}", ("--decompose-llm", "{sft-paper}", *WHOLE)),
     "pyrag-sft-fast": Row("pyrag", "{sft-answer}", "{sft-plan}", ("--profile", "fast", *WHOLE)),
