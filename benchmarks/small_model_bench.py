@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
-from benchmarks.small_model_rows import HELD_OUT, MERGED, SHORT, Command, HeldOutQuestions, Recipe, Step
+from benchmarks.small_model_rows import HELD_OUT, MERGED, SHORT, Command, HeldOutQuestions, Recipe, Step, index
 from pyrag.evaluation.intervals import difference
 from pyrag.evaluation.reports.tables import signed
 from pyrag.evaluation.reports.writer import Table
@@ -78,6 +78,7 @@ JUDGED: Mapping[str, Mapping[str, Row]] = {
 def judge(recipe: Recipe) -> Iterator[Step]:
     """Two runs of `pyrag bench` for each run by reward, over training questions that no agent was rewarded for."""
     questions = recipe.out / "judge" / "questions"
+    yield index(recipe)
     yield HeldOutQuestions(recipe.data / "decompositions", JUDGED_ON, questions)
     line = ["bench", "--data", str(questions), "--sets", ",".join(JUDGED_ON), "--index", str(recipe.index)]
     for name, rows in JUDGED.items():

@@ -147,8 +147,17 @@ def data(recipe: Recipe) -> Iterator[Step]:
     train = ("--decompositions", recipe.data / "decompositions", *_sources(("musique-train", "2wiki-train=170")))
     for name, task in (("rl-plan", "joint"), ("rl-decompose", "decompose")):
         yield _rows(recipe, name, task, *sets, "musique", *train, evaluate="0.22")
+    yield index(recipe)
+
+
+def index(recipe: Recipe) -> Command:
+    """The command that indexes the passages of training questions.
+
+    Args:
+        recipe: Places.
+    """
     corpus = recipe.data / "decompositions" / "corpus.jsonl.gz"
-    yield Command(("index", str(corpus), "--out", str(recipe.index)), recipe.index)
+    return Command(("index", str(corpus), "--out", str(recipe.index)), recipe.index)
 
 
 def _gold(recipe: Recipe) -> tuple[object, ...]:

@@ -112,9 +112,8 @@ def test_a_reward_run_is_kept_if_better(recipe: Recipe, after: str, named: str) 
 
 
 def test_a_judgement_compares_one_changed_agent(recipe: Recipe) -> None:
-    served = {
-        "/".join(one.product.parts[-3:-1]): one.served for one in STAGES["judge"](recipe) if isinstance(one, Command)
-    }
+    commands = [one for one in STAGES["judge"](recipe) if isinstance(one, Command)]
+    served = {"/".join(one.product.parts[-3:-1]): one.served for one in commands if one.arguments[0] == "bench"}
     assert set(served) == {
         f"{name}/{when}" for name in ("rl-answer", "rl-rag", "rl-plan") for when in ("before", "after")
     }
