@@ -1,4 +1,4 @@
-"""What the recipe of docs/small-model.md measures with `pyrag bench`: the rows of its table, and runs by reward.
+"""Measurements of the recipe of docs/small-model.md by `pyrag bench`: the rows of its table, and runs by reward.
 
 A run by reward is judged on whole training questions that no agent was rewarded for (`judge`), with the same pipeline
 before and after it; if it is no better, the model that it began with stays at work in the table (`measure`).
@@ -15,14 +15,13 @@ from pyrag.evaluation.intervals import difference
 from pyrag.evaluation.reports.tables import signed
 from pyrag.evaluation.reports.writer import Table
 from pyrag.evaluation.runs.folder import SUMMARY, read_run
-from pyrag.evaluation.scoring import ResultRow
 
 MEASURED = ("2wikimultihopqa", "musique", "hotpotqa", "popqa", "bamboogle")
 JUDGED_ON = {"2wiki-train": HELD_OUT, "musique-train": HELD_OUT, "hotpotqa-train": 0.2}  # no row has the last one
 PATIENT = ("--deadline", "300", "--request", "max_tokens=256")  # eight questions at once wait for two cores
 WHOLE = ("--whole-question",)
 JOINT = ("--joint", *WHOLE)
-UNTRAINED = ("--limit", "20")  # the untrained model writes as much as it may, and gets nothing right
+UNTRAINED = ("--limit", "20")  # the untrained model writes as much as it may: a question takes minutes
 BEFORE, AFTER = "before", "after"
 
 
@@ -80,12 +79,13 @@ def judge(recipe: Recipe) -> Iterator[Step]:
     questions = recipe.out / "judge" / "questions"
     yield index(recipe)
     yield HeldOutQuestions(recipe.data / "decompositions", JUDGED_ON, questions)
+    there = _there(recipe)
     line = ["bench", "--data", str(questions), "--sets", ",".join(JUDGED_ON), "--index", str(recipe.index)]
     for name, rows in JUDGED.items():
         for when, row in rows.items():
             out = recipe.out / "judge" / name / when
             command = Command((*line, "--seed", str(recipe.seed), *row.line, "--out", str(out)), out / SUMMARY)
-            if _there(recipe).issuperset({*command.served, name}):
+            if there.issuperset({*command.served, name}):
                 yield command
 
 
@@ -119,7 +119,7 @@ def kept(recipe: Recipe, name: str) -> bool:
         name: A model's; one that was not judged is kept.
     """
     pair = _judged(recipe, name)
-    return pair is None or fmean(row.em for row in pair[1]) > fmean(row.em for row in pair[0])
+    return pair is None or fmean(pair[1]) > fmean(pair[0])
 
 
 def verdicts(recipe: Recipe) -> Table:
@@ -127,19 +127,19 @@ def verdicts(recipe: Recipe) -> Table:
     lines: list[tuple[str, ...]] = []
     for name in JUDGED:
         if pair := _judged(recipe, name):
-            before, after = ([row.em for row in rows] for rows in pair)
-            word = "kept" if kept(recipe, name) else "not kept"
+            before, after = pair
+            word = "kept" if fmean(after) > fmean(before) else "not kept"
             change = difference(after, before)
             means = (f"{100 * fmean(scores):.1f}" for scores in (before, after))
             lines.append((name, str(len(before)), *means, signed(change), f"{change.p:.2f}", word))
     return Table(("run by reward", "held-out questions", "EM before", "after", "change [95 %]", "p", "verdict"), lines)
 
 
-def _judged(recipe: Recipe, name: str) -> tuple[list[ResultRow], list[ResultRow]] | None:
-    """The rows before and after a run by reward, in the same order of questions; None if it was not judged."""
+def _judged(recipe: Recipe, name: str) -> tuple[list[float], list[float]] | None:
+    """EM before and after a run by reward, in the same order of questions; None if it was not judged."""
     folders = [recipe.out / "judge" / name / when for when in (BEFORE, AFTER)]
     if not all((folder / SUMMARY).is_file() for folder in folders):
         return None
-    before, after = ({(row.set, row.id): row for row in read_run(folder).rows} for folder in folders)
+    before, after = ({(row.set, row.id): row.em for row in read_run(folder).rows} for folder in folders)
     shared = [key for key in before if key in after]
     return ([before[key] for key in shared], [after[key] for key in shared]) if shared else None
