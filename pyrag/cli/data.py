@@ -37,8 +37,9 @@ def import_(
     HoVer, NQ-open, AmbigQA and MultiHop-RAG. FlashRAG's and Search-R1's layouts are recognised by their fields.
     """
     from pyrag.evaluation.datasets.importers.convert import import_set
+    from pyrag.evaluation.datasets.importers.formats import canonical_name
 
-    folder = out or Path("data") / name
+    folder = out or Path("data") / canonical_name(name)
     _tell(import_set(name, file, folder), folder, json)
 
 
@@ -53,8 +54,9 @@ def download(
 ) -> None:
     """Download a released data set and import it."""
     from pyrag.evaluation.datasets.importers.convert import download_set
+    from pyrag.evaluation.datasets.importers.formats import canonical_name
 
-    folder = out or Path("data") / name
+    folder = out or Path("data") / canonical_name(name)
     _tell(download_set(name, folder, source), folder, json)
 
 

@@ -77,8 +77,7 @@ class AgentStats:
 
 
 def outcomes_of(run: Run, rows: Iterable[ResultRow]) -> dict[tuple[str, str], list[AnsweredQuestion]]:
-    """Group rows with their traces by set and method. Recall counts gold passages alone, since rows keep no
-    alternatives.
+    """Group rows with their traces by set and method.
 
     Args:
         run: The run with the traces.
@@ -92,7 +91,9 @@ def outcomes_of(run: Run, rows: Iterable[ResultRow]) -> dict[tuple[str, str], li
         gold = tuple(hop.gold for hop in row.support)
         question = Question(row.id, row.question, row.gold, row.type, row.hops)
         titled = is_claim(row.gold)
-        question = replace(question, supporting_titles=gold) if titled else replace(question, supporting=gold)
+        matches = {hop.gold: hop.passages for hop in row.support if hop.passages}
+        named = {"supporting_titles": gold} if titled else {"supporting": gold, "supporting_alt": matches}
+        question = replace(question, **named)
         groups.setdefault((row.set, row.method), []).append(AnsweredQuestion(question, run.trace(row), row.em))
     return dict(sorted(groups.items()))
 

@@ -1,11 +1,13 @@
-"""Bootstrap intervals of means: the range of a mean over other questions of the same kind. Standard library only.
+"""Bootstrap intervals of means, and a randomisation test of paired differences. Standard library only.
 
-They are 95 % percentile intervals over the questions with a fixed seed: equal scores give equal intervals. The
-percentiles of scores 0 and 1 are exact, since the resampled mean is binomial.
+Intervals are 95 % percentile intervals over the questions with a fixed seed: equal scores give equal intervals. The
+percentiles of scores 0 and 1 are exact, since the resampled mean is binomial. The test is exact for scores 0 and 1,
+where it is the sign test, and wherever few questions differ.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Sequence
@@ -15,6 +17,7 @@ from statistics import fmean
 RESAMPLES = 1000
 LEVEL = 0.95
 SEED = 20260
+_ENUMERATED = 14  # differences whose signs are all tried, 16,384 cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +31,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class MeanDifference:
-    """Mean of a minus mean of b over `n` shared questions; `p` is two-sided: the probability that chance turns the
-    sign."""
+    """Mean of a minus mean of b over `n` shared questions, with its interval.
+
+    `p` is two-sided: the probability of a difference this large if each question's two scores were swapped by chance.
+    """
 
     mean: float
     low: float
@@ -50,22 +55,41 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 def difference(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
-    """Compare paired scores by bootstrap (Berg-Kirkpatrick et al. 2012, percentile form).
+    """Compare paired scores: a bootstrap interval, and p by a randomisation test (Fisher 1935; Noreen 1989).
 
     Args:
         a: Scores of the questions.
         b: Other scores of the same questions, in the same order.
 
     Raises:
-        ValueError: There are no scores, or not as many of both.
+        ValueError: There are no scores, or the numbers of scores differ.
     """
-    deltas = [one - other for one, other in zip(a, b, strict=True)]
+    deltas = [first - second for first, second in zip(a, b, strict=True)]
     means = _resampled(deltas)
-    below = sum(mean <= 0 for mean in means) / len(means)
-    above = sum(mean >= 0 for mean in means) / len(means)
     low, high = _percentile(means, (1 - LEVEL) / 2), _percentile(means, (1 + LEVEL) / 2)
-    # With finite resamples no p is 0.
-    return MeanDifference(fmean(deltas), low, high, min(1.0, max(2 * min(below, above), 1 / RESAMPLES)), len(deltas))
+    return MeanDifference(fmean(deltas), low, high, _swap_probability(deltas), len(deltas))
+
+
+def _swap_probability(deltas: Sequence[float]) -> float:
+    """Return the two-sided p of paired differences under random signs; equal pairs say nothing."""
+    sizes = [abs(delta) for delta in deltas if delta]
+    if not sizes:
+        return 1.0
+    if min(sizes) == max(sizes):
+        return _sign_test(sum(delta > 0 for delta in deltas), len(sizes))
+    reached = abs(sum(deltas)) - 1e-9  # sums in another order may differ in their last bit
+    if len(sizes) <= _ENUMERATED:
+        cases = itertools.product((-1, 1), repeat=len(sizes))
+        sums = [sum(size * sign for size, sign in zip(sizes, signs, strict=True)) for signs in cases]
+        return sum(abs(total) >= reached for total in sums) / len(sums)
+    # The sum of many random signs is normal.
+    return math.erfc(reached / math.sqrt(2 * sum(size * size for size in sizes)))
+
+
+def _sign_test(wins: int, count: int) -> float:
+    """Return the two-sided p of `wins` among `count` fair coins."""
+    tail = sum(math.comb(count, k) for k in range(max(wins, count - wins), count + 1))
+    return min(1.0, 2 * tail / float(2**count))
 
 
 def _resampled(values: Sequence[float]) -> list[float]:

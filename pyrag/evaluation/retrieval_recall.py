@@ -17,13 +17,14 @@ from pyrag.trace.model import Step, Trace
 @dataclass(frozen=True, slots=True)
 class Hop:
     """One gold passage. `step` (id), `retrieval` (from 1) and `recovered` describe the first retrieval that found
-    it."""
+    it. `passages` holds the ids of retrieved passages that count as it, if they differ from `gold`."""
 
     gold: str
     step: int | None = None
     retrieval: int | None = None
     rank: int | None = None
     recovered: bool = False  # first found by the recovery ladder, not by a retrieve of the program
+    passages: tuple[str, ...] = ()
 
     @property
     def found(self) -> bool:
@@ -56,7 +57,8 @@ def _hop(gold: str, accepted: set[str], seen: list[Retrieval]) -> Hop:
     if not hits:
         return Hop(gold)
     first = hits[0][0]
-    return Hop(gold, first.step, first.number, min(rank for _, rank in hits), first.recovery)
+    matches = {key: None for one, _ in hits for key in one.passages if key in accepted and key != gold}
+    return Hop(gold, first.step, first.number, min(rank for _, rank in hits), first.recovery, tuple(matches))
 
 
 def _rank(passages: tuple[str, ...], accepted: set[str]) -> int:

@@ -28,7 +28,7 @@ def line(**changes: object) -> bytes:
     [
         (line(id="2", answers=None), "missing required field `answers`"),
         (line(id="2", question=None), "missing required field `question`"),
-        (line(id=7), "Expected `str`, got `int` - at `$.id`"),
+        (line(id=[7]), "Expected `str`, got `array` - at `$.id`"),
         (line(), "repeats the id '1' of line 1: remove one of them"),
         (line(id="2", answers=[]), "has no gold answer: add one"),
         (line(id="2", answers=["", " "]), "has no gold answer: add one"),

@@ -14,7 +14,7 @@ import pytest
 from pyrag.errors import DataError, UsageError
 from pyrag.evaluation.datasets.importers.check import check_folder
 from pyrag.evaluation.datasets.importers.convert import Imported, import_set
-from pyrag.evaluation.datasets.importers.formats import OFFICIAL
+from pyrag.evaluation.datasets.importers.formats import OFFICIAL, canonical_name
 from pyrag.evaluation.datasets.layout import Question, read_questions
 
 HOTPOT = {
@@ -319,13 +319,13 @@ def test_broken_files(tmp_path: Path, name: str, file: str, data: bytes, said: s
     (tmp_path / file).write_bytes(data)
     with pytest.raises(DataError, match=said):
         import_set(name, tmp_path / file, tmp_path / "out")
-    assert list((tmp_path / "out").iterdir()) == []  # no half a set
+    assert not (tmp_path / "out").exists()  # neither half a set nor an empty folder
 
 
 def test_what_cannot_be_told(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_bytes(lines({"q": "Who?"}))
-    with pytest.raises(UsageError, match=r"no data set 'hotpot' with a format of its own: did you mean 'hotpotqa'"):
-        import_set("hotpot", tmp_path / "x.jsonl", tmp_path / "out")
+    with pytest.raises(UsageError, match=r"no data set 'hotpots' with a format of its own: did you mean 'hotpotqa'"):
+        import_set("hotpots", tmp_path / "x.jsonl", tmp_path / "out")
     (tmp_path / "x.xml").write_text("<x/>")
     with pytest.raises(UsageError, match=r"unknown ending: use a \.json"):
         import_set("hotpotqa", tmp_path / "x.xml", tmp_path / "out")
@@ -340,3 +340,56 @@ def test_a_failed_import_leaves_the_last_good_one(tmp_path: Path) -> None:
     with pytest.raises(DataError):
         import_set("musique", tmp_path / "bad.jsonl", tmp_path / "musique")
     assert {path.name: path.read_bytes() for path in (tmp_path / "musique").iterdir()} == before
+
+
+def test_a_failed_import_removes_the_folders_it_made(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "bad.jsonl").write_bytes(b"{\n")
+    with pytest.raises(DataError):
+        import_set("musique", tmp_path / "bad.jsonl", tmp_path / "kept" / "a" / "b")
+    assert list((tmp_path / "kept").iterdir()) == []
+
+
+def test_an_import_without_passages_leaves_no_earlier_corpus(tmp_path: Path) -> None:
+    imported(tmp_path, "musique", "dev.jsonl", lines(MUSIQUE))
+    (tmp_path / "popqa.tsv").write_bytes(table("\t", POPQA))
+    import_set("popqa", tmp_path / "popqa.tsv", tmp_path / "musique")
+    assert {path.name for path in (tmp_path / "musique").iterdir()} == {"questions.jsonl"}
+
+
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        ("2wiki", "2wikimultihopqa"), ("2WikiMultihopQA", "2wikimultihopqa"), ("hotpot", "hotpotqa"),
+        ("Hotpot_QA", "hotpotqa"), ("natural-questions", "nq"), ("NQ-open", "nq"), ("MultiHop-RAG", "multihoprag"),
+        ("mine", "mine"),
+    ],
+)  # fmt: skip
+def test_sets_have_common_spellings(spelling: str, name: str) -> None:
+    assert canonical_name(spelling) == name
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"question": "Who?", "answer": "Ada"},
+        {"Question": "Who?", "Answer": "Ada"},
+        {"query": "Who?", "answers": ["Ada"]},
+        {"question": "Who?", "golden_answers": ["Ada"]},
+        {"question": "Who?", "answers": "Ada"},
+    ],
+)
+def test_own_questions_need_no_id(fields: dict[str, Any], tmp_path: Path) -> None:
+    """What `pyrag bench` reads, `pyrag data import` reads as well, and names alike."""
+    (tmp_path / "own.jsonl").write_bytes(lines(fields))
+    (asked,) = read_questions(tmp_path / "own.jsonl")
+    import_set("own", tmp_path / "own.jsonl", tmp_path / "out")
+    (imported_one,) = read_questions(tmp_path / "out" / "questions.jsonl")
+    assert (asked.id, asked.question, asked.answers) == ("q-d991a24e8e04", "Who?", ("Ada",))
+    assert imported_one == asked
+
+
+def test_ids_and_answers_may_be_numbers(tmp_path: Path) -> None:
+    (tmp_path / "own.jsonl").write_bytes(lines({"id": 7, "question": "How many?", "answer": 12}))
+    (question,) = read_questions(tmp_path / "own.jsonl")
+    assert (question.id, question.answers) == ("7", ("12",))

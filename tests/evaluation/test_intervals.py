@@ -6,6 +6,8 @@ import random
 from statistics import NormalDist, fmean, pstdev
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pyrag.evaluation.intervals import difference, estimate
 
@@ -60,3 +62,27 @@ def test_chance_is_not_significant() -> None:
     draw = random.Random(5)
     a, b = ([float(draw.random() < 0.5) for _ in range(200)] for _ in range(2))
     assert difference(a, b).p > 0.05
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "p"),
+    [(4, 0, 0.125), (0, 4, 0.125), (1, 0, 1.0), (5, 0, 0.0625), (8, 0, 1 / 128), (10, 1, 24 / 2048), (3, 3, 1.0)],
+)
+def test_p_of_right_and_wrong_is_the_sign_test(wins: int, losses: int, p: float) -> None:
+    a = [1.0] * wins + [0.0] * losses + [1.0, 0.0] * 5  # the last ten agree and say nothing
+    b = [0.0] * wins + [1.0] * losses + [1.0, 0.0] * 5
+    assert difference(a, b).p == pytest.approx(p)
+
+
+def test_p_of_unequal_differences_counts_signs() -> None:
+    # Of the eight signs of 0.5, 0.25 and 0.125, only the observed ones and their mirror reach 0.875.
+    assert difference([0.5, 0.25, 0.125], [0.0, 0.0, 0.0]).p == pytest.approx(2 / 8)
+
+
+@settings(max_examples=15)
+@given(st.lists(st.sampled_from([-1.0, -0.5, -0.25, 0.25, 0.5, 0.75, 1.0]), min_size=15, max_size=40))
+def test_p_of_many_differences_is_near_the_drawn_share(deltas: list[float]) -> None:
+    draw = random.Random(6)
+    reached = abs(sum(deltas)) - 1e-9
+    drawn = fmean(abs(sum(draw.choice((-delta, delta)) for delta in deltas)) >= reached for _ in range(1000))
+    assert difference(deltas, [0.0] * len(deltas)).p == pytest.approx(drawn, abs=0.12)

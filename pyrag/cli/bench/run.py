@@ -17,7 +17,17 @@ from pyrag.cli.bench.workers import process_pool, ray_pool
 from pyrag.cli.output import tell
 from pyrag.cli.views.words import counted
 from pyrag.errors import UsageError
-from pyrag.evaluation.datasets.suite import Given, QuestionSet, Source, default_sets, gold_titles, open_set, source_of
+from pyrag.evaluation.datasets.suite import (
+    Given,
+    QuestionSet,
+    Source,
+    build_index,
+    choose_source,
+    default_sets,
+    gold_passages,
+    open_set,
+)
+from pyrag.evaluation.gold_passages import GoldPassages, KnownBy, recognise
 from pyrag.evaluation.reports.summary import BenchSummary, summarise
 from pyrag.evaluation.runs.batch import QuestionJob, run_jobs
 from pyrag.evaluation.runs.folder import SUMMARY, RunWriter, open_run
@@ -25,7 +35,7 @@ from pyrag.evaluation.runs.journal import journal_path
 from pyrag.evaluation.runs.provenance import session
 from pyrag.evaluation.scoring import score
 from pyrag.methods.registry import check_writer, get_method, method_names
-from pyrag.runtime.engines import about_embedded
+from pyrag.runtime.engines import about_embedded, open_engines, retriever_of
 from pyrag.settings import Settings, public
 from pyrag.trace.model import Trace
 
@@ -72,11 +82,10 @@ class BenchRequest:
 
 @dataclass(frozen=True, slots=True)
 class PreparedSet:
-    """A set with its passages, and the titles of its gold passages for the error analysis."""
+    """A set with its passages."""
 
     questions: QuestionSet
     source: Source
-    titles: dict[str, str]
 
 
 def run(request: BenchRequest) -> None:
@@ -97,6 +106,7 @@ def run(request: BenchRequest) -> None:
     )
     with open_run(out, _identity(request, sets, methods), about) as writer:
         _tell_of_other_code(writer)
+        _build_indexes(request, sets)
         asyncio.run(_answer_all(request, sets, methods, writer))
         expected = sum(len(one.questions.questions) for one in sets) * len(methods)
         summary = summarise(writer.rows.values(), [one.questions.name for one in sets], methods, expected)
@@ -116,9 +126,46 @@ def _open_sets(request: BenchRequest, out: Path) -> list[PreparedSet]:
     sets = []
     for name in request.sets or default_sets(request.data):
         chosen = open_set(name, request.data, split=request.split, limit=request.limit, seed=request.seed)
-        source = source_of(chosen, given, lambda corpus: tell(f"building an index of {corpus} in {cache} …"))
-        sets.append(PreparedSet(chosen, source, gold_titles(source, chosen.questions)))
+        sets.append(PreparedSet(chosen, choose_source(chosen, given)))
+        if unused := sets[-1].source.unused:
+            tell(f"{name} is asked over its own corpus, {chosen.corpus}: {unused} is for sets without one")
     return sets
+
+
+def _build_indexes(request: BenchRequest, sets: Sequence[PreparedSet]) -> None:
+    """Build missing indexes, which may take long, once it is known that the engines can be opened."""
+    missing = [one.source for one in sets if one.source.index and not one.source.index.exists()]
+    if missing:
+        asyncio.run(_check_engines(request.settings))
+    for one in sets:
+        folder = one.source.index and one.source.index.parent
+        build_index(one.source, lambda corpus, folder=folder: tell(f"building an index of {corpus} in {folder} …"))  # type: ignore[misc]
+
+
+async def _check_engines(settings: Settings) -> None:
+    """Raise `PyRAGError` if the settings name an engine, prompts or tools that cannot be opened."""
+    engines = open_engines(replace(settings, index=None, retriever=None))
+    await engines.aclose()
+
+
+async def _gold(one: PreparedSet, settings: Settings) -> GoldPassages:
+    """Return the gold passages of a set, and say so if the retriever does not know them."""
+    passages = gold_passages(one.questions, one.source)
+    if one.source.corpora and (passages or one.questions.corpus or one.questions.bundled):
+        return GoldPassages(passages)
+    retriever = retriever_of(settings)
+    try:
+        gold = await recognise(one.questions.questions, passages, retriever)
+    finally:
+        await retriever.aclose()
+    if gold.known_by is KnownBy.TEXT:
+        tell(f"{one.source.name} has ids of its own: gold passages of {one.questions.name} are known by title and text")
+    elif gold.known_by is KnownBy.NOTHING:
+        tell(
+            f"{one.source.name} does not know the gold passages of {one.questions.name}: recall is left out, and "
+            "causes of wrong answers are told from gold answers in passages"
+        )
+    return gold
 
 
 def _identity(request: BenchRequest, sets: Sequence[PreparedSet], methods: Sequence[str]) -> dict[str, Any]:
@@ -176,8 +223,11 @@ async def _answer_set(
     if journals:
         (journals / "journal").mkdir(exist_ok=True)
 
+    gold = await _gold(one, settings)
+
     def done(job: QuestionJob, trace: Trace) -> None:
-        row = score(job.set, job.method, job.question, trace, one.titles)
+        question = gold.as_retrieved(job.question, trace)
+        row = score(job.set, job.method, question, trace, gold.titles)
         progress.add(writer.write(row, trace))
         if journals:
             journal_path(journals, *job.key).unlink(missing_ok=True)

@@ -18,6 +18,12 @@ from pyrag.errors import DataError
 Q = TypeVar("Q", bound="Question")
 MAX_LINE = 64 << 20  # bytes; a longer line is no question but a file of another kind
 _BOM = b"\xef\xbb\xbf"
+# Other names under which data sets keep the fields that every question needs.
+FIELD_NAMES = {
+    "id": ("_id", "qid", "uid", "question_id"),
+    "question": ("query",),
+    "answers": ("answer", "golden_answers", "gold_answers"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,7 @@ def find_file(folder: Path, stem: str) -> Path | None:
 
 
 def read_questions(path: Path) -> Iterator[Question]:
-    """Yield the questions of a file. A line needs no `id`, and may have one `answer` instead of `answers`.
+    """Yield the questions of a file; `completed_fields` says which other names of fields are read.
 
     Raises `DataError` with file, line and cure.
     """
@@ -109,10 +115,7 @@ def read_questions_as(kind: type[Q], path: Path) -> Iterator[Q]:
 
 
 def _decoded(line: bytes, decoder: Any, kind: type[Q]) -> Q:
-    """Return the question of a line; without an id, it is named by a digest of its words.
-
-    Raises `UnicodeDecodeError` or `msgspec.DecodeError`.
-    """
+    """Return the question of a line. Raises `UnicodeDecodeError` or `msgspec.DecodeError`."""
     import msgspec
 
     try:
@@ -120,12 +123,41 @@ def _decoded(line: bytes, decoder: Any, kind: type[Q]) -> Q:
         return question
     except msgspec.ValidationError:
         fields = msgspec.json.decode(line)
-        if not isinstance(fields, dict) or not isinstance(fields.get("question"), str):
+        if not isinstance(fields, dict):
             raise
-        named = {"id": f"q-{sha256(fields['question'].encode()).hexdigest()[:12]}"}
-        answers = fields.get("answers", fields.get("answer"))
-        one = {"answers": [answers]} if isinstance(answers, str) else {}
-        return msgspec.convert({**named, **fields, **one}, kind)
+        return msgspec.convert(completed_fields(fields), kind)
+
+
+def completed_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a question under the names of the common layout, with an id.
+
+    Other common names of `id`, `question` and `answers` are read, whatever their case; a single answer becomes a list.
+    Without an id, the question is named by a digest of its words, so that the name stays when lines move.
+
+    Args:
+        fields: Fields of one record. Unknown ones are kept.
+    """
+    lower = {key.strip().lower(): value for key, value in fields.items() if value is not None}
+    completed = dict(fields)
+    for name, others in FIELD_NAMES.items():
+        value = next((lower[other] for other in (name, *others) if lower.get(other) not in (None, "")), None)
+        if value is not None:
+            completed[name] = value
+    if isinstance(completed.get("answers"), str | int | float):
+        completed["answers"] = [completed["answers"]]
+    if isinstance(completed.get("answers"), list | tuple):
+        completed["answers"] = [_as_text(answer) for answer in completed["answers"]]
+    if isinstance(question := completed.get("question"), str) and completed.get("id") is None:
+        completed["id"] = f"q-{sha256(question.encode()).hexdigest()[:12]}"
+    completed["id"] = _as_text(completed.get("id"))
+    return completed
+
+
+def _as_text(value: Any) -> Any:
+    """Return a number as text; yes and no for booleans, as benchmarks write them."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value) if isinstance(value, int | float) else value
 
 
 def question_of(where: str, fields: dict[str, Any]) -> Question:

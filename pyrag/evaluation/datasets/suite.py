@@ -8,18 +8,20 @@ manner of the set in their name: `mini-popqa` is not PopQA. A set's own corpus c
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
 from pyrag._io.redaction import without_secrets
 from pyrag.errors import DataError, UsageError, nearest
 from pyrag.evaluation.datasets.layout import Question, find_file, read_questions
+from pyrag.trace.model import Passage
 
 FIVE = ("popqa", "hotpotqa", "2wikimultihopqa", "musique", "bamboogle")
 MINI = "mini-"
 BUNDLED = Path(str(files("pyrag"))) / "data" / "mini"
+BUNDLED_CORPUS = BUNDLED.parent / "corpus.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +38,23 @@ class QuestionSet:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The passages of a set. At most one of `index` and `retriever` is set; with neither, it is the bundled corpus."""
+    """The passages of a set. At most one of `index` and `retriever` is set; with neither, it is the bundled corpus.
+
+    Attributes:
+        name: For people and for the run's record.
+        identity: Digest of the corpus or generation of the index; empty for a server.
+        index: Folder of the index; one of `corpora` may still have to be built (`build_index`).
+        retriever: Address of a server.
+        corpora: Files that the index is made of, if they are known.
+        unused: Option that named other passages, which the set's own corpus takes precedence over.
+    """
 
     name: str
-    identity: str = ""  # digest of the corpus, generation of an index; empty for a server
+    identity: str = ""
     index: Path | None = None
     retriever: str | None = None
     corpora: tuple[Path, ...] = ()
+    unused: str = ""
 
     @property
     def overrides(self) -> dict[str, str | None]:
@@ -132,7 +144,7 @@ def sample(questions: Sequence[Question], limit: int | None, seed: int) -> list[
 
 
 def source_of(chosen: QuestionSet, given: Given, building: Callable[[str], None] = lambda _: None) -> Source:
-    """Return the passages of a set; build their index where it is missing.
+    """Return the passages of a set, with their index built.
 
     Args:
         chosen: The set.
@@ -142,36 +154,65 @@ def source_of(chosen: QuestionSet, given: Given, building: Callable[[str], None]
     Raises:
         UsageError: The set has no corpus, and none was named.
     """
+    source = choose_source(chosen, given)
+    build_index(source, building)
+    return source
+
+
+def choose_source(chosen: QuestionSet, given: Given) -> Source:
+    """Return the passages of a set; nothing is built.
+
+    Args:
+        chosen: The set.
+        given: Passages named by the user.
+
+    Raises:
+        UsageError: The set has no corpus, and none was named.
+    """
     if given.retriever:
         return Source(without_secrets(given.retriever), retriever=given.retriever)
     if chosen.corpus:
-        return _indexed((chosen.corpus,), f"{chosen.name} corpus", given.cache, building)
+        unused = f"--index {given.index}" if given.index else "--corpus" if given.corpora else ""
+        return replace(_to_index((chosen.corpus,), f"{chosen.name} corpus", given.cache), unused=unused)
     if given.index:
         from pyrag.retrieval.index import read_info
 
         return Source(f"index {given.index}", read_info(given.index).generation, given.index)
     if given.corpora:
-        return _indexed(given.corpora, ", ".join(map(str, given.corpora)), given.cache, building)
+        return _to_index(given.corpora, ", ".join(map(str, given.corpora)), given.cache)
     if chosen.bundled:
-        corpus = BUNDLED.parent / "corpus.jsonl"
-        return Source("bundled corpus", digest(corpus), corpora=(corpus,))
+        return Source("bundled corpus", digest(BUNDLED_CORPUS), corpora=(BUNDLED_CORPUS,))
     raise UsageError(
         f"the set {chosen.name} has no corpus: name one with --corpus FILE, --index FOLDER or --retriever URL, "
         "or leave the set out with --sets"
     )
 
 
-def _indexed(corpora: Sequence[Path], name: str, cache: Path, building: Callable[[str], None]) -> Source:
-    from pyrag.retrieval.index import read_info, update_index
-
+def _to_index(corpora: Sequence[Path], name: str, cache: Path) -> Source:
     sha = _joint_digest(corpora)
     folder = cache / f"{corpora[0].name.partition('.')[0]}-{sha[:16]}"
-    try:
-        read_info(folder)
-    except DataError:
-        building(name)
-        update_index(corpora, folder)
     return Source(f"{name} (BM25)", sha, folder, corpora=tuple(corpora))
+
+
+def build_index(source: Source, building: Callable[[str], None] = lambda _: None) -> None:
+    """Build the index of a source's corpora if it is missing.
+
+    Args:
+        source: The passages.
+        building: Called with the corpus's name before an index is built.
+
+    Raises:
+        DataError: A corpus cannot be read.
+    """
+    if source.index is None or not source.corpora:
+        return
+    from pyrag.retrieval.index import read_info, update_index
+
+    try:
+        read_info(source.index)
+    except DataError:
+        building(source.name.removesuffix(" (BM25)"))
+        update_index(source.corpora, source.index)
 
 
 def _joint_digest(paths: Sequence[Path]) -> str:
@@ -199,16 +240,18 @@ def _file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def gold_titles(source: Source, questions: Iterable[Question]) -> dict[str, str]:
-    """Return the titles of gold passages by id, as far as the corpus is a file.
+def gold_passages(chosen: QuestionSet, source: Source) -> dict[str, Passage]:
+    """Return the gold passages of a set by id, as far as a corpus with them is at hand.
 
     Args:
-        source: The passages.
-        questions: Name the gold passages.
+        chosen: The set, with its own corpus if it has one.
+        source: The passages that are searched.
     """
-    wanted = {one for question in questions for one in question.supporting}
-    if not wanted or not source.corpora:
+    ids = {key for question in chosen.questions for key in question.supporting}
+    ids |= {key for question in chosen.questions for keys in question.supporting_alt.values() for key in keys}
+    own = (chosen.corpus,) if chosen.corpus else (BUNDLED_CORPUS,) if chosen.bundled else source.corpora
+    if not ids or not own:
         return {}
     from pyrag.retrieval.documents.reading import read_passages
 
-    return {one.id: one.title for one in read_passages(source.corpora) if one.id in wanted}
+    return {passage.id: passage for passage in read_passages(own) if passage.id in ids}

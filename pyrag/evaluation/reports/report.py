@@ -126,7 +126,11 @@ def _sections(
             f"it stands. {NOTES}",
             _papers_table(summary, methods),
         ),
-        Section("Differences", "Paired bootstrap on the questions that both answered.", pair_table(summary.pairs)),
+        Section(
+            "Differences",
+            "Only questions that both answered. Bootstrap intervals; p by a randomisation test, exact for EM.",
+            pair_table(summary.pairs),
+        ),
         Section(
             "Gold passages per hop",
             "hop n: share of questions whose n-th gold passage was found (hop order in MuSiQue, the file's order in "

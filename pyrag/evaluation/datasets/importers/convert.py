@@ -5,8 +5,8 @@ Records are streamed; the files appear when all records are good, so that a brok
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -14,7 +14,7 @@ from typing import IO, Any
 from pyrag._io.files import AtomicFile
 from pyrag._io.hub import HUB, Remote, fetch
 from pyrag.errors import DataError, UsageError, nearest
-from pyrag.evaluation.datasets.importers.formats import OFFICIAL, Format, Item, format_of
+from pyrag.evaluation.datasets.importers.formats import OFFICIAL, Format, Item, canonical_name, format_of
 from pyrag.evaluation.datasets.importers.source import Record, read_records
 from pyrag.evaluation.datasets.layout import question_of
 
@@ -51,6 +51,7 @@ def import_set(name: str, source: Path, out: Path) -> Imported:
         DataError: A record is wrong; names file, place and cure.
         UsageError: The format is unknown.
     """
+    name = canonical_name(name)
     with _files(out) as (questions, corpus):
         writer = _SetWriter(questions, corpus)
         chosen: Format | None = None
@@ -78,6 +79,7 @@ def download_set(name: str, out: Path, source: str = HUB) -> Imported:
 
 
 def _remote(name: str) -> Remote:
+    name = canonical_name(name)
     if address := _ELSEWHERE.get(name):
         raise UsageError(f"{name} is on no hub: fetch its file from {address}, then run pyrag data import {name} FILE")
     if name not in REMOTES:
@@ -126,8 +128,12 @@ class _SetWriter:
 
 @contextmanager
 def _files(out: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Open both files under temporary names, and rename them when the block ends well. An empty corpus leaves no
-    file."""
+    """Open both files under temporary names, and rename them when the block ends well.
+
+    An import without passages leaves no corpus, not even an earlier one's; an import that fails leaves no folder that
+    it made.
+    """
+    made = [folder for folder in (out, *out.parents) if not folder.exists()]
     try:
         out.mkdir(parents=True, exist_ok=True)
         target = AtomicFile(out / "corpus.jsonl")
@@ -135,5 +141,17 @@ def _files(out: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
             yield questions, corpus
             if not corpus.tell():
                 target.discard()
+                (out / "corpus.jsonl").unlink(missing_ok=True)
     except OSError as error:
+        _remove_empty(made)
         raise DataError(f"cannot write into {out}: {error.strerror or error}") from error
+    except BaseException:
+        _remove_empty(made)
+        raise
+
+
+def _remove_empty(folders: Sequence[Path]) -> None:
+    """Remove folders that are empty, the deepest first."""
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()

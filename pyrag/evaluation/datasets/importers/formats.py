@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrag.evaluation.datasets.importers.source import Record
+from pyrag.evaluation.datasets.layout import completed_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +240,8 @@ def _flashrag(record: Record, name: str, number: int) -> Item:
     """Read FlashRAG: `golden_answers`, and in `metadata` the fields of the original, with the paragraphs of HotpotQA
     and 2Wiki or MuSiQue's gold paragraphs.
     """
-    fields = _basics(record, record.text("id"), list(record.texts("golden_answers")))
+    identity = record.text("id") if record.has("id") else completed_fields(record.fields)["id"]
+    fields = _basics(record, identity, list(record.texts("golden_answers")))
     metadata = Record(record.where, record.fields.get("metadata") or {})
     fields |= _kept(metadata, "type", "level")
     if metadata.has("supporting_facts"):
@@ -284,8 +286,8 @@ def _prompted(record: Record) -> str:
 
 
 def _common(record: Record, name: str, number: int) -> Item:
-    """Take over a question of our own layout."""
-    return Item(dict(record.fields))
+    """Take over a question of our own layout, with what `completed_fields` adds."""
+    return Item(completed_fields(record.fields))
 
 
 OFFICIAL: dict[str, Format] = {
@@ -298,6 +300,22 @@ OFFICIAL: dict[str, Format] = {
     "nq": _nq,
     "ambigqa": _ambigqa,
     "multihoprag": _multihoprag,
+}
+
+
+_SPELLINGS = {name: name for name in OFFICIAL} | {
+    "2wiki": "2wikimultihopqa",
+    "2wikimqa": "2wikimultihopqa",
+    "2wikimultihop": "2wikimultihopqa",
+    "ambignq": "ambigqa",
+    "hotpot": "hotpotqa",
+    "multihopragqa": "multihoprag",
+    "musiqueans": "musique",
+    "musiquefull": "musique",
+    "naturalquestions": "nq",
+    "naturalquestionsopen": "nq",
+    "nqopen": "nq",
+    "wiki2multihopqa": "2wikimultihopqa",
 }
 
 
@@ -314,7 +332,18 @@ def format_of(record: Record, name: str) -> Format | None:
         return _search_r1
     if record.has("question") and record.has("answers"):
         return _common
-    return OFFICIAL.get(name)
+    return OFFICIAL.get(canonical_name(name)) or (_common if _is_common(record) else None)
+
+
+def _is_common(record: Record) -> bool:
+    fields = completed_fields(record.fields)
+    return bool(fields.get("question") and fields.get("answers"))
+
+
+def canonical_name(name: str) -> str:
+    """Return the name of a known data set for other spellings of it (`2Wiki`, `natural-questions`); else the name."""
+    plain = re.sub(r"[\W_]", "", name.lower())
+    return _SPELLINGS.get(plain, name)
 
 
 def _basics(record: Record, identity: str, answers: list[str]) -> dict[str, Any]:
