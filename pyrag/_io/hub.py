@@ -96,6 +96,66 @@ def fetch(remote: Remote, source: str = HUB, folder: Path | None = None) -> Path
     return Path(path)
 
 
+def size_of(remote: Remote, source: str = HUB) -> int | None:
+    """Return the size of a file in bytes, or None if it cannot be found out.
+
+    Args:
+        remote: The file.
+        source: URL of the hub, or a folder that mirrors it.
+    """
+    if not source.startswith(("http://", "https://")):
+        path = Path(source) / remote.repository / remote.file
+        return path.stat().st_size if path.is_file() else None
+    try:
+        from huggingface_hub import get_hf_file_metadata, hf_hub_url
+        from huggingface_hub.errors import HfHubHTTPError
+    except ImportError:
+        return None
+    endpoint = source.rstrip("/")
+    try:
+        if unreachable(endpoint):
+            return None
+        address = hf_hub_url(remote.repository, remote.file, repo_type="dataset", endpoint=endpoint)
+        return get_hf_file_metadata(address, endpoint=endpoint, timeout=10).size
+    except (HfHubHTTPError, OSError, ValueError):
+        return None
+
+
+def files_of(repository: str, source: str = HUB) -> list[str]:
+    """Return the paths of a repository's files.
+
+    Args:
+        repository: Data set on the hub.
+        source: URL of the hub, or a folder that mirrors it.
+
+    Raises:
+        UsageError: The hub's client is not installed.
+        DataError: The mirror lacks the repository.
+        PermanentServiceError: The hub cannot be asked.
+    """
+    if not source.startswith(("http://", "https://")):
+        folder = Path(source) / repository
+        if not folder.is_dir():
+            raise DataError(f"the mirror {source} has no folder {repository}: copy it there from the hub")
+        return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    try:
+        from huggingface_hub import HfApi
+        from huggingface_hub.errors import HfHubHTTPError
+    except ImportError as error:
+        raise UsageError("downloads need the hub's client: pip install 'pyrag-runtime[data]'") from error
+    endpoint = source.rstrip("/")
+    try:
+        if unreachable(endpoint):
+            raise ConnectionError("no connection")
+        return sorted(HfApi(endpoint=endpoint).list_repo_files(repository, repo_type="dataset"))
+    except (HfHubHTTPError, OSError, ValueError) as error:
+        raise PermanentServiceError(
+            f"the files of {repository} could not be listed by {source} ({error}): check the network, or name a "
+            "mirror with --from FOLDER",
+            service=source,
+        ) from error
+
+
 def _mirrored(remote: Remote, folder: Path) -> Path:
     path = folder / remote.repository / remote.file
     if not path.is_file():

@@ -230,13 +230,18 @@ def serve_retriever(
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 listens on all interfaces.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)] = 8008,
     embedder: options.Embedder = None,
+    dense_weight: options.DenseWeight = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Refuse an index whose vectors are searched approximately.")
+    ] = False,
     rerank: options.Rerank = None,
     where: options.Where = None,
+    config: options.Config = None,
 ) -> None:
     """Serve an index over HTTP. It answers POST /retrieve, for --retriever URL."""
     from pyrag.cli.serve import serve_retriever
 
-    serve_retriever(spec, host, port, embedder=embedder, rerank=rerank, where=where)
+    serve_retriever(spec, host, port, options.chosen(locals()), exact=exact)
 
 
 @app.command("serve-model")

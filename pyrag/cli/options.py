@@ -75,6 +75,10 @@ Where = Annotated[
     str | None,
     _setting("where", "Filter of passages by their metadata, such as 'year >= 2020 and team = \"ops\"'."),
 ]
+DenseWeight = Annotated[
+    float | None,
+    _setting("dense_weight", "Weight of the vectors of a hybrid index: 0 searches words only, 1 vectors only."),
+]
 TopK = Annotated[int | None, _setting("topk", "Passages to retrieve for each sub-query (1 to 100).")]
 Method = Annotated[str | None, _setting("method", "Method that answers: pyrag, opera, hera, vanilla, ….")]
 Deadline = Annotated[float | None, _setting("deadline", "Time limit of a question in seconds.")]

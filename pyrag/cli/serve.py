@@ -78,18 +78,16 @@ def _served(
     return replace(settings, index=None, retriever=None) if config.indexes else settings, config
 
 
-def serve_retriever(
-    spec: str, host: str, port: int, *, embedder: str | None, rerank: str | None, where: str | None
-) -> None:
+def serve_retriever(spec: str, host: str, port: int, settings: Settings, *, exact: bool) -> None:
     """Serve an index over HTTP until interrupted: one index for many processes.
 
     Args:
         spec: Index folder, `qdrant:COLLECTION@URL` or `pgvector:TABLE@URL`.
         host: Address to listen on.
         port: Port; 0 picks a free one.
-        embedder: Embedder of queries; None for the index's own.
-        rerank: Reranker; None for none.
-        where: Filter that all passages must pass, whatever a request asks for; None for none.
+        settings: Embedder of queries, weight of vectors, reranker, and a filter that all passages must pass, whatever
+            a request asks for.
+        exact: Refuse an index whose vectors are searched approximately.
     """
     from pyrag.retrieval import Options, open_retriever
     from pyrag.retrieval.filters.language import parsed
@@ -101,7 +99,13 @@ def serve_retriever(
     def started(url: str, name: str) -> None:
         print(f"serving {name} at {url}; use it with: pyrag ask --retriever {url} (Ctrl-C ends)", flush=True)
 
-    options = Options(embedder=embedder, rerank=rerank, where=None if where is None else parsed(where))
+    options = Options(
+        embedder=settings.embedder,
+        dense_weight=settings.dense_weight,
+        exact=exact,
+        rerank=settings.rerank,
+        where=None if settings.where is None else parsed(settings.where),
+    )
     config = ServerConfig(host=host, port=port, allow_anonymous=True)  # as Search-R1's clients send no key
     asyncio.run(
         serve_retriever(

@@ -56,14 +56,20 @@ def schema() -> tantivy.Schema:
     return builder.build()
 
 
-def document(passage: Passage) -> tantivy.Document:
+def document(passage: Passage, *, words: bool = True) -> tantivy.Document:
+    """Return the document of a passage.
+
+    Args:
+        passage: Stored whole.
+        words: False to store it without making its words searchable.
+    """
     import msgspec
     import tantivy
 
-    title = plain(passage.title)
+    title = plain(passage.title) if words else ""
     fields = (passage.id, passage.title, passage.text, passage.source, passage.start, passage.end)
     stored = msgspec.msgpack.encode((*fields, passage.metadata) if passage.metadata else fields)
-    body = f"{title}\n{plain(passage.text)}"
+    body = f"{title}\n{plain(passage.text)}" if words else ""
     made = tantivy.Document(id=passage.id, source=passage.source, title=title, body=body, stored=stored)
     made.add_text(METADATA, encoded(passage.metadata) or NO_METADATA)
     made.add_integer(KEY, key_of(passage.id))

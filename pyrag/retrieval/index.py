@@ -10,7 +10,7 @@ renamed to DIR or, where DIR is an index already, moved in and named in `pyrag-i
 step. Until then, and after any failure, readers find what was there before. A killed build is resumed by the next one
 from its last checkpoint. An index that is there is updated: files that did not change are not read again.
 
-The `kind` says which retriever the folder opens as: `bm25` or `hybrid`. How an index is built is
+The `kind` says which retriever the folder opens as: `bm25`, `hybrid` or `dense`. How an index is built is
 `pyrag.retrieval.indexing`; checking it is `verify` there.
 """
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 FORMAT = 3
 READABLE = (2, FORMAT)  # 2 keeps no metadata
-KINDS = ("bm25", "hybrid")
+KINDS = ("bm25", "hybrid", "dense")
 VECTORS = "vectors"
 T = TypeVar("T")
 
@@ -243,7 +243,9 @@ def vectors_folder(path: str | Path, info: IndexInfo) -> Path:
 
 
 def _kind(parts: tuple[Part, ...]) -> str:
-    return "hybrid" if any(part.kind == VECTORS for part in parts) else KIND
+    if not any(part.kind == VECTORS for part in parts):
+        return KIND
+    return "dense" if any(isinstance(part, Bm25Part) and not part.words for part in parts) else "hybrid"
 
 
 def _embedder(parts: tuple[Part, ...]) -> str:

@@ -18,6 +18,7 @@ from pyrag.trace.model import SearchedIndex
 if TYPE_CHECKING:
     from pyrag.retrieval.embedders.embedding import TextEmbedder
     from pyrag.retrieval.index import IndexInfo
+    from pyrag.retrieval.vectors.faiss_index import VectorIndex
 
 QDRANT, PGVECTOR = "qdrant:", "pgvector:"
 _WEB = ("searxng:", "tavily:", "brave:")
@@ -31,7 +32,8 @@ class Options:
     Attributes:
         timeout: seconds for one request to a server.
         embedder: replaces the one that an index names (another engine for the same model).
-        dense_weight: share of the dense half of a hybrid: 0 is BM25 alone, 1 the vectors alone.
+        dense_weight: share of the dense half of a hybrid: 0 is BM25 only, 1 the vectors only.
+        exact: refuse an index folder whose vectors are searched approximately.
         rerank: `reader`, the embedded one, or a cross-encoder.
         where: filter that all passages must pass, whoever asks.
         limit: maximum size of a server's reply.
@@ -41,6 +43,7 @@ class Options:
     timeout: float = 10.0
     embedder: str | None = None
     dense_weight: float = 0.5
+    exact: bool = False
     rerank: str | None = None
     where: Filter | None = None
     limit: BodyLimit = RETRIEVER_LIMIT
@@ -178,13 +181,21 @@ def _of_kind(info: IndexInfo, folder: Path, shown: str, options: Options) -> Ret
         passages=info.passages,
     )
     sparse = Bm25Retriever(bm25, name=f"bm25:{shown}", searched=searched(f"bm25:{shown}"))
-    if info.kind == "bm25" or options.dense_weight <= 0:
+    if info.kind == "bm25" and not options.exact:
+        return sparse
+    if info.kind == "bm25":
+        raise ConfigError(f"{shown} has no vectors to search exactly: build it with --embedder and --exact")
+    if options.dense_weight <= 0:
+        if info.kind == "dense":
+            raise ConfigError(f"{shown} is searched by its vectors only: leave the dense weight above 0")
         return sparse
     from pyrag.retrieval.dense import DenseRetriever
     from pyrag.retrieval.index import vectors_folder
     from pyrag.retrieval.vectors.faiss_index import open_vectors
 
     vectors = open_vectors(vectors_folder(folder, info))
+    if options.exact:
+        _check_exact(vectors, shown)
     dense = DenseRetriever(
         vectors,
         _embedder(info, options),
@@ -193,13 +204,25 @@ def _of_kind(info: IndexInfo, folder: Path, shown: str, options: Options) -> Ret
         searched(f"dense:{shown}"),
         bm25.selector.selected,
     )
-    if options.dense_weight >= 1:
+    if info.kind == "dense" or options.dense_weight >= 1:
         return dense
     from pyrag.retrieval.hybrid import HybridRetriever, WeightedRetriever
 
     weight = options.dense_weight
     parts = {"bm25": WeightedRetriever(sparse, 1 - weight), "dense": WeightedRetriever(dense, weight)}
     return HybridRetriever(parts, name=f"hybrid:{shown}", searched=searched(f"hybrid:{shown}"))
+
+
+def _check_exact(vectors: VectorIndex, shown: str) -> None:
+    """Raise `ConfigError` if a search of these vectors may miss the nearest ones."""
+    from pyrag.retrieval.vectors.types import EXACT
+
+    types = sorted({segment.type for segment in vectors.info.segments if segment.type != EXACT})
+    if types:
+        raise ConfigError(
+            f"the vectors of {shown} are approximate ({', '.join(types)}, recall {vectors.info.recall:.2f}): build "
+            "them again with --exact"
+        )
 
 
 def _embedder(info: IndexInfo, options: Options) -> TextEmbedder:

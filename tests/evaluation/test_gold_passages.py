@@ -132,3 +132,18 @@ def test_a_set_without_passages_stops_before_any_index_is_built(tmp_path: Path) 
     assert done.returncode == 2
     assert "the set bare has no corpus" in done.stderr
     assert not list(tmp_path.rglob("indexes"))
+
+
+def test_the_repaired_corpus_stands_beside_no_papers_figures(tmp_path: Path, chat: ChatServer) -> None:
+    data = write_set(tmp_path / "data", count=3, name="hotpotqa")
+    (data / "hotpotqa" / "corpus.jsonl").rename(tmp_path / "wiki-fixed.jsonl")
+    update_index([tmp_path / "wiki-fixed.jsonl"], tmp_path / "ix")
+    shutil.copy(tmp_path / "wiki-fixed.jsonl", tmp_path / "wiki.jsonl")
+    options = ("--data", data, "--sets", "hotpotqa", "--method", "vanilla", "--llm", f"openai:m@{chat.url}")
+    assert bench(*options, "--index", "ix", "--out", "fixed", cwd=tmp_path).returncode == 0
+    assert bench(*options, "--corpus", "wiki.jsonl", "--out", "other", cwd=tmp_path).returncode == 0
+    assert bench("report", "fixed", "other", cwd=tmp_path).returncode == 0
+    text = (tmp_path / "fixed" / "report.md").read_text()
+    table = text.partition("Beside the papers")[2].partition("\n#")[0]
+    assert "over wiki-fixed, which no paper searched, are left out" in table
+    assert ("other:vanilla" in table, "fixed:vanilla" in table) == (True, False)

@@ -13,7 +13,7 @@ import pytest
 
 from pyrag.errors import DataError, UsageError
 from pyrag.evaluation.datasets.importers.check import check_folder
-from pyrag.evaluation.datasets.importers.convert import Imported, import_set
+from pyrag.evaluation.datasets.importers.convert import PAPER_COUNTS, Imported, import_mixture, import_set
 from pyrag.evaluation.datasets.importers.formats import OFFICIAL, canonical_name
 from pyrag.evaluation.datasets.layout import Question, read_questions
 
@@ -253,13 +253,14 @@ def test_search_r1(tmp_path: Path) -> None:
 @pytest.mark.parametrize("record", [SEARCH_R1, HUB_HOTPOT, FLASHRAG], ids=["search-r1", "hotpotqa", "flashrag"])
 def test_parquet_reads_like_json_lines(tmp_path: Path, record: dict[str, Any]) -> None:
     pa = pytest.importorskip("pyarrow")
+    name = "nq" if record is SEARCH_R1 else "hotpotqa"
     record = {key: value for key, value in record.items() if value != {}}
     parquet = pytest.importorskip("pyarrow.parquet")
     written = io.BytesIO()
     parquet.write_table(pa.Table.from_pylist([record]), written)
-    from_parquet = imported(tmp_path, "hotpotqa", "a.parquet", written.getvalue())
+    from_parquet = imported(tmp_path, name, "a.parquet", written.getvalue())
     (tmp_path / "other").mkdir()
-    assert from_parquet == imported(tmp_path / "other", "hotpotqa", "b.jsonl", lines(record))
+    assert from_parquet == imported(tmp_path / "other", name, "b.jsonl", lines(record))
 
 
 def test_parquet_says_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,3 +394,44 @@ def test_ids_and_answers_may_be_numbers(tmp_path: Path) -> None:
     (tmp_path / "own.jsonl").write_bytes(lines({"id": 7, "question": "How many?", "answer": 12}))
     (question,) = read_questions(tmp_path / "own.jsonl")
     assert (question.id, question.answers) == ("7", ("12",))
+
+
+MERGED = [
+    {**SEARCH_R1, "id": f"train_{n}", "question": f"Who made {source} {n}?", "golden_answers": ["Ada Berg"],
+     "data_source": source}
+    for source in ("nq", "hotpotqa") for n in range(3)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("file", ["train.parquet", "train.jsonl"])
+def test_a_merged_training_file_becomes_two_sets(file: str, tmp_path: Path) -> None:
+    """Search-R1's: FlashRAG's fields are there too, and ids repeat from set to set."""
+    if file.endswith(".parquet"):
+        pa = pytest.importorskip("pyarrow")
+        pa.parquet = pytest.importorskip("pyarrow.parquet")
+        pa.parquet.write_table(pa.Table.from_pylist(MERGED), tmp_path / file)
+    else:
+        (tmp_path / file).write_bytes(lines(*MERGED))
+    done = import_mixture(tmp_path / file, tmp_path / "data", "train")
+    assert {name: one.questions for name, one in done.items()} == {"nq": 3, "hotpotqa": 3}
+    assert done["nq"].remark == "PyRAG's table 4 counts 79,168 training questions of nq; these are 3"
+    for name in done:
+        questions = list(read_questions(tmp_path / "data" / name / "train_questions.jsonl"))
+        assert [one.id for one in questions] == ["train_0", "train_1", "train_2"]
+        assert all(name in one.question for one in questions)
+
+
+def test_one_set_of_a_merged_file_leaves_the_other_out(tmp_path: Path) -> None:
+    (tmp_path / "train.jsonl").write_bytes(lines(*MERGED))
+    done = import_set("nq", tmp_path / "train.jsonl", tmp_path / "nq", "train")
+    assert (done.questions, done.others) == (3, {"hotpotqa": 3})
+    with pytest.raises(DataError, match="holds no record of musique: its records are of nq, hotpotqa"):
+        import_set("musique", tmp_path / "train.jsonl", tmp_path / "musique", "train")
+
+
+def test_counts_of_the_papers_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "dev.jsonl").write_bytes(lines(MUSIQUE))
+    said = "PyRAG's table 4 counts 2,417 questions of musique; these are 1"
+    assert import_set("musique", tmp_path / "dev.jsonl", tmp_path / "out").remark == said
+    monkeypatch.setitem(PAPER_COUNTS, ("musique", ""), 1)
+    assert import_set("musique", tmp_path / "dev.jsonl", tmp_path / "out").remark == ""

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from pyrag.cli.app import app
 from pyrag.errors import DataError, PermanentServiceError, UsageError
 from pyrag.evaluation.datasets.importers.check import check_folder
-from pyrag.evaluation.datasets.importers.convert import REMOTES, download_set, import_set
+from pyrag.evaluation.datasets.importers.convert import REMOTES, TRAIN_REMOTES, download_set, import_set
 from tests.evaluation.test_imports import FLASHRAG, MUSIQUE, POPQA, lines, table
 
 FILES = {
@@ -29,7 +29,7 @@ FILES = {
 def run(*arguments: str | Path, code: int = 0) -> str:
     result = CliRunner().invoke(app, ["data", *map(str, arguments)])
     assert result.exit_code == code, result.output
-    return result.output
+    return result.stdout
 
 
 @pytest.fixture
@@ -60,7 +60,9 @@ def test_a_file_where_the_folder_should_be_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_download_from_a_mirror(tmp_path: Path, mirror: Path, name: str) -> None:
     said = json.loads(run("download", name, "--from", mirror, "--out", tmp_path / name, "--json"))
-    assert said == {"folder": str(tmp_path / name), "questions": 1, "passages": 3 if name == "musique" else 0}
+    assert (said["folder"], said["questions"]) == (str(tmp_path / name), 1)
+    assert said["passages"] == (3 if name == "musique" else 0)
+    assert said["remark"].startswith("PyRAG's table 4 counts ")
     assert check_folder(tmp_path / name)[0].problems == ()
 
 
@@ -165,3 +167,18 @@ def test_check_of_nothing(tmp_path: Path) -> None:
         check_folder(tmp_path)
     with pytest.raises(DataError, match="there is no folder"):
         check_folder(tmp_path / "none")
+
+
+def test_training_questions_are_downloaded_in_their_parts(tmp_path: Path) -> None:
+    parts = [lines(MUSIQUE)]
+    for remote, data in zip(TRAIN_REMOTES["musique"], parts, strict=True):
+        path = tmp_path / "mirror" / remote.repository / remote.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    out = tmp_path / "data" / "musique"
+    run("download", "musique", "--split", "train", "--from", tmp_path / "mirror", "--out", out)
+    assert sorted(path.name for path in out.iterdir()) == ["train_corpus.jsonl", "train_questions.jsonl"]
+    with pytest.raises(UsageError, match="no training questions of 'popqa' to download"):
+        download_set("popqa", out, str(tmp_path / "mirror"), "train")
+    with pytest.raises(UsageError, match="search-r1 is a mixture of training questions: add --split train"):
+        download_set("search-r1", out, str(tmp_path / "mirror"))

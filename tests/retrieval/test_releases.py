@@ -202,3 +202,48 @@ def test_vectors_of_another_corpus_are_refused(tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(b"IxFI")
     with pytest.raises(DataError, match="is no whole FAISS index"):
         StoredVectors(tmp_path / "b")
+
+
+def test_needs_are_printed_before_a_download(tmp_path: Path, hub: tuple[str, type[Hub]]) -> None:
+    options = ("--from", hub[0], "--exact", "--vectors-only", "--dry-run", "--json")
+    done = run(tmp_path, "fetch", "wiki-18", "--out", "ix", *options)
+    needs = json.loads(done.stdout)
+    sizes = {path.rpartition("/")[2]: len(data) for path, data in hub[1].files.items()}
+    assert needs["downloads"] == sizes
+    assert needs["memory"] == 21_015_324 * 768 * 4
+    assert "to download: wiki-18.jsonl.gz 0.0 GB, part_aa 0.0 GB, part_ab 0.0 GB" in done.stderr
+    assert "memory for searches, about: 64.6 GB" in done.stderr
+    assert hub[1].asked == []
+    assert list(tmp_path.glob("*")) in ([], [tmp_path / "hf"])
+
+
+def test_wiki_fixed_is_found_by_its_only_file_of_records(tmp_path: Path) -> None:
+    folder = tmp_path / "mirror" / "ybyby624" / "wiki-fixed"
+    folder.mkdir(parents=True)
+    (folder / "README.md").write_text("about")
+    (folder / "any-name.jsonl").write_text(json.dumps({"id": "0", "contents": '"Den"\nA lion.'}) + "\n")
+    done = run(tmp_path, "fetch", "wiki-fixed", "--out", "ix", "--from", str(tmp_path / "mirror"), "--json")
+    assert (done.returncode, json.loads(done.stdout)["passages"]) == (0, 1), done.stderr
+    refused = run(tmp_path, "fetch", "wiki-fixed", "--out", "iy", "--from", str(tmp_path / "mirror"), "--exact")
+    assert "wiki-fixed was released without vectors: fetch it with --no-vectors, then embed it" in refused.stderr
+    (folder / "more.jsonl").write_text("{}")
+    several = run(tmp_path, "fetch", "wiki-fixed", "--out", "iy", "--from", str(tmp_path / "mirror"))
+    assert "holds 2 files of records (any-name.jsonl, more.jsonl), not one" in several.stderr
+
+
+async def test_the_papers_retriever_compares_every_vector(
+    tmp_path: Path, hub: tuple[str, type[Hub]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = run(tmp_path, "fetch", "wiki-18", "--out", "ix", "--from", hub[0], "--exact", "--vectors-only", "--json")
+    assert done.returncode == 0, done.stderr
+    about = json.loads(run(tmp_path, "info", "ix", "--json").stdout)
+    assert (about["kind"], about["vectors"]["type"]) == ("dense", "Flat")
+    monkeypatch.setattr(
+        "pyrag.retrieval.embedders.embedding.open_embedder", lambda spec, **_: TextEmbedder(_E5Words(), spec)
+    )
+    retriever = open_retriever(tmp_path / "ix", options=Options(exact=True))
+    rows = np.stack([vector(text) for text in TEXTS]).astype(np.float16).astype(np.float32)
+    for question in ("lion number7 zebra3", "den5 with zebra10", "lives"):
+        scores = rows @ vector(question)
+        results = await retriever.retrieve(question, 10)
+        assert sorted((one.score for one in results), reverse=True) == pytest.approx(sorted(scores)[:-11:-1], abs=2e-3)

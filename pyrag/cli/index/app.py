@@ -16,6 +16,12 @@ Type = Annotated[
     str | None,
     typer.Option("--type", help="Vector index type: auto (by size), or a FAISS factory string such as HNSW32."),
 ]
+Exact = Annotated[
+    bool, typer.Option("--exact", help="Search all vectors, as papers do; same as --type Flat. Large and slow.")
+]
+VectorsOnly = Annotated[
+    bool, typer.Option("--vectors-only", help="Search by vectors only: store passages without an index of their words.")
+]
 Recall = Annotated[
     float | None, typer.Option(help="Recall@10 to tune vector search for.", min=0.1, max=1.0, show_default="0.95")
 ]
@@ -63,6 +69,8 @@ def build(
         bool, typer.Option("--dense", help="Same as --embedder bundled, the small model that ships with pyrag.")
     ] = False,
     vector_type: Type = None,
+    exact: Exact = False,
+    vectors_only: VectorsOnly = False,
     recall: Recall = None,
     shards: Shards = None,
     ray: Annotated[
@@ -100,7 +108,10 @@ def build(
         raise UsageError(f"--dense means --embedder {BUNDLED}, not {embedder}: keep one of the two")
     embedder = BUNDLED if dense else embedder
     columns = Columns(id_column, title_column, text_column, checked_encoding(encoding) if encoding else "")
-    vectors = Vectors(embedder=embedder, type=vector_type, target=recall, shards=shards, ray=ray, workers=workers)
+    vectors = Vectors(
+        embedder=embedder, type=exact_type(vector_type, exact=exact), only=vectors_only, target=recall, shards=shards,
+        ray=ray, workers=workers,
+    )  # fmt: skip
     build(
         paths,
         out,
@@ -117,7 +128,10 @@ def build(
 def fetch(
     name: Annotated[
         str,
-        typer.Argument(help="Released corpus: wiki-18 (Search-R1's Wikipedia, 21 million passages with E5 vectors)."),
+        typer.Argument(
+            help="Released corpus: wiki-18 (Search-R1's Wikipedia, 21 million passages with E5 vectors) or wiki-fixed "
+            "(wiki-18 with the pages that multi-hop sets need; report its figures apart)."
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the index.")],
     files: Annotated[
@@ -128,15 +142,42 @@ def fetch(
         bool, typer.Option("--vectors/--no-vectors", help="Include the released vectors, for hybrid search.")
     ] = True,
     vector_type: Type = None,
+    exact: Exact = False,
+    vectors_only: VectorsOnly = False,
     recall: Recall = None,
     shards: Shards = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print sizes, memory, disk and time without downloading anything.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Download a released corpus and index it. An interrupted download is continued."""
-    from pyrag.cli.index.run import Vectors, fetch
+    from pyrag.cli.index.fetch import fetch
+    from pyrag.cli.index.run import Vectors
+    from pyrag.errors import UsageError
 
-    kept = Vectors(type=vector_type, target=recall, shards=shards) if vectors else None
-    fetch(name, out, files or Path(name), source=source, vectors=kept, as_json=json)
+    if not vectors and (exact or vectors_only):
+        raise UsageError("--exact and --vectors-only are about vectors: leave --no-vectors out")
+    layout = Vectors(type=exact_type(vector_type, exact=exact), only=vectors_only, target=recall, shards=shards)
+    fetch(name, out, files or Path(name), source=source, vectors=layout if vectors else None, dry_run=dry_run,
+          as_json=json)  # fmt: skip
+
+
+def exact_type(vector_type: str | None, *, exact: bool) -> str | None:
+    """Return the type of vector index that --type and --exact mean together.
+
+    Args:
+        vector_type: Value of --type.
+        exact: True for --exact.
+
+    Raises:
+        UsageError: They contradict each other.
+    """
+    from pyrag.errors import UsageError
+
+    if exact and vector_type not in (None, "Flat"):
+        raise UsageError(f"--exact means --type Flat, not {vector_type}: keep one of the two")
+    return "Flat" if exact else vector_type
 
 
 @index_app.command()

@@ -1,4 +1,4 @@
-"""The work of `pyrag index`: build with progress, fetch, info, search, verify."""
+"""The work of `pyrag index`: build with progress, info, search, verify."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from pyrag.trace.model import shorten
 if TYPE_CHECKING:
     from pyrag.retrieval.documents.model import Columns
     from pyrag.retrieval.index import Built
+    from pyrag.retrieval.indexing.bm25_part import Bm25Part
     from pyrag.retrieval.indexing.parts import Part
     from pyrag.retrieval.indexing.ray_workers import RayWorkers
     from pyrag.retrieval.indexing.update import IndexProgress
@@ -32,9 +33,10 @@ _MAX_TEXT = 200  # characters of a passage that was found
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vectors:
-    """Options of vectors; None keeps the value of an existing index."""
+    """Options of vectors; None keeps the value of an existing index. `only`: words are not searchable."""
 
     embedder: str | None = None
+    only: bool = False
     type: str | None = None
     target: float | None = None
     shards: int | None = None
@@ -76,14 +78,22 @@ def build(
         UsageError: An option of vectors was given for an index without vectors.
     """
     with _parts(vectors, out) as parts:
-        _build_parts(
+        build_parts(
             paths, out, parts, as_json=as_json, columns=columns, rebuild=rebuild, check_contents=check_contents,
             follow_links=follow_links,
         )  # fmt: skip
 
 
-def _build_parts(paths: list[Path], out: Path, parts: tuple[Part, ...], *, as_json: bool, **options: Any) -> None:
-    """Build with progress, and print the result."""
+def build_parts(paths: list[Path], out: Path, parts: tuple[Part, ...], *, as_json: bool, **options: Any) -> None:
+    """Build with progress, and print the result.
+
+    Args:
+        paths: Files, folders and globs of documents.
+        out: Folder of the index.
+        parts: Parts of the index.
+        as_json: Print the result as one JSON line.
+        options: Other arguments of `update_index`.
+    """
     from pyrag.retrieval.index import update_index
 
     started = time.perf_counter()
@@ -104,40 +114,6 @@ def _build_parts(paths: list[Path], out: Path, parts: tuple[Part, ...], *, as_js
     print(f'{counted(built.info.passages, "passage")} in {out} ({changes}). Ask with: pyrag ask --index {out} "…"')
 
 
-def fetch(name: str, out: Path, files: Path, *, source: str, vectors: Vectors | None, as_json: bool) -> None:
-    """Download a corpus, and index it.
-
-    Args:
-        name: The release, such as "wiki-18".
-        out: Folder of the index.
-        files: Folder to download to.
-        source: URL of a hub, or a folder that mirrors one.
-        vectors: Layout of the release's vectors; None leaves them out.
-        as_json: Print the result as one JSON line.
-    """
-    from pyrag.retrieval.indexing.bm25_part import Bm25Part
-    from pyrag.retrieval.indexing.releases import fetch_corpus, fetch_vectors, release_of
-
-    release = release_of(name)
-    files.mkdir(parents=True, exist_ok=True)
-    corpus = fetch_corpus(release, files, source, _say)
-    if vectors is None:
-        _build_parts([corpus], out, (Bm25Part(),), as_json=as_json)
-        return
-    from pyrag.retrieval.indexing.stored_vectors import stored_part
-
-    path = fetch_vectors(release, files, source, _say)
-    part = stored_part(path, release.model, vectors.layout(made_before(out)[1]))
-    try:
-        _build_parts([corpus], out, (Bm25Part(), part), as_json=as_json)
-    finally:
-        part.close()
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)
-
-
 @contextmanager
 def _parts(vectors: Vectors, out: Path) -> Iterator[tuple[Part, ...]]:
     from pyrag.errors import UsageError
@@ -147,6 +123,8 @@ def _parts(vectors: Vectors, out: Path) -> Iterator[tuple[Part, ...]]:
     embedder = embedder if vectors.embedder is None else vectors.embedder
     named = [name for name in ("type", "target", "shards", "ray") if getattr(vectors, name) is not None]
     if embedder in ("", "none"):
+        if vectors.only:
+            raise UsageError("--vectors-only needs vectors, and this index has none: add --dense or --embedder")
         if named:
             option = "recall" if named[0] == "target" else named[0]
             raise UsageError(f"--{option} is about vectors, and this index has none: add --dense or --embedder")
@@ -158,9 +136,27 @@ def _parts(vectors: Vectors, out: Path) -> Iterator[tuple[Part, ...]]:
     layout = vectors.layout(layout)
     dense = DensePart(open_embedder(embedder, timeout=300.0), layout, _on_ray(embedder, vectors))
     try:
-        yield Bm25Part(), dense
+        yield passages_part(vectors, out), dense
     finally:
         dense.close()
+
+
+def passages_part(vectors: Vectors, out: Path) -> Bm25Part:
+    """Return the part that holds the passages, without their words if the options or an existing index say so.
+
+    Args:
+        vectors: Options of vectors.
+        out: Folder of the index.
+    """
+    from pyrag.errors import DataError
+    from pyrag.retrieval.index import read_info
+    from pyrag.retrieval.indexing.bm25_part import Bm25Part
+
+    try:
+        before = read_info(out).kind
+    except DataError:
+        before = ""
+    return Bm25Part(words=not vectors.only and before != "dense")
 
 
 def made_before(out: Path) -> tuple[str, Layout]:

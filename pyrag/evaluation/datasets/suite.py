@@ -20,6 +20,7 @@ from pyrag.trace.model import Passage
 
 FIVE = ("popqa", "hotpotqa", "2wikimultihopqa", "musique", "bamboogle")
 MINI = "mini-"
+REPAIRED_CORPUS = "wiki-fixed"  # whose results stand beside no paper's
 BUNDLED = Path(str(files("pyrag"))) / "data" / "mini"
 BUNDLED_CORPUS = BUNDLED.parent / "corpus.jsonl"
 
@@ -177,7 +178,9 @@ def choose_source(chosen: QuestionSet, given: Given) -> Source:
     if given.index:
         from pyrag.retrieval.index import read_info
 
-        return Source(f"index {given.index}", read_info(given.index).generation, given.index)
+        info = read_info(given.index)
+        repaired = f" of {REPAIRED_CORPUS}" if any(REPAIRED_CORPUS in path for path in info.sources) else ""
+        return Source(f"index {given.index}{repaired}", info.generation, given.index)
     if given.corpora:
         return _to_index(given.corpora, ", ".join(map(str, given.corpora)), given.cache)
     if chosen.bundled:

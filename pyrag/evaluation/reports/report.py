@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyrag.evaluation.agent_behaviour import agent_stats, outcomes_of
+from pyrag.evaluation.datasets.suite import REPAIRED_CORPUS
 from pyrag.evaluation.failures import KINDS
 from pyrag.evaluation.reports.reported import LABEL, NOTES, reported
 from pyrag.evaluation.reports.summary import BenchSummary, SetStats, summarise
@@ -86,7 +87,7 @@ def make_report(runs: Sequence[Run]) -> BenchReport:
     sets = list(dict.fromkeys(name for run in runs for name in run.config["run"]["sets"]))
     summary = summarise(rows, sets, names, len(rows))
     methods = {label: method for (_, method), label in labels.items()}
-    sections = (*_sections(runs, summary, methods, rows), *_agents(runs, labels))
+    sections = (*_sections(runs, summary, methods, rows, _over_repaired(runs, labels)), *_agents(runs, labels))
     return BenchReport(tuple(runs), rows, names, methods, summary, sections)
 
 
@@ -108,7 +109,11 @@ _OPERA_FIGURES = (
 
 
 def _sections(
-    runs: Sequence[Run], summary: BenchSummary, methods: dict[str, str], rows: Sequence[ResultRow]
+    runs: Sequence[Run],
+    summary: BenchSummary,
+    methods: dict[str, str],
+    rows: Sequence[ResultRow],
+    repaired: set[tuple[str, str]],
 ) -> tuple[Section, ...]:
     sections = (
         Section("What ran", table=_runs_table(runs)),
@@ -123,8 +128,9 @@ def _sections(
         Section(
             f"Beside the papers: {LABEL}",
             "Exact match. The first figure is this report's; the second is copied from a paper, and not comparable as "
-            f"it stands. {NOTES}",
-            _papers_table(summary, methods),
+            f"it stands. {NOTES}"
+            + (f" Results over {REPAIRED_CORPUS}, which no paper searched, are left out." if repaired else ""),
+            _papers_table(summary, methods, repaired),
         ),
         Section(
             "Differences",
@@ -227,11 +233,23 @@ def _engine(settings: dict[str, object]) -> str:
     return str(settings["llm"]) + note + (f" ({', '.join(others)})" if others else "")
 
 
-def _papers_table(summary: BenchSummary, methods: dict[str, str]) -> Table:
+def _over_repaired(runs: Sequence[Run], labels: dict[tuple[int, str], str]) -> set[tuple[str, str]]:
+    """Return the sets and labels of methods that searched the repaired corpus."""
+    return {
+        (name, labels[i, method])
+        for i, run in enumerate(runs)
+        for name, passages in run.config["sessions"][-1].get("passages", {}).items()
+        if REPAIRED_CORPUS in passages
+        for method in run.config["run"]["methods"]
+    }
+
+
+def _papers_table(summary: BenchSummary, methods: dict[str, str], repaired: set[tuple[str, str]]) -> Table:
     """Return our EM beside the papers' figures, one line per row of a paper's table."""
     rows = [
         [one.set, one.method, f"reported: {source}", interval(one.all.em), f"{figure:.1f}"]
         for one in summary.sets
+        if (one.set, one.method) not in repaired
         for source, figure in reported(methods[one.method], one.set).items()
     ]
     return Table(("set", "method", "where", "EM here", "reported EM"), rows, left=3)

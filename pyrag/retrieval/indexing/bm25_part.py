@@ -51,15 +51,20 @@ class _Meta(msgspec.Struct):
 
 
 class Bm25Part:
+    """The passages, searchable by words unless `words` is False, as beside vectors that are searched only."""
+
     kind = KIND
     keeps_places = True
 
+    def __init__(self, *, words: bool = True) -> None:
+        self.words = words
+
     @property
     def settings(self) -> Settings:
-        return {"analysis": analysis.VERSION}
+        return {"analysis": analysis.VERSION, **({} if self.words else {"words": False})}
 
     def writer(self, folder: Path) -> Bm25Writer:
-        return Bm25Writer(folder)
+        return Bm25Writer(folder, words=self.words)
 
     def is_as_wanted(self, folder: Path) -> bool:
         return True
@@ -68,17 +73,18 @@ class Bm25Part:
         """Rewrite the part if deleted passages distort its scores. Args: those of `Part.finish`."""
         ghosts, documents = count_ghosts(folder)
         if (folder / _HAD_DELETIONS).exists() and (anew or documents <= SMALL or ghosts > MAX_GHOSTS * documents):
-            _rewrite(folder)
+            _rewrite(folder, words=self.words)
 
     def ids(self, folder: Path) -> Iterator[str]:
         return (passage.id for passage in open_bm25(folder))
 
 
 class Bm25Writer:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, words: bool = True) -> None:
         import tantivy
 
         folder.mkdir(exist_ok=True)
+        self._words = words
         self._folder = folder
         self._index = tantivy.Index(schema(), path=str(folder))
         register(self._index)
@@ -88,7 +94,7 @@ class Bm25Writer:
         writer = self._open()
         try:
             for passage in passages:
-                writer.add_document(document(passage))
+                writer.add_document(document(passage, words=self._words))
         except ValueError as error:
             raise _reason(self._folder, error) from error
 
@@ -173,9 +179,9 @@ def count_ghosts(folder: Path) -> tuple[int, int]:
     return ghosts, sum(one.max_doc for one in meta.segments) - ghosts
 
 
-def _rewrite(folder: Path) -> None:
+def _rewrite(folder: Path, *, words: bool) -> None:
     fresh = folder.with_name(f"{folder.name}.new")
-    writer = Bm25Writer(fresh)
+    writer = Bm25Writer(fresh, words=words)
     try:
         writer.add(open_bm25(folder))
         writer.commit()

@@ -5,21 +5,25 @@ Records are streamed; the files appear when all records are good, so that a brok
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
 from pyrag._io.files import AtomicFile
 from pyrag._io.hub import HUB, Remote, fetch
 from pyrag.errors import DataError, UsageError, nearest
-from pyrag.evaluation.datasets.importers.formats import OFFICIAL, Format, Item, canonical_name, format_of
+from pyrag.evaluation.datasets.importers.formats import OFFICIAL, Format, Item, canonical_name, format_of, mixed_source
 from pyrag.evaluation.datasets.importers.source import Record, read_records
 from pyrag.evaluation.datasets.layout import question_of
 
 _FLASHRAG = "RUC-NLPIR/FlashRAG_datasets"
-# With their paragraphs where a repository has them; else the questions alone, as FlashRAG collects them.
+SEARCH_R1 = "search-r1"
+_SEARCH_R1_TRAIN = Remote("PeterJinGo/nq_hotpotqa_train", "train.parquet")  # what Search-R1 and PyRAG train on
+TRAIN = "train"
+# With their paragraphs where a repository has them; else the questions only, as FlashRAG collects them.
 REMOTES = {
     "popqa": Remote("akariasai/PopQA", "test.tsv"),
     "hotpotqa": Remote("hotpotqa/hotpot_qa", "distractor/validation-00000-of-00001.parquet"),
@@ -30,61 +34,141 @@ REMOTES = {
     "ambigqa": Remote(_FLASHRAG, "ambig_qa/dev.jsonl"),
     "multihoprag": Remote("yixuantt/MultiHopRAG", "MultiHopRAG.json"),
 }
+TRAIN_REMOTES = {
+    SEARCH_R1: (_SEARCH_R1_TRAIN,),
+    "nq": (_SEARCH_R1_TRAIN,),
+    "hotpotqa": tuple(Remote("hotpotqa/hotpot_qa", f"distractor/train-0000{part}-of-00002.parquet") for part in (0, 1)),
+    "2wikimultihopqa": (Remote(_FLASHRAG, "2wikimultihopqa/train.jsonl"),),
+    "musique": (Remote("dgslibisey/MuSiQue", "musique_ans_v1.0_train.jsonl"),),
+}
 _ELSEWHERE = {"hover": "https://github.com/hover-nlp/hover/tree/main/data/hover"}
+# Numbers of questions in PyRAG's table 4, by set and split.
+PAPER_COUNTS = {
+    ("nq", TRAIN): 79_168, ("hotpotqa", TRAIN): 8_757, ("nq", ""): 3_610, ("hotpotqa", ""): 7_405,
+    ("popqa", ""): 14_267, ("2wikimultihopqa", ""): 12_576, ("musique", ""): 2_417, ("bamboogle", ""): 125,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
+    """Outcome of an import.
+
+    Attributes:
+        questions: Number of questions written.
+        passages: Number of passages written.
+        others: Records of other sets that were left out, by set.
+        remark: A sentence if the papers count another number of questions.
+    """
+
     questions: int
     passages: int
+    others: dict[str, int] = field(default_factory=dict)
+    remark: str = field(default="", compare=False)
 
 
-def import_set(name: str, source: Path, out: Path) -> Imported:
-    """Convert a released file; an earlier import in `out` is replaced.
+def import_set(name: str, source: Path | Sequence[Path], out: Path, split: str = "") -> Imported:
+    """Convert released files; an earlier import of the split in `out` is replaced.
 
     Args:
-        name: The set, which selects the format of an official release.
-        source: The file.
+        name: The set, which selects the format of an official release, and the records of a mixture.
+        source: The file, or its parts in order.
         out: The folder to write.
+        split: "train" for questions to learn from.
 
     Raises:
         DataError: A record is wrong; names file, place and cure.
         UsageError: The format is unknown.
     """
-    name = canonical_name(name)
-    with _files(out) as (questions, corpus):
+    name, sources = canonical_name(name), [source] if isinstance(source, Path) else list(source)
+    others: Counter[str] = Counter()
+    with _files(out, split) as (questions, corpus):
         writer = _SetWriter(questions, corpus)
         chosen: Format | None = None
-        for number, record in enumerate(read_records(source), start=1):
+        for number, record in enumerate((record for path in sources for record in read_records(path)), start=1):
             chosen = chosen or _format(record, name)
+            if (other := mixed_source(record, name)) is not None:
+                others[other] += 1
+                continue
             writer.add(record, chosen(record, name, number))
         if not writer.seen:
-            raise DataError(f"{source} holds no record: fetch it again")
-    return Imported(len(writer.seen), len(writer.passages))
+            raise DataError(f"{sources[0]} holds no record{f' of {name}' if others else ''}: {_elsewhere(others)}")
+    return Imported(len(writer.seen), len(writer.passages), dict(others), _count_remark(name, split, len(writer.seen)))
 
 
-def download_set(name: str, out: Path, source: str = HUB) -> Imported:
+def _elsewhere(others: Mapping[str, int]) -> str:
+    return f"its records are of {', '.join(others)}" if others else "fetch it again"
+
+
+def _count_remark(name: str, split: str, count: int) -> str:
+    expected = PAPER_COUNTS.get((name, split), count)
+    if expected == count:
+        return ""
+    kind = "training questions" if split else "questions"
+    return f"PyRAG's table 4 counts {expected:,} {kind} of {name}; these are {count:,}"
+
+
+def import_mixture(source: Path, out: Path, split: str = "") -> dict[str, Imported]:
+    """Convert Search-R1's merged file into one set for each of its sources.
+
+    Args:
+        source: The file.
+        out: Folder of sets.
+        split: "train" for questions to learn from.
+
+    Returns:
+        Outcome by set.
+
+    Raises:
+        DataError: A record is wrong, or names no set.
+    """
+    names: dict[str, None] = {}
+    for record in read_records(source):
+        names[canonical_name(record.text("data_source"))] = None
+    return {name: replace(import_set(name, source, out / name, split), others={}) for name in names}
+
+
+def download_set(name: str, out: Path, source: str = HUB, split: str = "") -> Imported:
     """Download a set, and convert it.
 
     Args:
         name: The set.
         out: The folder to write.
         source: URL of a hub, or a folder that mirrors one.
+        split: "train" for questions to learn from.
 
     Raises:
         UsageError: No hub has the set.
         PermanentServiceError: It cannot be fetched.
     """
-    return import_set(name, fetch(_remote(name), source), out)
+    return import_set(name, [fetch(remote, source) for remote in _remotes(name, split)], out, split)
 
 
-def _remote(name: str) -> Remote:
+def download_mixture(out: Path, source: str = HUB) -> dict[str, Imported]:
+    """Download Search-R1's training questions, and write a set for each of their sources.
+
+    Args:
+        out: Folder of sets.
+        source: URL of a hub, or a folder that mirrors one.
+
+    Raises:
+        PermanentServiceError: They cannot be fetched.
+    """
+    return import_mixture(fetch(_SEARCH_R1_TRAIN, source), out, TRAIN)
+
+
+def _remotes(name: str, split: str) -> tuple[Remote, ...]:
     name = canonical_name(name)
     if address := _ELSEWHERE.get(name):
         raise UsageError(f"{name} is on no hub: fetch its file from {address}, then run pyrag data import {name} FILE")
+    if split:
+        if name not in TRAIN_REMOTES:
+            raise UsageError(f"there are no training questions of {name!r} to download{nearest(name, TRAIN_REMOTES)}")
+        return TRAIN_REMOTES[name]
+    if name == SEARCH_R1:
+        raise UsageError(f"{SEARCH_R1} is a mixture of training questions: add --split {TRAIN}")
     if name not in REMOTES:
         raise UsageError(f"there is no data set {name!r} to download{nearest(name, REMOTES)}")
-    return REMOTES[name]
+    return (REMOTES[name],)
 
 
 def _format(record: Record, name: str) -> Format:
@@ -127,21 +211,22 @@ class _SetWriter:
 
 
 @contextmanager
-def _files(out: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+def _files(out: Path, split: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """Open both files under temporary names, and rename them when the block ends well.
 
     An import without passages leaves no corpus, not even an earlier one's; an import that fails leaves no folder that
     it made.
     """
+    prefix = f"{split}_" if split else ""
     made = [folder for folder in (out, *out.parents) if not folder.exists()]
     try:
         out.mkdir(parents=True, exist_ok=True)
-        target = AtomicFile(out / "corpus.jsonl")
-        with AtomicFile(out / "questions.jsonl") as questions, target as corpus:
+        target = AtomicFile(out / f"{prefix}corpus.jsonl")
+        with AtomicFile(out / f"{prefix}questions.jsonl") as questions, target as corpus:
             yield questions, corpus
             if not corpus.tell():
                 target.discard()
-                (out / "corpus.jsonl").unlink(missing_ok=True)
+                (out / f"{prefix}corpus.jsonl").unlink(missing_ok=True)
     except OSError as error:
         _remove_empty(made)
         raise DataError(f"cannot write into {out}: {error.strerror or error}") from error

@@ -261,7 +261,10 @@ def _gold_paragraphs(metadata: Record) -> Iterator[Record]:
 
 
 def _search_r1(record: Record, name: str, number: int) -> Item:
-    """Read Search-R1's training and test files, which mix sets: the name of the set becomes part of the id."""
+    """Read Search-R1's training and test files, which mix sets.
+
+    Ids are the file's own if one set of the mixture is read. Otherwise the set's name becomes part of them.
+    """
     truth = record.part("reward_model", record.fields.get("reward_model"))
     target = truth.part("ground_truth", truth.fields.get("ground_truth"))
     given = target.fields.get("target")
@@ -270,8 +273,21 @@ def _search_r1(record: Record, name: str, number: int) -> Item:
     position = extra.get("index", number) if isinstance(extra, dict) else number
     identity = record.text("id") if record.has("id") else str(position)
     source = str(record.fields.get("data_source") or "")
-    fields = {"id": f"{source}_{identity}" if source else identity, "question": _prompted(record)}
+    if source and canonical_name(source) != name:
+        identity = f"{source}_{identity}"
+    fields = {"id": identity, "question": _prompted(record)}
     return Item(_without_empty({**fields, "answers": list(answers), "type": source}))
+
+
+def mixed_source(record: Record, name: str) -> str | None:
+    """Return the set of a record of a mixture if a known set of another name is read; else None.
+
+    Args:
+        record: One of Search-R1's, or of any other file.
+        name: The set that is read.
+    """
+    source = str(record.fields.get("data_source") or "") if record.has("reward_model") else ""
+    return source if source and name in OFFICIAL and canonical_name(source) != name else None
 
 
 def _prompted(record: Record) -> str:
@@ -326,10 +342,10 @@ def format_of(record: Record, name: str) -> Format | None:
         record: The file's first.
         name: The set, for official formats.
     """
+    if record.has("reward_model"):  # Search-R1's merged files keep FlashRAG's field besides
+        return _search_r1
     if record.has("golden_answers"):
         return _flashrag
-    if record.has("reward_model"):
-        return _search_r1
     if record.has("question") and record.has("answers"):
         return _common
     return OFFICIAL.get(canonical_name(name)) or (_common if _is_common(record) else None)
