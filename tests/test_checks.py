@@ -139,3 +139,62 @@ def test_a_sentence_is_found_behind_names(ending: str) -> None:
 def test_short_texts_and_refusals_are_no_sentences(result: str) -> None:
     source = GOOD.replace(GOOD.strip().splitlines()[-1], f"final_answer = {result}")
     assert not any("puts together" in text for text in messages(source))
+
+
+CHAIN = "Where was the director of Alpha born?"
+PAIR = "Which film came out earlier, Alpha or Beta?"
+
+
+@pytest.mark.parametrize(
+    ("question", "sub_queries", "source", "finding"),
+    [
+        # The decomposer gave the question itself, as after a fallback or in joint mode.
+        (CHAIN, [CHAIN], 'd = retrieve("Where was the director of Alpha born?")\nfinal_answer = answer("Where?", d)',
+         "needs at least 2 look-ups"),
+        (PAIR, [PAIR], 'd = retrieve("Alpha or Beta")\nfinal_answer = answer("Which?", d)', "look each of the"),
+        # One query three times, written out and in a loop.
+        (CHAIN, ["Who directed Alpha?", "Where was #1 born?"],
+         'd = retrieve("Alpha")\ne = retrieve("Alpha")\nf = retrieve("Alpha")\n'
+         'final_answer = answer("Where?", d + e + f)',
+         "only 1 retrieve() call with different queries"),
+        (CHAIN, [CHAIN],
+         'docs = []\nfor _ in range(3):\n    docs += retrieve("Alpha")\nfinal_answer = answer("Where?", docs)',
+         "needs at least 2 look-ups"),
+        # Hops that do not use each other's answers.
+        (CHAIN, ["Who directed Alpha?", "Where was #1 born?"],
+         'd = retrieve("Who directed Alpha?")\na = answer("Who directed Alpha?", d)\n'
+         'e = retrieve("Where was the director born?")\nb = answer("Where was the director born?", e)\n'
+         'final_answer = answer(f"Given: {a}, {b}. Answer: where?")', "no search uses the answer of an earlier step"),
+        ("Ask Alpha", ["Who leads #1?", "Who is Alpha?"],
+         'd = retrieve("Who is Alpha?")\na = answer("Who?", d)\ne = retrieve("Who leads #1?")\n'
+         'final_answer = answer(f"Who leads {a}?", e)', "no search uses the answer of an earlier step"),
+    ],
+)  # fmt: skip
+def test_too_few_or_unconnected_look_ups(question: str, sub_queries: list[str], source: str, finding: str) -> None:
+    problems = check_plan(source, sub_queries, ("retrieve", "answer"), (), (), question)
+    assert any(finding in problem.message for problem in problems), problems
+    assert not any(problem.fatal for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("question", "sub_queries", "source"),
+    [
+        (CHAIN, ["Who directed Alpha?", "Where was #1 born?"],
+         'd = retrieve("Who directed Alpha?")\na = answer("Who directed Alpha?", d)\n'
+         'q = f"Where was {a} born?"\nfinal_answer = answer(q, retrieve(q))'),
+        (PAIR, ["When did Alpha come out?", "When did Beta come out?"],
+         'a = answer("When did Alpha come out?", retrieve("Alpha"))\n'
+         'b = answer("When did Beta come out?", retrieve("Beta"))\n'
+         'final_answer = answer(f"Alpha: {a}, Beta: {b}. Which is earlier?")'),
+        (PAIR, [PAIR], 'dates = [answer(f"When did {x} come out?", retrieve(x)) for x in ["Alpha", "Beta"]]\n'
+         'final_answer = answer(f"Alpha: {dates[0]}, Beta: {dates[1]}. Which came out earlier, Alpha or Beta?")'),
+        ("What is the name of the director of Alpha?", ["Who directed Alpha?"],
+         'final_answer = answer("Who directed Alpha?", retrieve("Who directed Alpha?"))'),
+        ("When was the Battle of Hastings fought?", ["When was the Battle of Hastings fought?"],
+         'final_answer = answer("When was the Battle of Hastings fought?", retrieve("Battle of Hastings"))'),
+        ("Who starred in Dead or Alive?", ["Who starred in Dead or Alive?"],
+         'final_answer = answer("Who starred in Dead or Alive?", retrieve("Dead or Alive"))'),
+    ],
+)  # fmt: skip
+def test_enough_look_ups_are_not_objected_to(question: str, sub_queries: list[str], source: str) -> None:
+    assert check_plan(source, sub_queries, ("retrieve", "answer"), (), (), question) == []

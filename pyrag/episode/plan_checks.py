@@ -15,13 +15,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pyrag.agents.parsing.answers import is_unknown
+from pyrag.episode.decomposition_checks import decomposition_faults
 
 RESULT = "final_answer"
-_COMPARING = re.compile(
-    r"\b(which of|who of|compare|both|same|older|younger|earlier|later|first|last|larger|smaller|bigger|longer|shorter"
-    r"|higher|lower|taller|more|less|fewer|before|after|closer|difference|common|share|older|newer)\b",
-    re.IGNORECASE,
-)
 _LETTERS = re.compile(r"[a-z]+")
 _PERCENT = re.compile(r"%\(?\w*\)?[sdrf]")
 _BRACES = re.compile(r"\{[^{}]*\}")
@@ -51,6 +47,7 @@ def check_plan(
     primitives: Sequence[str],
     helpers: Sequence[str],
     tools: Sequence[str] = (),
+    question: str = "",
 ) -> list[Problem]:
     """Return all problems of a program, fatal ones first. A program that does not parse has none here: it fails to run.
 
@@ -60,6 +57,7 @@ def check_plan(
         primitives: Names that it may call, beside the helpers.
         helpers: Functions that are there without an import.
         tools: The primitives among them that are tools: one call may settle several sub-queries.
+        question: The question as it was asked, whose wording tells the fewest look-ups.
     """
     try:
         tree = ast.parse(source)
@@ -69,7 +67,7 @@ def check_plan(
     found = [
         *_undefined_names(facts, {*primitives, *helpers}),
         *_no_result(facts),
-        *_under_decomposed(facts, sub_queries, tools),
+        *_decomposition(facts, sub_queries, tools, question),
         *_unused_results(facts),
         *_result_without_steps(facts),
         *_result_as_sentence(facts),
@@ -170,16 +168,13 @@ def _no_result(facts: _Facts) -> Iterator[Problem]:
         yield Problem(f"the program never sets {RESULT}: assign the answer to it at the end", fatal=True)
 
 
-def _under_decomposed(facts: _Facts, sub_queries: Sequence[str], tools: Sequence[str]) -> Iterator[Problem]:
-    if facts.repeated or any(map(facts.calls_of, tools)):
+def _decomposition(facts: _Facts, sub_queries: Sequence[str], tools: Sequence[str], question: str) -> Iterator[Problem]:
+    if any(map(facts.calls_of, tools)):
         return
-    hops = [query for i, query in enumerate(sub_queries) if not (i >= 2 and _COMPARING.search(query))]
-    retrieves = len(facts.calls_of("retrieve"))
-    if retrieves and retrieves < len(hops):
-        yield Problem(
-            f"under-decomposition: there are {len(hops)} sub-queries but only {retrieves} retrieve() calls; "
-            "each sub-query that needs evidence needs a retrieve() and an answer() of its own"
-        )
+    values = _assigned(facts.nodes)
+    searches = facts.calls_of("retrieve")
+    faults = decomposition_faults(searches, values, sub_queries, question, repeated=facts.repeated)
+    yield from map(Problem, faults)
 
 
 def _unused_results(facts: _Facts) -> Iterator[Problem]:

@@ -30,6 +30,7 @@ from pyrag.episode.program_values import (
     record,
 )
 from pyrag.episode.recovery import RecoveryRunner, Search, attempt, ids_of, merge
+from pyrag.episode.synthesis import facts_in
 from pyrag.errors import PyRAGError
 from pyrag.trace.events import ProgramFinished, ProgramStarted, StepFinished, StepStarted
 from pyrag.trace.model import UNKNOWN, Answer, Attempt, Passage, Program, Step
@@ -102,7 +103,10 @@ class ProgramRun:
             self.refuse_unknown(call, query)
         mode = "aggregation" if docs is None else "evidence"
         step = self.start(call, query, passages=ids_of(passages or ()), mode=mode)
-        reading, memo = await self.watched(step, self.episode.read(query, passages, role, agent))
+        if passages is None and self._rests_on_unknown(call, query):
+            reading, memo = Reading(UNKNOWN, known=False), False
+        else:
+            reading, memo = await self.watched(step, self.episode.read(query, passages, role, agent))
         attempts = [attempt("first", query, passages or (), reading)]
         if passages is not None and not reading.known and recover:
             attempts += await self.watched(step, self._recover(call, step, query, passages, reading))
@@ -210,6 +214,25 @@ class ProgramRun:
                     "find it another way, ask for it differently, or test is_known(…) first",
                     UNKNOWN_ERROR,
                 )
+
+    def _rests_on_unknown(self, call: Call, query: str) -> bool:
+        """Return True if all facts of a synthesis are unknown; warn if some are.
+
+        Args:
+            call: The program's call; only answers that it depends on count.
+            query: The facts and the question.
+        """
+        if self.without_recovery or self.episode.unknown_policy == "allow" or not _UNKNOWN_WORD.search(query):
+            return False
+        answers = {self._steps[one].query: self._answers[one] for one in call.depends_on if one in self._answers}
+        passages = (one.text for key in call.depends_on if key in self.retrieved for one in self.retrieved[key][2])
+        facts = facts_in(query.replace(self.episode.question, ""), answers, passages)
+        if facts.unknown and facts.has_known:
+            named = " and ".join(map(repr, facts.unknown))
+            self.episode.warn(
+                f"the final step uses an unknown fact beside known ones: the answer to {named} is unknown"
+            )
+        return bool(facts.unknown) and not facts.has_known
 
     def start(self, call: Call, query: str, **fields: Any) -> OpenStep:
         """Begin a step. `finish` completes it for the trace, which otherwise has it as it began.

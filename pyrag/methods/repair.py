@@ -103,16 +103,16 @@ def problems(episode: Episode, program: Program) -> tuple[Problem, ...]:
         episode: Its sub-queries and primitives are what the program is checked against.
         program: The program, which need not parse.
     """
-    return _problems(program.source, episode.sub_queries, episode.primitives, tuple(episode.tools))
+    return _problems(program.source, episode.sub_queries, episode.primitives, tuple(episode.tools), episode.question)
 
 
 @lru_cache(maxsize=256)  # programs are checked when they are written, and before they run
 def _problems(
-    source: str, sub_queries: tuple[str, ...], primitives: tuple[str, ...], tools: tuple[str, ...]
+    source: str, sub_queries: tuple[str, ...], primitives: tuple[str, ...], tools: tuple[str, ...], question: str
 ) -> tuple[Problem, ...]:
     from pyrag_sandbox.helpers import ERRORS, HELPERS
 
-    return tuple(check_plan(source, sub_queries, primitives, (*HELPERS, *ERRORS), tools))
+    return tuple(check_plan(source, sub_queries, primitives, (*HELPERS, *ERRORS), tools, question))
 
 
 async def _request_revision(

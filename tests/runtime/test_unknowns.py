@@ -333,3 +333,45 @@ async def test_the_whole_question_costs_nothing_unbidden(world: World, settings:
 async def test_an_unknown_whole_question_leaves_the_programs_result(world: World) -> None:
     trace = await ended(world, LOOK + "final_answer = x", whole_question=True)
     assert (trace.answer.known, trace.error) == (False, None)
+
+
+TWO_FACTS = """\
+a = answer("Who directed Alpha?", retrieve("Who directed Alpha?"))
+b = answer("Who directed Beta?", retrieve("Who directed Beta?"))
+final_answer = answer(f"Given: FACTS. Answer the question: What?")
+"""
+
+
+async def test_a_synthesis_of_unknown_facts_is_unknown(world: World) -> None:
+    """A model would guess: here it would say what was given."""
+    world.programs = [TWO_FACTS.replace("FACTS", "Alpha by {a}, Beta by {b}")]
+    trace = await world.ask()
+    assert (trace.answer.text, trace.answer.known) == ("unknown", False)
+    assert not [text for kind, text in world.log if kind == "answer" and text.startswith("Given")]
+
+
+async def test_a_mixed_synthesis_is_answered_with_a_warning(world: World) -> None:
+    world.facts = {"Who directed Beta?": ("Bo Lind", 1)}
+    world.programs = [TWO_FACTS.replace("FACTS", "Alpha by {a}, Beta by {b}")]
+    trace = await world.ask()
+    assert (trace.answer.text, trace.answer.known) == ("Alpha by unknown, Beta by Bo Lind", True)
+    assert any("the answer to 'Who directed Alpha?' is unknown" in one for one in trace.warnings)
+
+
+async def test_a_known_answer_outside_the_synthesis_does_not_count(world: World) -> None:
+    world.facts = {"Who directed Beta?": ("Bo Lind", 1)}
+    world.programs = [TWO_FACTS.replace("FACTS", "Alpha by {a}")]
+    assert not (await world.ask()).answer.known
+
+
+async def test_policy_allow_lets_a_synthesis_of_unknown_facts_pass(world: World) -> None:
+    world.programs = [TWO_FACTS.replace("FACTS", "Alpha by {a}, Beta by {b}")]
+    assert (await world.ask(unknown="allow")).answer.known
+
+
+async def test_passages_in_a_synthesis_are_facts(world: World) -> None:
+    world.facts = {"Who directed Beta?": ("Bo Lind", 1)}
+    world.programs = [TWO_FACTS.replace("FACTS", "{a}, {retrieve('Who directed Beta?')[0].text}")]
+    trace = await world.ask()
+    assert trace.answer.known
+    assert any("the answer to 'Who directed Alpha?' is unknown" in one for one in trace.warnings)

@@ -1,0 +1,45 @@
+"""Facts of a synthesis: the earlier answers that stand in the query of an `answer` without documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pyrag.trace.model import Answer
+
+_LONG_ENOUGH = 3  # characters of a word that can identify a fact; shorter ones stand in any text
+_QUOTED = 60  # characters of a passage that must stand in the query
+
+
+@dataclass(frozen=True, slots=True)
+class SynthesisFacts:
+    """The earlier answers in a query.
+
+    Attributes:
+        unknown: Queries of the answers that are unknown.
+        has_known: True if a known answer or a passage stands in the query too.
+    """
+
+    unknown: tuple[str, ...] = ()
+    has_known: bool = False
+
+
+def facts_in(query: str, answers: Mapping[str, Answer], passages: Iterable[str]) -> SynthesisFacts:
+    """Return which facts a query for a synthesis holds.
+
+    Args:
+        query: Text with the facts and the question.
+        answers: Earlier answers that flowed into the query, by what was asked.
+        passages: Texts of passages that flowed into the query.
+    """
+    text = query.casefold()
+    unknown = tuple(asked for asked, answer in answers.items() if not answer.known)
+    known = any(answer.known and _stands_in(answer.text, text) for answer in answers.values())
+    return SynthesisFacts(unknown, known or any(passage[:_QUOTED].casefold() in text for passage in passages))
+
+
+def _stands_in(answer: str, text: str) -> bool:
+    """Return True if the answer, or a word that a program may have taken from it, stands in the text."""
+    folded = answer.casefold().strip()
+    words = [word for word in folded.split() if len(word) >= _LONG_ENOUGH]
+    return bool(folded) and (folded in text or any(word in text for word in words))
