@@ -21,3 +21,17 @@ class EvolveConfig:
     guidance: int = 1500  # characters an agent's rules and principles may have together (C in §3.4.2)
     epochs: int = 1  # times that the training questions are gone through
     topologies: bool = False  # learn which topologies suit which questions, and leave all prompts as they are
+    # Ablations of figures 2 and 8, each by itself.
+    library: bool = True  # insights are gained, kept and shown to the orchestrator
+    prompt_evolution: bool = True  # agents at fault are taught
+    mutation: bool = True  # topologies are mutated if all of a group fail
+
+    @property
+    def teaches(self) -> bool:
+        """True if prompts may change."""
+        return self.prompt_evolution and not self.topologies
+
+    @property
+    def mutates(self) -> bool:
+        """True if topologies are mutated."""
+        return self.mutation and not self.topologies

@@ -90,15 +90,16 @@ class Learner:
         step = _Step(question, await self._players.characterise(question), self._players)
         await self._sample(step)
         coach = self._players.coach
-        if coach and not self._config.topologies and step.group[0].f1 < self._config.success:
+        mends = self._config.teaches or self._config.mutates
+        if coach and mends and step.group[0].f1 < self._config.success:
             await self._mend(step, coach)
-        if coach and insights.is_mixed(step.group, self._config.success):
+        if coach and self._config.library and insights.is_mixed(step.group, self._config.success):
             await self._reflect(step, coach)
         return await self._commit(step, coach)
 
     async def _sample(self, step: _Step) -> None:
         """Sample the group (algorithm 2, lines 3 to 9). A repeated question gets new samples instead of cached ones."""
-        lessons = self._library.retrieve(step.profile)
+        lessons = self._library.retrieve(step.profile) if self._config.library else []
         drawn = self._times[step.question.id] * (self._config.group - 1)
         samples = (0, *range(drawn + 1, drawn + self._config.group))
         sampled = (step.players.orchestrate(step.question, lessons, one) for one in samples)
@@ -112,9 +113,9 @@ class Learner:
         6)."""
         failed, told = step.group[0], step.players
         await self._blame(step, coach, failed)
-        if all(one.f1 == 0 for one in step.group):
+        if self._config.mutates and all(one.f1 == 0 for one in step.group):
             await self._mutate(step)
-        for agent in [one for one in step.blamed if one in learners()]:
+        for agent in [one for one in step.blamed if one in learners()] if self._config.teaches else ():
             if step.players is not told:  # what the agent before it mended is no merit of this one's rules
                 told, failed = step.players, await step.players.run(step.question, failed.topology)
             if failed.f1 < self._config.success:

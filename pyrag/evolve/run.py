@@ -199,9 +199,9 @@ def _meter(folder: Path, limits: LearningLimits, records: Sequence[StepRecord]) 
 
 def _identity(settings: Settings, config: EvolveConfig) -> dict[str, Any]:
     chosen = {key: value for key, value in public(settings).items() if key not in _INCIDENTAL}
-    values = asdict(config)
-    if not config.topologies:  # runs from before there was this choice go on
-        del values["topologies"]
+    usual = asdict(EvolveConfig())
+    choices = ("topologies", "library", "prompt_evolution", "mutation")  # runs from before there were these go on
+    values = {key: value for key, value in asdict(config).items() if key not in choices or value != usual[key]}
     return {"settings": chosen, "config": values}
 
 

@@ -146,12 +146,12 @@ class Run:
         self.versions = PromptVersions(folder)
         self.versions.begin(None)
 
-    def learner(self, world: World, meter: Meter | None = None) -> Learner:
+    def learner(self, world: World, meter: Meter | None = None, **config: bool) -> Learner:
         players = WorldPlayers(None, Settings(), meter or Meter(), load_prompts(), world=world)  # type: ignore[arg-type]
         records = read(self.library.records())
         self.versions.forget_after(max((one.last_version for one in records), default=0))
         return Learner(
-            players, self.library, self.versions, UpdateValidator(VALIDATION), EvolveConfig(group=3), records
+            players, self.library, self.versions, UpdateValidator(VALIDATION), EvolveConfig(group=3, **config), records
         )
 
     def version(self) -> int:
@@ -370,3 +370,19 @@ async def test_steps_continue_where_an_earlier_process_ended(run: Run, tmp_path:
 def _essence(records: Sequence[StepRecord]) -> list[StepRecord]:
     """Without what was paid, which a world without a cache pays again."""
     return [replace(one, calls=0, tokens=0) for one in records]
+
+
+@pytest.mark.parametrize("ablation", ["library", "prompt_evolution", "mutation"])
+async def test_each_ablation_switches_off_its_own_part(run: Run, ablation: str) -> None:
+    """Figures 2 and 8 of the paper leave out one part at a time."""
+    world = World()
+    learner = run.learner(world, **{ablation: False})
+    await learner.begin()
+    mixed = await learner.step(asked("comparison", 1))
+    failed = await learner.step(asked("bridge", 2))
+    done = {
+        "library": bool(run.library.entries()) and mixed.reflected,
+        "prompt_evolution": any(one.kind == "variant" for one in failed.tried) and failed.version > 0,
+        "mutation": any(one.kind == "mutation" for one in failed.tried),
+    }
+    assert done == {part: part != ablation for part in done}

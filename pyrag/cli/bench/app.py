@@ -78,6 +78,7 @@ def bench(
     max_calls: options.MaxCalls = None,
     sandbox: options.SandboxMode = None,
     prompts: options.Prompts = None,
+    experience: options.Experience = None,
     cache: options.Cache = None,
     max_cost: options.MaxCost = None,
     otel: options.Otel = None,

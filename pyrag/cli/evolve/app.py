@@ -33,9 +33,22 @@ def evolve(
         bool,
         typer.Option("--topologies", help="Learn which topologies suit which questions, without changing prompts."),
     ] = False,
+    library: Annotated[
+        bool, typer.Option("--library/--no-library", help="Gain insights and show them to the orchestrator.")
+    ] = True,
+    prompt_evolution: Annotated[
+        bool, typer.Option("--prompt-evolution/--no-prompt-evolution", help="Teach the agents at fault.")
+    ] = True,
+    mutation: Annotated[
+        bool, typer.Option("--mutation/--no-mutation", help="Mutate topologies if all of a group fail.")
+    ] = True,
     max_calls: Annotated[int | None, typer.Option(help="Limit of model calls of the whole run.", min=1)] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Limit of tokens of the whole run.", min=1)] = None,
     llm: options.Llm = None,
+    plan_llm: options.PlanLlm = None,
+    decompose_llm: options.DecomposeLlm = None,
+    answer_llm: options.AnswerLlm = None,
+    rewrite_llm: options.RewriteLlm = None,
     index: options.Index = None,
     retriever: options.RetrieverUrl = None,
     topk: options.TopK = None,
@@ -64,7 +77,14 @@ def evolve(
         out,
         val,
         settings,
-        EvolveConfig(group=group, epochs=epochs, topologies=topologies),
+        EvolveConfig(
+            group=group,
+            epochs=epochs,
+            topologies=topologies,
+            library=library,
+            prompt_evolution=prompt_evolution,
+            mutation=mutation,
+        ),
         LearningLimits(calls=max_calls, tokens=max_tokens),
         limit=limit,
         seed=seed,
