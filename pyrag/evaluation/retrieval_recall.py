@@ -6,6 +6,7 @@ and are the best over all retrievals of the trace.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -95,6 +96,21 @@ def is_retrieval(step: Step) -> bool:
     if step.primitive in PRIMITIVE_OF.values():  # agents beside the retriever only read
         return step.primitive == "retrieve"
     return step.answer is None and bool(step.passages) and step.mode != "data"  # which are a tool's sources
+
+
+def ndcg_at(hops: tuple[Hop, ...], k: int) -> float | None:
+    """Return the mean nDCG@k of the searches for each gold passage; None without gold passages.
+
+    A search for one passage has nDCG 1 / log2(rank + 1) if it finds it among the first k, else 0. The best search of
+    the trace counts (OPERA, table 9).
+
+    Args:
+        hops: The gold passages.
+        k: Rank to cut at.
+    """
+    if not hops:
+        return None
+    return sum(1 / math.log2(hop.rank + 1) for hop in hops if hop.rank is not None and hop.rank <= k) / len(hops)
 
 
 def recall_at(hops: tuple[Hop, ...], k: int | None = None) -> float | None:

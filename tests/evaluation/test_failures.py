@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from pyrag.evaluation.datasets.layout import Question, SubQuestion
 from pyrag.evaluation.failures import WrongAnswerCause
 from pyrag.evaluation.reports.summary import set_stats
 from pyrag.evaluation.reports.tables import opera_table, role_table
-from pyrag.evaluation.retrieval_recall import hops_of, recall_at
+from pyrag.evaluation.retrieval_recall import hops_of, ndcg_at, recall_at
 from pyrag.evaluation.scoring import critical_path, is_binary, score
 from pyrag.trace.model import Answer, Attempt, Passage, Program, RoleUsage, Step, Trace, TraceError
 
@@ -236,3 +237,10 @@ def test_agents_that_only_read_are_no_retrievals() -> None:
     kept = Step(1, "select", "?", passages=("film",), depends_on=(0,))
     (first, _) = hops_of(QUESTION, trace(found(0, "Who directed Alpha?", "noise", "film"), kept))
     assert first.rank == 2
+
+
+def test_ndcg_counts_the_best_rank_of_each_gold_passage() -> None:
+    hops = hops_of(QUESTION, chain("Ada Bell", "a", "b", "person"))  # the film at rank 2, the person at rank 3
+    assert ndcg_at(hops, 10) == pytest.approx((1 / math.log2(3) + 1 / 2) / 2)
+    assert ndcg_at(hops, 2) == pytest.approx(1 / math.log2(3) / 2)
+    assert ndcg_at((), 10) is None

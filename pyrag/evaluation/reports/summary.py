@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 
 from pyrag.evaluation.intervals import Estimate, MeanDifference, difference, estimate
-from pyrag.evaluation.retrieval_recall import recall_at
+from pyrag.evaluation.retrieval_recall import ndcg_at, recall_at
 from pyrag.evaluation.scoring import ResultRow
 from pyrag.trace.model import RoleUsage
 
+NDCG_CUT = 10  # as in OPERA's table 9
 CUTS = (5, 10)  # the k of recall@k: the paper's top-k and what an unknown step is tried again with
 
 
@@ -74,6 +75,7 @@ class Stats:
     failures: dict[str, int]
     timing: Timing
     unplanned: float = 0.0
+    ndcg: float | None = None  # nDCG@10 of the searches for gold passages; None where none are known
     errors: dict[str, int] = field(default_factory=dict)  # wrong answers by line of OPERA's table 11
     requests: dict[str, float] = field(default_factory=dict)  # a question, by the groups of `ROLES`
 
@@ -204,6 +206,7 @@ def stats_of(rows: Sequence[ResultRow]) -> Stats:
         failures=failure_counts(rows),
         timing=_timing(rows),
         unplanned=fmean(row.fallbacks > 0 for row in rows),
+        ndcg=_ndcg(rows),
         errors=dict(sorted(Counter(row.failure.opera for row in rows if row.failure and row.failure.opera).items())),
         requests={group: sum(used.requests for used in uses) / len(rows) for group, uses in _by_group(rows).items()},
     )
@@ -244,6 +247,11 @@ def _recalls(rows: Sequence[ResultRow], value: Callable[[float], float]) -> dict
         return {}
     cuts: dict[str, int | None] = {**{str(k): k for k in CUTS}, "all": None}
     return {name: fmean(value(recall_at(row.support, k) or 0.0) for row in known) for name, k in cuts.items()}
+
+
+def _ndcg(rows: Sequence[ResultRow]) -> float | None:
+    values = [value for row in rows if (value := ndcg_at(row.support, NDCG_CUT)) is not None]
+    return fmean(values) if values else None
 
 
 def _per_hop(rows: Sequence[ResultRow]) -> tuple[HopShare, ...]:

@@ -8,7 +8,7 @@ from pyrag.evaluation.agent_behaviour import PATTERNS, ROLES, AgentStats, Depth
 from pyrag.evaluation.failures import KINDS
 from pyrag.evaluation.intervals import Estimate, MeanDifference
 from pyrag.evaluation.opera_errors import SOURCES
-from pyrag.evaluation.reports.summary import Average, BenchSummary, MethodPair, SetStats, Stats
+from pyrag.evaluation.reports.summary import NDCG_CUT, Average, BenchSummary, MethodPair, SetStats, Stats
 from pyrag.evaluation.reports.writer import Table
 
 NONE = "–"
@@ -95,6 +95,7 @@ def hop_table(sets: Sequence[SetStats]) -> Table:
     header = [
         "set",
         "method",
+        f"nDCG@{NDCG_CUT}",
         *(f"hop {n}" for n in range(1, deepest + 1)),
         *(f"by look-up {n}" for n in range(1, latest + 1)),
     ]
@@ -102,7 +103,7 @@ def hop_table(sets: Sequence[SetStats]) -> Table:
     for one in known:
         hops = [percent(hop.found) for hop in one.all.per_hop]
         firsts = [percent(share) for share in one.all.by_retrieval[:latest]]
-        rows.append([one.set, one.method, *_filled(hops, deepest), *_filled(firsts, latest)])
+        rows.append([one.set, one.method, percent(one.all.ndcg), *_filled(hops, deepest), *_filled(firsts, latest)])
     return Table(header, rows, left=2)
 
 
