@@ -139,7 +139,8 @@ def _sections(
         ),
         Section(
             "Gold passages per hop",
-            "nDCG@10: of the best search for each gold passage (OPERA, table 9). hop n: share of questions whose n-th gold passage was found (hop order in MuSiQue, the file's order in "
+            "nDCG@10: of the best search for each gold passage (OPERA, table 9). "
+            "hop n: share of questions whose n-th gold passage was found (hop order in MuSiQue, the file's order in "
             "other sets). by look-up n: share of all gold passages that the n-th retrieval was the first to find.",
             hop_table(summary.sets),
             ("hops",),
