@@ -25,6 +25,8 @@ from typing import Any
 
 from pyrag._io.redaction import without_secrets
 
+_MAX_COMPARED = 100  # characters of a name; comparing takes time by the square of its length
+
 
 class PyRAGError(Exception):
     """Base of all errors of this package; `exit_code` is what a command ends with. Addresses in a message lose their
@@ -135,5 +137,5 @@ def nearest(name: str, known: Iterable[str]) -> str:
         known: All that are known.
     """
     known = list(known)
-    close = difflib.get_close_matches(name, known, n=1)
+    close = difflib.get_close_matches(name[:_MAX_COMPARED], known, n=1)
     return f": did you mean {close[0]!r}?" if close else f": choose from {', '.join(known)}"

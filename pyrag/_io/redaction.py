@@ -16,11 +16,14 @@ from functools import cached_property, lru_cache
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 STRUCK = "…"
-_LOGIN = re.compile(r"(\w\w+://?)[^/?#\s]*@")
+_WORD = re.compile(r"\S+")
+_SCHEME = re.compile(r"(?<!\w)\w\w+:/")
+_LOGIN = re.compile(r"((?<!\w)\w\w+://?)[^/?#\s]*@")
 _ODD_LOGIN = re.compile(
-    r"(\w\w+://?)(?![^/?#\s:]*:\d+(?:[/?#\s]|$))[^/?#\s:]*:[^@\s]*@"
+    r"((?<!\w)\w\w+://?)(?![^/?#\s:]*:\d+(?:[/?#\s]|$))[^/?#\s:]*:[^@\s]*@"
 )  # a password with a slash or question mark
-_QUERY = re.compile(r"(\w\w+://?[^?#\s]*)[?#]\S*?(?=[)'\":;,.]*(?:\s|$))")
+_QUERY_START = re.compile(r"[?#]")
+_ENDS = ")'\":;,."  # of a sentence around an address
 _PLAIN_VERSION = re.compile(r"v?[\d.\-]+")
 _MIN_ANYWHERE = 3  # characters; shorter ones are struck out as whole words
 _MIN_RUN, _MAX_RUN = 4, 8  # characters of a part that is struck out of a message
@@ -30,8 +33,23 @@ _STRIDE = _CONTENT_RUN // 2
 
 @lru_cache(maxsize=64)  # for every question the same
 def without_secrets(text: str) -> str:
-    """A text with its addresses, but without their users, passwords and queries."""
-    return _QUERY.sub(r"\1", _ODD_LOGIN.sub(r"\1", _LOGIN.sub(r"\1", text))) if ":/" in text else text
+    """A text with its addresses, but without their users, passwords and queries. Takes time in proportion to it."""
+    return _WORD.sub(lambda word: _bare_address(word[0]), text) if ":/" in text else text
+
+
+def _bare_address(word: str) -> str:
+    """Return a word without users, passwords and queries of the addresses in it."""
+    if ":/" not in word:
+        return word
+    for login in (_LOGIN, _ODD_LOGIN):
+        head, at, rest = word.rpartition("@")  # a search behind the last @ would fail at each scheme, at full length
+        word = login.sub(r"\1", head + at) + rest
+    scheme = _SCHEME.search(word)
+    query = scheme and _QUERY_START.search(word, scheme.end())
+    if not query:
+        return word
+    ending = word[len(word.rstrip(_ENDS)) :]
+    return word[: query.start()] + (ending if query.start() < len(word) - len(ending) else word[query.end() :])
 
 
 def secrets_of_query(query: str) -> Iterator[str]:

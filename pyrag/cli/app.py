@@ -161,6 +161,10 @@ def serve(
     trace_days: Annotated[
         float | None, typer.Option(help="Days to keep a trace.", min=0.0, show_default="no limit")
     ] = None,
+    max_trace_mb: Annotated[float, typer.Option(help="Megabytes that the traces may take.", min=1.0)] = 256.0,
+    max_per_address: Annotated[
+        int, typer.Option(help="Connections of one address; 0 for no limit, as behind a proxy.", min=0)
+    ] = 256,
     config: options.Config = None,
 ) -> None:
     """Serve questions, passages and traces over HTTP."""
@@ -177,6 +181,8 @@ def serve(
         traces=traces,
         max_traces=max_traces,
         trace_days=trace_days,
+        max_trace_mb=max_trace_mb,
+        max_per_address=max_per_address or None,
     )
 
 

@@ -106,7 +106,8 @@ def serve_retriever(spec: str, host: str, port: int, settings: Settings, *, exac
         rerank=settings.rerank,
         where=None if settings.where is None else parsed(settings.where),
     )
-    config = ServerConfig(host=host, port=port, allow_anonymous=True)  # as Search-R1's clients send no key
+    # Search-R1's clients send no key, and may be the many processes of one machine.
+    config = ServerConfig(host=host, port=port, allow_anonymous=True, max_per_address=None)
     asyncio.run(
         serve_retriever(
             lambda: open_retriever(spec, options=options), folder if folder.is_dir() else None, config, started

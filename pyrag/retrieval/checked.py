@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from pyrag._io.excerpts import excerpt
 from pyrag.retrieval.documents.model import split_contents
 from pyrag.retrieval.filters.metadata import metadata_of
 from pyrag.trace.model import Passage
@@ -219,9 +220,8 @@ def _place(value: object) -> int | None:
 
 
 def shown(value: object) -> str:
-    """Return the beginning of any object in words."""
+    """Return the beginning of any object in words, as an excerpt."""
     try:
-        shown = repr(value)
+        return excerpt(repr(value), _SHOWN)
     except Exception:  # of any kind: it is a stranger's object
         return type(value).__name__
-    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from pyrag._io.http.client import HttpService
+from pyrag._io.http.errors import ReplyFormError
 from pyrag._io.http.options import RETRIEVER_LIMIT, BodyLimit, Transport
 from pyrag.retrieval.checked import Passages, checked
 from pyrag.retrieval.filters.tree import Filter
@@ -124,21 +125,21 @@ def _passages(content: bytes, topk: int, source: str, where: str | None) -> Pass
     """
     reply = _reply(content)
     if where is not None and reply.where != where:
-        raise ValueError("it did not apply the filter, so it may not know filters: ask it without one")
+        raise ReplyFormError("it did not apply the filter, so it may not know filters: ask it without one")
     result = reply.result
     if len(result) != 1:
-        raise ValueError(f"{len(result)} lists of documents for one query")
+        raise ReplyFormError(f"{len(result)} lists of documents for one query")
     given = [_fields(raw, source) for raw in result[0][:topk]]
     found = checked(given, topk)
     if given and not found:
-        raise ValueError("a document without contents or text")
+        raise ReplyFormError("a document without contents or text")
     return found
 
 
 def _reply(content: bytes) -> _RetrieveReply:
     """Return the lists of documents, even if a number is NaN or a character is incomplete."""
     if content.count(b",") > _MAX_COMMAS:  # each value costs some 80 bytes, whatever it is
-        raise ValueError("it holds too many values")
+        raise ReplyFormError("it holds too many values")
     try:
         return _replies.decode(content)
     except msgspec.ValidationError:

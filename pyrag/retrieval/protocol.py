@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol, runtime_checkable
 
+from pyrag._io.excerpts import excerpt
 from pyrag.errors import ConfigError, FilterError, MalformedReplyError, PyRAGError, ServiceError
 from pyrag.retrieval.checked import Passages, checked, shown
 from pyrag.retrieval.filters.tree import Filter
@@ -223,12 +224,12 @@ def searched_index(retriever: object) -> SearchedIndex:
 
 
 def described(error: BaseException) -> str:
-    """Return the words of an error of foreign code, whose text may fail too."""
+    """Return the words of an error of foreign code, as an excerpt; its text may fail too."""
     try:
-        said = " ".join(str(error).split())
+        words = excerpt(error, _MAX_SAID)
     except Exception:
-        said = ""
-    return f"{type(error).__name__}: {said[:_MAX_SAID]}"
+        words = ""
+    return f"{type(error).__name__}: {words}"
 
 
 async def _asked(retriever: Any, query: str, topk: int, where: Filter | None) -> object:

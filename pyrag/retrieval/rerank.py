@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pyrag._io.excerpts import excerpt
 from pyrag._io.hub import unreachable
 from pyrag._io.threads import cores, in_thread
 from pyrag.errors import ConfigError, DataError, PyRAGError, ServiceError
@@ -90,7 +91,8 @@ class RerankingRetriever:
         except PyRAGError:
             raise
         except Exception as error:
-            message = f"reranking with {self._name} failed ({type(error).__name__}: {error}): look into the scorer"
+            words = f"{type(error).__name__}: {excerpt(error, 300)}"
+            message = f"reranking with {self._name} failed ({words}): look into the scorer"
             raise ServiceError(message, service=self._name) from error
         if len(scores) != len(passages):
             message = f"{self._name} gave {len(scores)} scores for {len(passages)} passages: it must give one for each"

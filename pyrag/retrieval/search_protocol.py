@@ -43,13 +43,8 @@ class BadRequestError(ValueError):
     """A request that cannot be served; the message says what to send instead."""
 
 
-def read_request(body: bytes) -> RetrieveRequest:
-    """Return a checked request. Raises `BadRequestError`, with what to send instead."""
-    example = 'send {"queries": ["…"], "topk": 5, "return_scores": true}'
-    try:
-        wanted = msgspec.json.decode(body, type=RetrieveRequest)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequestError(f"the request cannot be read ({error}): {example}") from None
+def check_request(wanted: RetrieveRequest) -> None:
+    """Raise `BadRequestError`, with what to send instead, for a request that asks for too much."""
     if len(wanted.queries) > MAX_QUERIES:
         raise BadRequestError(f"{len(wanted.queries)} queries at once: send at most {MAX_QUERIES}")
     if wanted.topk is not None and not 1 <= wanted.topk <= MAX_TOPK:
@@ -57,7 +52,6 @@ def read_request(body: bytes) -> RetrieveRequest:
     passages = len(wanted.queries) * (wanted.topk or TOPK)
     if passages > MAX_PASSAGES:
         raise BadRequestError(f"{passages} passages at once: send fewer queries, at most {MAX_PASSAGES} in all")
-    return wanted
 
 
 async def search_all(
@@ -67,7 +61,7 @@ async def search_all(
 
     Args:
         retriever: where to search.
-        wanted: the request, as `read_request` returned it.
+        wanted: the request, which `check_request` accepts.
         slots: bounds the searches that run at the same time, over all requests.
         bound: filter that passages must pass besides the request's own.
 

@@ -23,14 +23,16 @@ from starlette.routing import Match
 
 import pyrag_runtime
 from pyrag.errors import PyRAGError
+from pyrag.retrieval.search_protocol import RetrieveRequest
+from pyrag.server.bodies import body_of, described_body, read_request, schemas_of
 from pyrag.server.errors import ApiError, from_pyrag, public_text
 from pyrag.server.guard import Guard
 from pyrag.server.mcp.http import mounted
 from pyrag.server.metrics import CONTENT_TYPE
-from pyrag.server.openai_api.chat import add_chat_routes
-from pyrag.server.openai_api.responses import add_responses_routes
+from pyrag.server.openai_api.chat import ChatRequest, add_chat_routes
+from pyrag.server.openai_api.responses import ResponsesRequest, add_responses_routes
 from pyrag.server.page import add_page
-from pyrag.server.replies import STILL_WORKING, StrictRoute, access_of, failure_of_task, heard, json_reply, until_gone
+from pyrag.server.replies import STILL_WORKING, access_of, failure_of_task, heard, json_reply, until_gone
 from pyrag.server.schemas import (
     EVENT_STREAM,
     HEALTH_REPLY,
@@ -105,7 +107,6 @@ def _application(service: SearchService) -> FastAPI:
         lifespan=lifespan,
         responses=refusals(),
     )
-    app.router.route_class = StrictRoute
     vars(app)["openapi"] = _document_of(app, service)
     _add_errors(app, service)
     _add_passages(app, service)
@@ -123,8 +124,11 @@ def _document_of(app: FastAPI, service: SearchService) -> Callable[[], dict[str,
         for operations in found["paths"].values():
             for operation in operations.values():
                 operation["responses"].pop("422", None)  # refused with 400, in the form of the others
-        found["components"]["schemas"].pop("HTTPValidationError", None)
-        found["components"]["schemas"].pop("ValidationError", None)
+        for name in ("HTTPValidationError", "ValidationError"):
+            found["components"]["schemas"].pop(name, None)
+        if isinstance(service, QuestionService):
+            bodies = (AskRequest, BatchRequest, ChatRequest, ResponsesRequest)
+            found["components"]["schemas"] |= schemas_of(*bodies)
         found["components"]["securitySchemes"] = {
             "bearer": {"type": "http", "scheme": "bearer"},
             "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
@@ -182,9 +186,7 @@ def _methods_of(app: FastAPI, request: Request) -> set[str]:
 
 
 def _invalid(problem: dict[str, Any]) -> ApiError:
-    """Return the refusal of a request that pydantic found wrong."""
-    if problem["type"] == "json_invalid":
-        return ApiError(400, "invalid_json", problem["ctx"]["error"])
+    """Return the refusal of a query string that pydantic found wrong."""
     place = ".".join(str(part) for part in problem["loc"] if part not in ("body", "query", "path"))
     return ApiError(400, "invalid_request", f"{place or 'the body'}: {problem['msg']}", param=place or None)
 
@@ -192,9 +194,10 @@ def _invalid(problem: dict[str, Any]) -> ApiError:
 def _add_questions(app: FastAPI, service: QuestionService) -> None:
     @app.post(
         "/v1/ask", response_model=None, responses=streamed(AskReply, _STREAM, _EVENTS), summary="Answer a question",
-        tags=["questions"],
+        tags=["questions"], openapi_extra=body_of(AskRequest),
     )  # fmt: skip
-    async def ask(body: AskRequest, request: Request) -> Response:
+    async def ask(request: Request) -> Response:
+        body = await read_request(request, AskRequest)
         index = service.index(body.index, access_of(request), body.where)
         stream = body.stream or EVENT_STREAM in request.headers.get("accept", "")
         accepted = service.accept(body.question, index, body.limits(), body.method, watched=stream)
@@ -206,9 +209,10 @@ def _add_questions(app: FastAPI, service: QuestionService) -> None:
 
     @app.post(
         "/v1/ask/batch", response_model=None, responses={200: {"model": BatchReply}}, summary="Answer many questions",
-        tags=["questions"],
+        tags=["questions"], openapi_extra=body_of(BatchRequest),
     )  # fmt: skip
-    async def ask_batch(body: BatchRequest, request: Request) -> Response:
+    async def ask_batch(request: Request) -> Response:
+        body = await read_request(request, BatchRequest)
         if len(body.questions) > service.config.max_batch:
             message = f"{len(body.questions)} questions at once: send at most {service.config.max_batch}"
             raise ApiError(400, "too_many_questions", message, param="questions")
@@ -279,16 +283,15 @@ def _epoch(moment: datetime | float | None) -> float | None:
 
 
 def _add_passages(app: FastAPI, service: SearchService) -> None:
-    body = {"requestBody": {"required": True, "content": {"application/json": {"schema": RETRIEVE_SCHEMA}}}}
-
     @app.post(
-        "/retrieve", response_model=None, openapi_extra=body, responses={**refusals(flat=True), 200: RETRIEVE_REPLY},
-        summary="Search, by Search-R1's protocol", tags=["passages"],
+        "/retrieve", response_model=None, responses={**refusals(flat=True), 200: RETRIEVE_REPLY},
+        summary="Search, by Search-R1's protocol", tags=["passages"], openapi_extra=described_body(RETRIEVE_SCHEMA),
     )  # fmt: skip
     async def retrieve(request: Request, index: str | None = None) -> Response:
         service.check_open()
         access = access_of(request)
-        work = service.search(service.named(index, access), await request.body(), access)
+        wanted = await read_request(request, RetrieveRequest, any_media=True)  # Search-R1's clients may name none
+        work = service.search(service.named(index, access), wanted, access)
         (found,) = await until_gone(request, [service.begin(work)])
         return json_reply(found)
 
@@ -320,8 +323,8 @@ def _add_state(app: FastAPI, service: SearchService) -> None:
         "/readyz", response_model=None, responses={**state, 503: missing}, summary="Say whether requests are served",
         tags=["state"],
     )  # fmt: skip
-    async def readyz() -> Response:
-        problems = await service.problems()
+    async def readyz(request: Request) -> Response:
+        problems = await service.problems(access_of(request))
         shown = {"status": "not ready" if problems else "ok", "problems": problems}
         return json_reply(shown, 503 if problems else 200)
 
@@ -331,8 +334,9 @@ def _add_state(app: FastAPI, service: SearchService) -> None:
         "/metrics", response_model=None, response_class=Response, responses={200: text},
         summary="Counters for Prometheus", tags=["state"],
     )  # fmt: skip
-    async def metrics() -> Response:
-        return Response(service.metrics.text(service.gauges), headers={"Content-Type": CONTENT_TYPE})
+    async def metrics(request: Request) -> Response:
+        shown = service.metrics.text(service.gauges, service.allowed(access_of(request)))
+        return Response(shown, headers={"Content-Type": CONTENT_TYPE})
 
 
 async def _events(accepted: Accepted, *, whole: bool) -> AsyncIterator[bytes]:

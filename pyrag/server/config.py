@@ -40,6 +40,10 @@ class Access:
         return f"{index} where {self.where}" if self.where else index
 
 
+NOBODY = Access(indexes=frozenset())
+"""Rights of a caller without a key, on a server that asks for keys."""
+
+
 @dataclass(frozen=True, slots=True)
 class ApiKeys:
     """Digests of the keys that are accepted, with what each may use."""
@@ -70,10 +74,14 @@ class ServerConfig:
         max_batch: questions of one batch.
         traces: SQLite file of traces; None keeps them in memory.
         max_traces: traces that are kept; the oldest go first.
+        max_trace_mb: megabytes that the kept traces may take; the oldest go first.
         trace_days: days that a trace is kept; None for no limit.
         shutdown_timeout: seconds that running requests get to end at shutdown.
-        max_connections: open connections; further ones get 503.
+        max_connections: open connections; a further one ends the one that waited longest for a request, or gets 503
+            where all are in use.
+        max_per_address: open connections of one address, in the same way; None for no limit of its own.
         header_timeout: seconds that the head of a request may take to arrive.
+        stall_timeout: seconds that a client may take to read on.
     """
 
     host: str = "127.0.0.1"
@@ -88,10 +96,13 @@ class ServerConfig:
     max_batch: int = 64
     traces: Path | None = None
     max_traces: int = 1000
+    max_trace_mb: float = 256.0
     trace_days: float | None = None
     shutdown_timeout: float = 5.0
     max_connections: int = 1000
+    max_per_address: int | None = 256
     header_timeout: float = 10.0
+    stall_timeout: float = 30.0
 
     def __post_init__(self) -> None:
         if not is_loopback(self.host) and not self.keys and not self.allow_anonymous:

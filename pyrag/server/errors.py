@@ -1,6 +1,7 @@
-"""Errors of the service as HTTP sees them: a status, a code word and one sentence without paths and inner addresses.
+"""Errors of the service as HTTP sees them: a status, a code word and one sentence.
 
-The log has the sentences of failures as they were.
+The sentence holds no paths and inner addresses of the server, and no excerpts of what other servers replied.
+The log has the sentences of failures with their excerpts.
 """
 
 from __future__ import annotations
@@ -8,14 +9,15 @@ from __future__ import annotations
 import logging
 import re
 
+from pyrag._io.excerpts import has_excerpt, without_excerpts
 from pyrag._io.redaction import STRUCK, without_secrets
 from pyrag.errors import PyRAGError, UsageError
 
 _PATH = re.compile(r"""(['"])~?/(?!/)[^'"\n]+\1|(?<![\w/.~\])<])~?/(?!/)[^\s:'",;()]+""")
 _END = r"""[^\s'",;:.)\]}>…]"""
 _NAMED_URL = re.compile(rf"""@https?://(?:[^\s'",;)\]}}>]*{_END})?""")  # of a model server: openai:MODEL@URL
-_URL = re.compile(rf"""\b[a-z][a-z0-9+.-]*://(?:[^\s'",;)\]}}>]*{_END})?""")
-_HOST = re.compile(r"(?<![\w.])(?:(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?|(?:localhost|\[[0-9a-f:]+\]):\d+)(?![\w.]*\w)")
+_URL = re.compile(rf"""(?i)(?<![a-z0-9+.-])[a-z0-9+.-]++://(?:[^\s'",;)\]}}>]*{_END})?""")
+_HOST = re.compile(r"(?<![\w.])(?:(?:\d{1,3}\.){3}\d{1,3}(?::\d++)?|(?:localhost|\[[0-9a-f:]++\]):\d++)(?![\w.]*\w)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 MAX_MESSAGE = 2000  # characters
 
@@ -71,23 +73,23 @@ def kind_of(status: int) -> str:
 
 def from_pyrag(error: PyRAGError) -> ApiError:
     """Return a deliberate error as a refusal: 400 where the request is at fault, else 503, which is logged."""
-    if isinstance(error, UsageError):
-        return ApiError(400, error.kind, public_text(str(error)))
-    log_failure(str(error))
-    return ApiError(503, error.kind, public_text(str(error)))
+    at_fault = isinstance(error, UsageError)
+    if not at_fault or has_excerpt(str(error)):
+        log_failure(str(error))
+    return ApiError(400 if at_fault else 503, error.kind, public_text(str(error)))
 
 
 def log_failure(message: str) -> None:
-    """Log what failed, as the reply to the caller leaves addresses and paths out."""
+    """Log what failed, as the reply to the caller leaves addresses, paths and excerpts out."""
     logging.getLogger("pyrag.server").warning("%s", without_secrets(_CONTROL.sub(" ", message)))
 
 
 def public_text(text: str) -> str:
-    """Return a message on one line, without secrets and without paths and inner addresses of the server."""
+    """Return a message on one line, without secrets, excerpts, and paths and inner addresses of the server."""
     return " ".join(public_lines(text).split())
 
 
 def public_lines(text: str) -> str:
-    """Return a text without secrets and without paths and inner addresses of the server, in its lines."""
-    text = _URL.sub(STRUCK, _NAMED_URL.sub("", without_secrets(text)))
+    """Return a text without secrets, excerpts, and paths and inner addresses of the server, in its lines."""
+    text = _URL.sub(STRUCK, _NAMED_URL.sub("", without_secrets(without_excerpts(text))))
     return _PATH.sub("a file of the server", _HOST.sub(STRUCK, text))

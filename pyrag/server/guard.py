@@ -1,11 +1,13 @@
 """Checks that every request passes before it is read: host, origin, API key, and the size and arrival of its body.
 
+A request that is refused here ends its connection, so that a client without a key cannot keep one open.
 The span of the caller, if its headers name one, becomes that of the request.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 import msgspec
 
 from pyrag.runtime.telemetry import with_caller
-from pyrag.server.config import Access, is_loopback
+from pyrag.server.config import NOBODY, Access, is_loopback
 from pyrag.server.errors import ApiError
 from pyrag.server.search import SearchService
 from pyrag.trace.html import SCRIPT, STYLESHEET
@@ -24,6 +26,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+MAX_HEAD = 1 << 16  # bytes of a request's line and headers
+_LINGER = 2.0  # seconds in which a client that still sends may read its refusal
 ACCESS = "pyrag.access"  # key of a scope's entry with the caller's `Access`
 _METHODS = ("GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH")
 _OPEN = ("/healthz", "/readyz", "/", f"/{SCRIPT}", f"/{STYLESHEET}")  # a browser asks for pages without a key
@@ -53,17 +57,18 @@ class Guard:
             await send(message)
 
         try:
+            _check_head(scope)
             headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
             self._check_origin(headers)
             scope[ACCESS] = self._access(scope["path"], headers)
             body = await self._body(receive, headers)
         except ApiError as error:
             self._metrics.refused(error.code)
-            await _refuse(error, scope["path"], counted)
+            await refuse(error, scope["path"], receive, counted)
             return
         try:
             with with_caller(self._otel, headers):
-                await self._app(scope, _replayed(body, receive), counted)
+                await self._app(scope, replayed(body, receive), counted)
         except Exception:
             if not answered:
                 self._metrics.requested("failed", scope["method"], 500, time.monotonic() - began)
@@ -80,11 +85,13 @@ class Guard:
             raise ApiError(403, "other_host", "this server answers to localhost alone: ask it by that name")
 
     def _access(self, path: str, headers: dict[str, str]) -> Access:
-        if not self._config.keys or path in _OPEN:
+        if not self._config.keys:
             return Access()
         scheme, _, key = headers.get("authorization", "").partition(" ")
         given = key.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
         access = self._config.keys.access(given)
+        if access is None and path in _OPEN:
+            return NOBODY
         if access is None:
             raise ApiError(401, "invalid_api_key", "the API key is missing or unknown: send Authorization: Bearer KEY")
         return access
@@ -113,8 +120,21 @@ class Guard:
         return bytes(body)
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives the body at once, and afterwards what the connection says."""
+def _check_head(scope: Scope) -> None:
+    sizes = (len(name) + len(value) for name, value in scope["headers"])
+    if sum(sizes) + len(scope["raw_path"]) + len(scope["query_string"]) > MAX_HEAD:
+        raise ApiError(
+            431, "head_too_large", f"the address and headers have more than {MAX_HEAD:,} bytes: shorten them"
+        )
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives the body at once, and afterwards what the connection says.
+
+    Args:
+        body: the whole body.
+        receive: of the connection.
+    """
     given = False
 
     async def again() -> Message:
@@ -127,9 +147,23 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _refuse(error: ApiError, path: str, send: Send) -> None:
+async def refuse(error: ApiError, path: str, receive: Receive, send: Send) -> None:
+    """Refuse a request and end its connection; what is left of its body is read for a moment, and dropped.
+
+    Args:
+        error: the refusal.
+        path: of the request.
+        receive: of the connection.
+        send: of the connection.
+    """
     body = msgspec.json.encode(error.body_at(path))
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     headers += [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
+    headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": error.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+    with contextlib.suppress(TimeoutError):  # closed at once, the refusal could be lost to a client that still sends
+        async with asyncio.timeout(_LINGER):
+            while (await receive()).get("more_body", False):
+                pass
+    await send({"type": "http.response.body", "body": b""})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pyrag.trace.model import Trace
@@ -93,11 +93,17 @@ class Metrics:
         for name in _SPENT:
             self._amounts[name] += getattr(trace.usage, name) or 0
 
-    def text(self, gauges: Mapping[str, float]) -> str:
-        """Return everything in Prometheus' text format, with gauges whose values the caller knows."""
+    def text(self, gauges: Mapping[str, float], indexes: Collection[str]) -> str:
+        """Return everything in Prometheus' text format.
+
+        Args:
+            gauges: values that the caller knows.
+            indexes: names of the indexes that may be shown; counters of others are left out.
+        """
         lines: list[str] = []
         for name, values in sorted(self._counts.items()):
-            lines += [*_head(name, "counter"), *(_line(name, labels, one) for labels, one in sorted(values.items()))]
+            shown = sorted(item for item in values.items() if _is_shown(item[0], indexes))
+            lines += [*_head(name, "counter"), *(_line(name, labels, one) for labels, one in shown)]
         for amount, value in sorted(self._amounts.items()):
             name = f"pyrag_{amount}_total"
             lines += [*_head(name, "counter"), _line(name, (), value)]
@@ -108,6 +114,10 @@ class Metrics:
         for name, gauge in gauges.items():
             lines += [*_head(name, "gauge"), _line(name, (), gauge)]
         return "\n".join(lines) + "\n"
+
+
+def _is_shown(labels: Labels, indexes: Collection[str]) -> bool:
+    return all(value in indexes for key, value in labels if key == "index")
 
 
 def _head(name: str, kind: str) -> Iterator[str]:

@@ -1,15 +1,13 @@
-"""Helpers of the routes: strict bodies, rights of a caller, replies, and questions that end with their client."""
+"""Helpers of the routes: rights of a caller, replies, and questions that end with their client."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 from fastapi import Request, Response
-from fastapi.routing import APIRoute
 
 from pyrag.errors import PyRAGError
 from pyrag.server.config import Access
@@ -21,7 +19,6 @@ T = TypeVar("T")
 
 HEARTBEAT = 15.0  # seconds between signs of life in a stream
 STILL_WORKING = b": still working\n\n"
-_MEDIA = ("application/json", "text/json")
 
 
 async def until_gone(request: Request, tasks: Sequence[asyncio.Task[T]]) -> list[T]:
@@ -110,60 +107,3 @@ def json_reply(value: Any, status: int = 200, headers: dict[str, str] | None = N
         headers: further headers.
     """
     return Response(msgspec.json.encode(value), status, headers, media_type="application/json")
-
-
-class StrictRequest(Request):
-    """A request whose JSON must be JSON: no NaN, no name twice in an object, no half characters, no endless depth."""
-
-    async def json(self) -> Any:
-        try:
-            return read_json(await self.body())
-        except ApiError as error:
-            raise Unread(error) from None
-
-
-class Unread(json.JSONDecodeError):
-    """A refusal in the only form that FastAPI passes on from a body."""
-
-    def __init__(self, refusal: ApiError) -> None:
-        super().__init__(str(refusal), "", 0)
-
-
-class StrictRoute(APIRoute):
-    """A route that reads its body as a `StrictRequest`."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handler = super().get_route_handler()
-
-        async def strict(request: Request) -> Response:
-            if self.body_field is not None:
-                _check_media(request)
-            return await handler(StrictRequest(request.scope, request.receive))
-
-        return strict
-
-
-def read_json(body: bytes) -> Any:
-    """Return the value of a body. Raises `ApiError` where it is no JSON, or may be read in two ways."""
-    try:
-        msgspec.json.decode(body)  # refuses NaN, half characters and numbers without end
-        return json.loads(body, object_pairs_hook=_object)
-    except RecursionError:
-        raise ApiError(400, "invalid_json", "the body is nested too deeply: send flat JSON") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
-        raise ApiError(400, "invalid_json", f"the body cannot be read ({error}): send JSON in UTF-8") from None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"it names {twice[:80]!r} twice")
-    return found
-
-
-def _check_media(request: Request) -> None:
-    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media not in _MEDIA and not media.endswith("+json"):
-        raise ApiError(415, "unsupported_media_type", "the body must be JSON: send Content-Type: application/json")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _KEEP_ALIVE = 75  # seconds that a connection may rest between two requests
 _FLUSH = 2  # seconds that the last replies get to leave
-_MAX_HEAD = 1 << 16  # bytes of a request's line and headers
 
 
 def _ignore(_: str) -> None:
@@ -142,19 +141,19 @@ def server_of(service: SearchService, app: Any, **options: Any) -> Any:
     """
     import uvicorn
 
-    from pyrag.server.connections import PatientConnection, SignalFreeServer
+    from pyrag.server.connections import OpenConnections, PatientConnection, SignalFreeServer
+    from pyrag.server.guard import MAX_HEAD
 
     config = service.config
     return SignalFreeServer(
         uvicorn.Config(
             app,
-            http=PatientConnection.within(config.header_timeout),
+            http=PatientConnection.counted(OpenConnections(config, service.metrics.refused)),
             ws="none",
             log_level="error",
             access_log=False,
             server_header=False,
-            limit_concurrency=config.max_connections,
-            h11_max_incomplete_event_size=_MAX_HEAD,
+            h11_max_incomplete_event_size=MAX_HEAD,
             timeout_keep_alive=_KEEP_ALIVE,
             timeout_graceful_shutdown=3 * _FLUSH,  # a reply without an end then has a defect, which is logged
             **options,

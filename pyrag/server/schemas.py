@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
+from msgspec import Meta
 from pydantic import BaseModel, ConfigDict, Field
 
 from pyrag.retrieval.search_protocol import MAX_QUERIES, MAX_TOPK
+from pyrag.server.bodies import MAX_NAME
 
 EVENT_STREAM = "text/event-stream"
 QUESTION = "Where is the company that made the film Alpha based?"
@@ -21,38 +24,46 @@ _PASSAGE = {
 }
 
 
-class _Limits(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+_Name = Annotated[str, Meta(max_length=MAX_NAME)]
+_Count = Annotated[int, Meta(ge=1)]
+_Amount = Annotated[float, Meta(gt=0)]
 
-    index: str | None = Field(None, description="Name of an index; the default one if left out.")
-    method: str | None = Field(None, description="Method; the server's own if left out.", examples=["pyrag"])
-    deadline: float | None = Field(None, gt=0, description="Seconds; lowered to the server's own limit.")
-    max_calls: int | None = Field(None, ge=1, description="Model calls; lowered to the server's own limit.")
-    max_tokens: int | None = Field(None, ge=1, description="Tokens; lowered to the server's own limit.")
-    max_cost: float | None = Field(None, gt=0, description="Money; only where the server knows prices.")
-    topk: int | None = Field(None, ge=1, le=100, description="Passages a sub-query.")
-    where: str | dict[str, Any] | None = Field(
-        None, description="Filter of passages by their metadata.", examples=['year >= 2020 and team = "ops"']
+
+class _Limits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    index: Annotated[_Name | None, Meta(description="Name of an index; the default one if left out.")] = None
+    method: Annotated[_Name | None, Meta(description="Method; the server's own if left out.", examples=["pyrag"])] = (
+        None
     )
+    deadline: Annotated[_Amount | None, Meta(description="Seconds; lowered to the server's own limit.")] = None
+    max_calls: Annotated[_Count | None, Meta(description="Model calls; lowered to the server's own limit.")] = None
+    max_tokens: Annotated[_Count | None, Meta(description="Tokens; lowered to the server's own limit.")] = None
+    max_cost: Annotated[_Amount | None, Meta(description="Money; only where the server knows prices.")] = None
+    topk: Annotated[Annotated[int, Meta(ge=1, le=100)] | None, Meta(description="Passages a sub-query.")] = None
+    where: Annotated[
+        str | dict[str, Any] | None,
+        Meta(description="Filter of passages by their metadata.", examples=['year >= 2020 and team = "ops"']),
+    ] = None
 
     def limits(self) -> dict[str, Any]:
         """Return the limits of the request by the names of settings."""
-        return self.model_dump(include={"deadline", "max_calls", "max_tokens", "max_cost", "topk"})
+        return {name: getattr(self, name) for name in ("deadline", "max_calls", "max_tokens", "max_cost", "topk")}
 
 
-class AskRequest(_Limits):
+class AskRequest(_Limits, kw_only=True):
     """One question."""
 
-    question: str = Field(min_length=1, description="In English for the embedded engine.", examples=[QUESTION])
-    stream: bool = Field(False, description="Reply with Server-Sent Events, as `Accept: text/event-stream` does.")
-    include_trace: bool = Field(False, description="Add the whole trace to the reply.")
+    question: Annotated[str, Meta(min_length=1, description="In English for the embedded engine.", examples=[QUESTION])]
+    stream: Annotated[bool, Meta(description="Reply with Server-Sent Events, as `Accept: text/event-stream` does.")] = (
+        False
+    )
+    include_trace: Annotated[bool, Meta(description="Add the whole trace to the reply.")] = False
 
 
-class BatchRequest(_Limits):
+class BatchRequest(_Limits, kw_only=True):
     """Several questions, answered side by side."""
 
-    questions: list[str] = Field(min_length=1, examples=[[QUESTION]])
-    include_trace: bool = Field(False, description="Add the whole traces to the reply.")
+    questions: Annotated[list[str], Meta(min_length=1, examples=[[QUESTION]])]
+    include_trace: Annotated[bool, Meta(description="Add the whole traces to the reply.")] = False
 
 
 class CitationReply(BaseModel):
@@ -193,6 +204,7 @@ _REASONS: dict[int, str] = {
     413: "The body is too large.",
     415: "The body is no plain JSON.",
     429: "The queue is full.",
+    431: "The head of the request is too large.",
     500: "An internal error; the log of the server says more.",
     502: "A model server or the sandbox failed.",
     503: "The server is starting or ending, or a service that it needs failed.",

@@ -17,7 +17,7 @@ from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.following import FollowingRetriever
 from pyrag.retrieval.index import read_info
 from pyrag.retrieval.protocol import Retriever, fetch_passages, passages_of, search, searched_index
-from pyrag.retrieval.search_protocol import AT_ONCE, BadRequestError, read_request, search_all
+from pyrag.retrieval.search_protocol import AT_ONCE, BadRequestError, RetrieveRequest, check_request, search_all
 from pyrag.server.config import DEFAULT_INDEX, Access, ServerConfig
 from pyrag.server.errors import ApiError
 from pyrag.server.metrics import Metrics
@@ -146,12 +146,12 @@ class SearchService:
         """Return a context in which one generation of an index stays open."""
         return self.retrievers[name].use()
 
-    async def search(self, name: str, body: bytes, access: Access) -> dict[str, Any]:
-        """Search as a request's body asks.
+    async def search(self, name: str, wanted: RetrieveRequest, access: Access) -> dict[str, Any]:
+        """Search as a request of Search-R1's protocol asks.
 
         Args:
             name: of the index.
-            body: JSON of Search-R1's protocol.
+            wanted: the request.
             access: what the caller may use.
 
         Raises:
@@ -159,17 +159,23 @@ class SearchService:
             PyRAGError: the retriever failed.
         """
         try:
-            wanted = read_request(body)
+            check_request(wanted)
         except BadRequestError as error:
             raise ApiError(400, "invalid_request", str(error)) from None
         async with self.pinned(name) as retriever:
             return await search_all(retriever, wanted, self.search_slots, filter_of(access.where or None))
 
-    async def problems(self) -> list[str]:
-        """Return sentences on what keeps the service from working; none where it is ready."""
+    async def problems(self, access: Access) -> list[str]:
+        """Return sentences on what keeps the service from working; none where it is ready.
+
+        Args:
+            access: what the caller may use; other indexes are not named.
+        """
         if self.draining or not self.started:
             return ["the server is ending" if self.draining else "the server is starting"]
-        return [f"the index {name} is missing" for name, one in self.retrievers.items() if one.missing]
+        missing = [name for name, one in self.retrievers.items() if one.missing]
+        problems = [f"the index {name} is missing" for name in missing if access.allows(name)]
+        return problems if len(problems) == len(missing) else [*problems, "an index is missing"]
 
     async def start(self) -> None:
         """Search every index once, so that the first question finds models loaded.

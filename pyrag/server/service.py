@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pyrag._io.excerpts import has_excerpt
 from pyrag.episode.ledger import Recording
 from pyrag.episode.recovery import calls_for, ladder_of
 from pyrag.errors import PyRAGError, StorageError
@@ -122,7 +123,7 @@ class QuestionService(SearchService):
     """
 
     def __init__(self, settings: Settings, config: ServerConfig) -> None:
-        self.store = TraceStore(config.traces, config.max_traces, config.trace_days)
+        self.store = TraceStore(config.traces, config.max_traces, config.trace_days, config.max_trace_mb)
         self._engines = open_engines(replace(settings, index=None, retriever=None))
         self.indexes: dict[str, ServedIndex] = {}
         named: dict[str, str | None] = {**config.indexes} or {DEFAULT_INDEX: None}
@@ -232,6 +233,8 @@ class QuestionService(SearchService):
             trace = await self._trace_of(question, index, settings, events, dialogue.earlier)
         if trace.error and trace.error.kind in _LOGGED:
             log_failure(trace.error.message)
+        for warning in filter(has_excerpt, trace.warnings):
+            log_failure(warning)
         trace = public_trace(trace, index.name)
         self.metrics.answered(index.name, trace)
         return Answered(key, index.name, await self._kept(key, index.scope, trace, question, dialogue))
@@ -296,9 +299,13 @@ class QuestionService(SearchService):
         except StorageError:
             self.metrics.count("store_errors")
 
-    async def problems(self) -> list[str]:
-        """Return sentences on what keeps the service from answering; none where it is ready."""
-        found = await super().problems()
+    async def problems(self, access: Access) -> list[str]:
+        """Return sentences on what keeps the service from answering; none where it is ready.
+
+        Args:
+            access: what the caller may use; other indexes are not named.
+        """
+        found = await super().problems(access)
         if found or (problem := await self._sandbox_state()) == "":
             return found
         return [f"the sandbox does not run programs: {problem}"]

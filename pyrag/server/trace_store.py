@@ -21,6 +21,7 @@ from pyrag.trace.model import Trace
 
 T = TypeVar("T")
 DAY = 86_400.0  # seconds
+DEFAULT_MEGABYTES = 256.0
 _VERSION = 1  # of the tables
 BUSY_SECONDS = 2.0  # seconds that a write waits for another process
 _SCHEMA = """
@@ -41,6 +42,11 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 _OLDEST = """
 DELETE FROM traces WHERE number IN (
     SELECT number FROM traces ORDER BY number LIMIT max(0, (SELECT count(*) FROM traces) - ?))
+"""
+
+
+_FIRST_TRACE = """
+DELETE FROM traces WHERE number = (SELECT min(number) FROM traces) AND number < (SELECT max(number) FROM traces)
 """
 
 
@@ -85,12 +91,16 @@ class TraceStore:
         path: a SQLite file, created where it is missing; None keeps the traces in memory.
         limit: number of traces kept; the oldest are deleted.
         days: days that a trace is kept; None for no limit.
+        megabytes: what all of them may take, with their responses; the oldest are deleted, but never the newest one.
 
     Raises:
         StorageError: the file cannot be opened or written.
     """
 
-    def __init__(self, path: Path | None, limit: int, days: float | None = None) -> None:
+    def __init__(
+        self, path: Path | None, limit: int, days: float | None = None, megabytes: float = DEFAULT_MEGABYTES
+    ) -> None:
+        self._max_bytes = megabytes * (1 << 20)
         self._limit, self._seconds, self._shown = limit, days and days * DAY, path.name if path else "memory"
         self._thread = ThreadPoolExecutor(1, "traces")
         self._database = self._thread.submit(self._open, path).result()
@@ -119,6 +129,7 @@ class TraceStore:
             with self._database:  # one transaction, taken back if a part fails
                 self._database.execute(_INSERT, values)
                 self._database.execute(_OLDEST, (self._limit,))
+                self._make_room()
 
         await self._run(write)
 
@@ -151,7 +162,14 @@ class TraceStore:
             StorageError: the file cannot be written.
         """
         query = "INSERT OR IGNORE INTO responses SELECT id, ? FROM traces WHERE id = ?"
-        await self._run(lambda: self._database.execute(query, (reply, key)))
+
+        def write() -> None:
+            self._database.execute("BEGIN IMMEDIATE")
+            with self._database:
+                self._database.execute(query, (reply, key))
+                self._make_room()
+
+        await self._run(write)
 
     async def response(self, key: str, owner: str, indexes: Collection[str]) -> bytes | None:
         """Return a kept reply; None if it is not kept, another caller's, or of another index.
@@ -228,6 +246,16 @@ class TraceStore:
         except (sqlite3.Error, OSError) as error:
             raise self._failed(error) from error
         return database
+
+    def _make_room(self) -> None:
+        """Delete the oldest traces, but for the newest one, until all of them take no more than the limit."""
+        while self._used_bytes() > self._max_bytes and self._database.execute(_FIRST_TRACE).rowcount > 0:
+            pass
+
+    def _used_bytes(self) -> int:
+        names = ("page_count", "freelist_count", "page_size")
+        pages, free, size = (self._database.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+        return int((pages - free) * size)
 
     async def _one(self, query: str, *values: str) -> tuple[Any, ...] | None:
         given = tuple(map(_text, values))

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
 import aiohttp
 
-from pyrag._io.http.errors import FaultError
+from pyrag._io.http.errors import FaultError, ReplyFormError
 from pyrag._io.http.options import BodyLimit
 from pyrag._io.threads import PerLoop
 
@@ -115,7 +115,7 @@ async def events_of(chunks: AsyncIterator[bytes], on_line: Callable[[], None]) -
         else:
             parts.append(chunk)
         if size > MAX_EVENT:
-            raise ValueError("an event without an end")
+            raise ReplyFormError("an event without an end")
     _read_line(b"".join(parts).rstrip(), data)  # some leave out the last line's end
     if rest_of_data := b"\n".join(data):
         yield rest_of_data
@@ -148,4 +148,4 @@ def check_values(content: bytes) -> None:
     if len(content) < _GUARDED_FROM:
         return
     if content.count(b"{") + content.count(b"[") + content.count(b'":') > _MAX_VALUES:
-        raise ValueError(f"it holds more than {_MAX_VALUES:,} objects, lists and keys")
+        raise ReplyFormError(f"it holds more than {_MAX_VALUES:,} objects, lists and keys")

@@ -16,8 +16,8 @@
 * `limit` bounds a reply while it is read; of an error's body, only the start is read.
 * A `gate` decides when an attempt may start and learns how it ended. A server that is busy behind a gate (429, 503)
   is asked more often before the call fails, since what it needs is patience, not luck.
-* Messages name the service and its URL without credentials and query, quote the server's own words (secrets struck
-  out), and end with the cure; `cures` replaces the cure of single statuses.
+* Messages name the service and its URL without credentials and query, quote the server's own words as
+  `pyrag._io.excerpts` marks them, and end with the cure; `cures` replaces the cure of single statuses.
 * Cancelling a call closes its connection. One object may serve several event loops, each with its own connections,
   which `aclose` closes, and at the latest the end of the loop.
 
@@ -42,18 +42,19 @@ from typing import Any, Protocol, TypeVar
 import aiohttp
 import msgspec
 
+from pyrag._io.excerpts import excerpt
 from pyrag._io.http.address import checked_headers, read_address, secrets_of_headers
 from pyrag._io.http.bodies import check_values, chunks_of, events_of, read_body, read_start
 from pyrag._io.http.errors import (
     Fault,
     FaultError,
+    ReplyFormError,
     ReportedError,
     TransportError,
     connection_fault,
     is_transient,
     seconds_to_wait,
     server_words,
-    shortened,
     status_cure,
 )
 from pyrag._io.http.options import BodyLimit, Transport
@@ -372,10 +373,11 @@ class HttpService:
 
     def _malformed(self, path: str, error: Exception, content: bytes) -> MalformedReplyError:
         service = f"{self.name} {self._address.base}{path}"
-        start = shortened(self.redactor.message(content[:_DETAIL].decode("utf-8", "replace")), 80)
-        reason = shortened(self.redactor.message(str(error)), 200)
+        own = isinstance(error, ReplyFormError)
+        reason = str(error) if own else excerpt(self.redactor.message(str(error)), 200)
+        start = excerpt(self.redactor.message(content[:_DETAIL].decode("utf-8", "replace")), 80) or "with nothing"
         return MalformedReplyError(
-            f"{service} sent a reply of the wrong form ({reason}; it starts {start!r}): "
+            f"{service} sent a reply of the wrong form ({reason}; it starts {start}): "
             f"check that the URL is that of a {self.name}",
             service=service,
         )

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Literal
 
+from pyrag._io.excerpts import excerpt
+
 if TYPE_CHECKING:
     import aiohttp
 
@@ -50,6 +52,10 @@ class ReportedError(Exception):
         super().__init__(status)
         self.status = status
         self.content = content
+
+
+class ReplyFormError(ValueError):
+    """A reply of the wrong form, in pyrag's own words: nothing of the reply is in its message."""
 
 
 class TransportError(Exception):
@@ -132,10 +138,14 @@ def status_cure(status: int, headers: Mapping[str, str]) -> str:
     if status == 429:
         return "wait, or lower --concurrency"
     if status // 100 == 3:
-        return f"use the URL it redirects to, {shown_url(headers.get('Location', 'which it does not give'))}"
+        return f"use the URL it redirects to, {_redirection(headers)}"
     if status >= 500:
         return "look into its log, or try again later"
     return "change what it complains about"
+
+
+def _redirection(headers: Mapping[str, str]) -> str:
+    return excerpt(shown_url(headers.get("Location", "")), _QUOTED) or "which it does not give"
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
@@ -156,8 +166,8 @@ def _seconds_until(date: str) -> float | None:
 
 
 def server_words(text: str, redacted: Callable[[str], str] = str) -> str:
-    """Return the message in an error body: `{"error": {"message"}}`, `{"error"}`, `{"detail"}`, `{"message"}`, or its
-    text.
+    """Return the message in an error body, as an excerpt: `{"error": {"message"}}`, `{"error"}`, `{"detail"}`,
+    `{"message"}`, or its text.
 
     Args:
         text: The body.
@@ -168,21 +178,10 @@ def server_words(text: str, redacted: Callable[[str], str] = str) -> str:
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, ValueError, RecursionError):
-        return "" if text.lstrip().startswith("<") else shortened(text, _QUOTED)
+        return "" if text.lstrip().startswith("<") else excerpt(text, _QUOTED)
     while isinstance(value, dict):
         value = next((value[key] for key in ("error", "message", "detail") if key in value), "")
-    return shortened(redacted(str(value)), _QUOTED)
-
-
-def shortened(text: str, limit: int) -> str:
-    """Return a text on one line.
-
-    Args:
-        text: Any text.
-        limit: Maximum number of characters before an ellipsis.
-    """
-    text = " ".join(text[: 4 * limit].split())
-    return text if len(text) <= limit else text[:limit] + "…"
+    return excerpt(redacted(str(value)), _QUOTED)
 
 
 def shown_url(url: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from pyrag._io.http.bodies import check_values
-from pyrag._io.http.errors import ReportedError
+from pyrag._io.http.errors import ReplyFormError, ReportedError
 from pyrag.llm.clients.usage import read_usage
 from pyrag.llm.protocol import MAX_REPLY_CHARS, ModelInfo, Reply
 
@@ -80,10 +80,10 @@ def decode_reply(content: bytes) -> Reply:
     whole = _object(content)
     choice = _first(whole.get("choices")) or _of_another_api(whole)
     if choice is None:
-        raise ValueError("it has no choices")
+        raise ReplyFormError("it has no choices")
     message = choice.get("message", choice.get("delta"))
     if message is None and not isinstance(choice.get("text"), str):
-        raise ValueError("its choice has no message")
+        raise ReplyFormError("its choice has no message")
     said = message if isinstance(message, dict) else {"content": message}
     usage, note = read_usage(whole.get("usage"))
     return Reply(
@@ -168,7 +168,7 @@ class _Written:
         if (failure := _failure(chunk)) is not None:
             raise ReportedError(_status(failure), data)
         if choices is not None and not isinstance(choices, list):
-            raise ValueError("its choices are no list")
+            raise ReplyFormError("its choices are no list")
         self._usage = chunk.get("usage") or self._usage
         if (choice := _first(choices)) is None:
             return
@@ -217,7 +217,7 @@ def decode_models(content: bytes) -> list[ModelInfo]:
     whole = _value(content)
     listed = whole.get("data", whole.get("models")) if isinstance(whole, dict) else whole
     if not isinstance(listed, list):
-        raise ValueError("it has no list of models")
+        raise ReplyFormError("it has no list of models")
     entries = [one for one in listed if isinstance(one, dict) and isinstance(one.get("id"), str)]
     return [ModelInfo(one["id"], _parent(one), _window(one)) for one in entries]
 
@@ -240,7 +240,7 @@ def _window(model: Mapping[str, Any]) -> int | None:
 def _value(content: bytes) -> Any:
     content = content.removeprefix(_BOM)
     if content.count(b",") > _MAX_COMMAS:
-        raise ValueError("it holds too many values")
+        raise ReplyFormError("it holds too many values")
     try:
         return msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -262,7 +262,7 @@ def _object(content: bytes) -> dict[str, Any]:
     if isinstance(value, list) and len(value) == 1:  # Gemini
         value = value[0]
     if not isinstance(value, dict):
-        raise ValueError("it is no JSON object")
+        raise ReplyFormError("it is no JSON object")
     return value
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pyrag._io.http.client import HttpService
+from pyrag._io.http.errors import ReplyFormError
 from pyrag._io.http.options import EMBEDDER_LIMIT, Transport
 from pyrag.llm.clients.openai import DEFAULT_TRANSPORT, KEY_VARIABLES, key_from_environment
 from pyrag.retrieval.embedders.fingerprint import Fingerprint, family_of, fingerprint_of
@@ -95,9 +96,9 @@ class OpenAIBackend:
         def decode(content: bytes) -> Matrix:
             vectors = np.asarray(_ordered(_decoder.decode(content).data, len(texts)), np.float32)
             if vectors.ndim != 2 or not vectors.shape[1] or not np.isfinite(vectors).all():
-                raise ValueError("vectors that are empty or hold no numbers")
+                raise ReplyFormError("vectors that are empty or hold no numbers")
             if self._dimension and vectors.shape[1] != self._dimension:
-                raise ValueError(f"vectors of {vectors.shape[1]} numbers after such of {self._dimension}")
+                raise ReplyFormError(f"vectors of {vectors.shape[1]} numbers after such of {self._dimension}")
             return vectors
 
         inputs = [text.encode("utf-8", "replace").decode() for text in texts]
@@ -117,7 +118,7 @@ class OpenAIBackend:
 def _ordered(items: list[_Item], count: int) -> list[list[float]]:
     """Return the vectors in the order of the texts, by `index` if the server sends it."""
     if len(items) != count:
-        raise ValueError(f"{len(items)} vectors for {count} texts")
+        raise ReplyFormError(f"{len(items)} vectors for {count} texts")
     if all(item.index >= 0 for item in items):
         items = sorted(items, key=lambda item: item.index)
     return [item.embedding for item in items]

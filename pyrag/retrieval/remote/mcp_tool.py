@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from pyrag._io.excerpts import excerpt, without_keys
 from pyrag._io.threads import PerLoop
 from pyrag.errors import (
     ConfigError,
@@ -220,7 +221,7 @@ class _Connection:
 def _last_words(log: IO[str]) -> str:
     """Return the end of what a command has printed on stderr, in brackets."""
     log.seek(0)
-    said = " ".join(log.read().split())[-MAX_SAID:]
+    said = excerpt(without_keys(log.read()[-16 * MAX_SAID :])[-MAX_SAID:], MAX_SAID)
     return f" (it said: {said})" if said else ""
 
 
@@ -276,4 +277,4 @@ def _leaf(error: BaseException) -> BaseException:
 
 
 def _short(said: object) -> str:
-    return " ".join(str(said).split())[:MAX_SAID]
+    return excerpt(said, MAX_SAID)

@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from pyrag._io.http.client import HttpService
+from pyrag._io.http.errors import ReplyFormError
 from pyrag._io.http.options import RETRIEVER_LIMIT, BodyLimit, Transport
 from pyrag.errors import ConfigError
 from pyrag.retrieval.checked import Passages, checked
@@ -141,7 +142,7 @@ def _passages(content: bytes, names: Sequence[str], topk: int) -> Passages:
     """Return the snippets of a reply. Raises `ValueError`, which the client reports as a malformed reply."""
     found = msgspec.json.decode(content)
     if not isinstance(found, dict):
-        raise ValueError("it is no object")
+        raise ReplyFormError("it is no object")
     for name in names:  # Brave leaves `web` out where nothing was found
         found = found.get(name) or {} if isinstance(found, dict) else {}
     hits = [_snippet(one, place) for place, one in enumerate(found[:topk], 1)] if isinstance(found, list) else []

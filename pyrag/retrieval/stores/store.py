@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from pyrag._io.excerpts import excerpt
 from pyrag._io.threads import in_thread
 from pyrag.errors import ConfigError, ServiceError
 from pyrag.retrieval.dense import DenseQuery
@@ -136,7 +137,7 @@ class StoreErrors:
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, Exception) and not isinstance(error, ConfigError | ServiceError):
-            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            reason = excerpt(error, 200) or type(error).__name__
             message = f"{self._spec} cannot be {self._doing} ({reason}): look whether it runs and the name is right"
             raise ServiceError(message, service=self._spec) from error
 

@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from pyrag.server.guard import Guard
+from pyrag.server.bodies import check_body
+from pyrag.server.errors import ApiError
+from pyrag.server.guard import App, Guard, Receive, Scope, Send, refuse, replayed
 from pyrag.server.service import QuestionService
 
 if TYPE_CHECKING:
@@ -49,9 +51,27 @@ async def mounted(app: Starlette, service: QuestionService) -> AsyncIterator[Non
     from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
     from starlette.routing import Route
 
-    app.router.routes.append(Route(PATH, endpoint=StreamableHTTPASGIApp(manager)))
+    app.router.routes.append(Route(PATH, endpoint=CheckedBodies(StreamableHTTPASGIApp(manager), service)))
     async with manager.run():
         yield
+
+
+class CheckedBodies:
+    """The protocol's application behind a check of bodies, which its package decodes and validates by itself."""
+
+    def __init__(self, app: App, service: QuestionService) -> None:
+        self._app, self._metrics = app, service.metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = (await receive()).get("body", b"")  # `Guard` has read it, and gives it at once
+        try:
+            if body:
+                await check_body(body)
+        except ApiError as error:
+            self._metrics.refused(error.code)
+            await refuse(error, scope["path"], replayed(b"", receive), send)
+            return
+        await self._app(scope, replayed(body, receive), send)
 
 
 def _session_manager(service: QuestionService) -> Any:

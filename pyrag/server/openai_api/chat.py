@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Meta
+from pydantic import BaseModel
 
+from pyrag.server.bodies import MAX_NAME, body_of, read_request
 from pyrag.server.config import Access
 from pyrag.server.errors import ApiError
 from pyrag.server.openai_api.conversation import (
@@ -24,7 +26,6 @@ from pyrag.server.openai_api.conversation import (
     models_of,
     question_in,
     refuse,
-    refuse_tools,
 )
 from pyrag.server.openai_api.outcome import cited_text, failure_of, outcome_of, url_citation
 from pyrag.server.replies import STILL_WORKING, access_of, heard, json_reply, until_gone
@@ -42,37 +43,40 @@ data: [DONE]
 _EVENTS = "With `stream`, chunks as OpenAI sends them; an `error` object ends a stream that fails."
 
 
-class StreamOptions(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
-
-    include_usage: bool = Field(False, description="Send a last chunk with the usage.")
+class StreamOptions(msgspec.Struct):
+    include_usage: Annotated[bool, Meta(description="Send a last chunk with the usage.")] = False
 
 
-class ChatRequest(BaseModel):
+class ChatRequest(msgspec.Struct, kw_only=True):
     """OpenAI's request. Sampling options, `tools` and system messages are ignored; `n` above 1, `logprobs`,
     `response_format` other than text, `modalities` other than text and a `tool_choice` that forces a call are refused.
     """
 
-    model_config = ConfigDict(extra="allow", strict=True)
-
-    model: str = Field(examples=[MODEL])
-    messages: list[ChatMessage] = Field(
-        min_length=1, max_length=MAX_MESSAGES, examples=[[{"role": "user", "content": "Who is Jed Hoyer?"}]]
-    )
+    model: Annotated[str, Meta(max_length=MAX_NAME, examples=[MODEL])]
+    messages: Annotated[
+        list[ChatMessage],
+        Meta(min_length=1, max_length=MAX_MESSAGES, examples=[[{"role": "user", "content": "Who is Jed Hoyer?"}]]),
+    ]
     stream: bool | None = False
     stream_options: StreamOptions | None = None
-    store: bool | None = Field(True, description="False keeps no trace.")
+    store: Annotated[bool | None, Meta(description="False keeps no trace.")] = True
+    n: Any = None
+    logprobs: Any = None
+    response_format: Any = None
+    modalities: Any = None
+    audio: Any = None
+    function_call: Any = None
+    tool_choice: Any = None
 
     def check(self) -> None:
         """Raises `ApiError` for options that would change the form of the reply."""
-        given = self.model_extra or {}
-        refuse(given, "n", 1)
-        refuse(given, "logprobs", False)
-        refuse(given, "response_format", {"type": "text"})
-        refuse(given, "modalities", ["text"])
-        refuse(given, "audio")
-        refuse(given, "function_call", "auto", "none")
-        refuse_tools(given)
+        refuse("n", self.n, 1)
+        refuse("logprobs", self.logprobs, False)
+        refuse("response_format", self.response_format, {"type": "text"})
+        refuse("modalities", self.modalities, ["text"])
+        refuse("audio", self.audio)
+        refuse("function_call", self.function_call, "auto", "none")
+        refuse("tool_choice", self.tool_choice, "auto", "none")
 
 
 class ChatCompletionReply(BaseModel):
@@ -112,9 +116,10 @@ def add_chat_routes(app: FastAPI, service: QuestionService) -> None:
 
     @app.post(
         "/v1/chat/completions", response_model=None, summary="Answer the last message of a conversation",
-        responses=streamed(ChatCompletionReply, _STREAM, _EVENTS), tags=["openai"],
+        responses=streamed(ChatCompletionReply, _STREAM, _EVENTS), tags=["openai"], openapi_extra=body_of(ChatRequest),
     )  # fmt: skip
-    async def chat(body: ChatRequest, request: Request) -> Response:
+    async def chat(request: Request) -> Response:
+        body = await read_request(request, ChatRequest)
         body.check()
         access: Access = access_of(request)
         index = index_of_model(service, body.model, access)

@@ -6,12 +6,14 @@ that need not be called are ignored. What would change the form of the reply is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+import msgspec
+from msgspec import Meta
 
 from pyrag.llm.protocol import Message
+from pyrag.server.bodies import MAX_NAME
 from pyrag.server.config import Access
 from pyrag.server.errors import ApiError
 from pyrag.server.service import QuestionService, ServedIndex
@@ -24,22 +26,21 @@ _SPEAKERS = ("user", "assistant")
 _SILENT = ("system", "developer")
 
 
-class ContentPart(BaseModel):
+_Word = Annotated[str, Meta(max_length=MAX_NAME)]
+
+
+class ContentPart(msgspec.Struct):
     """A part of a message; only texts are read."""
 
-    model_config = ConfigDict(extra="ignore", strict=True)
-
-    type: str = Field(examples=["text"])
+    type: Annotated[_Word, Meta(examples=["text"])]
     text: str = ""
 
 
-class ChatMessage(BaseModel):
+class ChatMessage(msgspec.Struct, kw_only=True):
     """A message of a conversation, or an item of a response's input."""
 
-    model_config = ConfigDict(extra="ignore", strict=True)
-
-    type: str = "message"
-    role: str = ""
+    type: _Word = "message"
+    role: _Word = ""
     content: str | list[ContentPart] | None = None
 
     @property
@@ -85,22 +86,16 @@ def _check_readable(one: ChatMessage, param: str) -> None:
             raise ApiError(400, "unsupported_value", message, param=param)
 
 
-def refuse(given: Mapping[str, Any], param: str, *usual: Any) -> None:
+def refuse(param: str, value: object, *usual: object) -> None:
     """Raise `ApiError` for an option that would change the form of the reply.
 
     Args:
-        given: options of the request.
         param: name of the option.
+        value: of the request.
         usual: values that change nothing, besides null.
     """
-    value = given.get(param)
     if value is not None and value not in usual:
         raise ApiError(400, "unsupported_parameter", f"{param} is not supported here: leave it out", param=param)
-
-
-def refuse_tools(given: Mapping[str, Any]) -> None:
-    """Raise `ApiError` if a tool has to be called; tools that may be called are ignored."""
-    refuse(given, "tool_choice", "auto", "none")
 
 
 def index_of_model(service: QuestionService, model: str, access: Access) -> ServedIndex:

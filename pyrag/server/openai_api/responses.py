@@ -14,9 +14,11 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import FastAPI, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Meta
+from pydantic import BaseModel, ConfigDict
 
 from pyrag.llm.protocol import Message
+from pyrag.server.bodies import MAX_NAME, body_of, read_request
 from pyrag.server.errors import ApiError
 from pyrag.server.openai_api.conversation import (
     MAX_MESSAGES,
@@ -25,7 +27,6 @@ from pyrag.server.openai_api.conversation import (
     index_of_model,
     question_in,
     refuse,
-    refuse_tools,
 )
 from pyrag.server.openai_api.outcome import (
     cited_text,
@@ -53,31 +54,47 @@ data: {"type":"response.output_text.delta","sequence_number":10,"delta":"Uppsala
 _EVENTS = "With `stream`, OpenAI's events, from `response.created` to `response.completed` or `response.failed`."
 
 
-class ResponsesRequest(BaseModel):
+_MetadataName = Annotated[str, Meta(max_length=64)]
+_MetadataText = Annotated[str, Meta(max_length=512)]
+
+
+class TextOptions(msgspec.Struct):
+    format: Any = None
+
+
+class ResponsesRequest(msgspec.Struct, kw_only=True):
     """OpenAI's request. Sampling options, `tools`, `reasoning`, `include` and `instructions` are ignored; `text.format`
     other than text, `background`, `conversation`, `prompt` and a `tool_choice` that forces a call are refused.
     """
 
-    model_config = ConfigDict(extra="allow", strict=True)
-
-    model: str = Field(examples=[MODEL])
-    input: str | list[ChatMessage] = Field(examples=["Who is Jed Hoyer?"])
+    model: Annotated[str, Meta(max_length=MAX_NAME, examples=[MODEL])]
+    input: Annotated[str | list[ChatMessage], Meta(examples=["Who is Jed Hoyer?"])]
     stream: bool | None = False
-    previous_response_id: str | None = Field(None, description="A kept response of the same key that this one follows.")
-    store: bool | None = Field(True, description="False keeps no trace, and nothing to follow.")
+    previous_response_id: Annotated[
+        Annotated[str, Meta(max_length=MAX_NAME)] | None,
+        Meta(description="A kept response of the same key that this one follows."),
+    ] = None
+    store: Annotated[bool | None, Meta(description="False keeps no trace, and nothing to follow.")] = True
     instructions: str | list[Any] | None = None
-    metadata: dict[str, str] | None = None
+    metadata: Annotated[
+        Annotated[dict[_MetadataName, _MetadataText], Meta(max_length=16)] | None,
+        Meta(description="At most 16 texts of 512 characters, under names of 64; returned with the response."),
+    ] = None
+    text: TextOptions | None = None
+    background: Any = None
+    conversation: Any = None
+    prompt: Any = None
+    top_logprobs: Any = None
+    tool_choice: Any = None
 
     def check(self) -> None:
         """Raises `ApiError` for options that would change the form of the reply."""
-        given = self.model_extra or {}
-        form = given.get("text") or {}
-        refuse(form if isinstance(form, dict) else {"format": form}, "format", {"type": "text"})
-        refuse(given, "background", False)
-        refuse(given, "conversation")
-        refuse(given, "prompt")
-        refuse(given, "top_logprobs", 0)
-        refuse_tools(given)
+        refuse("format", self.text and self.text.format, {"type": "text"})
+        refuse("background", self.background, False)
+        refuse("conversation", self.conversation)
+        refuse("prompt", self.prompt)
+        refuse("top_logprobs", self.top_logprobs, 0)
+        refuse("tool_choice", self.tool_choice, "auto", "none")
         if isinstance(self.input, list) and not 0 < len(self.input) <= MAX_MESSAGES:
             raise ApiError(400, "invalid_request", f"input: send 1 to {MAX_MESSAGES} messages", param="input")
 
@@ -114,9 +131,10 @@ def add_responses_routes(app: FastAPI, service: QuestionService) -> None:
 
     @app.post(
         "/v1/responses", response_model=None, summary="Answer the last message of a conversation",
-        responses=streamed(ResponsesReply, _STREAM, _EVENTS), tags=["openai"],
+        responses=streamed(ResponsesReply, _STREAM, _EVENTS), tags=["openai"], openapi_extra=body_of(ResponsesRequest),
     )  # fmt: skip
-    async def responses(body: ResponsesRequest, request: Request) -> Response:
+    async def responses(request: Request) -> Response:
+        body = await read_request(request, ResponsesRequest)
         body.check()
         access = access_of(request)
         index = index_of_model(service, body.model, access)
@@ -154,7 +172,7 @@ def _add_kept_responses(app: FastAPI, service: QuestionService) -> None:
         request: Request,
         stream: Annotated[bool, Query(description="Refused: a kept response is complete.")] = False,
     ) -> Response:
-        refuse({"stream": stream}, "stream", False)
+        refuse("stream", stream, False)
         access = access_of(request)
         found = await service.store.response(_key_of(response_id), access.owner, service.scopes(access))
         if found is None:
