@@ -43,8 +43,13 @@ class BadRequestError(ValueError):
     """A request that cannot be served; the message says what to send instead."""
 
 
-def check_request(wanted: RetrieveRequest) -> None:
-    """Raise `BadRequestError`, with what to send instead, for a request that asks for too much."""
+def read_request(value: Any) -> RetrieveRequest:
+    """Return the request of a JSON value. Raises `BadRequestError`, with what to send instead."""
+    example = 'send {"queries": ["…"], "topk": 5, "return_scores": true}'
+    try:
+        wanted = msgspec.convert(value, RetrieveRequest)
+    except msgspec.ValidationError as error:
+        raise BadRequestError(f"the request cannot be read ({error}): {example}") from None
     if len(wanted.queries) > MAX_QUERIES:
         raise BadRequestError(f"{len(wanted.queries)} queries at once: send at most {MAX_QUERIES}")
     if wanted.topk is not None and not 1 <= wanted.topk <= MAX_TOPK:
@@ -52,6 +57,7 @@ def check_request(wanted: RetrieveRequest) -> None:
     passages = len(wanted.queries) * (wanted.topk or TOPK)
     if passages > MAX_PASSAGES:
         raise BadRequestError(f"{passages} passages at once: send fewer queries, at most {MAX_PASSAGES} in all")
+    return wanted
 
 
 async def search_all(
@@ -61,7 +67,7 @@ async def search_all(
 
     Args:
         retriever: where to search.
-        wanted: the request, which `check_request` accepts.
+        wanted: the request, as `read_request` returned it.
         slots: bounds the searches that run at the same time, over all requests.
         bound: filter that passages must pass besides the request's own.
 

@@ -23,8 +23,7 @@ from starlette.routing import Match
 
 import pyrag_runtime
 from pyrag.errors import PyRAGError
-from pyrag.retrieval.search_protocol import RetrieveRequest
-from pyrag.server.bodies import body_of, described_body, read_request, schemas_of
+from pyrag.server.bodies import body_of, described_body, read_request, read_value, schemas_of
 from pyrag.server.errors import ApiError, from_pyrag, public_text
 from pyrag.server.guard import Guard
 from pyrag.server.mcp.http import mounted
@@ -290,8 +289,8 @@ def _add_passages(app: FastAPI, service: SearchService) -> None:
     async def retrieve(request: Request, index: str | None = None) -> Response:
         service.check_open()
         access = access_of(request)
-        wanted = await read_request(request, RetrieveRequest, any_media=True)  # Search-R1's clients may name none
-        work = service.search(service.named(index, access), wanted, access)
+        value = await read_value(await request.body(), "request")
+        work = service.search(service.named(index, access), value, access)
         (found,) = await until_gone(request, [service.begin(work)])
         return json_reply(found)
 

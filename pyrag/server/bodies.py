@@ -38,57 +38,23 @@ COMPONENT = "#/components/schemas/{name}"
 _MEDIA = ("application/json", "text/json")
 _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _NO_BRACKETS = bytes(one for one in range(256) if one not in _STEPS)
-_FIELD = re.compile(r"Object (?:missing required|contains unknown) field `([^`]*)`", re.DOTALL)
+_FIELD = re.compile(r"Object (missing required|contains unknown) field `([^`]*)`", re.DOTALL)
 _large_bodies = PerLoop(asyncio.Lock)  # the memory of many is that of one
 
 
-async def read_request(request: Request, kind: type[T], *, any_media: bool = False) -> T:
+async def read_request(request: Request, kind: type[T]) -> T:
     """Return the body of a request as a struct.
 
     Args:
         request: The request; `Guard` has read its body.
         kind: Struct with the fields of the body.
-        any_media: Accept a body whose media type is missing or another one.
 
     Raises:
-        ApiError: The body is not JSON, may be read in two ways, is too large in some respect, or a field is wrong.
+        ApiError: The body is not JSON, may be read in two ways, is too large in some respect, or a field is wrong;
+            `param` names the first such field.
     """
-    if not any_media:
-        _check_media(request.headers.get("content-type", ""))
-    body = await request.body()
-    if len(body) <= IN_LOOP:
-        return read_struct(body, kind)
-    async with _large_bodies.get():
-        return await asyncio.to_thread(read_struct, body, kind)
-
-
-async def check_body(body: bytes) -> None:
-    """Check a body that a library decodes. Raises `ApiError` as `read_request` does."""
-    if len(body) <= IN_LOOP:
-        read_json(body)
-        return
-    async with _large_bodies.get():
-        await asyncio.to_thread(read_json, body)
-
-
-def _check_media(content_type: str) -> None:
-    """Raise `ApiError` for a media type that is not JSON."""
-    media = content_type.partition(";")[0].strip().lower()
-    if media not in _MEDIA and not media.endswith("+json"):
-        raise ApiError(415, "unsupported_media_type", "the body must be JSON: send Content-Type: application/json")
-
-
-def read_struct(body: bytes, kind: type[T]) -> T:
-    """Return a body as a struct.
-
-    Args:
-        body: JSON.
-        kind: Struct with the fields of the body.
-
-    Raises:
-        ApiError: See `read_request`; `param` names the first field that is wrong.
-    """
-    value = read_json(body)
+    _check_media(request.headers.get("content-type", ""))
+    value = await read_value(await request.body())
     if not isinstance(value, dict):
         raise ApiError(400, "invalid_request", "the body must be a JSON object")
     try:
@@ -97,21 +63,45 @@ def read_struct(body: bytes, kind: type[T]) -> T:
         raise _wrong_field(str(error)) from None
 
 
-def read_json(body: bytes) -> Any:
+async def read_value(body: bytes, noun: str = "body") -> Any:
     """Return the value of a body.
 
+    Args:
+        body: JSON in UTF-8.
+        noun: Word for the body in messages.
+
     Raises:
-        ApiError: It is not JSON in UTF-8, names a field twice, or holds more values or depth than the limits.
+        ApiError: See `read_json`.
     """
-    names = _count_names(body)
+    if len(body) <= IN_LOOP:
+        return read_json(body, noun)
+    async with _large_bodies.get():
+        return await asyncio.to_thread(read_json, body, noun)
+
+
+def _check_media(content_type: str) -> None:
+    media = content_type.partition(";")[0].strip().lower()
+    if media not in _MEDIA and not media.endswith("+json"):
+        raise ApiError(415, "unsupported_media_type", "the body must be JSON: send Content-Type: application/json")
+
+
+def read_json(body: bytes, noun: str = "body") -> Any:
+    """Return the value of a body.
+
+    Args:
+        body: JSON in UTF-8.
+        noun: Word for the body in messages.
+
+    Raises:
+        ApiError: It is not JSON, names a field twice, or holds more values or depth than the limits.
+    """
     try:
+        names = _count_names(body)
         value = msgspec.json.decode(body)  # refuses NaN, half characters and numbers without end
-    except RecursionError:
-        raise _too_deep() from None
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
-        raise _unreadable(error) from None
-    if _names_in(value) < names:
-        raise _unreadable(ValueError(f"it names {_repeated_name(body)[:80]!r} twice"))
+        if _names_in(value) < names:
+            raise ValueError(f"it names {_repeated_name(body)[:80]!r} twice")
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise ApiError(400, "invalid_json", f"the {noun} cannot be read ({error}): send JSON in UTF-8") from None
     return value
 
 
@@ -162,7 +152,8 @@ def _wrong_field(message: str) -> ApiError:
     problem, _, place = message.partition(" - at `$")
     place = place.removesuffix("`").lstrip(".")
     if field := _FIELD.match(problem):
-        place = f"{place}.{field[1]}" if place else field[1]
+        place = f"{place}.{field[2]}" if place else field[2]
+        problem = "Field required" if field[1].startswith("missing") else "Extra inputs are not permitted"
     return ApiError(400, "invalid_request", f"{place or 'the body'}: {problem}", param=place[:MAX_NAME] or None)
 
 
@@ -172,10 +163,6 @@ def _too_many() -> ApiError:
 
 def _too_deep() -> ApiError:
     return ApiError(400, "invalid_json", f"the body is nested too deeply: send JSON of at most {MAX_DEPTH} levels")
-
-
-def _unreadable(error: Exception) -> ApiError:
-    return ApiError(400, "invalid_json", f"the body cannot be read ({error}): send JSON in UTF-8")
 
 
 def described_body(schema: Mapping[str, Any]) -> dict[str, Any]:

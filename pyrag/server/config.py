@@ -77,8 +77,8 @@ class ServerConfig:
         max_trace_mb: megabytes that the kept traces may take; the oldest go first.
         trace_days: days that a trace is kept; None for no limit.
         shutdown_timeout: seconds that running requests get to end at shutdown.
-        max_connections: open connections; a further one ends the one that waited longest for a request, or gets 503
-            where all are in use.
+        max_connections: open connections, the last of which is kept for refusals: one too many ends the one that
+            waited longest for a request, or gets 503 if all are in use.
         max_per_address: open connections of one address, in the same way; None for no limit of its own.
         header_timeout: seconds that the head of a request may take to arrive.
         stall_timeout: seconds that a client may take to read on.

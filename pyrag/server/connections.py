@@ -46,7 +46,7 @@ class OpenConnections:
         """Add a connection, and end one that waits for a request where there are too many. False: all are in use."""
         own = self._by_address[connection.address]
         for group, limit in ((own, self.config.max_per_address), (self._all, self.config.max_connections)):
-            if limit is not None and len(group) >= limit and not _make_room(group):
+            if limit is not None and len(group) + 1 >= limit and not _make_room(group):
                 self._refused(_FULL.code)
                 return False
         self._all[connection] = self._by_address[connection.address][connection] = None

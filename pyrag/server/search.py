@@ -17,7 +17,7 @@ from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.following import FollowingRetriever
 from pyrag.retrieval.index import read_info
 from pyrag.retrieval.protocol import Retriever, fetch_passages, passages_of, search, searched_index
-from pyrag.retrieval.search_protocol import AT_ONCE, BadRequestError, RetrieveRequest, check_request, search_all
+from pyrag.retrieval.search_protocol import AT_ONCE, BadRequestError, read_request, search_all
 from pyrag.server.config import DEFAULT_INDEX, Access, ServerConfig
 from pyrag.server.errors import ApiError
 from pyrag.server.metrics import Metrics
@@ -146,12 +146,12 @@ class SearchService:
         """Return a context in which one generation of an index stays open."""
         return self.retrievers[name].use()
 
-    async def search(self, name: str, wanted: RetrieveRequest, access: Access) -> dict[str, Any]:
+    async def search(self, name: str, value: Any, access: Access) -> dict[str, Any]:
         """Search as a request of Search-R1's protocol asks.
 
         Args:
             name: of the index.
-            wanted: the request.
+            value: the request, in JSON.
             access: what the caller may use.
 
         Raises:
@@ -159,7 +159,7 @@ class SearchService:
             PyRAGError: the retriever failed.
         """
         try:
-            check_request(wanted)
+            wanted = read_request(value)
         except BadRequestError as error:
             raise ApiError(400, "invalid_request", str(error)) from None
         async with self.pinned(name) as retriever:

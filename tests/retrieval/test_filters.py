@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from aiohttp import web
@@ -32,7 +31,7 @@ from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.open import Options
 from pyrag.retrieval.protocol import OwnRetriever, Retriever, fetch_passages, passages_of
 from pyrag.retrieval.rerank import RerankingRetriever
-from pyrag.retrieval.search_protocol import RetrieveRequest, search_all
+from pyrag.retrieval.search_protocol import read_request, search_all
 from pyrag.retrieval.stores.qdrant import QdrantStore
 from pyrag.retrieval.stores.store import StoreRetriever
 from pyrag.retrieval.vectors.faiss_index import open_vectors
@@ -210,7 +209,7 @@ async def test_a_server_gets_the_filter_and_says_so(server: Server) -> None:
     searched, slots = Bm25Retriever(index_of(PASSAGES)), asyncio.Semaphore(4)
 
     async def handler(request: web.Request) -> web.Response:
-        wanted = msgspec.json.decode(await request.read(), type=RetrieveRequest)
+        wanted = read_request(await request.json())
         return web.json_response(await search_all(searched, wanted, slots))
 
     server.handler = handler

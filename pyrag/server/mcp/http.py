@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from pyrag.server.bodies import check_body
+from pyrag.server.bodies import read_value
 from pyrag.server.errors import ApiError
 from pyrag.server.guard import App, Guard, Receive, Scope, Send, refuse, replayed
 from pyrag.server.service import QuestionService
@@ -66,7 +66,7 @@ class CheckedBodies:
         body = (await receive()).get("body", b"")  # `Guard` has read it, and gives it at once
         try:
             if body:
-                await check_body(body)
+                await read_value(body)
         except ApiError as error:
             self._metrics.refused(error.code)
             await refuse(error, scope["path"], replayed(b"", receive), send)
