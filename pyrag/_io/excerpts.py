@@ -1,17 +1,20 @@
-"""Excerpts of foreign replies in messages: marked, on one line, without what looks like a key.
+"""Excerpts of foreign replies in messages: on one line, without what looks like a key.
 
-A message may quote a server, a library or a stranger's code, for whoever runs pyrag: it reads ``replied HTTP 400 (‹no
-such model›)``. The marks stay with the words wherever the message goes, so that the service can strike them out of all
-that it sends, and write them to its log only.
+A message may quote a server, a library or a stranger's code, for whoever runs pyrag: ``replied HTTP 400 (no such
+model)``. Whoever asks the service is somebody else. There, excerpts are marked: ``replied HTTP 400 (‹no such model›)``.
+The marks stay with the words wherever the message goes, so that the service strikes them out of all that it sends, and
+writes them to its log only.
 """
 
 from __future__ import annotations
 
 import re
+from contextvars import ContextVar
 
 from pyrag._io.redaction import STRUCK, without_secrets
 
 OPEN, CLOSE = "‹", "›"
+_marking: ContextVar[bool] = ContextVar("pyrag_marks_excerpts", default=False)
 _ENDS = str.maketrans({OPEN: "<", CLOSE: ">"})
 _CUT_OFF = re.compile(rf"\A[^{OPEN}{CLOSE}]*{CLOSE}|{OPEN}[^{CLOSE}]*(?:{CLOSE}|\Z)")  # a mark may be lost to a limit
 
@@ -37,16 +40,20 @@ _MIN_PART = 16  # characters of a random part of a key
 
 
 def excerpt(text: object, limit: int) -> str:
-    """Return foreign words as a message may quote them: on one line, shortened, without keys, between marks.
+    """Return foreign words as a message may quote them: on one line, shortened, without keys; see `mark_excerpts`.
 
     Args:
         text: What the other side sent.
         limit: Maximum number of characters before an ellipsis.
     """
-    words = " ".join(without_keys(without_secrets(str(text)[: 16 * limit + 256])).split()).translate(_ENDS)
-    if not words:
-        return ""
-    return f"{OPEN}{words if len(words) <= limit else words[:limit] + STRUCK}{CLOSE}"
+    words = " ".join(without_keys(without_secrets(str(text)[: 16 * limit + 256])).split())
+    words = words if len(words) <= limit else words[:limit] + STRUCK
+    return f"{OPEN}{words.translate(_ENDS)}{CLOSE}" if words and _marking.get() else words
+
+
+def mark_excerpts() -> None:
+    """Mark the excerpts of messages that are made in this context, and in tasks that begin in it."""
+    _marking.set(True)
 
 
 def without_excerpts(text: str) -> str:

@@ -16,6 +16,12 @@ from pyrag.trace.model import Passage, Usage
 
 T = TypeVar("T")
 
+MAX_TURNS = 20
+"""Maximum number of earlier messages that a Standalone Agent reads: the last ones."""
+
+MAX_TURN = 4000
+"""Maximum number of characters of each."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentReply:

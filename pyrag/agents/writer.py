@@ -15,14 +15,12 @@ from operator import add
 
 from pyrag.agents.conversation import Conversation, usage_of
 from pyrag.agents.prompts import Prompts
-from pyrag.agents.protocol import FindFault, Standalone, Written
+from pyrag.agents.protocol import MAX_TURN, MAX_TURNS, FindFault, Standalone, Written
 from pyrag.agents.reply_room import asked_with_room, with_twice_the_room
 from pyrag.errors import BadOutputError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 
 RETRIES = 1  # of a question of its own
-MAX_TURNS = 20  # earlier messages that are shown, the last of them
-MAX_TURN = 4000  # characters of each
 _TEMPLATE = "standalone"
 _FORM = re.compile(r"<question>(.*?)</question>", re.DOTALL)
 

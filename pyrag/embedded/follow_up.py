@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pyrag.agents.protocol import Standalone
+from pyrag.agents.protocol import MAX_TURN, MAX_TURNS, Standalone
 from pyrag.embedded.lexicon import words
 from pyrag.llm.protocol import Message
 from pyrag.trace.model import UNKNOWN
@@ -22,7 +22,8 @@ _OPENERS = words("""
     who whom whose what which when where why how in on at of for from by is are was were do does did has have had can
     could will would should and the a an to with during after before
 """)
-_ABOUT = re.compile(r"\A(?:and|what about|how about|and what about|and how about)\s+(.+?)[\s?!.]*\Z", re.IGNORECASE)
+_ABOUT = re.compile(r"\A(?:and|what about|how about|and what about|and how about)\s+(.+)\Z", re.IGNORECASE)
+_ENDS = "?!. \t\r\n"  # of a question
 _PERSON = re.compile(
     r"\A(?:\W*who\b|\W*whom\b|.*\bwhich (?:actor|actress|author|director|person|singer|writer)\b)", re.I
 )
@@ -39,6 +40,7 @@ _PRONOUN = re.compile(
     re.IGNORECASE,
 )
 _AT_START = re.compile(r"\A(?:is|are|was|were)\s+there\b", re.IGNORECASE)
+_MAX_NAME = 200  # characters of what takes the place of a pronoun, which may stand a thousand times
 _NOTE = "the follow-up was asked as it is: nothing before it says what {word!r} stands for"
 
 
@@ -66,7 +68,7 @@ class _Known:
 
     def after(self, question: str) -> _Known:
         """Return what is known once a question was asked."""
-        return _Known(question, next(reversed(list(_names(question))), self.subject))
+        return _Known(question, next(reversed(list(_names(question))), self.subject)[:_MAX_NAME])
 
 
 class EmbeddedFollowUp:
@@ -75,22 +77,23 @@ class EmbeddedFollowUp:
     async def standalone(self, earlier: Sequence[Message], question: str) -> Standalone:
         """Return a question of its own. Args: those of `FollowUpAgent.standalone`."""
         known = _Known()
-        for turn in earlier:
+        for turn in earlier[-MAX_TURNS:]:
+            content = turn.content[:MAX_TURN]
             if turn.role == "user":
-                known = known.after(_resolved(turn.content, known)[0])
-            elif turn.content.strip() and turn.content.strip().casefold() != UNKNOWN:
-                known = replace(known, answer=_first_line(turn.content))
+                known = known.after(_resolved(content, known)[0][:MAX_TURN])
+            elif content.strip() and content.strip().casefold() != UNKNOWN:
+                known = replace(known, answer=_first_line(content)[:_MAX_NAME])
         found, missing = _resolved(question, known)
         return Standalone(found, note=_NOTE.format(word=missing) if missing else "")
 
 
 def _resolved(question: str, known: _Known) -> tuple[str, str]:
     """Return a question with names in the place of pronouns, and the first word that nothing could be found for."""
-    about = _ABOUT.match(question.strip())
+    about = _ABOUT.match(question.strip().rstrip(_ENDS))
     if about and not _is_question(about[1]):
         if known.subject and known.question:
-            return known.question.replace(known.subject, about[1].strip()), ""
-        return question, about[0].rstrip("?!. ")
+            return known.question.replace(known.subject, about[1][:_MAX_NAME]), ""
+        return question, about[0]
     missing: list[str] = []
 
     def named(found: re.Match[str]) -> str:

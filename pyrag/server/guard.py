@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from pyrag._io.excerpts import mark_excerpts
 from pyrag.runtime.telemetry import with_caller
 from pyrag.server.config import NOBODY, Access, is_loopback
 from pyrag.server.errors import ApiError
@@ -57,6 +58,7 @@ class Guard:
             await send(message)
 
         try:
+            mark_excerpts()
             _check_head(scope)
             headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
             self._check_origin(headers)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyrag._io.excerpts import mark_excerpts
 from pyrag.errors import PyRAGError, UsageError
 from pyrag.retrieval.protocol import Retriever
 from pyrag.server.config import DEFAULT_INDEX, ServerConfig
@@ -107,6 +108,7 @@ def _extra(command: str) -> Any:
 
 async def _run(service: SearchService, app: Any, listener: socket.socket, started: Callable[[str], None]) -> None:
     """Run an application until a signal: the service is drained while the port stays open, then all is closed."""
+    mark_excerpts()
     try:
         await service.start()  # before uvicorn runs, so that a failure is one sentence
     except PyRAGError:

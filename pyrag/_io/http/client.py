@@ -375,9 +375,9 @@ class HttpService:
         service = f"{self.name} {self._address.base}{path}"
         own = isinstance(error, ReplyFormError)
         reason = str(error) if own else excerpt(self.redactor.message(str(error)), 200)
-        start = excerpt(self.redactor.message(content[:_DETAIL].decode("utf-8", "replace")), 80) or "with nothing"
+        start = excerpt(self.redactor.message(content[:_DETAIL].decode("utf-8", "replace")), 80)
         return MalformedReplyError(
-            f"{service} sent a reply of the wrong form ({reason}; it starts {start}): "
+            f"{service} sent a reply of the wrong form ({reason}; it starts {start!r}): "
             f"check that the URL is that of a {self.name}",
             service=service,
         )

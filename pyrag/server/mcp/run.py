@@ -11,6 +11,7 @@ import stat
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from pyrag._io.excerpts import mark_excerpts
 from pyrag.errors import UsageError
 from pyrag.server.config import ServerConfig
 from pyrag.settings import Settings
@@ -34,6 +35,7 @@ async def serve_stdio(settings: Settings, config: ServerConfig) -> None:
         UsageError: the package `mcp` is not installed.
         PyRAGError: an index or a model cannot be used.
     """
+    mark_excerpts()
     server_of = _protocol()
     greeted = asyncio.Event()
     opening = asyncio.create_task(_open(settings, config, greeted))

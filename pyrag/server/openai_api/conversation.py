@@ -20,6 +20,7 @@ from pyrag.server.service import QuestionService, ServedIndex
 
 MODEL = "pyrag"
 MAX_MESSAGES = 1000
+MAX_TURNS = 40  # messages of a conversation that are kept, the last of them
 _TEXTS = ("text", "input_text", "output_text")
 _IGNORED_ITEMS = ("reasoning",)  # outputs of earlier responses that clients send back
 _SPEAKERS = ("user", "assistant")
@@ -52,7 +53,7 @@ class ChatMessage(msgspec.Struct, kw_only=True):
 
 
 def question_in(messages: Sequence[ChatMessage], param: str) -> tuple[str, tuple[Message, ...]]:
-    """Return the last message, which is the question, and those before it.
+    """Return the last message, which is the question, and the last `MAX_TURNS` before it.
 
     Args:
         messages: of the request.
@@ -71,7 +72,7 @@ def question_in(messages: Sequence[ChatMessage], param: str) -> tuple[str, tuple
     if not spoken or spoken[-1].role != "user":
         message = "the last message must be a user's text: it is the question"
         raise ApiError(400, "no_question", message, param=param)
-    return spoken[-1].content, tuple(spoken[:-1])
+    return spoken[-1].content, tuple(spoken[:-1][-MAX_TURNS:])
 
 
 def _check_readable(one: ChatMessage, param: str) -> None:

@@ -22,6 +22,7 @@ from pyrag.server.bodies import MAX_NAME, body_of, read_request
 from pyrag.server.errors import ApiError
 from pyrag.server.openai_api.conversation import (
     MAX_MESSAGES,
+    MAX_TURNS,
     MODEL,
     ChatMessage,
     index_of_model,
@@ -40,7 +41,6 @@ from pyrag.server.schemas import EVENT_STREAM, streamed
 from pyrag.server.service import Accepted, Answered, Dialogue, QuestionService, cancel
 from pyrag.server.wire import progress_of
 
-MAX_TURNS = 40  # messages of a conversation that are kept, the last of them
 _ID = "resp_"
 _STREAM = """event: response.created
 data: {"type":"response.created","sequence_number":0,"response":{…}}
