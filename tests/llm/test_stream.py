@@ -190,3 +190,16 @@ async def test_a_model_that_cannot_stream_is_cached_all_the_same(tmp_path) -> No
     cached = CachedChat(ScriptedChat(["once"]), ReplyStore(tmp_path / "replies.sqlite"))
     assert [(await streamed(cached))[1] for _ in range(2)] == [["once"], ["once"]]
     await cached.aclose()
+
+
+@pytest.mark.parametrize("before", ["", ": ping\n\n", "event: error\n"])
+@pytest.mark.parametrize(("code", "error"), [(401, PermanentServiceError), (429, RetryableServiceError)])
+async def test_an_error_event_is_one_sentence_without_streaming(server, chat, before, code, error) -> None:
+    failure = json.dumps({"error": {"message": "no such key", "code": code}})
+
+    async def handler(request: web.Request) -> web.Response:
+        return web.Response(text=f"{before}data: {failure}\n\ndata: [DONE]\n\n", content_type="text/event-stream")
+
+    server.script = [handler] * 9
+    with pytest.raises(error, match=f"HTTP {code} .*no such key"):
+        await chat.complete(ASKED, Sampling())

@@ -75,7 +75,7 @@ _STATUSES: Mapping[str, int] = {
 def decode_reply(content: bytes) -> Reply:
     """Raises `msgspec.DecodeError` or `ValueError` where this is no chat completion, and no stream of one that a server
     sent under another content type."""
-    if content.lstrip().startswith(_EVENTS):
+    if _is_stream(content):
         return _streamed(content)
     whole = _object(content)
     choice = _first(whole.get("choices")) or _of_another_api(whole)
@@ -93,6 +93,10 @@ def decode_reply(content: bytes) -> Reply:
         finish_reason=_finish(choice) or "stop",
         note=note,
     )
+
+
+def _is_stream(content: bytes) -> bool:
+    return content.lstrip().startswith(_EVENTS)
 
 
 def _streamed(content: bytes) -> Reply:
@@ -113,9 +117,15 @@ def _of_another_api(whole: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def check_failure(content: bytes) -> None:
-    """Raises `ReportedError` where a reply is an error under status 200. What is no JSON is left to the decoder."""
+    """Raise `ReportedError` for an error sent under status 200, as a whole reply or as an event of a stream.
+
+    What cannot be read is left to the decoder.
+    """
     try:
         check_values(content)
+        if _is_stream(content):
+            _streamed(content)
+            return
         whole = _value(content)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return
