@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -103,6 +105,19 @@ def write_all(file: IO[bytes], data: bytes) -> None:
     left = memoryview(data)
     while left:
         left = left[file.write(left) :]
+
+
+def open_private(path: Path) -> IO[bytes]:
+    """Open a file for appending that only its user can read; create it if missing.
+
+    Raises:
+        OSError: The file cannot be opened.
+    """
+    file = open(path, "ab", opener=partial(os.open, mode=0o600))  # noqa: SIM115
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        with suppress(PermissionError):  # the file of another user
+            os.fchmod(file.fileno(), 0o600)
+    return file
 
 
 @contextmanager

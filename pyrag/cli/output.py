@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any, Self
 
+from pyrag._io.files import open_private
 from pyrag.cli.views.terminal import json_line, one_line
 from pyrag.cli.views.verdict import confidence, is_weak, remark
 from pyrag.trace.codec import citations_of, to_json
@@ -58,6 +59,8 @@ def tell(message: str) -> None:
 class Sink:
     """Files of traces and recordings, opened before the first question so that a wrong path costs nothing.
 
+    Only their user can read them: questions and passages are private.
+
     The first trace replaces an existing trace file; a run that fails before it leaves the file as it was.
     """
 
@@ -72,8 +75,8 @@ class Sink:
         return self._trace_file is not None or self._record_file is not None
 
     def __enter__(self) -> Self:
-        self._traces = self._trace_file.open("ab") if self._trace_file else None
-        self._records = self._record_file.open("ab") if self._record_file else None
+        self._traces = open_private(self._trace_file) if self._trace_file else None
+        self._records = open_private(self._record_file) if self._record_file else None
         return self
 
     def write(self, trace: Trace) -> None:

@@ -275,3 +275,14 @@ def test_ctrl_c_says_so_and_leaves_no_process(tmp_path: Path) -> None:
             break
         time.sleep(0.05)
     assert not any(Path(f"/proc/{child}").exists() for child in children)
+
+
+def test_traces_and_recordings_are_private(pyrag: Run, tmp_path: Path) -> None:
+    (tmp_path / "old.json").write_text("")
+    (tmp_path / "old.json").chmod(0o644)
+    pyrag("ask", "Who directed Gravity?", "--trace", "t.json", "--record", "r.jsonl")
+    pyrag("ask", "Who directed Gravity?", "--trace", "old.json", "--record", "r.jsonl")
+    pyrag("chat", "--trace", "chat.jsonl", stdin="Who directed Gravity?\n")
+    modes = {name: (tmp_path / name).stat().st_mode & 0o777 for name in ("t.json", "r.jsonl", "old.json", "chat.jsonl")}
+    assert modes == dict.fromkeys(modes, 0o600)
+    assert pyrag("ask", "Who directed Gravity?", "--trace", "/dev/null").returncode == 0

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pyrag.evaluation.reports.exports import COLUMNS, ranked
+from pyrag.evaluation.reports.exports import COLUMNS, ranked, write_csv
+from pyrag.evaluation.scoring import ResultRow
 from pyrag.trace.model import Answer, Attempt, Step, Trace
 
 from .conftest import Run
@@ -43,6 +44,28 @@ def test_a_run_is_exported_as_table_and_run_files(pyrag: Run, tmp_path: Path) ->
     assert ids == {one["id"] for one in results if one["set"] == "mini-popqa"}
     nothing = pyrag("bench", "export", "run")
     assert (nothing.returncode, "--csv FILE or --trec FILE" in nothing.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+A1", "-A1+2", "@SUM(A1)", " =1", "\t=1", "\rx", "＝1+1", '=cmd|" /C calc"!A0']
+)
+def test_a_formula_becomes_text(text: str, tmp_path: Path) -> None:
+    written = _exported(tmp_path, text)
+    assert {written[name] for name in ("set", "method", "id", "question", "answer", "gold", "type")} == {f"'{text}"}
+
+
+@pytest.mark.parametrize("text", ["Ada", "-5", "+49", "-1,234.5", "-3%", "a=b", "", "1-2", "a\r=1"])
+def test_other_cells_stay(text: str, tmp_path: Path) -> None:
+    written = _exported(tmp_path, text)
+    assert {written[name] for name in ("id", "question", "answer", "gold")} == {text}
+
+
+def _exported(folder: Path, text: str) -> dict[str, str]:
+    row = ResultRow(text, text, text, text, (text,), text, True, 1.0, 1.0, 1.0, 0.0, type=text)
+    write_csv([row], folder / "table.csv")
+    with (folder / "table.csv").open(newline="", encoding="utf-8") as file:
+        (written,) = csv.DictReader(file)
+    return written
 
 
 def test_passages_are_ranked_by_their_best_rank() -> None:

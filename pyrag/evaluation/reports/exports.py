@@ -16,6 +16,8 @@ from pyrag.evaluation.scoring import ResultRow
 from pyrag.trace.model import Trace
 
 _SPACES = re.compile(r"\s")
+_FORMULA = re.compile(r"[\s\x00-\x1f]*[=+\-@＝＋－＠]|[\t\r]")  # beginnings that spreadsheets compute
+_NUMBER = re.compile(r"[+-]?\d[\d.,]*%?\Z")
 _PLAIN = (
     "set", "method", "id", "question", "answer", "known", "em", "f1", "accuracy", "chance_em", "type", "hops", "calls",
     "retrievals", "prompt_tokens", "completion_tokens", "steps", "repairs", "revisions", "unknowns", "recovered",
@@ -27,12 +29,14 @@ COLUMNS = (*_PLAIN, "gold", "gold_passages", "gold_found", "recall", "failure", 
 def write_csv(rows: Iterable[ResultRow], path: Path) -> None:
     """Write one row a question, set and method, with a header. Several gold answers are separated by " | ".
 
+    A text that a spreadsheet would take for a formula gets an apostrophe before it: questions and answers are foreign.
+
     Args:
         rows: The results.
         path: The file, which is replaced.
     """
     text = io.StringIO(newline="")
-    table = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    table = csv.DictWriter(text, COLUMNS, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     table.writeheader()
     table.writerows(_cells(row) for row in sorted(rows, key=lambda one: one.key))
     write_atomic(path, text.getvalue().encode())
@@ -40,7 +44,7 @@ def write_csv(rows: Iterable[ResultRow], path: Path) -> None:
 
 def _cells(row: ResultRow) -> dict[str, Any]:
     recall = recall_at(row.support)
-    return {name: getattr(row, name) for name in _PLAIN} | {
+    cells = {name: getattr(row, name) for name in _PLAIN} | {
         "gold": " | ".join(row.gold),
         "gold_passages": len(row.support),
         "gold_found": sum(hop.found for hop in row.support),
@@ -48,6 +52,13 @@ def _cells(row: ResultRow) -> dict[str, Any]:
         "failure": row.failure.kind if row.failure else "",
         "error": row.error.kind if row.error else "",
     }
+    return {name: _plain_cell(value) for name, value in cells.items()}
+
+
+def _plain_cell(value: Any) -> Any:
+    """Return a cell that no spreadsheet computes; numbers stay."""
+    is_formula = isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.match(value)
+    return f"'{value}" if is_formula else value
 
 
 def write_trec(run: Run, rows: Sequence[ResultRow], path: Path) -> list[Path]:
