@@ -13,12 +13,15 @@ import pyrag
 import pyrag_runtime
 from pyrag._io import plugins
 from pyrag.cli.output import print_json
+from pyrag.cli.views.words import counted
 from pyrag.errors import ConfigError, PyRAGError, UsageError
 from pyrag.llm.protocol import ModelInfo, ModelLister
+from pyrag.retrieval.protocol import searched_index
 from pyrag.runtime.engines import LOCAL_ENGINES, REPLAY, Engines, about_embedded, model_options, open_engines
 from pyrag.settings import Settings
 
 PACKAGES = ("RestrictedPython", "greenlet", "aiohttp", "tantivy", "msgspec", "typer", "rich")
+_LAYERS = {"linux": ("no_new_privs", "seccomp"), "darwin": ("seatbelt",)}  # of the sandbox, which only one system has
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,9 @@ async def _sandbox(engines: Engines) -> str:
     outcome = await engines.sandbox.run("final_answer = 6 * 7", {})
     if outcome.value != 42:
         raise SandboxError(f"a program that should give 42 ended {outcome.status} ({outcome.reason})")
-    layers = ", ".join(f"{layer} {'on' if on else 'OFF'}" for layer, on in capabilities().items())
+    foreign = [layer for system, layers in _LAYERS.items() if system != sys.platform for layer in layers]
+    own = {layer: on for layer, on in capabilities().items() if layer not in foreign}
+    layers = ", ".join(f"{layer} {'on' if on else 'OFF'}" for layer, on in own.items())
     return f"runs programs; {layers}"
 
 
@@ -159,9 +164,13 @@ async def _engine(spec: str, settings: Settings) -> str:
 
 
 async def _retriever(engines: Engines) -> str:
-    found = await engines.retriever.retrieve("who wrote this", 1)
-    first = f"; first passage for a test query: {found[0].title!r}" if found else "; nothing found for a test query"
-    return f"{engines.retriever.name} answers{first}"
+    """Return what a test query shows. Its words may well be in no passage, which says nothing about the index."""
+    passages = await engines.retriever.retrieve("who wrote this", 1)
+    count = searched_index(engines.retriever).passages
+    size = "" if count is None else f"; it holds {counted(count, 'passage')}"
+    cure = ": add documents with pyrag index" if count == 0 else ""
+    first = f"; first passage for a test query: {passages[0].title!r}" if passages else ""
+    return f"{engines.retriever.name} answers{size}{cure}{first}"
 
 
 def show_models(settings: Settings, *, as_json: bool) -> None:

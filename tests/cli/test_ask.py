@@ -8,6 +8,7 @@ import pty
 import signal
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -246,6 +247,16 @@ def test_doctor_says_what_would_be_used(pyrag: Run, tmp_path: Path) -> None:
     done = pyrag("doctor", "--retriever", f"http://127.0.0.1:{unused_port()}")
     assert "FAIL retriever" in done.stdout
     assert done.returncode == 1
+
+
+def test_doctor_tells_of_this_platform_and_a_healthy_index(pyrag: Run, tmp_path: Path) -> None:
+    (tmp_path / "zebra.txt").write_text("Zebras graze.\n")
+    assert pyrag("index", "zebra.txt", "-o", "ix").returncode == 0
+    done = pyrag("doctor", "--index", "ix")
+    assert (done.returncode, "FAIL" in done.stdout) == (0, False)
+    assert "ok   retriever: bm25:ix answers; it holds 1 passage\n" in done.stdout
+    foreign = "seatbelt" if sys.platform == "linux" else "seccomp"
+    assert (foreign in done.stdout, "OFF" in done.stdout) == (False, False)
 
 
 def test_ctrl_c_says_so_and_leaves_no_process(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from pathlib import Path
 
@@ -14,10 +15,15 @@ from pyrag.errors import UsageError
 from pyrag.settings import Settings
 
 _PROMPT = "> "
+_HELP = "ask one question a line; later ones may lean on it; /help prints this, and exit, quit or Ctrl-D ends"
+_ENDS = frozenset({"exit", "quit", "/exit", "/quit"})
+_COMMAND = re.compile(r"/\w+\Z")
 
 
 def run(settings: Settings, form: Form, *, trace_file: Path | None) -> None:
     """Answer the lines of stdin, one after another; a question that fails does not end the conversation.
+
+    The lines `exit` and `quit` end it, and `/help` prints what can be typed.
 
     Args:
         settings: Engines, method and limits.
@@ -30,11 +36,17 @@ def run(settings: Settings, form: Form, *, trace_file: Path | None) -> None:
 
 async def _talk(settings: Settings, sink: Sink, form: Form) -> None:
     if sys.stdin.isatty():
-        tell("ask one question a line; later ones may lean on it; Ctrl-D ends")
+        tell(_HELP)
     async with PyRAG.from_settings(settings) as rag:
         chat = rag.chat()
         _invite()
         async for line in question_lines(sys.stdin):
+            if (command := line.text.lower()) in _ENDS:
+                return
+            if _COMMAND.match(command):
+                tell(_HELP if command == "/help" else f"there is no command {line.text}: {_HELP}")
+                _invite()
+                continue
             try:
                 trace = await ask_once(rag, chat.aask, line.text, form, keep=sink.wanted)
             except UsageError as error:  # an empty or unreadable line
