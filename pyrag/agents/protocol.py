@@ -132,6 +132,13 @@ class ToolPlanner(Planner, Protocol):
         """Return this planner, told of these functions: their signatures and descriptions, as text for a prompt."""
 
 
+class SizedPlanner(Planner, Protocol):
+    """A planner that writes the number of passages into its programs."""
+
+    def with_topk(self, topk: int) -> Planner:
+        """Return this planner with another number of passages for each search, from 1 to 100."""
+
+
 class Answerer(Protocol):
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
         """Return an answer, which may be unknown.

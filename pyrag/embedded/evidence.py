@@ -14,9 +14,7 @@ from dataclasses import dataclass, field, replace
 from pyrag.agents.protocol import Answerer, Reading
 from pyrag.embedded.question_analysis import analyse
 from pyrag.embedded.reader.neural.answerer import COMPUTED, NeuralAnswerer
-from pyrag.trace.model import UNKNOWN, Passage
-
-NOT_BELIEVED = "not believed"  # how the rationale of an answer without evidence begins
+from pyrag.trace.model import NOT_BELIEVED, UNKNOWN, Passage
 
 
 @dataclass(frozen=True, slots=True)

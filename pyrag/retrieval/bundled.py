@@ -9,12 +9,12 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from pyrag.retrieval.filters.tree import Filter
-from pyrag.trace.model import Passage, SearchedIndex
+from pyrag.trace.model import BUNDLED_CORPUS, Passage, SearchedIndex
 
 if TYPE_CHECKING:
     from pyrag.retrieval.bm25 import Bm25Retriever
 
-NAME = "bm25:bundled corpus"
+NAME = f"bm25:{BUNDLED_CORPUS}"
 
 
 def bundled_passages() -> list[Passage]:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 import pyrag_runtime
-from pyrag.agents.protocol import Standalone
+from pyrag.agents.protocol import Agents, Standalone
 from pyrag.embedded.language import is_english
 from pyrag.episode.episode import Episode
 from pyrag.episode.ledger import Budget, Journal, Ledger, Recording
@@ -113,7 +113,7 @@ async def _answer(
     recorder = ledger.observer = EventRecorder(ledger.elapsed, observer)
     episode = Episode(
         question=question,
-        agents=engines.agents,
+        agents=_sized(engines.agents, settings.topk),
         retriever=engines.retriever,
         sandbox=engines.sandbox,
         ledger=ledger,
@@ -226,6 +226,12 @@ def _warn_of_language(episode: Episode, settings: Settings) -> None:
     engines = (settings.llm, settings.answer_llm or settings.llm)
     if any(map(about_embedded, engines)) and not is_english(episode.question):
         episode.warn(ENGLISH_ONLY)
+
+
+def _sized(agents: Agents, topk: int) -> Agents:
+    """Return the agents with a planner that writes this number of passages into its programs, if it writes any."""
+    with_topk = getattr(agents.planner, "with_topk", None)
+    return agents if with_topk is None else replace(agents, planner=with_topk(topk))
 
 
 def _offer_tools(episode: Episode, engines: Engines, settings: Settings) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from pyrag.agents.protocol import Decomposition, Plan
@@ -29,6 +30,7 @@ _COMPARED = (
 )
 _LISTED = "no rule reads this question, so each sub-query is a step and the answer is drawn from all of them"
 _MORE = (2, 4, 8)  # how much larger top-k gets where one step must be tried again
+_MAX_TOPK = 100  # that programs may ask for
 
 
 def parse(question: str) -> Meaning:
@@ -104,7 +106,16 @@ class EmbeddedDecomposer:
         return Decomposition(sub_queries(question, meaning), note=note_of(question, meaning))
 
 
+@dataclass(frozen=True, slots=True)
 class EmbeddedPlanner:
+    """Programs by rules, whose searches ask for `topk` passages."""
+
+    topk: int = TOPK
+
+    def with_topk(self, topk: int) -> EmbeddedPlanner:
+        """Return this planner with another number of passages for each search."""
+        return replace(self, topk=topk)
+
     async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
         """Return the rules' own reading; where there is none, a step for each sub-query that someone else wrote.
 
@@ -114,9 +125,9 @@ class EmbeddedPlanner:
         """
         meaning = read_question(question)
         if isinstance(meaning, Whole) and sub_queries and len(sub_queries) > 1:
-            source = listed_program(question, sub_queries)
+            source = listed_program(question, sub_queries, self.topk)
             return Plan(source, sub_queries=tuple(sub_queries), raw=(source,), note=_LISTED)
-        return _plan(question, meaning)
+        return _plan(question, meaning, self.topk)
 
     async def repair(self, question: str, sub_queries: Sequence[str], source: str, error: str) -> Plan:
         """Return the next program after the one that failed.
@@ -130,7 +141,7 @@ class EmbeddedPlanner:
         Raises:
             BadOutputError: there is none left.
         """
-        programs = list(dict.fromkeys(_programs(question)))
+        programs = list(dict.fromkeys(_programs(question, self.topk)))
         position = programs.index(source) if source in programs else -1
         if position + 1 >= len(programs):
             raise BadOutputError(
@@ -142,8 +153,8 @@ class EmbeddedPlanner:
         )
 
 
-def _plan(question: str, meaning: Meaning) -> Plan:
-    source = write_program(question, meaning)
+def _plan(question: str, meaning: Meaning, topk: int) -> Plan:
+    source = write_program(question, meaning, topk)
     return Plan(source, sub_queries=sub_queries(question, meaning), raw=(source,), note=note_of(question, meaning))
 
 
@@ -159,10 +170,10 @@ def note_of(question: str, meaning: Meaning) -> str:
     return _ONE_STEP if isinstance(meaning, Whole) and not meaning.sure else ""
 
 
-def _programs(question: str) -> Iterator[str]:
+def _programs(question: str, topk: int) -> Iterator[str]:
     """Every program for a question, in the order in which they are tried."""
     meaning = read_question(question)
-    yield write_program(question, meaning)
-    yield from (write_program(question, other) for other in other_readings(question, meaning))
-    yield whole_program(question)
-    yield from (whole_program(question, TOPK * factor) for factor in _MORE)
+    yield write_program(question, meaning, topk)
+    yield from (write_program(question, other, topk) for other in other_readings(question, meaning))
+    yield whole_program(question, topk)
+    yield from (whole_program(question, min(topk * factor, _MAX_TOPK)) for factor in _MORE)

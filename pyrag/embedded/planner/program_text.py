@@ -40,17 +40,18 @@ def whole_program(question: str, topk: int = TOPK) -> str:
     return f"docs = retrieve({text}, topk={topk})\nfinal_answer = answer({text}, docs)\n"
 
 
-def listed_program(question: str, sub_queries: Sequence[str]) -> str:
+def listed_program(question: str, sub_queries: Sequence[str], topk: int = TOPK) -> str:
     """Return a program with a step for each sub-query, then one answer drawn from all of them.
 
     Args:
         question: The question that the last step answers.
         sub_queries: In order; "#1" in a later one stands for the first answer, up to "#99".
+        topk: Passages to retrieve for each.
     """
     lines = []
     for number, query in enumerate(sub_queries, start=1):
         text = _referring(query, number)
-        lines.append(f"docs_{number} = retrieve({text}, topk={TOPK})")
+        lines.append(f"docs_{number} = retrieve({text}, topk={topk})")
         lines.append(f"answer_{number} = answer({text}, docs_{number})")
     facts = "; ".join(f"{braced(query)} {{answer_{number}}}" for number, query in enumerate(sub_queries, start=1))
     lines.append(f'final_answer = answer(f"{given(facts, braced(question))}")')
@@ -67,14 +68,15 @@ def _referring(query: str, number: int) -> str:
     return 'f"' + "".join(texts) + '"' if any(text.startswith("{answer_") for text in texts) else literal(query)
 
 
-def write_program(question: str, meaning: Meaning) -> str:
+def write_program(question: str, meaning: Meaning, topk: int = TOPK) -> str:
     """Return the program for a reading, which ends in an assignment to `final_answer`.
 
     Args:
         question: The question as it was asked, for the steps that need it whole.
         meaning: The reading; one without steps is asked in one step.
+        topk: Passages to retrieve for each step.
     """
-    return _Writer(question).program(meaning)
+    return _Writer(question, topk).program(meaning)
 
 
 def sub_queries(question: str, meaning: Meaning) -> tuple[str, ...]:
@@ -90,8 +92,9 @@ def sub_queries(question: str, meaning: Meaning) -> tuple[str, ...]:
 
 
 class _Writer:
-    def __init__(self, question: str) -> None:
+    def __init__(self, question: str, topk: int = TOPK) -> None:
         self.question = question
+        self.topk = topk
         self.lines: list[str] = []
         self.asked: list[str] = []
         self.values: dict[tuple[int, Step], str] = {}  # by branch: a step used twice in a branch is asked once
@@ -115,7 +118,7 @@ class _Writer:
             case Gather():
                 self._gather(meaning)
             case Chain() | Whole():
-                return whole_program(self.question)
+                return whole_program(self.question, self.topk)
         return "\n".join(self.lines) + "\n"
 
     # Steps
@@ -133,7 +136,7 @@ class _Writer:
     def _ask(self, step: Step, branch: int) -> None:
         variable = self._new_name(step.variable, branch)
         docs = self._new_name("docs_" + step.variable, branch)
-        self.lines.append(f"{docs} = retrieve({self._text(step.query, step, branch, searching=True)}, topk={TOPK})")
+        self.lines.append(f"{docs} = retrieve({self._text(step.query, step, branch, searching=True)}, topk={self.topk})")
         self.lines.append(f"{variable} = answer({self._text(step.question, step, branch)}, {docs})")
         self.asked.append(sub_question(step))
         self.values[branch, step] = variable
@@ -234,7 +237,7 @@ class _Writer:
         for number, entity in enumerate(gather.names, start=1):
             docs.append(f"docs_{number}")
             self.asked.append(f"What is known about {name(entity)}?")
-            self.lines.append(f"docs_{number} = retrieve({literal(search_name(entity))}, topk={TOPK})")
+            self.lines.append(f"docs_{number} = retrieve({literal(search_name(entity))}, topk={self.topk})")
         self.lines.append(f"final_answer = answer({literal(self.question)}, {' + '.join(docs)})")
 
 

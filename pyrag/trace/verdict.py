@@ -1,0 +1,245 @@
+"""Trust in an answer: whether it is weak, why, and what to try after a weak or unknown one.
+
+Every surface (command line, Python, HTTP, MCP, the page) reads its sentence from here; they differ in how they name the
+settings that may help.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from pyrag.trace.model import BUNDLED_CORPUS, MIN_CONFIDENCE, NOT_BELIEVED, Step, Trace, shorten
+from pyrag.trace.words import counted
+
+_SHOWN_TITLES = 3
+_MAX_TOPK = 100
+_TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".parquet")
+_COMPUTED = re.compile(
+    r"\bhow (?:many|much|often)\b|\b(?:number|amount|count|sum|average|mean|median|difference) (?:of|between)\b"
+    r"|\b(?:totals?|altogether|overall|average|combined|per cent|percentage)\b|\bin (?:all|sum)\b"
+    r"|\b(?:most|least|fewest|highest|lowest|largest|smallest|biggest|longest|shortest|maximum|minimum|top)\b"
+    r"|\b(?:more|fewer|less|higher|lower|larger|smaller|bigger|greater|longer|shorter)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """A way to ask, which decides how advice is worded.
+
+    Attributes:
+        kind: How settings are named.
+        index: Name of the index as callers of a service know it.
+        widest: Largest topk that may be asked for.
+    """
+
+    kind: Literal["command line", "python", "service"]
+    index: str = ""
+    widest: int = _MAX_TOPK
+
+    def name(self, setting: str) -> str:
+        return f"--{setting.replace('_', '-')}" if self.kind == "command line" else setting
+
+    def setting(self, setting: str, value: object) -> str:
+        """Return a setting with a value, as it is written here."""
+        return f"{self.name(setting)}{'=' if self.kind == 'python' else ' '}{value}"
+
+
+COMMAND_LINE = Surface("command line")
+PYTHON = Surface("python")
+_OWN_DOCUMENTS = {
+    "command line": "an index of your own documents (pyrag index FOLDER, then --index)",
+    "python": "an index of your own documents (pyrag index FOLDER, then retriever=INDEX)",
+    "service": "a server with an index of your own documents (pyrag serve --index)",
+}
+_MODEL = {
+    "command line": "a language model (--llm)",
+    "python": "a language model (llm=…)",
+    "service": "a server with a language model (pyrag serve --llm)",
+}
+_WITH_TOOLS = {
+    "command line": "a language model with tools (--llm … --tools table:FOLDER or --tools sql:FILE)",
+    "python": 'a language model with tools (llm=…, tools=["table:FOLDER"] or ["sql:FILE"])',
+    "service": "a server with a language model and tools (pyrag serve --llm … --tools table:FOLDER or sql:FILE)",
+}
+
+
+def judged(trace: Trace, surface: Surface = PYTHON) -> Trace:
+    """Return the trace with the verdict on its answer.
+
+    Args:
+        trace: A finished question.
+        surface: Where the remark will be read.
+    """
+    return replace(trace, weak=is_weak(trace), remark=remark(trace, surface))
+
+
+def confidence(trace: Trace) -> float | None:
+    """Return the lowest confidence of the cited steps and the answer, in [0, 1]; None for engines that have none."""
+    values = [step.answer.confidence for step in _cited_steps(trace) if step.answer]
+    return min((value for value in (*values, trace.answer.confidence) if value is not None), default=None)
+
+
+def is_weak(trace: Trace) -> bool:
+    """Return True for a known answer below `MIN_CONFIDENCE`."""
+    sure = confidence(trace)
+    return trace.answer.known and sure is not None and sure < MIN_CONFIDENCE
+
+
+def remark(trace: Trace, surface: Surface = PYTHON) -> str:
+    """Return one sentence on a weak or unknown answer; empty for others, and if there is an error.
+
+    Args:
+        trace: A finished question.
+        surface: Where it will be read.
+    """
+    if trace.error:
+        return ""
+    if is_weak(trace):
+        return _about_weak(trace, surface)
+    return "" if trace.answer.known else _about_unknown(trace, surface)
+
+
+def is_embedded(trace: Trace) -> bool:
+    """Return True if no language model took part: rules and a small reader answered."""
+    return trace.engine.partition(":")[0] == "embedded"
+
+
+def _cited_steps(trace: Trace) -> Iterator[Step]:
+    cited = {citation.step for citation in trace.citations}
+    return (step for step in trace.steps if step.id in cited)
+
+
+def _about_weak(trace: Trace, surface: Surface) -> str:
+    steps = [step for step in _cited_steps(trace) if step.answer and step.answer.confidence is not None]
+    weakest = min(steps, key=lambda step: (step.answer and step.answer.confidence) or 0.0, default=None)
+    sentence = f"weak answer, confidence {confidence(trace):.2f}"
+    if weakest and weakest.answer and len(steps) > 1:
+        sentence += f", since {shorten(weakest.query, 80)!r} was answered {shorten(weakest.answer.text, 40)!r}"
+    sources = _titles(trace, [citation.passage for citation in trace.citations])
+    sentence += f": check it in {sources}" if sources else ": check it elsewhere"
+    computes = f"; for sums, counts and comparisons over tables try {_WITH_TOOLS[surface.kind]}"
+    return sentence + (computes if _needs_tools(trace) else "")
+
+
+def _about_unknown(trace: Trace, surface: Surface) -> str:
+    searches = sum(step.primitive == "retrieve" for step in trace.steps)
+    if not searches and trace.usage.tool_calls:
+        where = "look at the trace" if surface.kind == "service" else "look at them with pyrag ask --trace FILE"
+        return f"unknown: {counted(trace.usage.tool_calls, 'tool call')} and no search led to an answer; {where}"
+    if not searches:
+        method = surface.setting("method", "pyrag")
+        return f"unknown, and nothing was searched: try a method that searches, such as {method}"
+    searched = f"unknown: {counted(searches, 'search')} of {_index(trace, surface)} found"
+    if not trace.passages:
+        return f"{searched} no passage; try {_either(_cures_of_search(trace, surface))}"
+    open_steps = [step for step in trace.steps if step.answer and not step.answer.known]
+    asked = repr(shorten(open_steps[-1].query, 80)) if open_steps else "it"
+    verb = "none of which answers" if len(trace.passages) > 1 else "which does not answer"
+    passages = f"{counted(len(trace.passages), 'passage')} ({_titles(trace, trace.passages)})"
+    return f"{searched} {passages}, {verb} {asked}{_evidence(open_steps)}; try {_either(_cures(trace, surface))}"
+
+
+def _index(trace: Trace, surface: Surface) -> str:
+    """Return the name of the index that was searched; the bundled corpus is the one that nobody asked for."""
+    if _is_bundled(trace):
+        option = {"command line": " without --index", "python": " without retriever"}.get(surface.kind, "")
+        named = f"as the index {surface.index}" if surface.index else f"the default{option}"
+        return f"pyrag's {BUNDLED_CORPUS} ({named})"
+    return f"the index {surface.index}" if surface.index else (trace.index and trace.index.name) or trace.retriever
+
+
+def _is_bundled(trace: Trace) -> bool:
+    return BUNDLED_CORPUS in trace.retriever or (trace.index is not None and BUNDLED_CORPUS in trace.index.name)
+
+
+def _evidence(open_steps: list[Step]) -> str:
+    answer = open_steps[-1].answer if open_steps else None
+    return "" if answer is None or answer.confidence is None else f" (evidence {answer.confidence:.2f})"
+
+
+def _titles(trace: Trace, ids: Iterable[str]) -> str:
+    """Return the titles of the first few passages."""
+    passages = [trace.passages[key] for key in ids if key in trace.passages]
+    titles = list(dict.fromkeys(shorten(passage.title or passage.id, 40) for passage in passages))
+    return ", ".join(titles[:_SHOWN_TITLES]) + (", …" if len(titles) > _SHOWN_TITLES else "")
+
+
+def _cures_of_search(trace: Trace, surface: Surface) -> list[str]:
+    """Return what to try where nothing was found."""
+    own = _OWN_DOCUMENTS[surface.kind] if _is_bundled(trace) else "documents about it in the index (pyrag index)"
+    return ["other words", *_wider_filter(trace, surface), own]
+
+
+def _cures(trace: Trace, surface: Surface) -> list[str]:
+    """Return what to try where passages were found that do not answer."""
+    cures = ["other words", *([_OWN_DOCUMENTS[surface.kind]] if _is_bundled(trace) else [])]
+    cures += _wider_filter(trace, surface)
+    if (topk := _larger_topk(trace, surface)) is not None:
+        cures.append(surface.setting("topk", topk))
+    if any(step.rationale.startswith(NOT_BELIEVED) for step in trace.steps):
+        limit = trace.config.get("least_evidence") or 0.0
+        cures.append(f"a lower {surface.name('least_evidence')} than {limit:g}")
+    return [*cures, *filter(None, [_last_cure(trace, surface)])]
+
+
+def _wider_filter(trace: Trace, surface: Surface) -> list[str]:
+    """Return the cure for a filter; a service also has filters that its callers do not know."""
+    where = trace.config.get("where")
+    return [f"a wider filter than {shorten(str(where), 80)}"] if where and surface.kind != "service" else []
+
+
+def _either(cures: list[str]) -> str:
+    return cures[0] if len(cures) == 1 else f"{', '.join(cures[:-1])}, or {cures[-1]}"
+
+
+def _last_cure(trace: Trace, surface: Surface) -> str:
+    """Return the cure that changes the engine or its recovery; empty if there is none."""
+    if _needs_tools(trace):
+        return f"for sums, counts and comparisons over tables {_WITH_TOOLS[surface.kind]}"
+    if is_embedded(trace):
+        return _MODEL[surface.kind]
+    recovery = str(trace.config.get("recovery", ""))
+    if "boost" in recovery and "rewrite" in recovery:
+        return ""
+    asked = surface.setting("recovery", "boost+rewrite")
+    return asked if surface.kind != "service" else f"a server that rewrites queries (its setting {asked})"
+
+
+def _needs_tools(trace: Trace) -> bool:
+    """Return True for a sum, count or comparison over tables that no tool of the question could compute."""
+    if trace.config.get("tools") or trace.usage.tool_calls or not _COMPUTED.search(trace.question):
+        return False
+    return any(passage.source.lower().endswith(_TABLES) for passage in trace.passages.values())
+
+
+def _larger_topk(trace: Trace, surface: Surface) -> int | None:
+    """Return the topk to try next; None if more passages cannot come or cannot be asked for."""
+    open_step = next((step for step in reversed(trace.steps) if step.answer and not step.answer.known), None)
+    searches = [step for step in trace.steps if step.primitive == "retrieve"]
+    if open_step is not None:
+        needed = [step for step in searches if step.id in open_step.depends_on]
+        searches = needed or searches
+    widest = max((topk for topk, _ in _searched(searches, open_step, trace)), default=0)
+    total = trace.index.passages if trace.index else None
+    is_exhausted = total is not None and (widest >= total or len(trace.passages) >= total)
+    is_short = all(brought < topk for topk, brought in _searched(searches, open_step, trace) if topk == widest)
+    larger = min(2 * widest, _MAX_TOPK, surface.widest)
+    return None if is_exhausted or is_short or larger <= widest else larger
+
+
+def _searched(searches: list[Step], open_step: Step | None, trace: Trace) -> Iterator[tuple[int, int]]:
+    """Yield how many passages each search asked for and brought, a step's recovery included."""
+    yield from ((step.topk or 0, len(step.passages)) for step in searches)
+    if open_step is None:
+        return
+    yield from ((one.topk, len(one.passages)) for one in open_step.attempts if one.topk)
+    # A boost that brought nothing new is no attempt; only its event is kept.
+    boosted = {attempt.topk for attempt in open_step.attempts}
+    for event in trace.events:
+        if event.get("event") == "recovering" and event.get("step") == open_step.id and event.get("policy") == "boost":
+            if (topk := event.get("topk")) not in boosted and isinstance(topk, int):
+                yield topk, len(open_step.passages)
