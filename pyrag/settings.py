@@ -87,8 +87,9 @@ class Settings:
     whole_question: bool = False  # if the programs end without an answer, ask the whole question over one search
     repairs: int = 3
     unknown: Literal["repair", "allow"] = "repair"
-    # Minimum evidence (0 to 1, by the embedded reader) for an answer to count as known; 0 disables the check.
-    least_evidence: float = 0.0
+    # Minimum evidence (0 to 1, by the embedded reader) for an answer to count as known; 0 disables the check. None: the
+    # embedded engine's own threshold, and no check of a language model's answers.
+    least_evidence: float | None = None
     rounds: int | None = None  # maximum rounds of an iterative method (iter-retgen, ircot, …); None: its own default
     parallel: bool = True
     structured: bool = True  # ask the model's server to enforce the form of replies (JSON schemas, patterns)
@@ -145,7 +146,7 @@ class Settings:
 
     def _check_shares(self) -> None:
         for name in ("dense_weight", "least_evidence"):
-            if not 0 <= getattr(self, name) <= 1:
+            if not 0 <= (getattr(self, name) or 0) <= 1:
                 raise ConfigError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
 
     def _check_prices(self) -> None:

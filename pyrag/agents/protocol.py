@@ -31,11 +31,13 @@ class AgentReply:
         usage: The model calls and tokens behind it, those of bad replies included.
         raw: The model's replies as it wrote them, bad ones included.
         note: Why a fallback was taken, or anything else that the user is to know.
+        doubt: The note casts doubt on the answer, and is of no use beside a confident one.
     """
 
     usage: Usage = Usage()
     raw: tuple[str, ...] = ()
     note: str = ""
+    doubt: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,7 +167,11 @@ Rerank = Annotated[
 ]
 LeastEvidence = Annotated[
     float | None,
-    _setting("least_evidence", "Minimum evidence (0 to 1) for an answer to count as known; 0 disables the check."),
+    _setting(
+        "least_evidence",
+        "Minimum evidence (0 to 1) for an answer to count as known; 0 disables the check.",
+        shown="the engine's own",
+    ),
 ]
 Config = Annotated[
     Path | None, typer.Option(help="Settings file.", show_default="pyrag.toml of the folder, if there is one")

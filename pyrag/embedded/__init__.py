@@ -22,12 +22,13 @@ class EmbeddedEngine:
     answerer: Any
 
 
-def embedded_agents(name: str = "embedded", *, folder: str = "") -> Agents:
+def embedded_agents(name: str = "embedded", *, folder: str = "", least: float | None = None) -> Agents:
     """Return the agents of the embedded engine.
 
     Args:
         name: The engine as traces and reports call it.
         folder: Folder of another reader, as `make reader` and `pyrag train` write it; empty for the bundled one.
+        least: Minimum evidence for an answer, from 0 to 1, if it is below the reader's own threshold.
 
     Raises:
         ConfigError: The folder holds no reader.
@@ -42,7 +43,7 @@ def embedded_agents(name: str = "embedded", *, folder: str = "") -> Agents:
         raise ConfigError("there is no engine embedded:lexical any more: use embedded, which holds the same patterns")
     if folder and not (Path(folder) / NETWORK).is_file():
         raise ConfigError(f"there is no {NETWORK} in {folder}: name a folder that make reader or pyrag train wrote")
-    answerer = NeuralAnswerer(Path(folder)) if folder else NeuralAnswerer()
+    answerer = NeuralAnswerer(Path(folder), least=least) if folder else NeuralAnswerer(least=least)
     engine = EmbeddedEngine(answerer)
     return Agents(
         name,

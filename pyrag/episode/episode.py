@@ -31,6 +31,8 @@ class PlanReply(Protocol):
     @property
     def note(self) -> str: ...
     @property
+    def doubt(self) -> bool: ...
+    @property
     def fallback(self) -> bool: ...
 
 
@@ -69,6 +71,7 @@ class Episode:
     steps: list[Step] = field(default_factory=list)
     passages: dict[str, Passage] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
     fallbacks: list[str] = field(default_factory=list)
     variables: dict[str, Any] = field(default_factory=dict)
     where: Filter | None = None
@@ -80,6 +83,18 @@ class Episode:
             self.warnings.append(message)
             self.observer(Warned(message))
 
+    def keep_note(self, note: str, *, doubt: bool) -> None:
+        """Warn of a note; a doubt waits until the answer shows whether it matters."""
+        if doubt:
+            self.doubts.append(note)
+        else:
+            self.warn(note)
+
+    def warn_of_doubts(self) -> None:
+        """Warn of the doubts: the answer is weak or unknown."""
+        for doubt in self.doubts:
+            self.warn(doubt)
+
     def keep_notes(self, role: str, reply: PlanReply) -> None:
         """Keep what a plan says about itself.
 
@@ -87,7 +102,9 @@ class Episode:
             role: The agent's role, listed among the fallbacks if the plan is one.
             reply: The plan; its note and warnings become warnings of the episode.
         """
-        for message in filter(None, (reply.note, *getattr(reply, "warnings", ()))):
+        if reply.note:
+            self.keep_note(reply.note, doubt=reply.doubt)
+        for message in filter(None, getattr(reply, "warnings", ())):
             self.warn(message)
         if reply.fallback:
             self.fallbacks.append(role)

@@ -15,7 +15,7 @@ from pyrag.trace.model import Trace
 
 
 class PyRAGModule(dspy.Module):
-    """A module from `question` to `answer`, `known`, `context` (the cited texts) and `trace`.
+    """A module from `question` to `answer`, `known`, `weak`, `remark`, `context` (the cited texts) and `trace`.
 
     Nothing in it is DSPy's to optimise: its prompts and models are pyrag's own.
     """
@@ -37,4 +37,5 @@ def _prediction(trace: Trace) -> Any:
     if trace.error is not None:
         raise PyRAGError(trace.error.message)
     context = [trace.passages[one.passage].text for one in trace.citations]
-    return dspy.Prediction(answer=trace.answer.text, known=trace.answer.known, context=context, trace=trace)
+    verdict = {"known": trace.answer.known, "weak": trace.weak, "remark": trace.remark}
+    return dspy.Prediction(answer=trace.answer.text, **verdict, context=context, trace=trace)

@@ -83,7 +83,7 @@ def _samples(name: str, data: Path | None, limit: int | None, seed: int) -> list
 def pyrag_solver(settings: Mapping[str, Any] | None = None, rag: PyRAG | None = None) -> Solver:
     """Return a solver that answers the input of a sample.
 
-    The metadata of the sample get `known`, `citations` and `model_calls`, its store the whole trace.
+    The metadata of the sample get `known`, `weak`, `remark`, `citations` and `model_calls`, its store the whole trace.
 
     Args:
         settings: settings of pyrag.
@@ -110,6 +110,8 @@ def _answered(state: TaskState, trace: Trace) -> TaskState:
     state.store.set(STORED, json.loads(to_json(trace)))
     state.metadata |= {
         "known": trace.answer.known,
+        "weak": trace.weak,
+        "remark": trace.remark,
         "citations": [one.passage for one in trace.citations],
         "model_calls": trace.usage.model_calls,
     }

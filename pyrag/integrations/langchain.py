@@ -34,7 +34,7 @@ class PyRAGRetriever(BaseRetriever):
 
 
 def answering(rag: PyRAG) -> Runnable[str, dict[str, Any]]:
-    """Return a runnable from a question to `{"answer", "known", "documents"}`.
+    """Return a runnable from a question to `{"answer", "known", "weak", "remark", "documents"}`.
 
     Raises:
         PyRAGError: when it runs: the question failed.
@@ -50,7 +50,8 @@ def answering(rag: PyRAG) -> Runnable[str, dict[str, Any]]:
 
 
 def _answer(trace: Trace) -> dict[str, Any]:
-    return {"answer": trace.answer.text, "known": trace.answer.known, "documents": _documents(trace)}
+    verdict = {"known": trace.answer.known, "weak": trace.weak, "remark": trace.remark}
+    return {"answer": trace.answer.text, **verdict, "documents": _documents(trace)}
 
 
 def _documents(trace: Trace) -> list[Document]:

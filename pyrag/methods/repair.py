@@ -19,10 +19,11 @@ from pyrag.trace.model import UNKNOWN, Answer, Program
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A program as its author wrote it, and why where a fallback was taken."""
+    """A program as its author wrote it, and why where a fallback was taken; see `AgentReply` for the note."""
 
     program: Program
     note: str = ""
+    doubt: bool = False
 
 
 # The next program, from the one that failed, what is told to its author, and the origin ("check", "repair").
@@ -140,5 +141,5 @@ def announce(episode: Episode, draft: Draft) -> Program:
     """
     episode.observer(Planned(draft.program, draft.note))
     if draft.note:
-        episode.warn(draft.note)
+        episode.keep_note(draft.note, doubt=draft.doubt)
     return draft.program

@@ -271,7 +271,8 @@ def _agents_of(
         if settings.prompts:
             load_prompts(settings.prompts)  # nothing here is told anything, but a wrong folder is not passed over
         # A replayed question never reaches its agents: the ledger answers.
-        return embedded_agents(spec, folder=spec.partition(":")[2] if spec.startswith(f"{EMBEDDED}:") else "")
+        folder = spec.partition(":")[2] if spec.startswith(f"{EMBEDDED}:") else ""
+        return embedded_agents(spec, folder=folder, least=settings.least_evidence)
     from pyrag.agents.llm import make_llm_agents
     from pyrag.llm.context import token_counter
 

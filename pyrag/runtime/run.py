@@ -37,6 +37,7 @@ from pyrag.settings import Settings, public
 from pyrag.trace.event_codec import recorded
 from pyrag.trace.events import Answered, EventRecorder, FollowUp, Observer, QuestionFinished, QuestionStarted, ignore
 from pyrag.trace.model import UNKNOWN, Answer, Citation, Exchange, Passage, Step, Trace, TraceError
+from pyrag.trace.verdict import confidence, judged
 from pyrag_sandbox import SandboxError
 
 ENGLISH_ONLY = (
@@ -157,9 +158,19 @@ async def _answer(
         pyrag_version=_version(),
         index=index,
     )
+    trace = _doubted(trace, episode)
     recorder(Answered(trace.answer))
     recorder(QuestionFinished(trace.error))
-    return replace(trace, events=recorded(recorder.events, trace))
+    return judged(replace(trace, events=recorded(recorder.events, trace)))
+
+
+def _doubted(trace: Trace, episode: Episode) -> Trace:
+    """Return the trace with the confidence of the weakest step that its answer rests on, and doubts if that is low."""
+    if trace.answer.known:
+        trace = replace(trace, answer=replace(trace.answer, confidence=confidence(trace)))
+    if not trace.answer.known or trace.answer.weak:
+        episode.warn_of_doubts()
+    return replace(trace, warnings=tuple(episode.warnings))
 
 
 async def _make_standalone(episode: Episode, earlier: Sequence[Message]) -> None:
@@ -284,6 +295,8 @@ def _trace(episode: Episode, result: Result, error: TraceError | None, engines: 
     citations = cite(episode.steps, result.steps) if result.answer.text != UNKNOWN else ()
     ledger = episode.ledger
     usage = replace(ledger.usage, seconds=ledger.elapsed(), cost=ledger.budget.price(ledger.usage))
+    if about_embedded(engines.agents.name):  # its agents are asked within the same budget, and call no model
+        usage = replace(usage, model_calls=0, unused_calls=0)
     return Trace(
         question=episode.question,
         answer=replace(result.answer, citations=tuple(citation.passage for citation in citations)),

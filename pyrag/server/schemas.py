@@ -88,6 +88,8 @@ class AskReply(BaseModel):
     answer: str
     known: bool
     confidence: float | None
+    weak: bool = Field(description="True for a known answer that should be checked: its confidence is below 0.5.")
+    remark: str = Field(description="Of a weak or unknown answer: why, and what to try; else empty.")
     citations: list[CitationReply]
     sub_queries: list[str]
     program: str

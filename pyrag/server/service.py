@@ -235,7 +235,7 @@ class QuestionService(SearchService):
             log_failure(trace.error.message)
         for warning in filter(has_excerpt, trace.warnings):
             log_failure(warning)
-        trace = public_trace(trace, index.name)
+        trace = public_trace(trace, index.name, index.settings.topk)
         self.metrics.answered(index.name, trace)
         return Answered(key, index.name, await self._kept(key, index.scope, trace, question, dialogue))
 

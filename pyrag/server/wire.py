@@ -13,6 +13,7 @@ from pyrag.trace.codec import citations_of
 from pyrag.trace.event_codec import event_object
 from pyrag.trace.events import Event
 from pyrag.trace.model import Passage, Program, RecordedEvent, Step, Trace, TraceError
+from pyrag.trace.verdict import MAX_TOPK, Surface, remark
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _WILDCARD = re.compile(r"[*?\[]")
@@ -20,12 +21,13 @@ _TEXTS = ("engine", "error", "message", "note")  # of events, which may name fil
 _PUBLIC_CONFIG = ("method", "topk", "recovery", "joint", "repairs", "max_calls", "max_tokens", "deadline", "stream")
 
 
-def public_trace(trace: Trace, index: str) -> Trace:
-    """Return a trace without the server's paths and settings.
+def public_trace(trace: Trace, index: str, topk: int = MAX_TOPK) -> Trace:
+    """Return a trace without the server's paths and settings, and with advice for callers of the service.
 
     Args:
         trace: as `answer_question` returned it.
         index: name of the index, which takes the place of the retriever's.
+        topk: largest `topk` that a request may ask for.
     """
     error = trace.error and replace(trace.error, message=public_text(trace.error.message))
     return replace(
@@ -40,6 +42,7 @@ def public_trace(trace: Trace, index: str) -> Trace:
         config={key: trace.config[key] for key in _PUBLIC_CONFIG if key in trace.config},
         error=error,
         warnings=tuple(map(public_text, trace.warnings)),
+        remark=public_text(remark(trace, Surface("service", index, topk))),
     )
 
 
@@ -143,6 +146,8 @@ def answer_object(key: str, index: str, trace: Trace, *, whole: bool = False) ->
         "answer": trace.answer.text,
         "known": trace.answer.known,
         "confidence": trace.answer.confidence,
+        "weak": trace.weak,
+        "remark": trace.remark,
         "citations": citations_of(trace),
         "sub_queries": trace.sub_queries,
         "program": trace.program,

@@ -9,6 +9,7 @@ from pyrag.errors import DataError
 from pyrag.trace.event_codec import recorded
 from pyrag.trace.model import TRACE_VERSION, Trace
 from pyrag.trace.old_events import events_from_content
+from pyrag.trace.verdict import judged
 
 _WITH_EVENTS = 3  # the first version that has them
 
@@ -31,7 +32,8 @@ def from_json(data: bytes | str) -> Trace:
         raise DataError(f"not a pyrag trace: {error}") from error
     if trace.version != TRACE_VERSION:
         raise DataError(f"this trace has version {trace.version}; this pyrag reads versions 1 to {TRACE_VERSION}")
-    return with_events(trace) if written < _WITH_EVENTS else trace
+    trace = with_events(trace) if written < _WITH_EVENTS else trace
+    return trace if "remark" in values else judged(trace)  # earlier versions of pyrag kept no verdict
 
 
 def citations_of(trace: Trace) -> list[dict[str, Any]]:

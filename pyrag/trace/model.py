@@ -261,8 +261,8 @@ RecordedEvent = dict[str, Any]
 class Trace:
     """Everything about one question. `answer.known` is False, and `error` set, where there is no answer.
 
-    `weak` marks a known answer of little confidence. `remark` is one sentence on a weak or unknown answer: why, and what
-    to try; it is empty for others.
+    `weak` marks a known answer of little confidence. `remark` is one sentence on a weak or unknown answer: why, and
+    what to try; it is empty for others.
     """
 
     question: str

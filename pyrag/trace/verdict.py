@@ -15,7 +15,7 @@ from pyrag.trace.model import BUNDLED_CORPUS, MIN_CONFIDENCE, NOT_BELIEVED, Step
 from pyrag.trace.words import counted
 
 _SHOWN_TITLES = 3
-_MAX_TOPK = 100
+MAX_TOPK = 100
 _TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".parquet")
 _COMPUTED = re.compile(
     r"\bhow (?:many|much|often)\b|\b(?:number|amount|count|sum|average|mean|median|difference) (?:of|between)\b"
@@ -38,7 +38,7 @@ class Surface:
 
     kind: Literal["command line", "python", "service"]
     index: str = ""
-    widest: int = _MAX_TOPK
+    widest: int = MAX_TOPK
 
     def name(self, setting: str) -> str:
         return f"--{setting.replace('_', '-')}" if self.kind == "command line" else setting
@@ -227,7 +227,7 @@ def _larger_topk(trace: Trace, surface: Surface) -> int | None:
     total = trace.index.passages if trace.index else None
     is_exhausted = total is not None and (widest >= total or len(trace.passages) >= total)
     is_short = all(brought < topk for topk, brought in _searched(searches, open_step, trace) if topk == widest)
-    larger = min(2 * widest, _MAX_TOPK, surface.widest)
+    larger = min(2 * widest, MAX_TOPK, surface.widest)
     return None if is_exhausted or is_short or larger <= widest else larger
 
 
@@ -238,8 +238,7 @@ def _searched(searches: list[Step], open_step: Step | None, trace: Trace) -> Ite
         return
     yield from ((one.topk, len(one.passages)) for one in open_step.attempts if one.topk)
     # A boost that brought nothing new is no attempt; only its event is kept.
-    boosted = {attempt.topk for attempt in open_step.attempts}
-    for event in trace.events:
-        if event.get("event") == "recovering" and event.get("step") == open_step.id and event.get("policy") == "boost":
-            if (topk := event.get("topk")) not in boosted and isinstance(topk, int):
-                yield topk, len(open_step.passages)
+    read = {attempt.topk for attempt in open_step.attempts}
+    boost = {"event": "recovering", "step": open_step.id, "policy": "boost"}
+    topks = [event.get("topk") for event in trace.events if boost.items() <= event.items()]
+    yield from ((topk, len(open_step.passages)) for topk in topks if isinstance(topk, int) and topk not in read)

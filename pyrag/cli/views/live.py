@@ -12,6 +12,7 @@ from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.text import Text
 
+from pyrag.cli.views.excerpt import evidence_of
 from pyrag.cli.views.terminal import ReaderGone, printable, raw_stream
 from pyrag.cli.views.verdict import confidence, is_weak, remark
 from pyrag.cli.views.words import counted, field_words
@@ -29,6 +30,7 @@ from pyrag.trace.events import (
 )
 from pyrag.trace.model import Passage, Program, Step, Trace, shorten
 from pyrag.trace.reducer import QuestionState, StepState, reduce
+from pyrag.trace.verdict import is_embedded
 
 ORIGINS = {"plan": "Program", "check": "Program, revised after a check", "repair": "Program, repaired"}
 _PHASES = {
@@ -210,7 +212,7 @@ def answer_view(trace: Trace) -> Group:
         passage = trace.passages[citation.passage]
         where = f"  ({passage.place})" if passage.place else ""
         facts = f"  {shorten(field_words(passage.metadata), 120)}" if passage.metadata else ""
-        body = f": {shorten(passage.text, 160)}{where}{facts}"
+        body = f": {evidence_of(citation, trace)}{where}{facts}"
         head = (f"[{citation.number}] ", "cyan"), (passage.title or passage.id, "bold")
         lines.append(_indented(Text.assemble(*head, body)))
     return Group(*lines, cost_line(trace))
@@ -223,11 +225,12 @@ def _indented(text: Text) -> Padding:
 def cost_line(trace: Trace) -> Text:
     usage = trace.usage
     tokens = usage.prompt_tokens + usage.completion_tokens
+    asks_model = not is_embedded(trace)
     parts = [
-        counted(usage.model_calls, "model call"),
+        *([counted(usage.model_calls, "model call")] if asks_model else []),
         counted(usage.retrievals, "retrieval"),
         *([counted(usage.tool_calls, "tool call")] if usage.tool_calls else []),
-        counted(tokens, "token"),
+        *([counted(tokens, "token")] if asks_model else []),
     ]
     if trace.repairs:
         parts.append(counted(trace.repairs, "repair"))

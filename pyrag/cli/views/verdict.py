@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pyrag.trace import verdict
 from pyrag.trace.model import Trace
-from pyrag.trace.verdict import MIN_CONFIDENCE, confidence, is_weak
+from pyrag.trace.verdict import confidence, is_weak
 
-__all__ = ["MIN_CONFIDENCE", "confidence", "is_weak", "remark"]
+__all__ = ["confidence", "is_weak", "remark"]
 
 
 def remark(trace: Trace) -> str:

@@ -103,7 +103,8 @@ class EmbeddedDecomposer:
 
     async def decompose(self, question: str) -> Decomposition:
         meaning = read_question(question)
-        return Decomposition(sub_queries(question, meaning), note=note_of(question, meaning))
+        note = note_of(question, meaning)
+        return Decomposition(sub_queries(question, meaning), note=note, doubt=is_doubt(note))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ class EmbeddedPlanner:
         meaning = read_question(question)
         if isinstance(meaning, Whole) and sub_queries and len(sub_queries) > 1:
             source = listed_program(question, sub_queries, self.topk)
-            return Plan(source, sub_queries=tuple(sub_queries), raw=(source,), note=_LISTED)
+            return Plan(source, sub_queries=tuple(sub_queries), raw=(source,), note=_LISTED, doubt=True)
         return _plan(question, meaning, self.topk)
 
     async def repair(self, question: str, sub_queries: Sequence[str], source: str, error: str) -> Plan:
@@ -155,7 +156,9 @@ class EmbeddedPlanner:
 
 def _plan(question: str, meaning: Meaning, topk: int) -> Plan:
     source = write_program(question, meaning, topk)
-    return Plan(source, sub_queries=sub_queries(question, meaning), raw=(source,), note=note_of(question, meaning))
+    note = note_of(question, meaning)
+    queries = sub_queries(question, meaning)
+    return Plan(source, sub_queries=queries, raw=(source,), note=note, doubt=is_doubt(note))
 
 
 def note_of(question: str, meaning: Meaning) -> str:
@@ -168,6 +171,11 @@ def note_of(question: str, meaning: Meaning) -> str:
     if _CLAIM.match(question):
         return _COMPARED
     return _ONE_STEP if isinstance(meaning, Whole) and not meaning.sure else ""
+
+
+def is_doubt(note: str) -> bool:
+    """Return True for a note that is of no use beside a confident answer."""
+    return note in (_ONE_STEP, _LISTED)
 
 
 def _programs(question: str, topk: int) -> Iterator[str]:

@@ -136,7 +136,9 @@ class _Writer:
     def _ask(self, step: Step, branch: int) -> None:
         variable = self._new_name(step.variable, branch)
         docs = self._new_name("docs_" + step.variable, branch)
-        self.lines.append(f"{docs} = retrieve({self._text(step.query, step, branch, searching=True)}, topk={self.topk})")
+        self.lines.append(
+            f"{docs} = retrieve({self._text(step.query, step, branch, searching=True)}, topk={self.topk})"
+        )
         self.lines.append(f"{variable} = answer({self._text(step.question, step, branch)}, {docs})")
         self.asked.append(sub_question(step))
         self.values[branch, step] = variable

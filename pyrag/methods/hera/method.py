@@ -101,7 +101,7 @@ def _draft(episode: Episode, made: Orchestration, origin: str) -> Draft:
     if known := tuple(one for one in asked if one and "{" not in one):
         episode.observer(Decomposed(known, made.note))
     source = compile_topology(topology, episode.question)
-    return Draft(Program(source, episode.agents.name, origin, rationale=topology.rationale), made.note)
+    return Draft(Program(source, episode.agents.name, origin, rationale=topology.rationale), made.note, made.doubt)
 
 
 def _topology(episode: Episode) -> Topology:

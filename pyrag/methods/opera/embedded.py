@@ -24,7 +24,7 @@ from pyrag.embedded.planner.meaning import (
     Verdict,
     Whole,
 )
-from pyrag.embedded.planner.planner import note_of, read_question
+from pyrag.embedded.planner.planner import is_doubt, note_of, read_question
 from pyrag.embedded.planner.program_text import computed
 from pyrag.embedded.planner.readings import other_readings
 from pyrag.embedded.planner.wording import fill, name, search_name
@@ -36,7 +36,8 @@ from pyrag.methods.opera.protocol import Goal, GoalPlan
 class EmbeddedGoalPlanner:
     async def plan(self, question: str) -> GoalPlan:
         meaning = read_question(question)
-        return GoalPlan(goals_of(question, meaning), note=note_of(question, meaning))
+        note = note_of(question, meaning)
+        return GoalPlan(goals_of(question, meaning), note=note, doubt=is_doubt(note))
 
     async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
         """Return the next reading after the one that failed; the first after a plan that is none of this planner's.

@@ -99,4 +99,6 @@ def _draft(episode: Episode, plan: GoalPlan, origin: str) -> Draft:
     episode.sub_queries = tuple(goal.text for goal in plan.goals)
     episode.observer(Decomposed(episode.sub_queries, plan.note))
     source = compile_goals(episode.question, plan.goals)
-    return Draft(Program(source, planner=episode.agents.name, origin=origin, rationale=plan.rationale), plan.note)
+    return Draft(
+        Program(source, planner=episode.agents.name, origin=origin, rationale=plan.rationale), plan.note, plan.doubt
+    )

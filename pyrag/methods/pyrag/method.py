@@ -104,7 +104,7 @@ def _offered(episode: Episode) -> dict[str, Any]:
 
 def _draft(episode: Episode, settings: Settings, plan: Plan, origin: str) -> Draft:
     source = without_synthesis(plan.source, episode.question) if settings.synthesis == "needed" else plan.source
-    return Draft(Program(source, planner=episode.agents.name, origin=origin), plan.note)
+    return Draft(Program(source, planner=episode.agents.name, origin=origin), plan.note, plan.doubt)
 
 
 async def _revise(

@@ -151,6 +151,7 @@ def answer_text(result: AskResult) -> str:
     """Return an answer for clients that show text alone: the answer, then its numbered sources."""
     marks = "".join(f" [{one.number}]" for one in result.citations)
     parts = [f"{result.answer}{marks}" if result.known else "The documents do not hold the answer."]
+    parts += [f"Note: {result.remark}"] if result.remark else []
     parts += [f"[{one.number}] {_headed(one)}" for one in result.citations]
     parts += [f"Note: {one}" for one in result.warnings]
     return "\n\n".join(parts)
@@ -176,6 +177,8 @@ def _result(done: Answered) -> AskResult:
         answer=trace.answer.text,
         known=trace.answer.known,
         confidence=trace.answer.confidence,
+        weak=trace.weak,
+        remark=trace.remark,
         citations=citations,
         sub_queries=list(trace.sub_queries),
         warnings=list(trace.warnings),

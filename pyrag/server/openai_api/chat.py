@@ -27,7 +27,7 @@ from pyrag.server.openai_api.conversation import (
     question_in,
     refuse,
 )
-from pyrag.server.openai_api.outcome import cited_text, failure_of, outcome_of, url_citation
+from pyrag.server.openai_api.outcome import cited_text, failure_of, outcome_of, url_citation, verdict_of
 from pyrag.server.replies import STILL_WORKING, access_of, heard, json_reply, until_gone
 from pyrag.server.schemas import EVENT_STREAM, ModelLine, ModelList, streamed
 from pyrag.server.service import Accepted, Answered, Dialogue, QuestionService, cancel
@@ -80,7 +80,9 @@ class ChatRequest(msgspec.Struct, kw_only=True):
 
 
 class ChatCompletionReply(BaseModel):
-    """OpenAI's reply; each message has `annotations` of the kind `url_citation`."""
+    """OpenAI's reply; each message has `annotations` of the kind `url_citation`, and a field `pyrag` with `known`,
+    `confidence`, `weak` and `remark`.
+    """
 
     id: str
     object: str
@@ -143,7 +145,8 @@ def _completion(done: Answered, model: str, base: str) -> dict[str, Any]:
     if failure := failure_of(done.trace.error):
         raise failure
     text, annotations = _text_of(done.trace, base)
-    message = {"role": "assistant", "content": text, "refusal": None, "annotations": annotations}
+    said = {"role": "assistant", "content": text, "refusal": None, "annotations": annotations}
+    message = {**said, "pyrag": verdict_of(done.trace)}
     choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
     head = {"id": f"chatcmpl-{done.id}", "object": "chat.completion", "created": int(time.time()), "model": model}
     return {**head, "choices": [choice], "usage": _usage(done.trace)}
@@ -184,6 +187,7 @@ async def _chunks(accepted: Accepted, model: str, base: str, *, usage: bool) -> 
         yield chunk({"content": text})
         if annotations:
             yield chunk({"annotations": annotations})
+        yield chunk({"pyrag": verdict_of(done.trace)})
         yield chunk({}, "stop")
         if usage:
             yield _data({**head, "model": model, "choices": [], "usage": _usage(done.trace)})

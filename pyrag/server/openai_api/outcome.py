@@ -61,6 +61,12 @@ def file_citation(cited: CitedPassage) -> dict[str, Any]:
     return {"type": "file_citation", **file, **place}
 
 
+def verdict_of(trace: Trace) -> dict[str, Any]:
+    """Return the verdict on an answer, which replies have in a field `pyrag` on top of OpenAI's."""
+    answer = trace.answer
+    return {"known": answer.known, "confidence": answer.confidence, "weak": trace.weak, "remark": trace.remark}
+
+
 def failure_of(error: TraceError | None) -> ApiError | None:
     """Return a failure that leaves no answer to show; a program that failed is answered with `unknown`."""
     return ApiError(_STATUS[error.kind], error.kind, error.message) if error and error.kind in _STATUS else None

@@ -35,6 +35,7 @@ from pyrag.server.openai_api.outcome import (
     file_citation,
     outcome_of,
     url_citation,
+    verdict_of,
 )
 from pyrag.server.replies import STILL_WORKING, access_of, heard, json_reply, until_gone
 from pyrag.server.schemas import EVENT_STREAM, streamed
@@ -100,7 +101,10 @@ class ResponsesRequest(msgspec.Struct, kw_only=True):
 
 
 class ResponsesReply(BaseModel):
-    """OpenAI's response; citations are `file_citation` for files of the index and `url_citation` for addresses."""
+    """OpenAI's response; citations are `file_citation` for files of the index and `url_citation` for addresses.
+
+    A completed response has a field `pyrag` with `known`, `confidence`, `weak` and `remark`.
+    """
 
     model_config = ConfigDict(extra="allow")
 
@@ -278,7 +282,7 @@ class _Response:
             "output_tokens_details": {"reasoning_tokens": 0},
         }
         message = self.message([self.text_part(done)], "completed")
-        return self.object("completed", [self.reasoning(), message], usage=usage)
+        return self.object("completed", [self.reasoning(), message], usage=usage, pyrag=verdict_of(done.trace))
 
 
 @dataclass(slots=True)

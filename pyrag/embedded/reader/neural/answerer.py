@@ -52,12 +52,13 @@ class SpanReader(Protocol):
 class NeuralAnswerer:
     """Answers single-hop questions; `eagerness` above 1 says unknown less often.
 
-    Without a `reader`, the network of `folder` loads with the first question.
+    Without a `reader`, the network of `folder` loads with the first question. `least` lowers its threshold.
     """
 
     folder: Path = MODEL_FOLDER
     eagerness: float = 1.0
     reader: SpanReader | None = field(default=None, repr=False)
+    least: float | None = None
     _loading: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
@@ -93,7 +94,7 @@ class NeuralAnswerer:
             return sure
         model = self.model
         found = candidates(model, analysis, passages, pages)
-        return answer(supported(found, analysis, pages), model.calibration, passages, self.eagerness)
+        return answer(supported(found, analysis, pages), model.calibration, passages, self.eagerness, self.least)
 
     def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
         """Rate how likely each passage answers the question; for gates and rerankers.
@@ -139,7 +140,11 @@ class Candidate:
 
 
 def answer(
-    found: Sequence[Candidate], calibration: Calibration, passages: Sequence[Passage], eagerness: float = 1.0
+    found: Sequence[Candidate],
+    calibration: Calibration,
+    passages: Sequence[Passage],
+    eagerness: float = 1.0,
+    least: float | None = None,
 ) -> Reading:
     """Return the best candidate as a reading, or unknown where it is not likely enough.
 
@@ -148,12 +153,14 @@ def answer(
         calibration: Turns scores into probabilities, and holds the threshold.
         passages: The passages that the candidates' spans count in.
         eagerness: Factor on the probability before it is held against the threshold.
+        least: Another threshold; the lower of both counts.
     """
     if not found:
         return Reading(UNKNOWN, False, (), "there is nothing to read", 0.0)
     best = ordered(found, calibration)[0]
     confidence = round(_probability(best.score(calibration), calibration), 4)
-    if confidence * eagerness < calibration.threshold:
+    threshold = calibration.threshold if least is None else min(least, calibration.threshold)
+    if confidence * eagerness < threshold:
         return Reading(UNKNOWN, False, (), "no passage answers the question well enough", confidence)
     place = best.span.passage
     return Reading(best.text, True, (place,), _because(passages[place].text, best.span), confidence)

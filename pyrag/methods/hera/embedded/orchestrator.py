@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pyrag.embedded.planner.meaning import Meaning, Whole
-from pyrag.embedded.planner.planner import note_of, read_question
+from pyrag.embedded.planner.planner import is_doubt, note_of, read_question
 from pyrag.embedded.planner.readings import other_readings
 from pyrag.errors import BadOutputError
 from pyrag.methods.hera.embedded.profile import profile_of
@@ -90,7 +90,8 @@ class EmbeddedOrchestrator:
         meaning = read_question(question)
         followed = () if sample else tuple(one.id for one in experience)
         topology = replace(topology_of(question, meaning, style), experience=followed)
-        return Orchestration(topology, note=note_of(question, meaning))
+        note = note_of(question, meaning)
+        return Orchestration(topology, note=note, doubt=is_doubt(note))
 
     async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
         """Return the next reading in the same style, then the other styles.

@@ -1,0 +1,60 @@
+"""The sentence of a cited passage that an answer rests on, as the page shows it."""
+
+from __future__ import annotations
+
+import re
+
+from pyrag.embedded.words import split_sentences, tidy
+from pyrag.trace.model import Citation, Trace, shorten
+
+_WIDTH = 160  # characters
+_WORD = re.compile(r"\w{3,}")
+
+
+def evidence_of(citation: Citation, trace: Trace) -> str:
+    """Return the cited passage's sentence that holds the answer, or the one nearest to the step's query.
+
+    Args:
+        citation: A citation of the trace.
+        trace: Holds the passage, and the step that cited it.
+    """
+    step = next((step for step in trace.steps if step.id == citation.step), None)
+    answers = [step.answer] if step and step.answer else []
+    texts = [answer.text for answer in (*answers, trace.answer) if answer.known and len(answer.text) > 1]
+    return excerpt(trace.passages[citation.passage].text, texts, step.query if step else trace.question)
+
+
+def excerpt(text: str, answers: list[str], query: str) -> str:
+    """Return a sentence of a text on one line, its beginning cut off where the answer would not be seen.
+
+    Args:
+        text: The passage.
+        answers: Texts that are looked for, as whole words.
+        query: What was asked; decides where no sentence holds an answer.
+    """
+    clean = tidy(text)
+    sentences = [clean[start:stop].strip() for start, stop in split_sentences(clean)]
+    for sentence in sentences:
+        places = [place for answer in answers if (place := _place(sentence, answer))]
+        if places:
+            start, stop = min(places)
+            return _window(sentence, start, stop)
+    sought = _words(" ".join([query, *answers]))
+    return shorten(max(sentences, key=lambda sentence: len(_words(sentence) & sought), default=""), _WIDTH)
+
+
+def _place(sentence: str, answer: str) -> tuple[int, int] | None:
+    match = re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", sentence, re.IGNORECASE)
+    return match.span() if match else None
+
+
+def _window(sentence: str, start: int, stop: int) -> str:
+    """Return the sentence, from a word shortly before the answer if the end of the answer would be cut off."""
+    if len(sentence) <= _WIDTH or stop < _WIDTH:
+        return shorten(sentence, _WIDTH)
+    first = sentence.find(" ", max(start - _WIDTH // 3, 0), start) + 1
+    return f"…{shorten(sentence[first or start :], _WIDTH - 1)}"
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))
