@@ -68,7 +68,6 @@ def _options_of(service: QuestionService, access: Access) -> dict[str, Any]:
     """Return the choices of a request: indexes, methods, the engine, and questions that the bundled corpus answers."""
     served = service.index(None, access)
     can_write = served.engines.agents.writer is not None
-    bundled = served.settings.index is None and served.settings.retriever is None
     return {
         "version": pyrag_runtime.version(),
         "engine": public_text(served.engines.agents.name),
@@ -77,7 +76,7 @@ def _options_of(service: QuestionService, access: Access) -> dict[str, Any]:
         "indexes": [name for name in service.indexes if access.allows(name)],
         "method": served.settings.method,
         "methods": _methods(served.settings.method, can_write=can_write),
-        "examples": _examples() if bundled else [],
+        "examples": _examples() if served.is_bundled else [],
     }
 
 

@@ -56,6 +56,11 @@ class ServedIndex:
     def retriever(self) -> Retriever:
         return self.engines.retriever
 
+    @property
+    def is_bundled(self) -> bool:
+        """True for pyrag's bundled corpus."""
+        return self.settings.index is None and self.settings.retriever is None
+
     def narrowed(self, scope: str, *filters: Where) -> ServedIndex:
         """Return the index as those see it whose passages must pass filters.
 
@@ -235,7 +240,7 @@ class QuestionService(SearchService):
             log_failure(trace.error.message)
         for warning in filter(has_excerpt, trace.warnings):
             log_failure(warning)
-        trace = public_trace(trace, index.name, index.settings.topk)
+        trace = public_trace(trace, index.name, index.settings.topk, bundled=index.is_bundled)
         self.metrics.answered(index.name, trace)
         return Answered(key, index.name, await self._kept(key, index.scope, trace, question, dialogue))
 

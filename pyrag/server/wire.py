@@ -21,13 +21,14 @@ _TEXTS = ("engine", "error", "message", "note")  # of events, which may name fil
 _PUBLIC_CONFIG = ("method", "topk", "recovery", "joint", "repairs", "max_calls", "max_tokens", "deadline", "stream")
 
 
-def public_trace(trace: Trace, index: str, topk: int = MAX_TOPK) -> Trace:
+def public_trace(trace: Trace, index: str, topk: int = MAX_TOPK, *, bundled: bool = False) -> Trace:
     """Return a trace without the server's paths and settings, and with advice for callers of the service.
 
     Args:
         trace: as `answer_question` returned it.
         index: name of the index, which takes the place of the retriever's.
         topk: largest `topk` that a request may ask for.
+        bundled: the index is pyrag's bundled corpus.
     """
     error = trace.error and replace(trace.error, message=public_text(trace.error.message))
     return replace(
@@ -42,7 +43,7 @@ def public_trace(trace: Trace, index: str, topk: int = MAX_TOPK) -> Trace:
         config={key: trace.config[key] for key in _PUBLIC_CONFIG if key in trace.config},
         error=error,
         warnings=tuple(map(public_text, trace.warnings)),
-        remark=public_text(remark(trace, Surface("service", index, topk))),
+        remark=public_text(remark(trace, Surface("service", index, topk, bundled))),
     )
 
 

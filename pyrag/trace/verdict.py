@@ -34,11 +34,13 @@ class Surface:
         kind: How settings are named.
         index: Name of the index as callers of a service know it.
         widest: Largest topk that may be asked for.
+        bundled: The service's index is the bundled corpus.
     """
 
     kind: Literal["command line", "python", "service"]
     index: str = ""
     widest: int = MAX_TOPK
+    bundled: bool = False
 
     def name(self, setting: str) -> str:
         return f"--{setting.replace('_', '-')}" if self.kind == "command line" else setting
@@ -145,15 +147,19 @@ def _about_unknown(trace: Trace, surface: Surface) -> str:
 
 def _index(trace: Trace, surface: Surface) -> str:
     """Return the name of the index that was searched; the bundled corpus is the one that nobody asked for."""
-    if _is_bundled(trace):
+    if _is_bundled(trace, surface):
         option = {"command line": " without --index", "python": " without retriever"}.get(surface.kind, "")
         named = f"as the index {surface.index}" if surface.index else f"the default{option}"
         return f"pyrag's {BUNDLED_CORPUS} ({named})"
     return f"the index {surface.index}" if surface.index else (trace.index and trace.index.name) or trace.retriever
 
 
-def _is_bundled(trace: Trace) -> bool:
-    return BUNDLED_CORPUS in trace.retriever or (trace.index is not None and BUNDLED_CORPUS in trace.index.name)
+def _is_bundled(trace: Trace, surface: Surface) -> bool:
+    return (
+        surface.bundled
+        or BUNDLED_CORPUS in trace.retriever
+        or (trace.index is not None and BUNDLED_CORPUS in trace.index.name)
+    )
 
 
 def _evidence(open_steps: list[Step]) -> str:
@@ -170,13 +176,15 @@ def _titles(trace: Trace, ids: Iterable[str]) -> str:
 
 def _cures_of_search(trace: Trace, surface: Surface) -> list[str]:
     """Return what to try where nothing was found."""
-    own = _OWN_DOCUMENTS[surface.kind] if _is_bundled(trace) else "documents about it in the index (pyrag index)"
+    own = (
+        _OWN_DOCUMENTS[surface.kind] if _is_bundled(trace, surface) else "documents about it in the index (pyrag index)"
+    )
     return ["other words", *_wider_filter(trace, surface), own]
 
 
 def _cures(trace: Trace, surface: Surface) -> list[str]:
     """Return what to try where passages were found that do not answer."""
-    cures = ["other words", *([_OWN_DOCUMENTS[surface.kind]] if _is_bundled(trace) else [])]
+    cures = ["other words", *([_OWN_DOCUMENTS[surface.kind]] if _is_bundled(trace, surface) else [])]
     cures += _wider_filter(trace, surface)
     if (topk := _larger_topk(trace, surface)) is not None:
         cures.append(surface.setting("topk", topk))

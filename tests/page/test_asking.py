@@ -19,6 +19,8 @@ from tests.server.conftest import ModelServer, role_in
 
 COMPARISON = "Who is older, Jed Hoyer or John William Henry II?"
 SCRIPTED = "Who is Jed Hoyer?"
+MILLER = "Who was the mill run by?"
+MILLERS = {1820: "Ann", 1900: "Ben"}
 BROKEN = """```python
 docs = retrieve("Who is Jed Hoyer?")
 final_answer = nonsense(docs)
@@ -227,6 +229,32 @@ def test_unknown_answer_is_said_to_be_unknown(site: Site, open_page: Open) -> No
     page = open_page(site.url)
     ask(page, "Who was the first mayor of Atlantis-on-Mars?")
     page.wait_for_selector(".answer[data-known=false]")
+    remark = page.locator(".remark").text_content()
+    assert "bundled corpus" in remark
+    assert "; try other words, " in remark
+    assert "Model calls" not in page.locator(".figures").text_content()
+
+
+def test_filter_narrows_the_search_or_shows_its_error(open_page: Open, watch: Watch, tmp_path: Path) -> None:
+    watch.expected = ("400",)
+    rows = [{"id": str(year), "text": f"The mill was run by {name}.", "year": year} for year, name in MILLERS.items()]
+    (tmp_path / "mill.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    update_index([tmp_path / "mill.jsonl"], tmp_path / "index")
+    with served(tmp_path, "--index", f"mill={tmp_path / 'index'}") as site:
+        page = open_page(site.url)
+        page.wait_for_selector("input[name=where]")
+        page.fill("input[name=where]", "year >")
+        ask(page, MILLER)
+        page.wait_for_selector(".ask .problem:not(:empty)")
+        assert "filter" in page.locator(".ask .problem").text_content().lower()
+        for year in MILLERS:
+            page.fill("input[name=where]", f"year = {year}")
+            ask(page, MILLER)
+            page.locator(".about", has_text=f"year = {year}").wait_for()
+            page.wait_for_selector(".run[data-phase=done]")
+            page.locator(".node[data-primitive=retrieve]").first.click()
+            assert page.locator("dialog .passage").all_text_contents() == [f"The mill was run by {MILLERS[year]}."]
+            page.keyboard.press("Escape")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pyrag.trace.model import Answer
+from pyrag.trace.verdict import judged
 from tests.page.conftest import HeldModels, Open, Site, Watch, ask, models, served
 from tests.page.test_traces import QUESTION, open_files, written
 from tests.page.traces import repaired
@@ -57,7 +60,8 @@ def look(open_page: Open, width: int, height: int, scheme: str) -> Callable[[str
 
 
 @looks
-def test_asking_and_answer(site: Site, look: Any) -> None:
+def test_asking_and_answer(site: Site, look: Any, watch: Watch) -> None:
+    watch.expected = ("400",)  # of the wrong filter
     page, check = look(site.url)
     page.wait_for_selector(".examples button")
     check("1-start")
@@ -70,6 +74,10 @@ def test_asking_and_answer(site: Site, look: Any) -> None:
     ask(page, "Who was the first mayor of Atlantis-on-Mars?")
     page.wait_for_selector(".answer[data-known=false]")
     check("4-unknown")
+    page.fill("input[name=where]", "year >")
+    page.press("input[name=where]", "Enter")
+    page.wait_for_selector(".ask .problem:not(:empty)")
+    check("4-filter")
 
 
 @looks
@@ -109,6 +117,9 @@ def test_saved_runs(site: Site, look: Any, tmp_path: Path) -> None:
     page.evaluate("() => { location.hash = '#/compare/file-1/file-2'; }")
     page.wait_for_selector(".pair .run")
     check("13-compare")
+    open_files(page, written(tmp_path, judged(replace(repaired(), answer=Answer("Ann Thorpe", confidence=0.31)))))
+    page.wait_for_selector(".run[data-weak=true]")
+    check("15-weak")
 
 
 @looks

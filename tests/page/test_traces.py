@@ -10,7 +10,8 @@ from typing import Any
 from pyrag.methods.opera.protocol import STATE, Goal, OperaState
 from pyrag.trace.codec import to_json
 from pyrag.trace.html import to_frame, to_html
-from pyrag.trace.model import Trace
+from pyrag.trace.model import Answer, Trace
+from pyrag.trace.verdict import judged
 from tests.page.conftest import Open, Site, Watch, ask
 from tests.page.traces import QUESTION, repaired
 
@@ -41,6 +42,36 @@ def test_history_opens_a_trace_at_its_address(site: Site, open_page: Open) -> No
     again = open_page(page.url)
     assert again.locator(".question").text_content() == FIRST
     assert again.locator(".run[data-phase=done] .code").count() == 1
+
+
+def test_weak_answer_is_an_amber_card_with_its_reason(open_page: Open, site: Site, tmp_path: Path) -> None:
+    trace = replace(repaired(), answer=Answer("Ann Thorpe", citations=("north",), confidence=0.31))
+    old = {key: value for key, value in json.loads(to_json(trace)).items() if key not in ("weak", "remark")}
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    page = open_page(site.url)
+    lamps = {}
+    for name, path in {"weak": written(tmp_path, judged(trace)), "old": tmp_path / "old.json"}.items():
+        open_files(page, path)
+        page.wait_for_selector(".run[data-phase=done][data-weak=true]")
+        lamps[name] = page.locator(".lamp").evaluate("(one) => getComputedStyle(one).backgroundColor")
+        assert page.locator(".progress").text_content().startswith("Weak answer in ")
+        shown = page.locator(".remark").all_text_contents()
+        assert shown == ([f"W{judged(trace).remark[1:]}."] if name == "weak" else [])
+    open_files(page, written(tmp_path, judged(repaired())))
+    page.wait_for_selector(".run[data-phase=done]:not([data-weak])")
+    sure = page.locator(".lamp").evaluate("(one) => getComputedStyle(one).backgroundColor")
+    assert len({sure, *lamps.values()}) == 2
+    assert page.locator(".remark").count() == 0
+
+
+def test_an_answer_is_marked_as_whole_words(open_page: Open, site: Site, tmp_path: Path) -> None:
+    text = "Nothing is known of the north. The answer is no, as of 1790."
+    trace = repaired()
+    steps = (*trace.steps[:-1], replace(trace.steps[-1], answer=Answer("no", citations=("north",))))
+    passages = {**trace.passages, "north": replace(trace.passages["north"], text=text)}
+    page = open_page(site.url)
+    open_files(page, written(tmp_path, replace(trace, answer=Answer("no"), steps=steps, passages=passages)))
+    assert page.locator(".source").first.locator("mark").all_text_contents() == ["no"]
 
 
 def test_trace_that_is_gone_is_one_sentence(site: Site, open_page: Open, watch: Watch) -> None:

@@ -126,7 +126,7 @@ class Tools:
             info = read_info(index.settings.index)
             shown = ("kind", "passages", "files", "created", "generation", "embedder")
             return described | {key: getattr(info, key) for key in shown}
-        if index.settings.retriever is None:
+        if index.is_bundled:
             from pyrag.retrieval.bundled import bundled_passages
 
             return described | {"kind": "bm25", "passages": len(bundled_passages()), "about": "pyrag's bundled corpus"}

@@ -148,6 +148,12 @@ function readAnswer(value) {
   return { text: plain(value.text), known: value.known !== false, citations: texts(value.citations), confidence };
 }
 
+const MIN_CONFIDENCE = 0.5; // of an answer that is not weak, as in pyrag/trace/model.py
+const isWeak = (answer) => Boolean(answer?.known && answer.confidence !== null && answer.confidence < MIN_CONFIDENCE);
+
+// Engines of rules and a small reader call no model.
+const callsModel = (trace) => trace.engine.split(":")[0] !== "embedded";
+
 function readUsage(value) {
   const { cost, ...counts } = object(value);
   const names = ["model_calls", "retrievals", "prompt_tokens", "completion_tokens", "seconds", "cached_calls"];
@@ -226,6 +232,8 @@ function readTrace(value) {
     question: one.question,
     said: plain(one.said),
     answer: readAnswer(one.answer) ?? { text: "", known: false, citations: [], confidence: null },
+    weak: typeof one.weak === "boolean" ? one.weak : isWeak(readAnswer(one.answer)), // older traces have no verdict
+    remark: plain(one.remark),
     method: plain(one.method),
     engine: plain(one.engine),
     retriever: plain(one.retriever),
@@ -488,6 +496,11 @@ function replied(state, event) {
 
 const isOver = (state) => ["done", "failed", "stopped"].includes(state.phase);
 
+function outcome(state) {
+  if (!state.answer?.known) return "Finished";
+  return state.trace?.weak ? "Weak answer" : "Answered";
+}
+
 function progress(state) {
   const steps = [...state.steps.values()];
   const finished = steps.filter((step) => step.ended !== null).length;
@@ -508,7 +521,7 @@ function progress(state) {
     case "failed":
       return "No answer";
     default:
-      return `${state.answer?.known ? "Answered" : "Finished"} in ${seconds(state.trace?.usage.seconds ?? state.at)}`;
+      return `${outcome(state)} in ${seconds(state.trace?.usage.seconds ?? state.at)}`;
   }
 }
 
@@ -745,8 +758,7 @@ function sentencesOf(passage) {
 // Returns a passage's sentences as {text, isEvidence}: those that hold the answer, else the one nearest to the question.
 function evidenceIn(passage, answers, query) {
   const sentences = sentencesOf(passage);
-  const needles = answers.map((one) => one.toLowerCase()).filter((one) => one.length > 1);
-  let chosen = sentences.map((one) => needles.some((needle) => one.toLowerCase().includes(needle)));
+  let chosen = sentences.map((one) => answers.some((answer) => placeOf(one, answer) >= 0));
   if (!chosen.includes(true)) {
     const sought = new Set(words([query, ...answers].join(" ")));
     const scores = sentences.map((one) => new Set(words(one).filter((word) => sought.has(word))).size);
@@ -756,12 +768,21 @@ function evidenceIn(passage, answers, query) {
   return sentences.map((one, index) => ({ text: one, isEvidence: chosen[index] }));
 }
 
+// Returns the place of an answer in a sentence, as whole words; -1 if it is not there.
+function placeOf(sentence, answer) {
+  const [whole, sought] = [sentence.toLowerCase(), answer.toLowerCase()];
+  if (sought.length < 2 || whole.length !== sentence.length) return -1;
+  const isPart = (character) => /[\p{L}\p{N}]/u.test(character);
+  for (let at = whole.indexOf(sought); at >= 0; at = whole.indexOf(sought, at + 1)) {
+    if (!isPart(whole.charAt(at - 1)) && !isPart(whole.charAt(at + sought.length))) return at;
+  }
+  return -1;
+}
+
 // Returns the parts of a sentence, the answers in it marked.
 function markedAnswers(sentence, answers) {
-  const lower = sentence.toLowerCase();
-  if (lower.length !== sentence.length) return [sentence];
   for (const answer of answers) {
-    const start = answer.length > 1 ? lower.indexOf(answer.toLowerCase()) : -1;
+    const start = placeOf(sentence, answer);
     if (start >= 0) {
       const end = start + answer.length;
       return [
@@ -1113,9 +1134,11 @@ class AnswerView extends View {
       ]);
       const said = answer.known ? answer.text : "No answer found";
       body.push(h("p", { class: "answer", key: "answer", "data-known": String(answer.known) }, said, numbers));
-      if (!answer.known)
+      const remark = trace?.remark ?? "";
+      if (remark) body.push(h("p", { class: "remark", key: "remark" }, `${sentence(remark)}.`));
+      else if (!answer.known)
         body.push(h("p", { class: "note", key: "unknown" }, "The passages that were found do not say it."));
-      if (answer.known && answer.confidence !== null) {
+      if (answer.known && answer.confidence !== null && !remark) {
         body.push(h("p", { class: "note", key: "confidence" }, `Confidence ${answer.confidence.toFixed(2)}`));
       }
     }
@@ -1162,7 +1185,10 @@ class AnswerView extends View {
 
 const titleOf = (citation, trace) => trace.passages.get(citation.passage)?.title || citation.passage;
 
-function costOf(usage, repairs) {
+const OF_MODELS = new Set(["Model calls", "Tokens", "From cache"]);
+
+function costOf(trace, repairs) {
+  const { usage } = trace;
   const tokens = usage.prompt_tokens + usage.completion_tokens;
   const figures = [
     ["Model calls", usage.model_calls.toLocaleString("en")],
@@ -1183,7 +1209,7 @@ function costOf(usage, repairs) {
   const ahead = usage.unused_calls + usage.unused_retrievals;
   if (ahead) figures.push(["Begun in vain", counted(ahead, "call")]);
   if (usage.cost !== null) figures.push(["Cost", usage.cost.toLocaleString("en", { maximumSignificantDigits: 3 })]);
-  return figures;
+  return callsModel(trace) ? figures : figures.filter(([name]) => !OF_MODELS.has(name));
 }
 
 // --- A run: everything about one question, live or saved -------------------------------------------------------------
@@ -1287,6 +1313,7 @@ class RunView extends View {
         class: "run",
         "data-phase": state.phase,
         "data-known": isOver(state) ? String(state.answer?.known === true) : null,
+        "data-weak": isOver(state) && state.trace?.weak && !state.error ? "true" : null,
       },
       h(
         "header",
@@ -1318,7 +1345,7 @@ class RunView extends View {
             h(
               "dl",
               { class: "figures" },
-              costOf(trace.usage, Math.max(0, trace.programs.length - 1)).map(([name, value]) =>
+              costOf(trace, Math.max(0, trace.programs.length - 1)).map(([name, value]) =>
                 h("div", { key: name }, h("dt", null, name), h("dd", null, value)),
               ),
             ),
@@ -1780,6 +1807,21 @@ class AskForm extends View {
         choice("index", "Index", indexes, options.index),
         choice("method", "Method", methods, options.method),
         h(
+          "label",
+          { key: "where", class: "choice filter" },
+          h("span", null, "Filter"),
+          h("input", {
+            name: "where",
+            type: "text",
+            placeholder: 'year >= 2020 and team = "ops"',
+            "aria-label": "Filter of passages by their metadata",
+            "aria-describedby": "problem",
+            autocomplete: "off",
+            spellcheck: "false",
+            maxlength: "4000",
+          }),
+        ),
+        h(
           "span",
           { class: "engine" },
           options.engine
@@ -1827,8 +1869,9 @@ class AskForm extends View {
     event.preventDefault();
     const given = new FormData(event.target);
     const question = text(given.get("question")).trim();
-    if (question)
-      this.given.ask({ question, index: given.get("index") ?? undefined, method: given.get("method") ?? undefined });
+    const where = text(given.get("where")).trim() || undefined;
+    const [index, method] = ["index", "method"].map((name) => given.get(name) ?? undefined);
+    if (question) this.given.ask({ question, index, method, where });
     else this.querySelector("textarea").focus();
   }
 }
@@ -1962,7 +2005,7 @@ class CompareView extends View {
       ["Programs", String(run.trace.programs.length)],
       ["Steps", String(run.trace.steps.length)],
       ["Passages cited", String(run.trace.citations.length)],
-      ...costOf(run.trace.usage, 0).filter(([name]) => name !== "Repairs"),
+      ...costOf(run.trace, 0).filter(([name]) => name !== "Repairs"),
     ]);
     const names = [...new Set(figures.flatMap((one) => one.map(([name]) => name)))];
     const value = (index, name) => figures[index].find(([one]) => one === name)?.[1] ?? "";
@@ -2151,7 +2194,8 @@ class App extends HTMLElement {
     this.controller = new AbortController();
     const { signal } = this.controller;
     this.problem = "";
-    const about = [wanted.method ?? this.options.method, this.options.engine, wanted.index ?? this.options.index]
+    const filter = wanted.where ? `filter ${shortened(wanted.where, 80)}` : "";
+    const about = [wanted.method ?? this.options.method, this.options.engine, wanted.index ?? this.options.index, filter]
       .filter(Boolean)
       .join(" · ");
     const run = {
@@ -2215,7 +2259,7 @@ class App extends HTMLElement {
     const state = stateOf(run.events);
     this.say(
       state.phase === "done"
-        ? `Answer: ${state.answer?.known ? state.answer.text : "none found"}`
+        ? `${state.trace?.weak ? "Weak answer" : "Answer"}: ${state.answer?.known ? state.answer.text : "none found"}`
         : (state.error?.message ?? "Stopped"),
     );
   }
