@@ -38,9 +38,7 @@ class LastingPool(ThreadPoolExecutor):
         try:
             return super().submit(fn, *args, **kwargs)
         except RuntimeError:
-            future: Future[T] = Future()
-            Thread(target=_work, args=[future, lambda: fn(*args, **kwargs)]).start()
-            return future
+            return in_own_thread(lambda: fn(*args, **kwargs))
 
 
 def _work(future: Future[T], function: Callable[[], T]) -> None:
@@ -58,6 +56,13 @@ def _pool() -> ThreadPoolExecutor:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)  # a fork takes no threads along
+
+
+def in_own_thread(function: Callable[[], T]) -> Future[T]:
+    """Run a function in a thread of its own, for work of seconds that no event loop owns."""
+    future: Future[T] = Future()
+    Thread(target=_work, args=[future, function], name="pyrag-work").start()
+    return future
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

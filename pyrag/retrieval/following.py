@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
+from threading import Lock
 
+from pyrag._io.threads import in_own_thread
 from pyrag.errors import PyRAGError
 from pyrag.retrieval.documents.model import MARK
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.protocol import Retriever, fetch_passages, search, searched_index
 from pyrag.trace.model import Passage, SearchedIndex
 
-POLL = 0.5  # seconds between two looks at the index folder
+RETRY = 0.5  # seconds before a generation that could not be opened is tried again
 
 Open = Callable[[], Retriever]
+_Mark = tuple[int, int, int, int]
 
 
 class FollowingRetriever:
     """A retriever over the generation in use of a folder; searches that have begun keep the one that they began with.
 
-    A generation that cannot be opened leaves the last good one in use, and `problem` says what is wrong.
+    Each search first looks at the file that names the generation, which takes one `stat`, and waits until a new one is
+    open: nothing that an update removed is found after it. A generation that cannot be opened leaves the last good one
+    in use, and `problem` says what is wrong. Safe to use from event loops of several threads.
 
     Args:
         opener: opens the retriever; called again, in a thread, for each new generation.
@@ -34,12 +42,15 @@ class FollowingRetriever:
 
     def __init__(self, opener: Open, folder: Path | None) -> None:
         self._open, self._folder = opener, folder
-        self._mark = self._look()
+        self._file = None if folder is None else os.fspath(folder / MARK)
+        self._lock = Lock()
         self._used: Counter[int] = Counter()  # searches that are using a retriever, by its id()
-        self.retriever = opener()
+        self._replaced: list[Retriever] = []  # retrievers of earlier generations that are still open
+        self._opening: Future[None] | None = None
+        self._failed: tuple[_Mark | None, float] | None = None
+        self._mark = self._look()
+        self.retriever, self.generation = self._opened()
         self.problem = ""
-        self._reopening: asyncio.Task[None] | None = None
-        self._looked = 0.0
 
     @property
     def name(self) -> str:
@@ -48,16 +59,6 @@ class FollowingRetriever:
     @property
     def searched(self) -> SearchedIndex:
         return searched_index(self.retriever)
-
-    @property
-    def generation(self) -> str:
-        """Name of the generation in the folder; empty without one. Reads a file."""
-        from pyrag.retrieval.index import read_info
-
-        if self._folder is not None:
-            with contextlib.suppress(PyRAGError):
-                return read_info(self._folder).generation
-        return ""
 
     @property
     def missing(self) -> bool:
@@ -83,49 +84,82 @@ class FollowingRetriever:
     @contextlib.asynccontextmanager
     async def use(self) -> AsyncIterator[Retriever]:
         """Keep one generation open, for several searches in the same one."""
-        self._check()
-        retriever = self.retriever
-        self._used[id(retriever)] += 1
+        await self.follow()
+        with self._lock:
+            retriever = self.retriever
+            self._used[id(retriever)] += 1
         try:
             yield retriever
         finally:
-            self._used[id(retriever)] -= 1
-            await self._let_go(retriever)
+            with self._lock:
+                self._used[id(retriever)] -= 1
+            await self._close_unused()
+
+    async def follow(self) -> None:
+        """Open the newest generation if it is another one; wait until it is open."""
+        if self._file is None or (mark := self._look()) == self._mark:
+            return
+        if (opening := self._begin(mark)) is not None:
+            await asyncio.shield(asyncio.wrap_future(opening))
+            await self._close_unused()
 
     async def aclose(self) -> None:
-        if self._reopening:
-            await self._reopening
-        await self.retriever.aclose()
-
-    def _check(self) -> None:
-        now = asyncio.get_running_loop().time()
-        if self._folder is None or now - self._looked < POLL:
-            return
-        self._looked = now
-        mark = self._look()
-        if mark != self._mark and (self._reopening is None or self._reopening.done()):
-            self._reopening = asyncio.create_task(self._reopen(mark))
-
-    async def _reopen(self, mark: tuple[int, int] | None) -> None:
-        try:
-            fresh = await asyncio.to_thread(self._open)
-        except PyRAGError as error:
-            self.problem = str(error)  # the old one is still good; the next look tries again
-            return
-        old, self.retriever = self.retriever, fresh
-        self._mark, self.problem = mark, ""
-        await self._let_go(old)
-
-    async def _let_go(self, retriever: Retriever) -> None:
-        if retriever is not self.retriever and not self._used[id(retriever)]:
-            del self._used[id(retriever)]
+        if (opening := self._opening) is not None:
+            await asyncio.wrap_future(opening)
+        with self._lock:
+            retrievers, self._replaced = [*self._replaced, self.retriever], []
+        for retriever in retrievers:
             await retriever.aclose()
 
-    def _look(self) -> tuple[int, int] | None:
-        if self._folder is None:
+    def _begin(self, mark: _Mark | None) -> Future[None] | None:
+        """Return the opening under way, or begin one; None if the last one failed just now."""
+        with self._lock:
+            if self._opening is None:
+                if self._failed and self._failed[0] == mark and time.monotonic() - self._failed[1] < RETRY:
+                    return None
+                self._opening = in_own_thread(lambda: self._reopen(mark))
+            return self._opening
+
+    def _reopen(self, mark: _Mark | None) -> None:
+        try:
+            fresh, generation = self._opened()
+        except PyRAGError as error:
+            with self._lock:  # the old one is still good
+                self.problem, self._failed, self._opening = str(error), (mark, time.monotonic()), None
+            return
+        with self._lock:
+            self._replaced.append(self.retriever)
+            self.retriever, self.generation, self._mark = fresh, generation, mark
+            self.problem, self._failed, self._opening = "", None, None
+
+    def _opened(self) -> tuple[Retriever, str]:
+        """Return the opened retriever with the name of its generation, which is empty without one."""
+        named = ""
+        if self._folder is not None:
+            from pyrag.retrieval.index import read_info
+
+            with contextlib.suppress(PyRAGError):  # a folder of another kind, or what the opener complains of
+                named = read_info(self._folder).generation
+        retriever = self._open()
+        return retriever, searched_index(retriever).generation or named
+
+    async def _close_unused(self) -> None:
+        """Close retrievers of earlier generations that no search uses any more."""
+        if not self._replaced:
+            return
+        with self._lock:
+            unused = [one for one in self._replaced if not self._used[id(one)]]
+            self._replaced = [one for one in self._replaced if self._used[id(one)]]
+            for retriever in unused:
+                del self._used[id(retriever)]
+        for retriever in unused:
+            await retriever.aclose()
+
+    def _look(self) -> _Mark | None:
+        if self._file is None:
             return None
         try:
-            status = (self._folder / MARK).stat()
+            status = os.stat(self._file)  # noqa: PTH116 (each search pays for it, and Path.stat costs a fifth more)
         except OSError:
             return None
-        return status.st_ino, status.st_mtime_ns
+        return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size

@@ -121,7 +121,7 @@ def open_engines(
     recording = Path(settings.llm.removeprefix(REPLAY)) if settings.llm.startswith(REPLAY) else None
     engines = Engines(
         agents=_with_own(_open_agents(settings, models, None), answerer, told),
-        retriever=retriever_of(settings, retriever),
+        retriever=_following(settings) if retriever is None else retriever_of(settings, retriever),
         sandbox=Sandbox(require="kernel" if settings.sandbox == "kernel" else "policy"),
         recording=recording,
         _closers=models.closers,
@@ -319,6 +319,17 @@ def _cached(model: ChatModel, settings: Settings) -> ChatModel:
     store = ReplyStore(path, settings.cache_mb << 20)
     store.check()
     return CachedChat(model, store)
+
+
+def _following(settings: Settings) -> Retriever:
+    """Return the retriever of settings, which follows the updates of an index folder."""
+    from pyrag.retrieval.following import FollowingRetriever
+    from pyrag.retrieval.open import is_remote
+
+    place = settings.retriever or settings.index
+    if place is None or (settings.retriever and is_remote(settings.retriever)):
+        return retriever_of(settings)
+    return FollowingRetriever(lambda: retriever_of(settings), Path(place).expanduser())
 
 
 def retriever_of(settings: Settings, own: Retriever | None = None) -> Retriever:

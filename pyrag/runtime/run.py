@@ -110,7 +110,7 @@ async def _answer(
         tool_calls=settings.max_tool_calls,
     )
     ledger = Ledger(budget, recording=recording, keep=keep, journal=journal)
-    started_at, index = _wall_clock(ledger.elapsed()), searched_index(engines.retriever)
+    started_at = _wall_clock(ledger.elapsed())
     recorder = ledger.observer = EventRecorder(ledger.elapsed, observer)
     episode = Episode(
         question=question,
@@ -156,7 +156,7 @@ async def _answer(
         _trace(episode, result, error, engines, settings),
         started_at=started_at,
         pyrag_version=_version(),
-        index=index,
+        index=searched_index(engines.retriever),
     )
     trace = _doubted(trace, episode)
     recorder(Answered(trace.answer))

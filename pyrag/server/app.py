@@ -296,14 +296,15 @@ def _add_passages(app: FastAPI, service: SearchService) -> None:
 
     @app.get(
         "/health", response_model=None, responses={200: HEALTH_REPLY}, tags=["passages"],
-        summary="Name an index and the generation of it that is served",
+        summary="Name an index and the generation of it that answers",
     )  # fmt: skip
     async def health(request: Request, index: str | None = None) -> Response:
         name = service.named(index, access_of(request))
         served = service.retrievers[name]
         state = {"status": "ok", "retriever": name}
-        if generation := await asyncio.to_thread(lambda: served.generation):
-            state["generation"] = generation
+        await served.follow()
+        if served.generation:
+            state["generation"] = served.generation
         if served.problem:
             state["problem"] = public_text(served.problem)
         return json_reply(state)

@@ -266,7 +266,7 @@ RETRIEVE_REPLY: dict[str, Any] = {
     },
 }
 HEALTH_REPLY: dict[str, Any] = {
-    "description": "The index, the generation in its folder, and what keeps that from being opened.",
+    "description": "The index, the generation of it that answers, and what keeps a newer one from being opened.",
     "content": {
         "application/json": {
             "schema": {"type": "object", "additionalProperties": {"type": "string"}},

@@ -18,6 +18,7 @@ from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval import Options, open_retriever
 from pyrag.retrieval.embedders import embedding as module
 from pyrag.retrieval.embedders.embedding import TextEmbedder
+from pyrag.retrieval.following import FollowingRetriever
 from pyrag.retrieval.index import read_info, update_index, vectors_folder
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.retrieval.indexing.dense_part import DensePart
@@ -91,7 +92,8 @@ async def test_a_weight_leaves_out_a_half(index: Path, weight: float, part: str)
 
 async def test_settings_reach_the_retriever(index: Path) -> None:
     engines = open_engines(Settings(index=str(index), embedder="onnx:other", rerank="st:some/cross-encoder"))
-    assert isinstance(engines.retriever, RerankingRetriever)
+    assert isinstance(engines.retriever, FollowingRetriever)
+    assert isinstance(engines.retriever.retriever, RerankingRetriever)
     assert engines.retriever.name == f"rerank:st:some/cross-encoder(hybrid:{index})"
     await engines.aclose()
     with pytest.raises(ConfigError, match="dense_weight must be between 0 and 1"):
