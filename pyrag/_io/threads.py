@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from threading import Thread
+from threading import Event, Thread
 from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -74,6 +74,39 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
         kwargs: Its keyword arguments.
     """
     return await asyncio.get_running_loop().run_in_executor(_pool(), lambda: function(*args, **kwargs))
+
+
+class StoppedError(Exception):
+    """Work in a thread ended because nobody waits for it any more."""
+
+
+class Stop:
+    """A sign for work in a thread that nobody waits for it any more."""
+
+    def __init__(self) -> None:
+        self._event = Event()
+
+    def set(self) -> None:
+        self._event.set()
+
+    def check(self) -> None:
+        """Raise `StoppedError` once the sign is set."""
+        if self._event.is_set():
+            raise StoppedError
+
+
+never = Stop()
+"""The sign for work that is always finished."""
+
+
+async def in_stoppable_thread(function: Callable[[Stop], T]) -> T:
+    """Run a function in the pool, which gets a sign that is set once its caller is cancelled."""
+    stop = Stop()
+    try:
+        return await in_thread(function, stop)
+    except asyncio.CancelledError:
+        stop.set()
+        raise
 
 
 class PerLoop(Generic[T]):

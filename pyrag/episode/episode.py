@@ -14,9 +14,10 @@ from pyrag.agents.protocol import Agents, Answerer, FindFault, Reading, Rewritte
 from pyrag.episode.ledger import Ledger
 from pyrag.episode.recovery import Boost, Ladder
 from pyrag.episode.speculation import PrefetchStats
+from pyrag.errors import FilterError
 from pyrag.retrieval.checked import content_id
 from pyrag.retrieval.filters.tree import Filter, all_of
-from pyrag.retrieval.protocol import Retriever, passages_of
+from pyrag.retrieval.protocol import Retriever, filter_verdict, passages_of
 from pyrag.trace.events import Observer, Warned, ignore
 from pyrag.trace.model import UNKNOWN, Passage, Program, Step
 from pyrag_sandbox import Call, Sandbox
@@ -146,16 +147,28 @@ class Episode:
             where: Filter of the program, which narrows that of the caller.
 
         Raises:
-            FilterError: There is a filter, and the retriever takes none.
+            FilterError: There is a filter, and the retriever takes none; or the program's filter names fields or kinds
+                of values that no passage has.
         """
         bound = all_of(self.where, where)
         request = {"query": query, "topk": topk, **({} if bound is None else {"where": str(bound)})}
-        found, memo = await self.ask(
-            "retrieve", request, lambda: passages_of(self.retriever, query, topk, self.warn, bound), list[Passage]
-        )
+
+        async def run() -> list[Passage]:
+            if where is not None:
+                await self._judge(where)
+            return await passages_of(self.retriever, query, topk, self.warn, bound)
+
+        found, memo = await self.ask("retrieve", request, run, list[Passage])
         if bound is not None:  # nothing else passes, whatever replied: a recording or a journal may have been changed
             found = [passage for passage in found if bound.matches(passage.metadata)]
         return self.keep_passages(found, f"the retriever {self.retriever.name}"), memo
+
+    async def _judge(self, where: Filter) -> None:
+        verdict = await filter_verdict(self.retriever, where, self.where)
+        if verdict.mismatched:
+            raise FilterError("; ".join(verdict.sentences))
+        for sentence in verdict.sentences:
+            self.warn(sentence)
 
     def keep_passages(self, found: Iterable[Passage], origin: str) -> list[Passage]:
         """Add passages to the question, and return them with ids that are their own.

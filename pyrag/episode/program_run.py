@@ -31,7 +31,7 @@ from pyrag.episode.program_values import (
 )
 from pyrag.episode.recovery import RecoveryRunner, Search, attempt, ids_of, merge
 from pyrag.episode.synthesis import facts_in
-from pyrag.errors import PyRAGError
+from pyrag.errors import FilterError, PyRAGError
 from pyrag.trace.events import ProgramFinished, ProgramStarted, StepFinished, StepStarted
 from pyrag.trace.model import UNKNOWN, Answer, Attempt, Passage, Program, Step
 from pyrag_sandbox import Call, Limits, Outcome, PrimitiveError, Record, Text
@@ -78,7 +78,12 @@ class ProgramRun:
         narrowed = None if where is None else check_where(where, self.episode.retriever)
         self.refuse_unknown(call, query)
         step = self.start(call, query, topk=topk, where="" if narrowed is None else str(narrowed))
-        found, memo = await self.watched(step, self.episode.fetch(query, topk, narrowed))
+        try:
+            found, memo = await self.watched(step, self.episode.fetch(query, topk, narrowed))
+        except FilterError as error:  # of the program's filter: its planner can mend it
+            if narrowed is None:
+                raise
+            raise PrimitiveError(str(error), "ValueError") from None
         self.retrieved[call.id] = (Search(query, narrowed), topk, found)
         self.finish(step, passages=ids_of(found), memo=memo)
         return [record(passage) for passage in found]

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyrag.errors import ServiceError
 from pyrag.retrieval.analysis import Analysis, plain
-from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.filters.metadata import encoded
-from pyrag.retrieval.filters.selection import KEY, METADATA, NO_METADATA, PassageSelector, key_of
+from pyrag.retrieval.filters.selection import KEY, METADATA, NO_METADATA, PassageSelector, SelectedPassages, key_of
 from pyrag.retrieval.filters.tree import Filter
+from pyrag.retrieval.filters.verdict import FilterVerdict
 from pyrag.trace.model import Passage, SearchedIndex
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ TITLE_WEIGHT = 0.75
 INLINE_PASSAGES = 20_000
 """Up to here a search takes 0.1-0.4 ms and is done at once; a thread would add jitter and save nothing. Above, it can
 take milliseconds, in which the event loop would stand still. (Handing over costs 0.03 ms.)"""
+
+INLINE_TERMS = 500
+"""Up to here a search among selected passages takes 2 ms longer than one without a filter."""
 
 _ANALYZER = "pyrag"
 _MAX_TIES = 1000
@@ -95,17 +98,18 @@ class Bm25Index:
     def __len__(self) -> int:
         return self._searcher.num_docs
 
-    def search(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
+    def search(self, query: str, topk: int, where: Filter | SelectedPassages | None = None) -> list[Passage]:
         """Return the best passages, best first; none for a query without a word.
 
         Args:
             query: Text, never read as query syntax.
             topk: Maximum number of passages.
-            where: Filter that passages must pass; their scores are those without it.
+            where: Passages to search among, or their filter; scores are those without it.
         """
         parsed = self._query(query)
         if parsed is not None and where is not None:
-            parsed = self.selector.restricted(parsed, where)
+            selected = where if isinstance(where, SelectedPassages) else self.selector.selection(where)
+            parsed = self.selector.restricted(parsed, selected)
         if parsed is None or topk < 1:
             return []
         passages = [self._passage(score, address) for score, address in self._hits(parsed, topk)]
@@ -199,12 +203,17 @@ class Bm25Retriever:
             ServiceError: A file of the index is damaged.
         """
         try:
-            if len(self._index) <= INLINE_PASSAGES:
-                return self._found(query, topk, where)
-            return await asyncio.to_thread(self._found, query, topk, where)
+            selected = None if where is None else await self._index.selector.prepared(where)
+            if len(self._index) <= INLINE_PASSAGES and (selected is None or len(selected.terms) <= INLINE_TERMS):
+                return self._index.search(query, topk, selected)
+            return await asyncio.to_thread(self._index.search, query, topk, selected)
         except (ValueError, OSError) as error:  # what tantivy raises for a file that went bad under it
             message = f"index {self._name} cannot be searched ({error}): build it again with pyrag index and --rebuild"
             raise ServiceError(message, service=self._name) from error
+
+    async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
+        """Return what can be said of a filter before a search. Args: those of `FilterJudge.judge_filter`."""
+        return await self._index.selector.judged(where, within)
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage]:
         """Return the passages of those ids that exist. Raises `ServiceError` if a file of the index is damaged."""
@@ -213,10 +222,6 @@ class Bm25Retriever:
         except (ValueError, OSError) as error:
             message = f"index {self._name} cannot be read ({error}): build it again with pyrag index and --rebuild"
             raise ServiceError(message, service=self._name) from error
-
-    def _found(self, query: str, topk: int, where: Filter | None) -> list[Passage]:
-        found = self._index.search(query, topk, where)
-        return found if where is None else Passages(found, self._index.selector.notes(where))
 
     async def aclose(self) -> None:
         """Nothing to close: the index is unmapped with the object."""

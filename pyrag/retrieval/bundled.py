@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from pyrag.retrieval.filters.tree import Filter
+from pyrag.retrieval.filters.verdict import FilterVerdict
 from pyrag.trace.model import BUNDLED_CORPUS, Passage, SearchedIndex
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ class BundledRetriever:
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the best passages of the bundled corpus. Args: those of `Retriever.retrieve`."""
         return await self._retriever.retrieve(query, topk, where)
+
+    async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
+        """Return what can be said of a filter before a search. Args: those of `FilterJudge.judge_filter`."""
+        return await self._retriever.judge_filter(where, within)
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage]:
         """Return the passages of those ids that exist."""

@@ -9,14 +9,15 @@ cores are busy, the next queries gather. A query finds the same in any company, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from pyrag._io.threads import cores, in_thread
+from pyrag._io.threads import Stop, cores, in_stoppable_thread, in_thread
 from pyrag.errors import FilterError, ServiceError
 from pyrag.retrieval.embedders.batching import Batcher
 from pyrag.retrieval.filters.tree import Filter
+from pyrag.retrieval.filters.verdict import NOTHING_TO_SAY, FilterVerdict
 from pyrag.trace.model import Passage, SearchedIndex
 
 if TYPE_CHECKING:
@@ -39,9 +40,12 @@ class DenseQuery:
     vector: Any = field(compare=False)
     where: str = ""
     filter: Filter | None = field(default=None, compare=False)
+    selection: SelectedPassages | None = field(default=None, compare=False)
 
     @classmethod
-    def filtered(cls, query: str, topk: int, vector: Any, where: Filter | None) -> DenseQuery:
+    def filtered(
+        cls, query: str, topk: int, vector: Any, where: Filter | None, selection: SelectedPassages | None = None
+    ) -> DenseQuery:
         """Return a query with a filter.
 
         Args:
@@ -49,14 +53,16 @@ class DenseQuery:
             topk: Maximum number of passages.
             vector: The text's vector.
             where: Filter that passages must pass; None for none.
+            selection: The passages that pass it, if they are known.
         """
-        return cls(query, topk, vector, "" if where is None else str(where), where)
+        return cls(query, topk, vector, "" if where is None else str(where), where, selection)
 
 
 class DenseRetriever:
     """A `Retriever` over opened vectors. The first query checks that the embedder is the index's own.
 
-    `select` says which passages a filter selects, such as `Bm25Index.selector.selected` of the same folder.
+    `select` says which passages a filter selects, and `judge` what can be said of it, such as `selected` and `judged`
+    of the `Bm25Index.selector` of the same folder.
     """
 
     def __init__(
@@ -66,12 +72,14 @@ class DenseRetriever:
         passages: Lookup,
         name: str = "dense",
         searched: SearchedIndex | None = None,
-        select: Callable[[Filter], SelectedPassages] | None = None,
+        select: Callable[[Filter, Stop], SelectedPassages] | None = None,
+        judge: Callable[[Filter, Filter | None], Awaitable[FilterVerdict]] | None = None,
     ) -> None:
         self.index = index
         self._embedder = embedder
         self.passages = passages
         self._select = select
+        self._judge = judge
         self._name = name
         self.searched = searched or SearchedIndex(name, "dense")
         self._checked = False
@@ -96,14 +104,19 @@ class DenseRetriever:
             ConfigError: The embedder is not the one of the index.
             ServiceError: A file of the index is damaged.
         """
-        if where is not None and self._select is None:
-            raise FilterError(f"the metadata of {self._name} is not known: ask without a filter")
+        selection = None if where is None else await self._selected(where)
         if not query.strip() or topk < 1 or not len(self.index):
             return []
         (vector,) = await self._embedder.embed_queries([query])
         if not self._checked:
             await self.check()
-        return await self._searches.get(DenseQuery.filtered(query, topk, vector, where))
+        return await self._searches.get(DenseQuery.filtered(query, topk, vector, where, selection))
+
+    async def _selected(self, where: Filter) -> SelectedPassages:
+        """Return the selection of a filter, which is evaluated in a thread; that ends if the caller is cancelled."""
+        if (select := self._select) is None:
+            raise FilterError(f"the metadata of {self._name} is not known: ask without a filter")
+        return await in_stoppable_thread(lambda stop: select(where, stop))
 
     async def _search(self, asked: Sequence[DenseQuery]) -> list[list[Passage]]:
         return await in_thread(self._found, asked)
@@ -123,13 +136,15 @@ class DenseRetriever:
         import numpy as np
 
         found: dict[int, list[Hit]] = {}
-        for (topk, _), where in {(one.topk, one.where): one.filter for one in asked}.items():
-            text = "" if where is None else str(where)
-            places = [at for at, one in enumerate(asked) if (one.topk, one.where) == (topk, text)]
-            selection = None if where is None or self._select is None else self._select(where)
+        for (topk, where), selection in {(one.topk, one.where): one.selection for one in asked}.items():
+            places = [at for at, one in enumerate(asked) if (one.topk, one.where) == (topk, where)]
             hits = self.index.search(np.stack([asked[at].vector for at in places]), topk, selection)
             found.update(zip(places, hits, strict=True))
         return [found[at] for at in range(len(asked))]
+
+    async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
+        """Return what can be said of a filter before a search. Args: those of `FilterJudge.judge_filter`."""
+        return NOTHING_TO_SAY if self._judge is None else await self._judge(where, within)
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage]:
         """Return the passages of those ids that exist."""

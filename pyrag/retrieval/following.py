@@ -16,7 +16,8 @@ from pyrag._io.threads import in_own_thread
 from pyrag.errors import PyRAGError
 from pyrag.retrieval.documents.model import MARK
 from pyrag.retrieval.filters.tree import Filter
-from pyrag.retrieval.protocol import Retriever, fetch_passages, search, searched_index
+from pyrag.retrieval.filters.verdict import FilterVerdict
+from pyrag.retrieval.protocol import Retriever, fetch_passages, filter_verdict, search, searched_index
 from pyrag.trace.model import Passage, SearchedIndex
 
 RETRY = 0.5  # seconds before a generation that could not be opened is tried again
@@ -75,6 +76,11 @@ class FollowingRetriever:
         """
         async with self.use() as retriever:
             return await search(retriever, query, topk, where)
+
+    async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
+        """Return what can be said of a filter before a search. Args: those of `FilterJudge.judge_filter`."""
+        async with self.use() as retriever:
+            return await filter_verdict(retriever, where, within)
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
         """Return the passages of those ids that exist in the newest generation."""

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from pyrag.errors import ConfigError
 from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.filters.tree import Filter
-from pyrag.retrieval.protocol import Retriever, fetch_passages, search
+from pyrag.retrieval.filters.verdict import NOTHING_TO_SAY, FilterVerdict
+from pyrag.retrieval.protocol import Retriever, fetch_passages, filter_verdict, search
 from pyrag.trace.model import Passage, SearchedIndex
 
 K = 10
@@ -71,6 +72,11 @@ class HybridRetriever:
         fused = fuse(lists, {key: part.weight for key, part in self._parts.items()}, self._k)[:topk]
         notes = dict.fromkeys(note for found in lists.values() for note in getattr(found, "notes", ()))
         return Passages(fused, notes) if notes else fused
+
+    async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
+        """Return what can be said of a filter before a search. Args: those of `FilterJudge.judge_filter`."""
+        verdicts = [await filter_verdict(retriever, where, within) for retriever in self._all]
+        return next((one for one in verdicts if one.sentences), NOTHING_TO_SAY)
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
         """Return the passages of those ids that exist, from the first part that looks up ids."""

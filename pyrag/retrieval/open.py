@@ -36,6 +36,7 @@ class Options:
         exact: refuse an index folder whose vectors are searched approximately.
         rerank: `reader`, the embedded one, or a cross-encoder.
         where: filter that all passages must pass, whoever asks.
+        own_where: whether that filter is the caller's own, who may be told what is wrong with it.
         limit: maximum size of a server's reply.
         transport: proxy and certificates of servers.
     """
@@ -46,6 +47,7 @@ class Options:
     exact: bool = False
     rerank: str | None = None
     where: Filter | None = None
+    own_where: bool = False
     limit: BodyLimit = RETRIEVER_LIMIT
     transport: Transport = Transport()
 
@@ -75,7 +77,7 @@ def open_retriever(
         return retriever
     from pyrag.retrieval.filters.bound import BoundRetriever
 
-    return BoundRetriever(retriever, options.where)
+    return BoundRetriever(retriever, options.where, own=options.own_where)
 
 
 def is_remote(spec: str) -> bool:
@@ -203,6 +205,7 @@ def _of_kind(info: IndexInfo, folder: Path, shown: str, options: Options) -> Ret
         f"dense:{shown}",
         searched(f"dense:{shown}"),
         bm25.selector.selected,
+        bm25.selector.judged,
     )
     if info.kind == "dense" or options.dense_weight >= 1:
         return dense

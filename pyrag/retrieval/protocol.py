@@ -13,6 +13,7 @@ from pyrag._io.excerpts import excerpt
 from pyrag.errors import ConfigError, FilterError, MalformedReplyError, PyRAGError, ServiceError
 from pyrag.retrieval.checked import Passages, checked, shown
 from pyrag.retrieval.filters.tree import Filter
+from pyrag.retrieval.filters.verdict import NOTHING_TO_SAY, FilterVerdict
 from pyrag.trace.model import Passage, SearchedIndex
 
 _MAX_SAID = 300  # characters of a stranger's message
@@ -191,6 +192,10 @@ class OwnRetriever:
         """
         return await passages_of(self.inner, query, topk, where=where)
 
+    async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
+        """Return what the object can say of a filter. Args: those of `FilterJudge.judge_filter`."""
+        return await filter_verdict(self.inner, where, within)
+
     async def aclose(self) -> None:
         """Close the object, if it can be closed; a failure is a warning."""
         close = getattr(self.inner, "aclose", None) or getattr(self.inner, "close", None)
@@ -287,3 +292,32 @@ async def fetch_passages(retriever: object, ids: Sequence[str], where: Filter | 
     if found is None or where is None:
         return found
     return [passage for passage in found if where.matches(passage.metadata)]
+
+
+@runtime_checkable
+class FilterJudge(Protocol):
+    """Optional part of a retriever: what it knows of the fields of its passages."""
+
+    async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
+        """Return what can be said of a filter before a search.
+
+        Args:
+            where: The filter.
+            within: Filter of the passages that the caller may know of; None for all.
+        """
+        ...
+
+
+async def filter_verdict(retriever: object, where: Filter, within: Filter | None = None) -> FilterVerdict:
+    """Return what a retriever can say of a filter; nothing if it cannot list the fields of its passages.
+
+    Args:
+        retriever: any retriever.
+        where: the filter.
+        within: filter of the passages that the caller may know of; None for all.
+    """
+    try:
+        verdict = await retriever.judge_filter(where, within) if isinstance(retriever, FilterJudge) else NOTHING_TO_SAY
+    except Exception:  # a search will say what is wrong with the retriever
+        return NOTHING_TO_SAY
+    return verdict if isinstance(verdict, FilterVerdict) else NOTHING_TO_SAY

@@ -25,7 +25,8 @@ from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.embedders.onnx import clean, open_session, open_tokenizer
 from pyrag.retrieval.embedders.protocol import passage_text
 from pyrag.retrieval.filters.tree import Filter
-from pyrag.retrieval.protocol import Retriever, fetch_passages, name_of, passages_of, searched_index
+from pyrag.retrieval.filters.verdict import FilterVerdict
+from pyrag.retrieval.protocol import Retriever, fetch_passages, filter_verdict, name_of, passages_of, searched_index
 from pyrag.trace.model import Passage, SearchedIndex
 
 Scorer = Callable[[str, Sequence[Passage]], Sequence[float] | Awaitable[Sequence[float]]]
@@ -98,6 +99,10 @@ class RerankingRetriever:
             message = f"{self._name} gave {len(scores)} scores for {len(passages)} passages: it must give one for each"
             raise ServiceError(message, service=self._name)
         return scores
+
+    async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
+        """Return what can be said of a filter before a search. Args: those of `FilterJudge.judge_filter`."""
+        return await filter_verdict(self._inner, where, within)
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
         """Return the passages of those ids that exist."""

@@ -17,7 +17,7 @@ import msgspec
 from pyrag.errors import PyRAGError
 from pyrag.retrieval.filters.language import filter_of
 from pyrag.retrieval.filters.tree import Filter, all_of
-from pyrag.retrieval.protocol import Retriever, passages_of
+from pyrag.retrieval.protocol import Retriever, filter_verdict, passages_of
 from pyrag.trace.model import Passage
 
 MAX_QUERIES = 1024
@@ -91,7 +91,10 @@ async def search_all(
     except* PyRAGError as failed:
         raise failed.exceptions[0] from None
     result = [[_hit_of(one, scored=wanted.return_scores) for one in task.result()] for task in tasks]
-    return {"result": result} if own is None else {"result": result, "where": str(own)}
+    if own is None:
+        return {"result": result}
+    verdict = await filter_verdict(retriever, own, bound)
+    return {"result": result, "where": str(own), **({"remarks": verdict.sentences} if verdict.sentences else {})}
 
 
 def _hit_of(passage: Passage, *, scored: bool) -> dict[str, Any]:

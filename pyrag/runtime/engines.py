@@ -121,7 +121,7 @@ def open_engines(
     recording = Path(settings.llm.removeprefix(REPLAY)) if settings.llm.startswith(REPLAY) else None
     engines = Engines(
         agents=_with_own(_open_agents(settings, models, None), answerer, told),
-        retriever=_following(settings) if retriever is None else retriever_of(settings, retriever),
+        retriever=_following(settings) if retriever is None else retriever_of(settings, retriever, own_where=True),
         sandbox=Sandbox(require="kernel" if settings.sandbox == "kernel" else "policy"),
         recording=recording,
         _closers=models.closers,
@@ -328,16 +328,17 @@ def _following(settings: Settings) -> Retriever:
 
     place = settings.retriever or settings.index
     if place is None or (settings.retriever and is_remote(settings.retriever)):
-        return retriever_of(settings)
-    return FollowingRetriever(lambda: retriever_of(settings), Path(place).expanduser())
+        return retriever_of(settings, own_where=True)
+    return FollowingRetriever(lambda: retriever_of(settings, own_where=True), Path(place).expanduser())
 
 
-def retriever_of(settings: Settings, own: Retriever | None = None) -> Retriever:
+def retriever_of(settings: Settings, own: Retriever | None = None, *, own_where: bool = False) -> Retriever:
     """Return the retriever of settings.
 
     Args:
         settings: name a retriever or an index; without either, the bundled corpus is searched.
         own: the caller's own object, in place of all that.
+        own_where: whether the settings' filter is the caller's own, who may be told what is wrong with it.
 
     Raises:
         ConfigError: the settings name no retriever.
@@ -357,6 +358,7 @@ def retriever_of(settings: Settings, own: Retriever | None = None) -> Retriever:
         dense_weight=settings.dense_weight,
         rerank=settings.rerank,
         where=None if settings.where is None else parsed(settings.where),
+        own_where=own_where,
         limit=replace(RETRIEVER_LIMIT, megabytes=settings.retriever_body_mb),
         transport=_transport(settings),
     )

@@ -30,7 +30,7 @@ from pyrag.methods.program_result import Result
 from pyrag.methods.registry import Method, calls_tools, check_writer, get_method, recovery_of
 from pyrag.retrieval.filters.language import filter_of, parsed
 from pyrag.retrieval.filters.tree import Filter, all_of
-from pyrag.retrieval.protocol import searched_index
+from pyrag.retrieval.protocol import filter_verdict, searched_index
 from pyrag.runtime.engines import Engines, about_embedded
 from pyrag.runtime.telemetry import with_spans
 from pyrag.settings import Settings, public
@@ -141,6 +141,7 @@ async def _answer(
             async with asyncio.timeout(settings.deadline and max(0.0, settings.deadline - ledger.elapsed())):
                 if earlier:
                     await _make_standalone(episode, earlier)
+                await _judge_filter(episode)
                 check_writer(settings.method, can_write=episode.can_write)
                 result = await method(episode, settings)
     except TimeoutError:  # services raise their own errors: this is the deadline
@@ -171,6 +172,13 @@ def _doubted(trace: Trace, episode: Episode) -> Trace:
     if not trace.answer.known or trace.answer.weak:
         episode.warn_of_doubts()
     return replace(trace, warnings=tuple(episode.warnings))
+
+
+async def _judge_filter(episode: Episode) -> None:
+    """Warn of a filter that finds nothing; a replay has the passages of its recording."""
+    if episode.where is not None and episode.ledger.recording is None:
+        for sentence in (await filter_verdict(episode.retriever, episode.where)).sentences:
+            episode.warn(sentence)
 
 
 async def _make_standalone(episode: Episode, earlier: Sequence[Message]) -> None:

@@ -14,9 +14,10 @@ from pyrag.errors import PyRAGError
 from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.filters.language import filter_of
 from pyrag.retrieval.filters.tree import Filter
+from pyrag.retrieval.filters.verdict import FilterVerdict
 from pyrag.retrieval.following import FollowingRetriever
 from pyrag.retrieval.index import read_info
-from pyrag.retrieval.protocol import Retriever, fetch_passages, passages_of, search, searched_index
+from pyrag.retrieval.protocol import Retriever, fetch_passages, filter_verdict, passages_of, search, searched_index
 from pyrag.retrieval.search_protocol import AT_ONCE, BadRequestError, read_request, search_all
 from pyrag.server.config import DEFAULT_INDEX, Access, ServerConfig
 from pyrag.server.errors import ApiError
@@ -58,6 +59,10 @@ class PublicRetriever:
         """
         found = await search(self._inner, query, topk, where)
         return Passages(map(self._public, found), getattr(found, "notes", ()))
+
+    async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
+        """Return what can be said of a filter before a search. Args: those of `FilterJudge.judge_filter`."""
+        return await filter_verdict(self._inner, where, within)
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
         """Return the passages of those ids that exist; None if the retriever looks up no ids."""

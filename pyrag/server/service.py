@@ -61,20 +61,25 @@ class ServedIndex:
         """True for pyrag's bundled corpus."""
         return self.settings.index is None and self.settings.retriever is None
 
-    def narrowed(self, scope: str, *filters: Where) -> ServedIndex:
+    def narrowed(self, scope: str, permission: Where | None, where: Where | None) -> ServedIndex:
         """Return the index as those see it whose passages must pass filters.
 
         Args:
             scope: the name under which traces are kept.
-            filters: of the caller's key and of the request.
+            permission: filter of the caller's key.
+            where: filter of the request.
 
         Raises:
             FilterError: a filter cannot be read, or the retriever takes none.
         """
-        bound = all_of(*map(filter_of, filters))
+        allowed, wanted = filter_of(permission), filter_of(where)
+        bound = all_of(allowed, wanted)
         if bound is None:
             return replace(self, scope=scope)
-        engines = replace(self.engines, retriever=BoundRetriever(self.retriever, bound))
+        retriever = self.retriever if allowed is None else BoundRetriever(self.retriever, allowed)
+        if wanted is not None:
+            retriever = BoundRetriever(retriever, wanted, own=True)
+        engines = replace(self.engines, retriever=retriever)
         return ServedIndex(self.name, engines, with_filter(self.settings, str(bound)), scope)
 
 
@@ -164,8 +169,7 @@ class QuestionService(SearchService):
             FilterError: the filter cannot be read, or the retriever takes none.
         """
         name = self.named(name, access)
-        filters = [one for one in (access.where or None, where) if one is not None]
-        return self.indexes[name].narrowed(access.scope(name), *filters)
+        return self.indexes[name].narrowed(access.scope(name), access.where or None, where)
 
     def admit(self, count: int) -> None:
         """Refuse questions for which there is no place in the queue.

@@ -78,6 +78,10 @@ def test_neither_a_comparison_nor_its_opposite_passes(text: str) -> None:
         ("a in (1, 'x')", "at character 6, '(': its values must be all texts"),
         ("a in 1", "expected values in brackets"),
         ("a < true", "at character 5, 'true': only = and != compare with"),
+        (
+            "day >= 2024-05-01",
+            "at character 12, '-05': expected and, or, or the end; put a date in quotes: \"2024-05-01\"",
+        ),
         ("a = 1 b", "at character 7, 'b': expected and, or, or the end"),
         ("((a = 1)", "at its end: expected )"),
         ("a ! 3", "at character 3, '! 3': a character that means nothing"),

@@ -29,7 +29,7 @@ from pyrag.retrieval.hybrid import HybridRetriever, WeightedRetriever
 from pyrag.retrieval.index import update_index
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.open import Options
-from pyrag.retrieval.protocol import OwnRetriever, Retriever, fetch_passages, passages_of
+from pyrag.retrieval.protocol import OwnRetriever, Retriever, fetch_passages, filter_verdict, passages_of
 from pyrag.retrieval.rerank import RerankingRetriever
 from pyrag.retrieval.search_protocol import read_request, search_all
 from pyrag.retrieval.stores.qdrant import QdrantStore
@@ -305,9 +305,9 @@ async def test_an_index_folder_finds_under_filters(tmp_path: Path) -> None:
     assert [replace(one, score=0, source="", start=None, end=None) for one in await retriever.retrieve("mill", 5)] == [
         PASSAGES[0]
     ]
-    said: list[str] = []
-    assert await passages_of(retriever, "mill", 5, said.append, parsed("taem = 'ops'")) == []
-    assert said == [f"the retriever bm25:{tmp_path / 'ix'}: no passage has the field 'taem', which the filter names"]
+    assert await passages_of(retriever, "mill", 5, where=parsed("taem = 'ops'")) == []
+    (sentence,) = (await filter_verdict(retriever, parsed("taem = 'ops'"))).sentences
+    assert sentence.startswith("the filter names the field 'taem', which no passage has: did you mean 'team'? ")
 
 
 @pytest.mark.parametrize("make", [qdrant_memory, qdrant_folder, pytest.param(pgvector, marks=needs_postgres)])

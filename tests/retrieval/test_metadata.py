@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -154,7 +155,8 @@ def test_an_index_of_before_opens_and_finds_nothing_under_filters(
     assert opened.selector.fields == {}
     for text in ("team = 'ops'", "not exists team"):
         assert opened.search("mill", 5, parsed(text)) == []
-        assert "was built before metadata was kept" in opened.selector.notes(parsed(text))[0]
+        verdict = asyncio.run(opened.selector.judged(parsed(text), None))
+        assert "was built before metadata was kept" in verdict.sentences[0]
         assert len(opened.selector.selected(parsed(text)).keys) == 0
     update_index([corpus], index)
     assert open_index(index).search("mill", 5, parsed("team = 'ops'"))[0].metadata == {"team": "ops"}

@@ -251,3 +251,28 @@ def test_a_retriever_without_filters_refuses_the_question() -> None:
     assert refused.error is not None
     assert "the retriever Plain takes no filter" in refused.error.message
     assert not refused.passages
+
+
+async def test_a_program_hears_why_its_filter_finds_nothing(world: World) -> None:
+    from pyrag.retrieval.bm25 import Bm25Retriever, index_of
+
+    wrong = f'docs = retrieve("mill", where="yaer > 2000")\n{ASK}'
+    right = f'docs = retrieve("mill", where="year = 2020")\n{ASK}'
+    world.programs = [wrong, right]
+    engines = Engines(Agents("world", world, world, world), Bm25Retriever(index_of(PASSAGES)), world.sandbox)
+    trace = await answer_question("Who founded the mill?", engines, Settings(where=OPS, repairs=1))
+    first, second = trace.programs
+    assert "ValueError: the filter names the field 'yaer'" in first.error
+    assert "did you mean 'year'?" in first.error
+    assert second.error == ""
+    assert found(trace) == {"ops-1"}
+
+
+async def test_a_callers_filter_that_finds_nothing_is_a_warning(world: World) -> None:
+    from pyrag.retrieval.bm25 import Bm25Retriever, index_of
+
+    world.programs = [f'docs = retrieve("mill")\n{ASK}']
+    engines = Engines(Agents("world", world, world, world), Bm25Retriever(index_of(PASSAGES)), world.sandbox)
+    trace = await answer_question("Who founded the mill?", engines, Settings(where="taem = 'ops'"))
+    assert trace.error is None
+    assert ["did you mean 'team'?" in warning for warning in trace.warnings].count(True) == 1

@@ -106,3 +106,34 @@ def test_keys_with_wrong_filters_are_refused(tmp_path: Path) -> None:
     keys = read_keys(tmp_path / "keys", {})
     with pytest.raises(ConfigError, match="a key is bound to the index"):
         ServerConfig(keys=keys)
+
+
+async def test_a_filter_that_finds_nothing_says_why(index: str, tmp_path: Path) -> None:
+    async with running(config(tmp_path), index=index) as client:
+        for where, says in (("taem = 'ops'", "did you mean 'team'?"), ("team = 7", "put the value in quotes")):
+            body = {"question": QUESTION, "where": where}
+            status, reply = await client.post("/v1/ask", body, **{"X-API-Key": ALL})
+            assert (status, reply["known"]) == (200, False)
+            assert any(says in warning for warning in reply["warnings"])
+            body = {"queries": ["mill"], "where": where}
+            _, found = await client.post("/retrieve", body, **{"X-API-Key": ALL})
+            assert found["result"] == [[]]
+            assert says in found["remarks"][0]
+
+
+async def test_remarks_tell_a_key_nothing_of_what_it_hides(index: str, tmp_path: Path) -> None:
+    records = [*RECORDS, {"id": "pay", "text": "The mill pays.", "team": "hr", "salary": 7}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    update_index([tmp_path / "a.jsonl"], index)
+    async with running(config(tmp_path), index=index) as client:
+        for where in ("salry > 3", "salary = 'x'", "team = 'x'", "salary > 7"):
+            body = {"question": QUESTION, "where": where, "include_trace": True}
+            _, reply = await client.post("/v1/ask", body, **{"X-API-Key": OPS})
+            assert any(warning.startswith("the filter ") for warning in reply["warnings"])
+            told = json.dumps(reply["warnings"]).replace(where, "")
+            _, found = await client.post("/retrieve", {"queries": ["mill"], "where": where}, **{"X-API-Key": OPS})
+            told += json.dumps(found["remarks"])
+            assert "hr" not in told
+            assert "'salary'" not in told.replace("names the field 'salary'", "")
+        _, reply = await client.post("/v1/ask", {"question": QUESTION}, **{"X-API-Key": OPS})
+        assert reply["warnings"] == []

@@ -134,12 +134,14 @@ def _print(trace: Trace, form: Form, line: int | None = None) -> None:
         print("" if failed else one_line(trace.answer.text), flush=True)
     said = [trace.error.message] if trace.error else []
     if not form.quiet:
-        said += [*_about_language(trace), *filter(None, [remark(trace)])]
+        said += [*_shown_warnings(trace), *filter(None, [remark(trace)])]
     for one in said:
         tell(one if line is None else f"line {line}: {one}")
 
 
-def _about_language(trace: Trace) -> list[str]:
+def _shown_warnings(trace: Trace) -> list[str]:
+    """Return the warnings that say why a question cannot be answered as it was asked."""
+    from pyrag.retrieval.filters.verdict import ABOUT_FILTER
     from pyrag.runtime.run import ENGLISH_ONLY
 
-    return [ENGLISH_ONLY] if ENGLISH_ONLY in trace.warnings else []
+    return [warning for warning in trace.warnings if warning == ENGLISH_ONLY or warning.startswith(ABOUT_FILTER)]

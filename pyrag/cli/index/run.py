@@ -297,12 +297,16 @@ def search(folder: Path, query: str, topk: int, where: str | None, *, as_json: b
     """
     from pyrag.retrieval import open_retriever
     from pyrag.retrieval.filters.language import filter_of
-    from pyrag.retrieval.protocol import passages_of
+    from pyrag.retrieval.protocol import filter_verdict, passages_of
 
     async def found() -> Any:
         retriever = open_retriever(folder)
         try:
-            return await passages_of(retriever, query, topk, _tell_note, filter_of(where))
+            passing = filter_of(where)
+            if passing is not None:
+                for sentence in (await filter_verdict(retriever, passing)).sentences:
+                    _tell_note(sentence)
+            return await passages_of(retriever, query, topk, _tell_note, passing)
         finally:
             await retriever.aclose()
 

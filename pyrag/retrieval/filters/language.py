@@ -48,7 +48,7 @@ MAX_VALUES = 1000
 _MAX_INTEGER = 1 << 63
 _OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
 _TOKEN = re.compile(
-    r"""\s*(?:
+    r"""(?:
       (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
     | (?P<number>[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.]))
     | (?P<quoted>`(?:[^`]|``)+`)
@@ -57,6 +57,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+_SPACE = re.compile(r"\s*")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _WORDS: dict[str, Scalar | None] = {"true": True, "false": False, "null": None}
 _EXAMPLE = 'such as year >= 2020 and team = "ops"'
 
@@ -114,7 +116,9 @@ class _Parser:
 
     def end(self) -> None:
         if self._token.kind != "end":
-            self._fail("expected and, or, or the end")
+            dates = (date[0] for date in _DATE.finditer(self._text) if date.start() < self._token.start < date.end())
+            cure = f'; put a date in quotes: "{date}"' if (date := next(dates, "")) else ""
+            self._fail(f"expected and, or, or the end{cure}")
 
     def _all_of(self, depth: int) -> Filter:
         parts = [self._single(depth)]
@@ -221,12 +225,11 @@ class _Parser:
             self._fail(f"expected {mark}")
 
     def _next(self) -> _Token:
-        rest = self._text[self._at :]
-        if not rest.strip():
-            return _Token("end", "", len(self._text))
-        found = _TOKEN.match(self._text, self._at)
+        start = cast("re.Match[str]", _SPACE.match(self._text, self._at)).end()
+        if start == len(self._text):
+            return _Token("end", "", start)
+        found = _TOKEN.match(self._text, start)
         if found is None:
-            start = self._at + len(rest) - len(rest.lstrip())
             what = "a text that does not end" if self._text[start] in "\"'`" else "a character that means nothing"
             self._fail(what, _Token("", self._text[start:], start))
         self._at = found.end()

@@ -1,8 +1,8 @@
 """The passages of an index that a filter selects.
 
-tantivy keeps each passage's metadata as one term. A filter is matched against every distinct one of them in Python, and
-becomes a query for those that pass: exact whatever the filter says, and cheap where many passages share their metadata.
-For vectors, the selected passages are a list of keys, hashes of their ids. Both are remembered for the latest filters.
+tantivy keeps each passage's metadata as one term. A filter is evaluated over the distinct ones (`columns`), and becomes
+a query for those that pass: exact whatever the filter says, and cheap where many passages share their metadata. For
+vectors, the selected passages are a list of keys, hashes of their ids. Both are remembered for the latest filters.
 """
 
 from __future__ import annotations
@@ -11,15 +11,20 @@ import hashlib
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pyrag.retrieval.filters.tree import Filter, fields_of
+from pyrag._io.threads import Stop, in_stoppable_thread, never
+from pyrag.retrieval.filters.columns import MetadataColumns
+from pyrag.retrieval.filters.tree import Filter
+from pyrag.retrieval.filters.verdict import ABOUT_FILTER, FilterVerdict, judge
 
 if TYPE_CHECKING:
     import tantivy
 
 METADATA, KEY = "metadata", "key"
 NO_METADATA = "{}"  # which a filter may look for, as `not exists team`
+_NO_METADATA = "the index was built before metadata was kept; build it again with pyrag index"
 MAX_REMEMBERED = 64  # filters
 
 
@@ -31,11 +36,13 @@ class SelectedPassages:
         terms: their metadata, each once.
         keys: their keys in rising order, once they were asked for.
         rows: for each segment of vectors, the rows that hold them.
+        clauses: what restricts a query to them.
     """
 
     terms: list[str]
     keys: Any = None
     rows: dict[str, Any] = field(default_factory=dict)
+    clauses: list[tuple[tantivy.Occur, tantivy.Query]] = field(default_factory=list)
 
 
 class PassageSelector:
@@ -46,7 +53,6 @@ class PassageSelector:
         self._schema = schema
         self._lock = threading.Lock()
         self._selections: OrderedDict[str, SelectedPassages] = OrderedDict()
-        self._fields: dict[str, int] | None = None
 
     @property
     def keeps_metadata(self) -> bool:
@@ -57,73 +63,104 @@ class PassageSelector:
             return False
         return True
 
-    @property
+    @cached_property
+    def columns(self) -> MetadataColumns:
+        """The metadata of the index by field."""
+        return MetadataColumns([term for term, _ in self._terms()])
+
+    @cached_property
     def fields(self) -> dict[str, int]:
         """The names of fields, with the number of passages that have each."""
-        if self._fields is None:
-            counts: dict[str, int] = {}
-            for term, count in self._terms():
-                for name in _metadata(term):
-                    counts[name] = counts.get(name, 0) + count
-            self._fields = dict(sorted(counts.items()))
-        return self._fields
+        counts: dict[str, int] = {}
+        terms = self._terms()
+        for metadata, (_, count) in zip(MetadataColumns([term for term, _ in terms]).rows(None), terms, strict=True):
+            for name in metadata:
+                counts[name] = counts.get(name, 0) + count
+        return dict(sorted(counts.items()))
 
-    def restricted(self, query: tantivy.Query, where: Filter) -> tantivy.Query | None:
+    def restricted(self, query: tantivy.Query, selected: SelectedPassages) -> tantivy.Query | None:
         """Return a query for what another one finds among the selected passages; None if none is selected.
 
         Args:
             query: The query, whose scores stay as they are.
-            where: The filter.
+            selected: The passages.
         """
         import tantivy
 
-        if (selected := self._query(self.selection(where))) is None:
+        if not selected.terms:
             return None
-        unscored = tantivy.Query.const_score_query(selected, 0.0)
-        return tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, unscored)])
+        return tantivy.Query.boolean_query([(tantivy.Occur.Must, query), *selected.clauses])
 
-    def selection(self, where: Filter) -> SelectedPassages:
-        """Return the selection of a filter."""
+    async def prepared(self, where: Filter) -> SelectedPassages:
+        """Return the selection of a filter, which is evaluated in a thread; that ends if the caller is cancelled."""
+        if (known := self._remembered(str(where))) is not None:
+            return known
+        return await in_stoppable_thread(lambda stop: self.selection(where, stop))
+
+    def selection(self, where: Filter, stop: Stop = never) -> SelectedPassages:
+        """Return the selection of a filter.
+
+        Args:
+            where: The filter.
+            stop: Sign that nobody waits for the selection any more.
+        """
+        import numpy as np
+
         text = str(where)
-        with self._lock:
-            if (known := self._selections.get(text)) is not None:
-                self._selections.move_to_end(text)
-                return known
-        found = SelectedPassages([term for term, _ in self._terms() if where.matches(_metadata(term))])
+        if (known := self._remembered(text)) is not None:
+            return known
+        terms, mask = self.columns.terms, self.columns.mask(where, stop)
+        passing = [terms[row] for row in np.flatnonzero(mask).tolist()]
+        rest = [terms[row] for row in np.flatnonzero(~mask).tolist()] if len(passing) > len(terms) // 2 else []
+        found = SelectedPassages(passing, clauses=self._clauses(passing, rest, len(terms)))
         with self._lock:
             self._selections[text] = found
             if len(self._selections) > MAX_REMEMBERED:
                 self._selections.popitem(last=False)
         return found
 
-    def selected(self, where: Filter) -> SelectedPassages:
-        """Return the selection of a filter with its keys, for vectors."""
-        import numpy as np
+    async def judged(self, where: Filter, within: Filter | None) -> FilterVerdict:
+        """Return what can be said of a filter, in a thread; that ends if the caller is cancelled.
 
-        selection = self.selection(where)
+        Args:
+            where: The filter.
+            within: Filter of the passages that the caller may know of; None for all.
+        """
+        if not self.keeps_metadata:
+            return FilterVerdict((f"{ABOUT_FILTER}finds nothing: {_NO_METADATA}",))
+        return await in_stoppable_thread(lambda stop: judge(where, self.columns, within, stop))
+
+    def selected(self, where: Filter, stop: Stop = never) -> SelectedPassages:
+        """Return the selection of a filter with its keys, for vectors. Args: those of `selection`."""
+        import numpy as np
+        import tantivy
+
+        selection = self.selection(where, stop)
         if selection.keys is None:
+            stop.check()
             hits: list[tuple[float, tantivy.DocAddress]] = []
-            if (query := self._query(selection)) is not None and self._searcher.num_docs:
+            if (query := self.restricted(tantivy.Query.all_query(), selection)) is not None and self._searcher.num_docs:
                 hits = self._searcher.search(query, self._searcher.num_docs, count=False).hits
             keys = self._searcher.fast_field_values(KEY, [address for _, address in hits]) if hits else []
             selection.keys = np.unique(np.array(keys, np.int64).view(np.uint64))
         return selection
 
-    def notes(self, where: Filter) -> list[str]:
-        """Return sentences on a filter that cannot find anything here."""
-        if not self.keeps_metadata:
-            return ["it was built before metadata was kept, so no filter finds anything: build it with pyrag index"]
-        return [
-            f"no passage has the field {name!r}, which the filter names"
-            for name in dict.fromkeys(fields_of(where))
-            if name not in self.fields
-        ]
+    def _remembered(self, text: str) -> SelectedPassages | None:
+        with self._lock:
+            if (known := self._selections.get(text)) is not None:
+                self._selections.move_to_end(text)
+        return known
 
-    def _query(self, selection: SelectedPassages) -> tantivy.Query | None:
+    def _clauses(self, passing: list[str], rest: list[str], total: int) -> list[tuple[tantivy.Occur, tantivy.Query]]:
+        """Return what restricts a query to the passing terms: the shorter of both lists is looked up."""
         import tantivy
 
-        terms = selection.terms
-        return tantivy.Query.term_set_query(self._schema, METADATA, terms) if terms else None
+        if len(passing) == total:
+            return []
+        if rest:
+            return [(tantivy.Occur.MustNot, tantivy.Query.term_set_query(self._schema, METADATA, rest))]
+        wanted = tantivy.Query.term_set_query(self._schema, METADATA, passing)
+        return [(tantivy.Occur.Must, tantivy.Query.const_score_query(wanted, 0.0))] if passing else []
 
     def _terms(self) -> list[tuple[str, int]]:
         """Return every distinct metadata as JSON, with the number of its passages, deleted ones included."""
@@ -137,10 +174,3 @@ def key_of(passage_id: str) -> int:
     """Return the key of a passage: a signed 64-bit hash of its id, which `vectors.files` has unsigned."""
     digest = hashlib.blake2b(passage_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
-
-
-def _metadata(term: str) -> dict[str, Any]:
-    import msgspec
-
-    found: dict[str, Any] = msgspec.json.decode(term)
-    return found

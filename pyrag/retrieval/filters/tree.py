@@ -9,10 +9,11 @@ their texts are; their equality is Python's, to which `1` and `true` are the sam
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -44,7 +45,7 @@ class Comparison:
         return replace(self, operator=_OPPOSITE[self.operator])
 
     def __str__(self) -> str:
-        return f"{_name(self.field)} {self.operator} {_value(self.value)}"
+        return f"{_name(self.field)} {self.operator} {value_text(self.value)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +55,20 @@ class Membership:
     field: str
     values: tuple[Scalar, ...]
     inside: bool = True
+    _distinct: frozenset[Scalar] = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_distinct", frozenset(self.values))
 
     def matches(self, metadata: Metadata) -> bool:
         held = metadata.get(self.field)
-        return kind_of(held) == kind_of(self.values[0]) and (held in self.values) == self.inside
+        return kind_of(held) == kind_of(self.values[0]) and (held in self._distinct) == self.inside
 
     def negated(self) -> Filter:
         return replace(self, inside=not self.inside)
 
     def __str__(self) -> str:
-        return f"{_name(self.field)} {'' if self.inside else 'not '}in ({', '.join(map(_value, self.values))})"
+        return f"{_name(self.field)} {'' if self.inside else 'not '}in ({', '.join(map(value_text, self.values))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,7 @@ class Containment:
         return replace(self, inside=not self.inside)
 
     def __str__(self) -> str:
-        return f"{_name(self.field)} {'' if self.inside else 'not '}contains {_value(self.value)}"
+        return f"{_name(self.field)} {'' if self.inside else 'not '}contains {value_text(self.value)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +163,6 @@ def _joined(kind: type[Conjunction | Disjunction], filters: Sequence[Filter]) ->
     return kind(distinct) if len(distinct) > 1 else next(iter(distinct), None)
 
 
-def fields_of(where: Filter) -> Iterator[str]:
-    """Yield the fields without which a comparison of the filter never passes; all but those of `not exists`."""
-    if isinstance(where, Conjunction | Disjunction):
-        for part in where.parts:
-            yield from fields_of(part)
-    elif not (isinstance(where, Existence) and not where.present):
-        yield where.field
-
-
 def kind_of(value: object) -> str:
     """Return the kind of a field's value: values of different kinds are never compared."""
     if isinstance(value, bool):
@@ -181,5 +177,6 @@ def _name(field: str) -> str:
     return field if plain else "`" + field.replace("`", "``") + "`"
 
 
-def _value(value: Scalar) -> str:
+def value_text(value: Scalar) -> str:
+    """Return a value as filters write it."""
     return json.dumps(value, ensure_ascii=False)

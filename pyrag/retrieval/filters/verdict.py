@@ -1,0 +1,270 @@
+"""Why a filter finds nothing: a field that no passage has, a value of another kind, a date kept as text.
+
+Only comparisons that no passage passes are explained. The fields and values that the sentences name are those of
+passages that the caller may see.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property, partial
+from itertools import islice
+from typing import Any
+
+from pyrag._io.threads import Stop, never
+from pyrag.retrieval.filters.columns import Column, Mask, MetadataColumns
+from pyrag.retrieval.filters.tree import (
+    Comparison,
+    Conjunction,
+    Containment,
+    Disjunction,
+    Existence,
+    Filter,
+    Membership,
+    Scalar,
+    value_text,
+)
+
+ABOUT_FILTER = "the filter "
+"""How each sentence on a filter begins."""
+
+_MAX_SENTENCES = 5
+_MAX_FIELDS = 20
+_MAX_COMPARED = 1000  # names that are searched for a similar one
+_MAX_VALUES = 5
+_SAMPLE = 200  # values that are looked at
+_MAX_SHOWN = 60  # characters of a value or a name
+_KINDS = {"text": "texts", "number": "numbers", "truth": "true and false", "list": "lists"}
+_ISO = re.compile(r"\d{4}(?:-\d\d(?:-\d\d(?:[T ].*)?)?)?", re.DOTALL)
+_DAY = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[/.]\d{1,2}[/.]\d{1,2}")
+_MONTH = re.compile(r"(?:\d.*)?\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class FilterVerdict:
+    """What can be said of a filter before a search.
+
+    Attributes:
+        sentences: why it, or a part of it, finds nothing.
+        mismatched: it names fields or compares kinds of values that exclude every passage, whatever their values are.
+    """
+
+    sentences: tuple[str, ...] = ()
+    mismatched: bool = False
+
+
+NOTHING_TO_SAY = FilterVerdict()
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    sentence: Callable[[], str]
+    mismatched: bool = False
+
+
+def judge(where: Filter, columns: MetadataColumns, within: Filter | None = None, stop: Stop = never) -> FilterVerdict:
+    """Return what can be said of a filter.
+
+    Args:
+        where: The filter.
+        columns: Metadata of the index.
+        within: Filter of the passages that the caller may know of; None for all.
+        stop: Sign that nobody waits for the verdict any more.
+    """
+    visible = None if within is None else columns.mask(within, stop)
+    if not columns.terms or (visible is not None and not visible.any()):
+        return NOTHING_TO_SAY
+    judging = _Judging(columns, visible, stop)
+    leaves = list({str(leaf): leaf for leaf in _leaves(where)}.values())
+    findings = {str(leaf): finding for leaf in leaves if (finding := judging.finding(leaf)) is not None}
+    sentences = [finding.sentence() for finding in islice(findings.values(), _MAX_SENTENCES)]
+    if not findings and not judging.passing(where).any():
+        sentences = [f"{ABOUT_FILTER}passes no passage: each of its comparisons passes some, but none passes them all"]
+    return FilterVerdict(tuple(sentences), _is_mismatched(where, findings))
+
+
+def _leaves(where: Filter) -> Iterator[Filter]:
+    if isinstance(where, Conjunction | Disjunction):
+        for part in where.parts:
+            yield from _leaves(part)
+    else:
+        yield where
+
+
+def _is_mismatched(where: Filter, findings: dict[str, _Finding]) -> bool:
+    if isinstance(where, Conjunction):
+        return any(_is_mismatched(part, findings) for part in where.parts)
+    if isinstance(where, Disjunction):
+        return all(_is_mismatched(part, findings) for part in where.parts)
+    finding = findings.get(str(where))
+    return finding is not None and finding.mismatched
+
+
+@dataclass(frozen=True)
+class _Judging:
+    """One judgement: the metadata, and the rows that the caller may know of."""
+
+    columns: MetadataColumns
+    visible: Mask | None
+    stop: Stop
+
+    def passing(self, where: Filter) -> Mask:
+        mask = self.columns.mask(where, self.stop)
+        return mask if self.visible is None else mask & self.visible
+
+    def finding(self, leaf: Filter) -> _Finding | None:
+        """Return why a comparison finds nothing, or not what is meant; None if nothing is wrong."""
+        assert not isinstance(leaf, Conjunction | Disjunction)
+        passes = self.passing(leaf).any()
+        unknown = _Finding(partial(self._unknown, leaf.field), True)
+        if isinstance(leaf, Existence):
+            return None if passes or not leaf.present else unknown
+        column = self.columns.columns([leaf.field], self.stop).get(leaf.field)
+        if column is None or not len(self._seen(column.rows)):
+            return unknown
+        value = leaf.values[0] if isinstance(leaf, Membership) else leaf.value
+        unordered = self._unordered(leaf, column, value)
+        if passes or unordered is not None:
+            return unordered
+        examples = self._examples(leaf, column)
+        kind = _kind_word(value)
+        if kind not in examples:
+            return _Finding(partial(_mismatch, leaf, value, examples), True)
+        return _Finding(partial(self._absent, leaf, column, kind))
+
+    def _absent(self, leaf: Filter, column: Column, kind: str) -> str:
+        values = self._range(column) if kind == "numbers" else f"are {_listed(self._some(column, kind))}"
+        return f"{ABOUT_FILTER}finds nothing: no passage has {_shortened(str(leaf))}; its values {values}"
+
+    def _unknown(self, name: str) -> str:
+        names = self._names
+        known = f"the fields are {', '.join(map(_shown, names[:_MAX_FIELDS]))}" if names else "there are no fields"
+        if len(names) > _MAX_FIELDS:
+            known += f" and {len(names) - _MAX_FIELDS} more"
+        near = {one.casefold(): one for one in names[:_MAX_COMPARED]}
+        similar = [near[one] for one in get_close_matches(name.casefold(), near, n=2)]
+        meant = f"did you mean {' or '.join(map(_shown, similar))}? " if similar else ""
+        return f"{ABOUT_FILTER}names the field {_shown(name)}, which no passage has: {meant}{known}"
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """Return the names of the fields that the caller may know of, the most frequent first."""
+        counts: dict[str, int] = {}
+        for metadata in self.columns.rows(self.visible, self.stop):
+            for name in metadata:
+                counts[name] = counts.get(name, 0) + 1
+        return sorted(counts, key=lambda name: (-counts[name], name))
+
+    def _seen(self, rows: Any) -> Any:
+        """Return which places of an array of rows the caller may know of."""
+        import numpy as np
+
+        return np.arange(len(rows)) if self.visible is None else np.flatnonzero(self.visible[rows])
+
+    def _examples(self, leaf: Filter, column: Column) -> dict[str, Scalar]:
+        """Return a value of each kind that the field has; lists count by their elements for `contains`."""
+        sources = (column.single, column.elements) if isinstance(leaf, Containment) else (column.single,)
+        found: dict[str, Scalar] = {}
+        for source in sources:
+            for values in source.values():
+                for place in self._seen(values.rows)[:1]:
+                    found.setdefault(_kind_word(values.values[place]), values.values[place])
+        if not isinstance(leaf, Containment):
+            for values in column.elements.values():
+                for place in self._seen(values.rows)[:1]:
+                    found.setdefault("lists", values.values[place])
+        return found
+
+    def _some(self, column: Column, kind: str) -> list[Scalar]:
+        """Return a few different values of a kind, out of a sample."""
+        some: dict[Scalar, None] = {}
+        for source in (column.single, column.elements):
+            for values in source.values():
+                if values.values and _kind_word(values.values[0]) == kind:
+                    seen = self._seen(values.rows)
+                    some.update(dict.fromkeys(values.values[place] for place in seen[:: len(seen) // _SAMPLE + 1]))
+        return list(islice(some, _MAX_VALUES + 1))
+
+    def _range(self, column: Column) -> str:
+        held = [source["number"] for source in (column.single, column.elements) if "number" in source]
+        places = [(values.values, self._seen(values.rows)) for values in held]
+        ends = [values[seen[end]] for values, seen in places if len(seen) for end in (0, -1)]
+        return f"go from {value_text(min(ends))} to {value_text(max(ends))}"
+
+    def _unordered(self, leaf: Filter, column: Column, value: Scalar) -> _Finding | None:
+        """Return a finding on dates that are compared by their characters and do not sort so."""
+        if not isinstance(leaf, Comparison) or leaf.operator in ("=", "!=") or not isinstance(value, str):
+            return None
+        texts = [one for one in self._some(column, "texts") if isinstance(one, str)]
+        dates = [one for one in (*texts, value) if _is_date(one) and not _ISO.fullmatch(one)]
+        if not dates or not any(map(_is_date, texts)):
+            return None
+        return _Finding(partial(_by_characters, leaf.field, dates[0]))
+
+
+def _by_characters(name: str, date: str) -> str:
+    return (
+        f"{ABOUT_FILTER}compares {_shown(name)} by characters, which does not order dates such as {_shown(date)}: "
+        'only dates such as "2024-05-31" can be compared by < and >'
+    )
+
+
+def _mismatch(leaf: Comparison | Membership | Containment, value: Scalar, examples: dict[str, Scalar]) -> str:
+    """Return the sentence on a value of a kind that the field does not have."""
+    kinds = [f"{kind} such as {_value(example)}" for kind, example in examples.items()]
+    compared = f"{ABOUT_FILTER}compares {_shown(leaf.field)} with {_an(value)} {_value(value)}"
+    cure = _cure(leaf, value, examples)
+    return f"{compared}, and its values are {' and '.join(kinds)}{cure}"
+
+
+def _cure(leaf: Comparison | Membership | Containment, value: Scalar, examples: dict[str, Scalar]) -> str:
+    field = _shown(leaf.field, quoted=False)
+    operator = leaf.operator if isinstance(leaf, Comparison) else "contains" if isinstance(leaf, Containment) else "in"
+    if "lists" in examples:
+        return f": write {field} contains {_value(examples['lists'])}"
+    if isinstance(text := examples.get("texts"), str):
+        if _ISO.fullmatch(text) and len(text) > 4:
+            return f": these are dates kept as texts, so compare them with a text, {field} {operator} {_value(text)}"
+        if _is_date(text):
+            return ": these are dates kept as texts, which only = and in can find; write them as 2024-05-31 to compare"
+        return f": put the value in quotes, {_value(str(value))}"
+    if isinstance(value, str) and re.fullmatch(r"[+-]?\d+(?:\.\d+)?|true|false", value.strip().lower()):
+        return f": write {value.strip()} without quotes"
+    if isinstance(value, str) and _is_date(value) and (year := re.search(r"\d{4}", value)):
+        return f": compare it with a number, such as {year[0]}"
+    return ""
+
+
+def _is_date(text: str) -> bool:
+    short = text[:_MAX_SHOWN].strip()
+    return any(form.fullmatch(short) for form in (_ISO, _DAY, _MONTH))
+
+
+def _kind_word(value: Scalar) -> str:
+    return "true and false" if isinstance(value, bool) else "texts" if isinstance(value, str) else "numbers"
+
+
+def _an(value: Scalar) -> str:
+    return "the truth" if isinstance(value, bool) else "the text" if isinstance(value, str) else "the number"
+
+
+def _listed(values: list[Scalar]) -> str:
+    more = ", …" if len(values) > _MAX_VALUES else ""
+    return ", ".join(map(_value, values[:_MAX_VALUES])) + more
+
+
+def _value(value: Scalar) -> str:
+    return _shortened(value_text(value))
+
+
+def _shown(name: str, *, quoted: bool = True) -> str:
+    """Return the name of a field on one line."""
+    plain = _shortened("".join(one if one.isprintable() else " " for one in name))
+    return repr(plain) if quoted else plain
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
