@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import os
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -41,12 +43,15 @@ class Tables:
     """The tables of a folder: paths by name."""
 
     paths: dict[str, Path]
+    root: Path
 
     def __call__(
         self, name: str, where: dict[str, Cell] | None = None, columns: list[str] | None = None
     ) -> Sourced[list[dict[str, Any]]]:
         if name not in self.paths:
             raise ToolError(f"there is no table {name!r}: choose from {', '.join(list(self.paths)[:_SHOWN_TABLES])}")
+        if not _is_inside(self.paths[name], self.root):  # it has become a link since
+            raise ToolError(f"the table {name!r} leads out of its folder: choose another one")
         header, rows = read_table(self.paths[name])
         if unknown := [one for one in (*(where or {}), *(columns or ())) if one not in header]:
             raise ToolError(f"the table {name!r} has no column {unknown[0]!r}: choose from {', '.join(header)}")
@@ -82,12 +87,15 @@ def table_tool(folder: str | Path, *, name: str = "table") -> Tool[..., Any]:
         "cell. `where` keeps the rows with these values, `columns` leaves the other columns out: use both on large "
         f"tables. Tables with their columns:\n{chr(10).join(listed)}"
     )
-    return Tool(Tables(paths), name, description)
+    return Tool(Tables(paths, place), name, description)
 
 
 def _tables_in(place: Path) -> dict[str, Path]:
-    found = [place] if place.is_file() else sorted(one for one in place.rglob("*") if one.suffix.lower() in _DELIMITERS)
-    found = [one for one in found if one.suffix.lower() in _DELIMITERS and one.is_file()]
+    listed = [place] if place.is_file() else sorted(place.rglob("*"))
+    listed = [one for one in listed if one.suffix.lower() in _DELIMITERS and one.is_file()]
+    found = [one for one in listed if _is_inside(one, place)]
+    for path in sorted(set(listed) - set(found)):
+        warnings.warn(f"left out: {path} leads out of the folder: put a copy there, or name its file", stacklevel=3)
     if not found:
         raise DataError(f"there is no CSV or TSV file in {place}: name the folder that holds them")
     if len(found) > MAX_TABLES:
@@ -98,6 +106,11 @@ def _tables_in(place: Path) -> dict[str, Path]:
     root = place if place.is_dir() else place.parent
     names = [one.stem if stems.count(one.stem) == 1 else str(one.relative_to(root)) for one in found]
     return dict(zip(names, found, strict=True))
+
+
+def _is_inside(path: Path, place: Path) -> bool:
+    """Return whether a file lies in a folder once symbolic links are resolved; the named file itself always does."""
+    return path == place or Path(os.path.realpath(path)).is_relative_to(os.path.realpath(place))
 
 
 def read_table(path: Path) -> tuple[tuple[str, ...], tuple[dict[str, Any], ...]]:

@@ -309,3 +309,46 @@ def test_command_line_asks_with_tools(pyrag: Run, tmp_path: Path, shop: Path) ->
     assert "replayed, equal in every step" in pyrag("trace", "replay", "trace.jsonl").stdout
     refused = pyrag("ask", "How many?", "--tools", "nothing")
     assert (refused.returncode, "names no tool" in refused.stderr) == (2, True)
+
+
+async def test_links_out_of_a_folder_of_tables_are_left_out(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("private")
+    (outside / "pay.csv").write_text("name,pay\nAda,9\n")
+    (folder / "pay.csv").symlink_to(outside / "pay.csv")
+    (folder / "all").symlink_to(outside)
+    (folder / "same.csv").symlink_to(folder / "orders.csv")
+    with pytest.warns(UserWarning, match=r"left out: .*pay\.csv leads out of the folder"):
+        tool = table_tool(folder)
+    assert "pay" not in tool.description
+    assert (await asked(tool, "pay")).error
+    assert len((await asked(tool, "same")).value) == 3
+    (folder / "orders.csv").unlink()
+    (folder / "orders.csv").symlink_to(outside / "pay.csv")  # behind the back of an open tool
+    assert "leads out of its folder" in (await asked(tool, "orders")).error
+    assert (await asked(table_tool(folder / "pay.csv"), "pay")).value == [{"name": "Ada", "pay": 9}]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT path FROM duckdb_databases()", 'SELECT * FROM "DuckDB_Databases"()', "SELECT * FROM duckdb_databases",
+        "SELECT (SELECT max(path) FROM system.main.duckdb_databases()) AS p", "SELECT * FROM pragma_database_list",
+        "SELECT * FROM query('SELECT path FROM duckdb_' || 'databases()')", "SELECT * FROM duckdb_settings()",
+        "SELECT current_setting('secret_directory')", "SELECT * FROM pg_catalog.pg_settings", "SELECT getenv('HOME')",
+        "WITH x AS (FROM duckdb_extensions()) SELECT * FROM x", "SELECT list_transform([1], lambda x: getenv('HOME'))",
+        "SELECT * FROM query_table('duckdb_databases')", "SELECT * FROM read_text('shop.duckdb')", "FROM glob('*')",
+    ],
+)  # fmt: skip
+async def test_no_query_shows_where_a_database_lies(tmp_path: Path, query: str) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    path = tmp_path / "shop.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE read_log (n INTEGER)")
+    tool = sql_tool(path)
+    reply = await asked(tool, query)
+    assert reply.error
+    assert str(tmp_path) not in reply.error
+    assert "/root" not in reply.error
+    assert (await asked(tool, "SELECT count(*) AS n FROM read_log")).value == [{"n": 0}]
