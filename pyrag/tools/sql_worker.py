@@ -133,7 +133,7 @@ class _DuckDB:
 
         self._duckdb = duckdb
         self._folder = f"{Path(request['path']).absolute().parent}/"
-        config = {
+        config: dict[str, Any] = {
             "enable_external_access": "false",
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
