@@ -32,10 +32,19 @@ from pyrag.retrieval.bm25 import Bm25Index
 from pyrag.retrieval.documents.reading import MARK, Columns, nothing_given
 from pyrag.retrieval.indexing.bm25_part import KIND, Bm25Part, open_bm25
 from pyrag.retrieval.indexing.checksums import cut_files
+from pyrag.retrieval.indexing.sources import (
+    Source,
+    WantedSources,
+    check_dropped,
+    known_sources,
+    named_sources,
+    wanted_sources,
+)
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.indexing.build import BuildOutcome
+    from pyrag.retrieval.indexing.build import BuildOptions, BuildOutcome
     from pyrag.retrieval.indexing.parts import Part
+    from pyrag.retrieval.indexing.staging import StagingDir
     from pyrag.retrieval.indexing.update import IndexProgress
 
 FORMAT = 3
@@ -48,7 +57,13 @@ T = TypeVar("T")
 class IndexInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Content of `pyrag-index.json`.
 
-    `sources` are the paths given to the build, `left_out` counts files that were bad, `embedder` is a spec string.
+    Attributes:
+        left_out: number of files that were bad.
+        bad_records: number of lines, rows and elements of other files that were bad.
+        sources: paths given to the build, as they were first spelled.
+        places: their real paths; empty for an index that was built before these were kept.
+        excluded: real paths below them that were removed from the index.
+        embedder: spec string; empty without vectors.
     """
 
     format: int = FORMAT
@@ -57,7 +72,10 @@ class IndexInfo(msgspec.Struct, frozen=True, kw_only=True):
     passages: int
     files: int
     left_out: int = 0
+    bad_records: int = 0
     sources: tuple[str, ...]
+    places: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     created: str
     analysis: int = analysis.VERSION
     embedder: str = ""
@@ -68,6 +86,8 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         problems: names and reasons of files that were left out, at most 1000.
+        bad_records: files and reasons of lines, rows and elements that were left out, the first of each file.
+        removed_files: files that are gone or no longer named, with their passages, at most 1000.
         remarks: names of files that were read otherwise than usual, and how.
     """
 
@@ -77,6 +97,8 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     removed: int = 0
     files_read: int = 0
     problems: tuple[tuple[str, str], ...] = ()
+    bad_records: tuple[tuple[str, str], ...] = ()
+    removed_files: tuple[tuple[str, int], ...] = ()
     remarks: tuple[tuple[str, str], ...] = ()
 
 
@@ -91,6 +113,8 @@ def update_index(
     *,
     parts: tuple[Part, ...] = (),
     columns: Columns | None = None,
+    add: bool = False,
+    replace: bool = False,
     rebuild: bool = False,
     check_contents: bool = False,
     follow_links: bool = False,
@@ -99,7 +123,9 @@ def update_index(
 ) -> Built:
     """Bring an index in line with files and folders; build it if there is none.
 
-    An index of other settings or another version, or with a missing or truncated file, is built anew.
+    Files that are gone leave the index, and so do those of paths that are no longer named, if one of its paths is named
+    again. Another spelling of a path is the same path. An index of other settings or another version, or with a missing
+    or truncated file, is built anew.
 
     Args:
         paths: Files, folders and globs.
@@ -107,6 +133,8 @@ def update_index(
         progress: Called after each batch of passages.
         parts: Parts of the index; by default BM25 alone.
         columns: Columns of tables, and the encoding of text files.
+        add: True to keep the paths that the index was built from.
+        replace: True to drop them, whatever is named.
         rebuild: True to read everything again.
         check_contents: True to compare the contents of files whose size and time did not change.
         follow_links: True to follow symbolic links that lead out of the named folders.
@@ -114,14 +142,15 @@ def update_index(
         on_wait: Called before waiting for another build of the same folder.
 
     Raises:
-        DataError: A named file is unreadable, or `out` is not an index.
+        DataError: A named file is unreadable, `out` is not an index, or it was built from other paths and neither `add`
+            nor `replace` is set.
         PyRAGError: The index cannot be written. In both cases it is what it was before.
     """
-    from pyrag.retrieval.indexing.build import Build, BuildOptions, publish
+    from pyrag.retrieval.indexing.build import Build, BuildOptions
     from pyrag.retrieval.indexing.staging import staging_lock
 
-    sources = [Path(path) for path in paths]
-    if not sources:
+    named_paths = [Path(path) for path in paths]
+    if not named_paths:
         raise nothing_given()
     options = BuildOptions(
         parts=parts or (Bm25Part(),), columns=columns or Columns(), rebuild=rebuild, check_contents=check_contents,
@@ -129,20 +158,61 @@ def update_index(
     )  # fmt: skip
     target = Path(os.path.realpath(out))
     _check_target(target, Path(out))
-    names = tuple(os.fsencode(source).decode("utf-8", "replace") for source in sources)
-    with _write_errors(Path(out)), staging_lock(target, on_wait) as work:
+    with write_errors(Path(out)), staging_lock(target, on_wait) as work:
         before = _info_before(target)
-        outcome = Build(work, options, progress).run(sources, target / before.generation if before else None)
-        if before and not outcome.new and before.sources == names:
-            return _built(before, outcome)
-        generation = f"gen-{time.time_ns():x}"
-        created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        info = IndexInfo(
-            generation=generation, passages=outcome.passages, files=outcome.files, left_out=outcome.left_out,
-            sources=names, created=created, kind=_kind(options.parts), embedder=_embedder(options.parts),
-        )  # fmt: skip
-        publish(work, target, generation, info)
+        known = sources_of(before)
+        named = named_sources(named_paths, known)
+        if before and before.passages and not (add or replace):
+            check_dropped(named, known, Path(out))
+        excluded = before.excluded if before else ()
+        wanted = wanted_sources(named, known, excluded, add=add, may_be_empty=before is not None)
+        base = target / before.generation if before else None
+        outcome = Build(work, options, progress).run(lambda update: update.run(wanted), base)
+        return published(work, target, options, before, outcome, wanted)
+
+
+def sources_of(info: IndexInfo | None) -> list[Source]:
+    """Return the paths that an index was built from."""
+    return known_sources(info.sources, info.places) if info else []
+
+
+def published(
+    work: StagingDir, target: Path, options: BuildOptions, before: IndexInfo | None, outcome: BuildOutcome,
+    wanted: WantedSources,
+) -> Built:  # fmt: skip
+    """Switch to what was built, unless nothing changed, and return what was done.
+
+    Args:
+        work: Staging folder.
+        target: Folder of the index.
+        options: Options of the build.
+        before: Description of the index before; None without one.
+        outcome: What was built.
+        wanted: What the index is to hold.
+    """
+    from pyrag.retrieval.indexing.build import publish
+
+    info = IndexInfo(
+        generation=f"gen-{time.time_ns():x}",
+        passages=outcome.passages,
+        files=outcome.files,
+        left_out=outcome.left_out,
+        bad_records=outcome.bad_records,
+        sources=tuple(one.name for one in wanted.sources),
+        places=tuple(one.place for one in wanted.sources),
+        excluded=wanted.excluded,
+        created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        kind=_kind(options.parts),
+        embedder=_embedder(options.parts),
+    )
+    if before and not outcome.new and _origin(before) == _origin(info):
+        return _built(before, outcome)
+    publish(work, target, info.generation, info)
     return _built(info, outcome)
+
+
+def _origin(info: IndexInfo) -> tuple[tuple[str, ...], ...]:
+    return info.sources, info.places, info.excluded
 
 
 def open_index(path: str | Path) -> Bm25Index:
@@ -273,7 +343,8 @@ def _built(info: IndexInfo, outcome: BuildOutcome) -> Built:
     changes = outcome.changes
     return Built(
         info=info, added=changes.added, changed=changes.changed, removed=changes.removed,
-        files_read=changes.files_read, problems=tuple(outcome.problems), remarks=tuple(outcome.remarks),
+        files_read=changes.files_read, problems=tuple(outcome.problems), bad_records=tuple(outcome.bad),
+        removed_files=tuple(outcome.removed_files), remarks=tuple(outcome.remarks),
     )  # fmt: skip
 
 
@@ -286,7 +357,7 @@ def _check_target(target: Path, shown: Path) -> None:
 
 
 @contextmanager
-def _write_errors(out: Path) -> Iterator[None]:
+def write_errors(out: Path) -> Iterator[None]:
     """Turn failures of writing into `PyRAGError`; tantivy reports all of them as ValueError, a full disk among them."""
     try:
         yield

@@ -77,6 +77,12 @@ def build(
         str | None, typer.Option(help="Embed and build shards on a Ray cluster: its address, or local.")
     ] = None,
     workers: Annotated[int, typer.Option(help="Ray workers.", min=1)] = 2,
+    add: Annotated[
+        bool, typer.Option("--add", help="Keep what the index was built from before, and update it too.")
+    ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Drop what the index was built from before, if it is not named.")
+    ] = False,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Rebuild the index from scratch.")] = False,
     verify: Annotated[
         bool, typer.Option("--verify", help="Compare contents even of files whose size and time did not change.")
@@ -106,6 +112,8 @@ def build(
 
     if dense and embedder not in (None, BUNDLED):
         raise UsageError(f"--dense means --embedder {BUNDLED}, not {embedder}: keep one of the two")
+    if add and replace:
+        raise UsageError("--add keeps what is in the index and --replace drops it: keep one of the two")
     embedder = BUNDLED if dense else embedder
     columns = Columns(id_column, title_column, text_column, checked_encoding(encoding) if encoding else "")
     vectors = Vectors(
@@ -117,6 +125,8 @@ def build(
         out,
         columns=columns,
         vectors=vectors,
+        add=add,
+        replace=replace,
         rebuild=rebuild,
         check_contents=verify,
         follow_links=follow_links,
@@ -186,6 +196,31 @@ def info(folder: Folder, json: Json = False) -> None:
     from pyrag.cli.index.run import info
 
     info(folder, as_json=json)
+
+
+@index_app.command("list")
+def list_command(folder: Folder, json: Json = False) -> None:
+    """Print the files of an index with the number of their passages."""
+    from pyrag.cli.index.content import list_files
+
+    list_files(folder, as_json=json)
+
+
+@index_app.command()
+def remove(
+    folder: Folder,
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Files and folders, which may be gone; pyrag index list prints their names.", show_default=False
+        ),
+    ],
+    json: Json = False,
+) -> None:
+    """Remove files and folders from an index. Updates leave them out until they are named again."""
+    from pyrag.cli.index.content import remove
+
+    remove(folder, paths, as_json=json)
 
 
 @index_app.command()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyrag.cli.index.content import as_object, outcome, print_left_out, print_notes
 from pyrag.cli.output import print_json
 from pyrag.cli.views.terminal import printable, raw_stream
 from pyrag.cli.views.words import counted, field_words
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from pyrag.retrieval.indexing.update import IndexProgress
     from pyrag.retrieval.vectors.faiss_index import Layout, VectorInfo
 
-_SHOWN = 20  # files that were left out
-_NAMED = 5  # files of one remark
 _FIELDS = 30
 _MAX_TEXT = 200  # characters of a passage that was found
 
@@ -57,6 +56,8 @@ def build(
     *,
     columns: Columns,
     vectors: Vectors,
+    add: bool,
+    replace: bool,
     rebuild: bool,
     check_contents: bool,
     follow_links: bool,
@@ -69,6 +70,8 @@ def build(
         out: Folder of the index.
         columns: Columns of tables, and the encoding of texts.
         vectors: Options of vectors.
+        add: Keep the paths that the index was built from.
+        replace: Drop them if they are not named.
         rebuild: Start from scratch.
         check_contents: Compare contents of files whose size and time did not change.
         follow_links: Follow symbolic links that lead out of the folders.
@@ -77,10 +80,10 @@ def build(
     Raises:
         UsageError: An option of vectors was given for an index without vectors.
     """
-    with _parts(vectors, out) as parts:
+    with opened_parts(vectors, out) as parts:
         build_parts(
-            paths, out, parts, as_json=as_json, columns=columns, rebuild=rebuild, check_contents=check_contents,
-            follow_links=follow_links,
+            paths, out, parts, as_json=as_json, columns=columns, add=add, replace=replace, rebuild=rebuild,
+            check_contents=check_contents, follow_links=follow_links,
         )  # fmt: skip
 
 
@@ -105,17 +108,24 @@ def build_parts(paths: list[Path], out: Path, parts: tuple[Part, ...], *, as_jso
     progress.end()
     seconds = time.perf_counter() - started
     if as_json:
-        print_json(_as_object(built, out, seconds))
+        print_json(as_object(built, out, seconds))
         return
-    _print_left_out(built.problems, built.info.left_out)
-    _print_remarks(built.remarks)
+    print_notes(built)
     _print_shortfall(out, built)
-    changes = f"{built.added} added, {built.changed} changed, {built.removed} removed; {seconds:.1f} s"
-    print(f'{counted(built.info.passages, "passage")} in {out} ({changes}). Ask with: pyrag ask --index {out} "…"')
+    print(f'{outcome(built, out, seconds)}. Ask with: pyrag ask --index {out} "…"')
 
 
 @contextmanager
-def _parts(vectors: Vectors, out: Path) -> Iterator[tuple[Part, ...]]:
+def opened_parts(vectors: Vectors, out: Path) -> Iterator[tuple[Part, ...]]:
+    """Open the parts of an index, and close them at the end.
+
+    Args:
+        vectors: Options of vectors.
+        out: Folder of the index.
+
+    Raises:
+        UsageError: An option of vectors was given for an index without vectors.
+    """
     from pyrag.errors import UsageError
     from pyrag.retrieval.indexing.bm25_part import Bm25Part
 
@@ -180,42 +190,6 @@ def _on_ray(embedder: str, vectors: Vectors) -> RayWorkers | None:
     return RayWorkers(embedder, vectors.ray, vectors.workers)
 
 
-def _as_object(built: Built, out: Path, seconds: float) -> dict[str, Any]:
-    return {
-        "index": str(out),
-        "passages": built.info.passages,
-        "files": built.info.files,
-        "added": built.added,
-        "changed": built.changed,
-        "removed": built.removed,
-        "files_read": built.files_read,
-        "left_out": [{"file": name, "reason": reason} for name, reason in built.problems],
-        "remarks": [{"file": name, "remark": remark} for name, remark in built.remarks],
-        "generation": built.info.generation,
-        "seconds": seconds,
-    }
-
-
-def _print_left_out(problems: tuple[tuple[str, str], ...] | list[tuple[str, str]], count: int) -> None:
-    if not count:
-        return
-    print(f"left out {count} {'file' if count == 1 else 'files'}:", file=sys.stderr)
-    for _, reason in problems[:_SHOWN]:
-        print(f"  {reason}", file=sys.stderr)
-    if count > _SHOWN:
-        print(f"  and {count - _SHOWN} more, see pyrag index info --json", file=sys.stderr)
-
-
-def _print_remarks(remarks: tuple[tuple[str, str], ...]) -> None:
-    """Print one line per remark, with its files."""
-    by_remark: dict[str, list[str]] = {}
-    for name, remark in remarks:
-        by_remark.setdefault(remark, []).append(name)
-    for remark, names in by_remark.items():
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        print(printable(f"{remark}: {', '.join(names[:_NAMED])}{more}"), file=sys.stderr)
-
-
 def _print_shortfall(out: Path, built: Built) -> None:
     from pyrag.retrieval.index import vectors_folder
     from pyrag.retrieval.vectors.faiss_index import read_vector_info
@@ -240,7 +214,7 @@ def info(folder: Path, *, as_json: bool) -> None:
     about = read_info(folder)
     records = open_generation(folder, Records)
     try:
-        problems = records.problems()
+        problems, bad = records.problems(), records.bad_records()
     finally:
         records.close()
     generation = folder / about.generation
@@ -249,12 +223,14 @@ def info(folder: Path, *, as_json: bool) -> None:
     fields = open_index(folder).selector.fields
     if as_json:
         left_out = [{"file": name, "reason": reason} for name, reason in problems]
+        lines = [{"file": name, "reason": reason} for name, reason in bad]
         facts = {**msgspec.to_builtins(about), "vectors": msgspec.to_builtins(vectors), "fields": fields}
-        print_json({"index": str(folder), **facts, "left_out": left_out, "bytes": _size(generation), "parts": sizes})
+        listed = {"left_out": left_out, "left_out_records": lines}
+        print_json({"index": str(folder), **facts, **listed, "bytes": _size(generation), "parts": sizes})
         return
     passages, files = counted(about.passages, "passage"), counted(about.files, "file")
     print(f"{folder}: {about.kind}, {passages} of {files}, built {about.created}")
-    print(f"  from {', '.join(about.sources)}")
+    print(f"  from {', '.join(about.sources) or 'nothing any more'}")
     parts = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in sizes.items())
     print(f"  {_size(generation) / 1e6:.1f} MB ({parts}) in {about.generation}")
     if fields:
@@ -265,7 +241,7 @@ def info(folder: Path, *, as_json: bool) -> None:
         print(f"  vectors of {about.embedder}: {_described(vectors)}")
         if short := _shortfall(vectors):
             print(f"  {short}")
-    _print_left_out(problems, len(problems))
+    print_left_out(problems, len(problems), bad, about.bad_records)
 
 
 def _described(vectors: VectorInfo) -> str:

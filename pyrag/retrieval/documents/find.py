@@ -14,8 +14,9 @@ import os
 import stat
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from pyrag.errors import DataError
@@ -58,7 +59,11 @@ class _Search:
 
 
 def find_documents(
-    paths: Iterable[str | Path], on_bad: OnBad = _raise_it, *, follow_links: bool = False
+    paths: Iterable[str | Path],
+    on_bad: OnBad = _raise_it,
+    *,
+    follow_links: bool = False,
+    names: Mapping[Path, str] | None = None,
 ) -> Iterator[Document]:
     """Find the documents behind files, folders, globs and archives, each once.
 
@@ -66,20 +71,48 @@ def find_documents(
         paths: What the user named.
         on_bad: Called with name and error of anything unreadable in a folder.
         follow_links: True to follow symbolic links that lead out of the named folders.
+        names: Names of absolute paths that documents and errors call by another name.
 
     Raises:
         DataError: A named path is missing, unreadable or of an unknown kind.
     """
     seen: set[int] = set()
     named = list(map(Path, paths))
-    inside = None if follow_links else tuple({os.path.realpath(_fixed(path)) for path in named})
-    search = _Search(on_bad, inside)
+    inside = None if follow_links else tuple({os.path.realpath(fixed_root(path)) for path in named})
     for path in named:
-        for document in _behind(path, search):
+        for document in _documents(path, _Search(on_bad, inside), (names or {}).get(path)):
             real = hash((os.path.realpath(document.path), document.member))  # 64 bits, for millions of files
             if real not in seen:
                 seen.add(real)
                 yield document
+
+
+def _documents(path: Path, search: _Search, name: str | None) -> Iterator[Document]:
+    """Yield the documents of a path, under another name if there is one."""
+    if name is None:
+        yield from _behind(path, search)
+        return
+    respelled = _Respelled(path, name)
+    if search.on_bad is not _raise_it:
+        search = replace(search, on_bad=partial(respelled.bad, search.on_bad))
+    yield from map(respelled.document, _behind(path, search))
+
+
+@dataclass(frozen=True, slots=True)
+class _Respelled:
+    """An absolute path under another name."""
+
+    path: Path
+    name: str
+
+    def document(self, document: Document) -> Document:
+        return replace(document, shown=self._name(str(document.path)))
+
+    def bad(self, on_bad: OnBad, name: str, error: DataError) -> None:
+        on_bad(self._name(name), DataError(self._name(str(error))))
+
+    def _name(self, text: str) -> str:
+        return text.replace(str(fixed_root(self.path)), str(fixed_root(Path(self.name))))
 
 
 def unreadable(name: str | Path, error: OSError) -> DataError:
@@ -105,7 +138,7 @@ def _is_pattern(path: Path) -> bool:
     return glob.has_magic(str(path)) and not _exists(path)
 
 
-def _fixed(path: Path) -> Path:
+def fixed_root(path: Path) -> Path:
     """Return the path itself, or the last folder of a pattern before its first wildcard."""
     if not _is_pattern(path):
         return path
@@ -139,7 +172,7 @@ def _single(path: Path) -> Iterator[Document]:
 
 def _matches(pattern: Path, search: _Search) -> Iterator[Document]:
     """Yield the documents of a pattern; keys count from the last folder before the first wildcard."""
-    root = _fixed(pattern)
+    root = fixed_root(pattern)
     if "**" in pattern.parts:
         yield from _matches_below(pattern, root, search)
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyrag._io import plugins
@@ -51,7 +51,8 @@ class Stamp:
 class Document:
     """A file to read, or with `member` a file in an archive. Ids of its passages start with `key`.
 
-    `given` says that the user named this very file; others were found in a folder.
+    `given` says that the user named this very file; others were found in a folder. `shown` is its path in messages and
+    passages, where that is spelled otherwise.
     """
 
     path: Path
@@ -59,11 +60,13 @@ class Document:
     stamp: Stamp
     member: str = ""
     given: bool = True
+    shown: str = ""
 
     @property
     def name(self) -> str:
         """Name in messages and passages; storable text, whatever bytes the file system holds."""
-        return utf8(f"{self.path}!/{self.member}" if self.member else str(self.path))
+        path = self.shown or str(self.path)
+        return utf8(f"{path}!/{self.member}" if self.member else path)
 
     @property
     def kind(self) -> str:
@@ -130,6 +133,13 @@ def digest(title: str, text: str, metadata: str = "") -> str:
     """
     said = f"{title}\0{text}\0{metadata}" if metadata else f"{title}\0{text}"
     return hashlib.blake2b(said.encode(), digest_size=8).hexdigest()
+
+
+def with_distinct_id(passage: Passage) -> Passage:
+    """Return a passage under its id with its hash: another passage has the id itself."""
+    from pyrag.retrieval.filters.metadata import encoded
+
+    return replace(passage, id=f"{passage.id}#{digest(passage.title, passage.text, encoded(passage.metadata))}")
 
 
 def split_contents(contents: str, title: str = "") -> tuple[str, str]:

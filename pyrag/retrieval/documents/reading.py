@@ -1,11 +1,12 @@
 """Passages out of a user's files: JSON lines, JSON, CSV, TSV, text, Markdown, HTML, PDF and Word, packed or not.
 
-`read_passages` streams: it holds one record or paragraph and eight bytes for each id, whatever the size of the input.
+`read_passages` streams: it holds one record or paragraph and two hashes for each id, whatever the size of the input.
 What is wrong ends the reading with a `DataError` that names the place and the cure; to go on with the other files of a
 folder is up to `pyrag.retrieval.indexing`. Which files are read says `find`, how they are unpacked `unpack`.
 
 A passage without an id of its own gets `<path in its folder>#<hash of title and text>`, which stays the same when
-other passages come and go.
+other passages come and go. Equal passages under one id are one passage; of different ones, the first keeps the id, and
+the others get it with their hash.
 """
 
 from __future__ import annotations
@@ -18,13 +19,23 @@ from pyrag._io import plugins
 from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval.documents import prose, records
 from pyrag.retrieval.documents.find import find_documents
-from pyrag.retrieval.documents.model import KNOWN, MARK, MAX_LINE, TABLES, Columns, Document, Placed
+from pyrag.retrieval.documents.model import (
+    KNOWN,
+    MARK,
+    MAX_LINE,
+    TABLES,
+    Columns,
+    Document,
+    Placed,
+    with_distinct_id,
+)  # fmt: skip
 from pyrag.retrieval.documents.unpack import Opened, opened
+from pyrag.retrieval.filters.metadata import encoded
 from pyrag.trace.model import Passage
 
 __all__ = ["MARK", "MAX_LINE", "Columns", "Document", "Placed", "find_documents", "read_opened", "read_passages"]
 
-VERSION = 2  # of what is made of a file: another one has files that did not change read again
+VERSION = 3  # of what is made of a file: another one has files that did not change read again
 _READERS = {
     ".jsonl": records.json_lines,
     ".json": records.json_file,
@@ -89,7 +100,7 @@ def read_passages(
     *,
     follow_links: bool = False,
 ) -> Iterator[Passage]:
-    """All passages of the files and folders, in order, each id once.
+    """All passages of the files and folders, in order, each once; ids as an index of them has them.
 
     Args:
         paths: Files, folders and globs.
@@ -97,23 +108,21 @@ def read_passages(
         follow_links: Whether symbolic links that lead out of a folder are followed.
 
     Raises:
-        DataError: A file cannot be read, or an id is used twice.
+        DataError: A file cannot be read.
     """
     given = [Path(path) for path in paths]
     if not given:
         raise nothing_given()
-    seen: set[int] = set()
-    count = 0
+    seen: dict[int, int] = {}  # hashes of 64 bits, which cost less memory than the ids of twenty million passages
     for placed in _read_all(given, columns, follow_links):
-        key = hash(placed.passage.id)  # 64 bits: twenty million ids cost one gigabyte less than their texts would
-        if key in seen:
-            if not placed.own_id:
-                continue  # the same text under the same name again
-            _refuse_second(placed, _read_all(given, columns, follow_links))
-        seen.add(key)
-        count += 1
-        yield placed.passage
-    if not count:
+        passage = placed.passage
+        content = hash((passage.title, passage.text, encoded(passage.metadata)))
+        while (known := seen.get(hash(passage.id))) is not None and known != content:
+            passage = with_distinct_id(passage)
+        if known is None:
+            seen[hash(passage.id)] = content
+            yield passage
+    if not seen:
         raise nothing_found(given)
 
 
@@ -129,17 +138,6 @@ def no_documents(paths: Iterable[str | Path]) -> DataError:
     return DataError(f"{next(iter(paths))} holds no file to read: name a folder with files of {KNOWN}")
 
 
-def used_twice(key: str, first: str, second: str) -> DataError:
-    """Return the error for an id that two passages claim.
-
-    Args:
-        key: The id.
-        first: Place of the first passage.
-        second: Place of the second.
-    """
-    return DataError(f"the id {key!r} is used twice, at {first} and at {second}: give each passage an id of its own")
-
-
 def _read_all(paths: list[Path], columns: Columns, follow_links: bool) -> Iterator[Placed]:
     found = False
     for document in find_documents(paths, follow_links=follow_links):
@@ -148,10 +146,3 @@ def _read_all(paths: list[Path], columns: Columns, follow_links: bool) -> Iterat
             yield from read_opened(file, columns)
     if not found:
         raise no_documents(paths)
-
-
-def _refuse_second(placed: Placed, again: Iterable[Placed]) -> None:
-    """Raise the error for an id used twice; its first place is found by reading again, which saves memory otherwise."""
-    first = next(earlier for earlier in again if earlier.passage.id == placed.passage.id)
-    if first.place != placed.place:
-        raise used_twice(placed.passage.id, first.place, placed.place)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import codecs
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import zip_longest
 from typing import IO, Any
@@ -31,6 +31,7 @@ _SUBJECTS = ("title", "name")  # columns that say what a row is about
 _NUMBERS = frozenset("0123456789.,:/%-+ ")
 _MAX_FIELD = 1 << 16  # bytes of a further field; more is not read
 _MAX_REMARKS = 20
+_CONTINUATIONS = bytes(range(0x80, 0xC0))  # bytes of UTF-8 that begin no character
 
 
 ENCODING_CURE = ", or add --encoding with its name, or --encoding auto"
@@ -49,16 +50,25 @@ _raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 def json_lines(file: Opened) -> Iterator[Placed]:
     decode = msgspec.json.Decoder(_Record).decode
-    for number, start, line in _lines(file):
+    for number, start, line in _lines(file, skip_long=True):
         if not line.strip():
             continue
-        place = at(file.document, number)
         try:
-            record = decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise _bad_line(place, line, error) from error
-        metadata = record_metadata(file, _fields_of_line(file, line))
-        yield _placed(record, file.document, number, (start, start + _length(line.rstrip())), metadata)
+            placed = _of_line(file, decode, number, start, line)
+        except DataError as error:
+            file.leave_out(error)
+        else:
+            yield placed
+
+
+def _of_line(file: Opened, decode: Callable[[bytes], _Record], number: int, start: int, line: bytes) -> Placed:
+    try:
+        record = decode(line)
+        fields = _fields_of_line(file, line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _bad_line(at(file.document, number), line, error) from error
+    end = start + _length(line.rstrip())
+    return _placed(record, file.document, number, (start, end), record_metadata(file, fields))
 
 
 def _fields_of_line(file: Opened, line: bytes) -> dict[str, object]:
@@ -103,7 +113,12 @@ def json_file(file: Opened) -> Iterator[Placed]:
     document = file.document
     try:
         for number, (key, value, start, end) in enumerate(elements(file.stream), 1):
-            yield record_of_value(file, value, f"{document.name} record {number}", (start, end), key)
+            try:
+                placed = record_of_value(file, value, f"{document.name} record {number}", (start, end), key)
+            except DataError as error:
+                file.leave_out(error)
+            else:
+                yield placed
     except NotJSON as error:
         raise DataError(f"{document.name}: not JSON ({error}): fix it, or write one object a line as .jsonl") from error
     except UnicodeDecodeError as error:
@@ -168,7 +183,12 @@ def table(file: Opened, columns: Columns) -> Iterator[Placed]:
             continue
         fields = {name: row[place] for name, place in places.items() if place < len(row)}
         others = ((name, row[place]) for place, name in enumerate(names) if place < len(row) and place not in taken)
-        yield _placed(_Record(**fields), document, number, span, _cells(file, others))
+        try:
+            placed = _placed(_Record(**fields), document, number, span, _cells(file, others))
+        except DataError as error:
+            file.leave_out(error)
+        else:
+            yield placed
 
 
 def _whole_rows(file: Opened, rows: _Rows, header: list[str]) -> Iterator[Placed]:
@@ -253,21 +273,40 @@ def _named(columns: Columns) -> Iterable[tuple[str, str]]:
     return (("id", columns.id), ("title", columns.title), ("text", columns.text))
 
 
-def _lines(file: Opened) -> Iterator[tuple[int, int, bytes]]:
+def _lines(file: Opened, *, skip_long: bool = False) -> Iterator[tuple[int, int, bytes]]:
     """Number, first character and bytes of each line, without a byte order mark."""
     number = start = 0
     stream: IO[bytes] = file.stream
     while line := stream.readline(MAX_LINE + 1):
         number += 1
         if len(line) > MAX_LINE:
-            raise DataError(
+            error = DataError(
                 f"{at(file.document, number)}: longer than {MAX_LINE >> 20} MiB: "
                 "split it, or put one object on each line"
             )
+            if not skip_long:
+                raise error
+            file.leave_out(error)
+            start += _characters(line) + _skipped_line(stream, line)
+            continue
         if number == 1:
             line = line.removeprefix(codecs.BOM_UTF8)
         yield number, start, line
         start += _length(line)
+
+
+def _skipped_line(stream: IO[bytes], piece: bytes) -> int:
+    """Go past the rest of a line in pieces; return the number of its characters."""
+    count = 0
+    while piece and not piece.endswith(b"\n"):
+        piece = stream.readline(MAX_LINE)
+        count += _characters(piece)
+    return count
+
+
+def _characters(piece: bytes) -> int:
+    """Return how many characters of UTF-8 begin in some bytes."""
+    return len(piece.translate(None, _CONTINUATIONS))
 
 
 def _length(line: bytes) -> int:
@@ -302,6 +341,8 @@ def _title_and_text(record: _Record, place: str) -> tuple[str, str]:
 
 
 def _bad_line(place: str, line: bytes, error: Exception) -> DataError:
+    if isinstance(error, RecursionError):
+        return DataError(f"{place}: values nested too deeply: flatten or remove the line")
     if isinstance(error, msgspec.ValidationError):
         return DataError(f"{place}: not a passage ({error}): write an object with the strings id, title and text")
     try:

@@ -17,6 +17,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import IO, Any
 
 from pyrag.errors import DataError
@@ -27,6 +28,7 @@ from pyrag.retrieval.documents.model import MAX_WHOLE, Document
 FREE = 64 << 20
 RATIO = 200
 MAX_UNPACKED = 1 << 38
+MAX_REASONS = 20  # of a file, that are kept
 _BUFFER = 1 << 16
 
 _Reader = Callable[[Any], IO[bytes]]
@@ -85,21 +87,43 @@ class Unpacked(io.RawIOBase):
         return size
 
 
+@dataclass(slots=True)
+class BadRecords:
+    """Records of a file that were left out: their number, and what is wrong with the first of them."""
+
+    count: int = 0
+    reasons: list[str] = field(default_factory=list)
+
+    def add(self, reason: str) -> None:
+        self.count += 1
+        if len(self.reasons) < MAX_REASONS:
+            self.reasons.append(reason)
+
+
 class Opened:
     """An open document: its bytes in `stream`, how many of its packed bytes were read, and their digest.
 
-    `remarks` say how it was read, where that is not a matter of course.
+    Attributes:
+        remarks: how it was read, where that is not a matter of course.
+        bad_records: lines, rows and elements that are left out; None to end the reading at the first of them.
     """
 
     def __init__(self, document: Document, tap: Tap, stream: IO[bytes], encoding: str = "") -> None:
         self.document = document
         self.stream = stream
         self.remarks: list[str] = []
+        self.bad_records: BadRecords | None = None
         self._tap = tap
         self._recoded: Recoded | None = None
         if encoding and document.kind in KINDS:
             self._recoded = Recoded(stream, document.name, encoding)
             self.stream = io.BufferedReader(self._recoded, _BUFFER)
+
+    def leave_out(self, error: DataError) -> None:
+        """Leave a record out and go on; raise the error if none may be left out."""
+        if self.bad_records is None:
+            raise error
+        self.bad_records.add(str(error))
 
     @property
     def position(self) -> int:

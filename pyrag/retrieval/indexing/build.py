@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import stat
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,18 @@ from pyrag.retrieval.indexing.staging import StagingDir
 from pyrag.retrieval.indexing.update import Changes, IndexProgress, IndexUpdate
 
 SETTINGS = "settings.json"
+_MAX_NAMED = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildOptions:
-    """Options of a build; `parts` must hold the bm25 part, `checkpoint` is in seconds."""
+    """Options of a build.
+
+    Attributes:
+        parts: parts of the index, the bm25 part among them.
+        checkpoint: seconds between two checkpoints.
+        resume: go on from the last checkpoint of a build that was killed, if there is one.
+    """
 
     parts: tuple[Part, ...]
     columns: Columns = Columns()
@@ -35,6 +42,7 @@ class BuildOptions:
     check_contents: bool = False
     follow_links: bool = False
     checkpoint: float = 30.0
+    resume: bool = True
 
     def settings(self) -> bytes:
         """Return the settings that must be equal for an index to be updated."""
@@ -42,6 +50,25 @@ class BuildOptions:
         columns += [self.columns.encoding] if self.columns.encoding else []
         parts = {part.kind: dict(part.settings) for part in self.parts}
         return msgspec.json.encode({"reading": VERSION, "columns": columns, "parts": parts}, order="sorted")
+
+    def fits(self, generation: Path) -> bool:
+        """Return whether a generation was built with these settings."""
+        try:
+            return (generation / SETTINGS).read_bytes() == self.settings()
+        except OSError:
+            return False
+
+
+def columns_of(generation: Path) -> Columns:
+    """Return the columns that a generation was built with; the default ones if its settings cannot be read."""
+    try:
+        return Columns(*msgspec.json.decode((generation / SETTINGS).read_bytes(), type=_Columns).columns)
+    except (OSError, msgspec.DecodeError, TypeError):
+        return Columns()
+
+
+class _Columns(msgspec.Struct):
+    columns: list[str] = []
 
 
 @dataclass(slots=True)
@@ -53,7 +80,10 @@ class BuildOutcome:
     files: int
     left_out: int
     new: bool
+    bad_records: int = 0
     problems: list[tuple[str, str]] = field(default_factory=list)
+    bad: list[tuple[str, str]] = field(default_factory=list)
+    removed_files: list[tuple[str, int]] = field(default_factory=list)
     remarks: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -67,11 +97,11 @@ class Build:
         self._interval = options.checkpoint
         self._saved = time.monotonic()
 
-    def run(self, paths: Sequence[Path], base: Path | None) -> BuildOutcome:
+    def run(self, work: Callable[[IndexUpdate], None], base: Path | None) -> BuildOutcome:
         """Leave a whole generation in the staging folder, made from the base or the last checkpoint if that fits.
 
         Args:
-            paths: Files, folders and globs.
+            work: Updates the records and parts.
             base: Folder of the generation in use; None without an index.
 
         Raises:
@@ -84,12 +114,12 @@ class Build:
         try:
             if source is None:
                 (live / SETTINGS).write_bytes(self._options.settings())
-            outcome = self._update(paths, live)
+            outcome = self._update(work, live)
         finally:
             self._close()
         as_wanted = all(part.is_as_wanted(live / part.kind) for part in self._options.parts)
         if outcome.new or foreign or source != base or not as_wanted:
-            anew = base is None or not self._fits(base) or not self._is_whole(base) or self._options.rebuild
+            anew = base is None or not self._options.fits(base) or not self._is_whole(base) or self._options.rebuild
             for part in self._options.parts:
                 part.finish(live / part.kind, anew=anew, keep=self._work.checkpoint)
             _open_to_readers(live)
@@ -110,23 +140,18 @@ class Build:
         if self._options.rebuild:
             self._work.start_over()
             return None
-        for path in (*self._work.checkpoints(), *([base] if base and self._is_whole(base) else [])):
-            if self._fits(path):
+        checkpoints = self._work.checkpoints() if self._options.resume else []
+        for path in (*checkpoints, *([base] if base and self._is_whole(base) else [])):
+            if self._options.fits(path):
                 return path
         self._work.start_over()
         return None
-
-    def _fits(self, generation: Path) -> bool:
-        try:
-            return (generation / SETTINGS).read_bytes() == self._options.settings()
-        except OSError:
-            return False
 
     def _is_whole(self, base: Path) -> bool:
         """Return True if no file is missing or truncated."""
         return not any(cut_files(base))
 
-    def _update(self, paths: Sequence[Path], live: Path) -> BuildOutcome:
+    def _update(self, work: Callable[[IndexUpdate], None], live: Path) -> BuildOutcome:
         self._records = records = Records(live, write=True)
         self._writers = {part.kind: part.writer(live / part.kind) for part in self._options.parts}
         update = IndexUpdate(
@@ -138,11 +163,13 @@ class Build:
             follow_links=self._options.follow_links,
             tick=self._tick,
         )
-        update.run(paths)
+        work(update)
         self._save()
-        problems = records.problems(1000)
-        counts = (records.count("passages"), records.count("files"), records.count_problems())
-        return BuildOutcome(update.changes, *counts, records.changed, problems, update.remarks)
+        return BuildOutcome(
+            update.changes, records.count("passages"), records.count("files"), records.count_problems(),
+            records.changed, records.count_bad_records(), records.problems(_MAX_NAMED), records.bad_records(_MAX_NAMED),
+            update.removed_files, update.remarks,
+        )  # fmt: skip
 
     def _tick(self, progress: IndexProgress) -> None:
         self._progress(progress)

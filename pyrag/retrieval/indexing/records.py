@@ -12,7 +12,7 @@ were read again are `unsorted` until what they do not have any more was removed.
 from __future__ import annotations
 
 import hashlib
-import os
+import json
 import sqlite3
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +21,7 @@ from pathlib import Path
 
 from pyrag._io.files import sync
 from pyrag.retrieval.documents.model import Document, Stamp
+from pyrag.retrieval.indexing.walk import Walk
 
 NAME = "records.db"
 _SCHEMA = """
@@ -30,28 +31,16 @@ CREATE TABLE IF NOT EXISTS files (
     taken INTEGER NOT NULL, problem TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS passages (
     id TEXT PRIMARY KEY, file INTEGER NOT NULL, version INTEGER NOT NULL, content INTEGER NOT NULL,
-    place INTEGER NOT NULL) WITHOUT ROWID;
+    place INTEGER NOT NULL, facts INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS of_file ON passages (file);
 CREATE TABLE IF NOT EXISTS also (id TEXT NOT NULL, file INTEGER NOT NULL, PRIMARY KEY (id, file)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS also_of_file ON also (file);
 CREATE TABLE IF NOT EXISTS unsorted (file INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS problems (name TEXT PRIMARY KEY, problem TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS bad_records (file INTEGER PRIMARY KEY, count INTEGER NOT NULL, reasons TEXT NOT NULL);
 """
 _PRAGMAS = ("journal_mode = OFF", "synchronous = OFF", "cache_size = -64000", "locking_mode = EXCLUSIVE")
-_WALK = """
-CREATE TEMP TABLE IF NOT EXISTS walk (
-    name TEXT PRIMARY KEY, path BLOB, key TEXT, member TEXT, given INTEGER, size INTEGER, mtime INTEGER) WITHOUT ROWID
-"""
-_GONE = "NOT EXISTS (SELECT 1 FROM walk WHERE walk.name = files.name)"
 _PAGE = 10_000
-_DOCUMENT = "walk.path, walk.key, walk.member, walk.given, walk.size, walk.mtime"
-_BESIDE = "walk LEFT JOIN files ON files.name = walk.name"
-ALL = "1"
-UNFINISHED = "NOT coalesce(files.done, 0)"
-CHANGED = (
-    "NOT coalesce(files.done AND files.mtime <> 0 AND files.key = walk.key AND files.size = walk.size "
-    "AND files.mtime = walk.mtime AND NOT (walk.given AND files.problem <> ''), 0)"
-)
 _FILE = "file, name, key, size, mtime, digest, version, done, taken, problem"
 
 
@@ -82,13 +71,17 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A passage as it was indexed: its file, that file's version then, and hashes of its content and place."""
+    """A passage as it was indexed: its file, that file's version then, and hashes of its content, place and metadata.
+
+    `facts` is 0 without metadata, which takes no room.
+    """
 
     id: str
     file: int
     version: int
     content: int
     place: int
+    facts: int = 0
 
 
 class Records:
@@ -105,6 +98,7 @@ class Records:
         else:
             self._db.execute("SELECT 1 FROM files LIMIT 1")  # opens the file, which else the first question would
         self._path = path
+        self.walk = Walk(self._db)
         self.changed = False  # in a way that is worth keeping
 
     def save(self) -> None:
@@ -124,6 +118,20 @@ class Records:
 
     def file_by_number(self, number: int) -> File:
         return _file(self._db.execute(f"SELECT {_FILE} FROM files WHERE file = ?", (number,)).fetchone())
+
+    def counted_files(self) -> Iterator[tuple[str, int]]:
+        """Yield the files of the index by name, each with the number of its passages; those left out are not among
+        them."""
+        rows: Iterator[tuple[str, int]] = self._db.execute(
+            "SELECT name, count(id) FROM files LEFT JOIN passages USING (file) WHERE problem = '' "
+            "GROUP BY files.file ORDER BY name"
+        )
+        return rows
+
+    def count_of_file(self, number: int) -> int:
+        """Return how many passages a file has, outdated ones included."""
+        count: int = self._db.execute("SELECT count(*) FROM passages WHERE file = ?", (number,)).fetchone()[0]
+        return count
 
     def files(self) -> Iterator[File]:
         return map(_file, self._db.execute(f"SELECT {_FILE} FROM files ORDER BY name"))
@@ -146,7 +154,7 @@ class Records:
         )
         file = self.file(document.name)
         assert file is not None
-        self._db.execute("DELETE FROM also WHERE file = ?", (file.file,))
+        self._forget_reading(file.file)
         self._db.execute("INSERT OR IGNORE INTO unsorted VALUES (?)", (file.file,))
         return file
 
@@ -201,7 +209,7 @@ class Records:
         """
         self.done_reading(number, digest, mtime, problem)
         self._db.execute("UPDATE files SET version = version + 1 WHERE file = ?", (number,))
-        self._db.execute("DELETE FROM also WHERE file = ?", (number,))
+        self._forget_reading(number)
 
     def unsorted(self) -> list[File]:
         """Return some unsorted files; an empty list once all are sorted."""
@@ -216,20 +224,26 @@ class Records:
     def forget(self, number: int) -> None:
         self.changed = True
         self._db.execute("DELETE FROM files WHERE file = ?", (number,))
-        self._db.execute("DELETE FROM also WHERE file = ?", (number,))
+        self._forget_reading(number)
         self._db.execute("DELETE FROM unsorted WHERE file = ?", (number,))
+
+    def _forget_reading(self, number: int) -> None:
+        self._db.execute("DELETE FROM also WHERE file = ?", (number,))
+        self._db.execute("DELETE FROM bad_records WHERE file = ?", (number,))
 
     # Passages
 
     def known(self, ids: Sequence[str]) -> dict[str, Known]:
         marks = ",".join("?" * len(ids))
-        rows = self._db.execute(f"SELECT id, file, version, content, place FROM passages WHERE id IN ({marks})", ids)
+        rows = self._db.execute(
+            f"SELECT id, file, version, content, place, facts FROM passages WHERE id IN ({marks})", ids
+        )
         return {row[0]: Known(*row) for row in rows}
 
     def put(self, passages: Iterable[Known]) -> None:
         self._db.executemany(
-            "INSERT OR REPLACE INTO passages (id, file, version, content, place) VALUES (?, ?, ?, ?, ?)",
-            ((one.id, one.file, one.version, one.content, one.place) for one in passages),
+            "INSERT OR REPLACE INTO passages (id, file, version, content, place, facts) VALUES (?, ?, ?, ?, ?, ?)",
+            ((one.id, one.file, one.version, one.content, one.place, one.facts) for one in passages),
         )
 
     def put_also(self, holders: Iterable[tuple[str, int]]) -> None:
@@ -285,6 +299,39 @@ class Records:
         number: int = self._db.execute(f"SELECT ({files}) + (SELECT count(*) FROM problems)").fetchone()[0]
         return number
 
+    def put_bad_records(self, number: int, count: int, reasons: Sequence[str]) -> None:
+        """Note the records of a file that were left out.
+
+        Args:
+            number: Number of the file.
+            count: How many were left out.
+            reasons: What is wrong with the first of them.
+        """
+        self._db.execute("DELETE FROM bad_records WHERE file = ?", (number,))
+        if count:
+            self._db.execute("INSERT INTO bad_records VALUES (?, ?, ?)", (number, count, json.dumps(list(reasons))))
+
+    def bad_records(self, maximum: int = -1) -> list[tuple[str, str]]:
+        """Return file and reason of records that were left out, the first of each file."""
+        if not self._has_bad_records():
+            return []
+        rows = self._db.execute(
+            "SELECT name, reason.value FROM bad_records JOIN files USING (file), json_each(reasons) AS reason "
+            "ORDER BY name, reason.key LIMIT ?",
+            (maximum,),
+        )
+        return rows.fetchall()
+
+    def count_bad_records(self) -> int:
+        if not self._has_bad_records():
+            return 0
+        number: int = self._db.execute("SELECT coalesce(sum(count), 0) FROM bad_records").fetchone()[0]
+        return number
+
+    def _has_bad_records(self) -> bool:
+        """False for an index that was built before records were left out."""
+        return bool(self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'bad_records'").fetchone())
+
     def count(self, table: str) -> int:
         """Return the number of `files` (those without a problem) or `passages`."""
         where = " WHERE problem = ''" if table == "files" else ""
@@ -302,53 +349,6 @@ class Records:
         ).fetchone()[0]
         return [*found, f"{lost} passages belong to no file"] if lost else found
 
-    # The walk: what is there now, beside what was there
-
-    def begin_walk(self) -> None:
-        self._db.execute(_WALK)
-        self._db.execute("DELETE FROM walk")
-
-    def saw(self, documents: Iterable[Document]) -> None:
-        self._db.executemany(
-            "INSERT OR IGNORE INTO walk VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                (one.name, os.fsencode(one.path), one.key, one.member, one.given, one.stamp.size, one.stamp.mtime)
-                for one in documents
-            ),
-        )
-
-    def document(self, name: str) -> Document | None:
-        row = self._db.execute(f"SELECT {_DOCUMENT} FROM walk WHERE name = ?", (name,)).fetchone()
-        return _document(row) if row else None
-
-    def retire_gone(self) -> None:
-        """Mark the passages of files that were not seen as outdated, so that other files may take them over."""
-        self._db.execute(f"UPDATE files SET version = version + 1, done = 0, taken = 0 WHERE {_GONE}")
-        self._db.execute(f"DELETE FROM also WHERE file IN (SELECT file FROM files WHERE {_GONE})")
-
-    def gone(self) -> list[int]:
-        """Return some files that are recorded and were not seen; an empty list once all are forgotten."""
-        rows = self._db.execute(f"SELECT file FROM files WHERE {_GONE} LIMIT ?", (_PAGE,))
-        return [row[0] for row in rows]
-
-    def seen(self, which: str, after: str = "") -> list[Document]:
-        """Return some documents of the walk, by name.
-
-        Args:
-            which: `CHANGED`, `UNFINISHED` or `ALL`.
-            after: Name after which to go on.
-        """
-        limits = "ORDER BY walk.name LIMIT ?"
-        rows = self._db.execute(
-            f"SELECT {_DOCUMENT} FROM {_BESIDE} WHERE walk.name > ? AND {which} {limits}", (after, _PAGE)
-        )
-        return [_document(row) for row in rows]
-
-    def bytes(self, which: str) -> int:
-        """Return the total size of the documents that `seen` returns."""
-        total: int = self._db.execute(f"SELECT coalesce(sum(walk.size), 0) FROM {_BESIDE} WHERE {which}").fetchone()[0]
-        return total
-
 
 def hash64(*values: object) -> int:
     """Return a signed 64-bit hash, as SQLite stores numbers."""
@@ -358,10 +358,3 @@ def hash64(*values: object) -> int:
 
 def _file(row: Sequence[object]) -> File:
     return File(*row)  # type: ignore[arg-type]
-
-
-def _document(row: Sequence[object]) -> Document:
-    path, key, member, given, size, mtime = row
-    assert isinstance(path, bytes)
-    stamp = Stamp(int(str(size)), int(str(mtime)))
-    return Document(Path(os.fsdecode(path)), str(key), stamp, str(member), bool(given))

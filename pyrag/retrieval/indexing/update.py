@@ -1,31 +1,33 @@
 """One run over the files: what did not change is passed over, the rest is read and put in place of what was there.
 
 The outcome depends on the files alone, not on the order in which they came and went, nor on where an earlier run was
-killed. A file that cannot be read is left out as a whole and named, if it was found in a folder; one that the user
-named ends the run with a `DataError`, and so does an id that two files claim. Publishing is up to the caller.
+killed. A record that cannot be read is left out and named. So is a file without a readable record, if it was found in a
+folder; one that the user named ends the run with a `DataError`. Publishing is up to the caller.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.find import find_documents
 from pyrag.retrieval.documents.model import Document, Placed, Stamp
-from pyrag.retrieval.documents.reading import Columns, no_documents, nothing_found, read_opened, used_twice
-from pyrag.retrieval.documents.unpack import Opened, digest_of, opened
-from pyrag.retrieval.filters.metadata import encoded
+from pyrag.retrieval.documents.reading import Columns, no_documents, nothing_found, read_opened
+from pyrag.retrieval.documents.unpack import BadRecords, Opened, digest_of, opened
+from pyrag.retrieval.indexing.claims import Claims, PassageBatch
 from pyrag.retrieval.indexing.parts import Part, PartWriter
-from pyrag.retrieval.indexing.records import ALL, CHANGED, UNFINISHED, File, Known, Records, hash64
-from pyrag.trace.model import Passage
+from pyrag.retrieval.indexing.records import File, Records
+from pyrag.retrieval.indexing.sources import WantedSources
+from pyrag.retrieval.indexing.walk import ALL, CHANGED, UNFINISHED
 
 RACY = 2_000_000_000
 """A file that changed less than this many nanoseconds ago may change again without a change of its time."""
 
+REMOVED = "left out, since pyrag index remove took it away: name it to index it again"
 _BATCH = 1000  # passages
 _MAX_REMARKS = 1000
 _BATCH_SIZE = 8 << 20  # characters
@@ -55,21 +57,6 @@ class Changes:
         return bool(self.added or self.changed or self.removed)
 
 
-@dataclass(slots=True)
-class _PassageBatch:
-    """Changes of one batch of passages."""
-
-    new: list[Passage] = field(default_factory=list)
-    other: list[Passage] = field(default_factory=list)  # another text under the id
-    moved: list[Passage] = field(default_factory=list)  # also those whose metadata changed alone
-    put: list[Known] = field(default_factory=list)
-    also: list[tuple[str, int]] = field(default_factory=list)
-
-
-class ClaimedTwiceError(DataError):
-    """An id that two passages claim: not the fault of one file."""
-
-
 class IndexUpdate:
     """One run; `tick` is called between batches, when everything so far is in the writers and records."""
 
@@ -93,37 +80,71 @@ class IndexUpdate:
         self._started = time.monotonic()
         self._passages = self._done = self._total = 0
         self._source: Opened | None = None
+        self._claims = Claims(records)
         self._digest = ""
+        self._bad = BadRecords()
         self.changes = Changes()
         self.remarks: list[tuple[str, str]] = []  # names and remarks of files that were read otherwise than usual
+        self.removed_files: list[tuple[str, int]] = []  # files that are gone, with their passages
 
-    def run(self, paths: Sequence[Path]) -> None:
+    def run(self, wanted: WantedSources) -> None:
         """Read the files and update parts and records. Raises `DataError` for bad files, and what the parts raise."""
-        self._walk(paths)
+        self._walk(wanted)
         which = ALL if self._check_contents else CHANGED
-        self._total = self._records.bytes(which)
-        self._records.retire_gone()
+        self._total = self._records.walk.bytes(which)
+        self._settle(which)
+        if not self._records.count("passages") and not wanted.may_be_empty:
+            raise self._nothing(wanted.paths)
+
+    def remove(self, removed: Callable[[str], bool], located: Callable[[str], tuple[Path, str]]) -> None:
+        """Remove files from the index, and nothing else.
+
+        Args:
+            removed: Whether a file of this name is removed.
+            located: Path of a file by its name, and its name in an archive.
+
+        Raises:
+            DataError: A file that shares passages with a removed one cannot be read.
+        """
+        self._records.walk.begin()
+        stay = (file for file in self._records.files() if not removed(file.name))
+        while some := [_recorded(file, *located(file.name)) for file in islice(stay, _BATCH)]:
+            self._records.walk.saw(some)
+        self._settle(UNFINISHED)
+
+    def _settle(self, which: str) -> None:
+        """Read documents, then remove what is gone, until no file is left to read."""
+        self._records.walk.retire_gone()
         self._visit_all(which)
         self._remove_gone()
         self._remove_outdated()
         while self._visit_all(UNFINISHED):  # files that hold what another one lost
             self._remove_outdated()
-        if not self._records.count("passages"):
-            raise self._nothing(paths)
 
-    def _walk(self, paths: Sequence[Path]) -> None:
+    def _walk(self, wanted: WantedSources) -> None:
         problems: list[tuple[str, str]] = []
-        self._records.begin_walk()
+        self._records.walk.begin()
         documents = find_documents(
-            paths, lambda name, error: problems.append((name, str(error))), follow_links=self._follow_links
+            wanted.paths,
+            lambda name, error: problems.append((name, str(error))),
+            follow_links=self._follow_links,
+            names=wanted.names,
         )
         found = False
+        documents = (one for one in documents if not self._is_excluded(one, wanted))
         while some := list(islice(documents, _BATCH)):
             found = True
-            self._records.saw(some)
+            self._records.walk.saw(some)
         self._records.set_problems(problems)
-        if not found:
-            raise self._nothing(paths) if problems else no_documents(paths)
+        if not found and not wanted.may_be_empty:
+            raise self._nothing(wanted.paths) if problems else no_documents(wanted.paths)
+
+    def _is_excluded(self, document: Document, wanted: WantedSources) -> bool:
+        if not wanted.excludes(document.path, document.member):
+            return False
+        if len(self.remarks) < _MAX_REMARKS:
+            self.remarks.append((document.name, REMOVED))
+        return True
 
     def _nothing(self, paths: Sequence[Path]) -> DataError:
         problems = self._records.problems(1)
@@ -133,7 +154,7 @@ class IndexUpdate:
 
     def _visit_all(self, which: str) -> bool:
         after, visited = "", False
-        while page := self._records.seen(which, after):
+        while page := self._records.walk.seen(which, after):
             for document in page:
                 visited = True
                 self._visit(document)
@@ -166,6 +187,7 @@ class IndexUpdate:
     def _read(self, document: Document, file: File) -> None:
         """Read a file from where an earlier run stopped; see `File.taken`."""
         taken = file.taken
+        self._claims.begin()
         batches = self._batches(document, taken)
         while True:
             try:
@@ -177,33 +199,44 @@ class IndexUpdate:
                 return
             if batch is None:
                 break
-            self._index(document, file, batch)
+            self._index(file, batch)
             taken += len(batch)
             self._records.took(file.file, taken)
             self._tick(self._progress(document))
         self._records.done_reading(file.file, self._digest, _mtime_after(document, file))
+        self._records.put_bad_records(file.file, self._bad.count, self._bad.reasons)
+        self._remark(document.name, self._claims.remarks())
 
     def _batches(self, document: Document, skip: int) -> Iterator[list[Placed]]:
         """Yield batches of passages; apart from indexing, so that write errors are not taken for read errors."""
+        self._bad = BadRecords()
         with opened(document, self._columns.encoding) as self._source:
+            self._source.bad_records = self._bad
             batch: list[Placed] = []
-            size = 0
-            for placed in islice(read_opened(self._source, self._columns), skip, None):
-                batch.append(placed)
-                size += len(placed.passage.text)
-                if len(batch) == _BATCH or size > _BATCH_SIZE:
-                    yield batch
-                    batch, size = [], 0
+            size = read = 0
+            try:
+                for read, placed in enumerate(read_opened(self._source, self._columns), 1):
+                    if read <= skip:
+                        continue
+                    batch.append(placed)
+                    size += len(placed.passage.text)
+                    if len(batch) == _BATCH or size > _BATCH_SIZE:
+                        yield batch
+                        batch, size = [], 0
+            except RecursionError:
+                raise DataError(f"{document.name}: nested too deeply: flatten it") from None
+            if self._bad.count and not read:
+                raise DataError(self._bad.reasons[0])
             if batch:
                 yield batch
             self._digest = self._source.digest()
-            self._remark(self._source)
+            read_as = [f"read as {self._source.encoding}"] if self._source.encoding else []
+            self._remark(document.name, [*self._source.remarks, *read_as])
 
-    def _remark(self, file: Opened) -> None:
+    def _remark(self, name: str, remarks: Sequence[str]) -> None:
         """Keep remarks on a file, up to a maximum in all."""
-        said = [*file.remarks, *([f"read as {file.encoding}"] if file.encoding else [])]
         if len(self.remarks) < _MAX_REMARKS:
-            self.remarks += [(file.document.name, remark) for remark in said]
+            self.remarks += [(name, remark) for remark in remarks]
 
     def _leave_out(self, document: Document, file: File, error: DataError) -> None:
         """Leave a file out; a problem of its content stays until the content changes, any other is tried again."""
@@ -215,66 +248,12 @@ class IndexUpdate:
         mtime = 0 if again else _mtime_after(document, file)
         self._records.leave_out(file.file, "" if again else digest, mtime, str(error))
 
-    def _index(self, document: Document, file: File, placed: Iterable[Placed]) -> None:
-        placed = list(placed)
-        known = self._records.known([one.passage.id for one in placed])
-        batch = _PassageBatch()
-        for one in placed:
-            self._sort(document, file, one, known, batch)
+    def _index(self, file: File, placed: Sequence[Placed]) -> None:
+        batch = self._claims.sorted(file, placed)
         self._apply(batch)
         self._passages += len(placed)
 
-    def _sort(
-        self, document: Document, file: File, placed: Placed, known: dict[str, Known], batch: _PassageBatch
-    ) -> None:
-        """Decide what to do with one passage, by what is known of its id."""
-        passage = placed.passage
-        old = known.get(passage.id)
-        if old is not None and self._is_current(old, file):
-            if placed.own_id:
-                raise self._claimed(placed, old)
-            if old.file == file.file:
-                return
-            if self._records.file_by_number(old.file).name < file.name:
-                batch.also.append((passage.id, file.file))
-                return
-            batch.also.append((passage.id, old.file))
-        elif old is not None and old.file != file.file:
-            self._ask_holders(passage.id, file)
-        content = hash64(passage.title, passage.text)
-        place = hash64(passage.source, passage.start, passage.end, encoded(passage.metadata))
-        new = known[passage.id] = Known(passage.id, file.file, file.version, content, place)
-        batch.put.append(new)
-        if old is None:
-            batch.new.append(passage)
-        elif old.content != content:
-            batch.other.append(passage)
-        elif old.place != place:
-            batch.moved.append(passage)
-
-    def _ask_holders(self, key: str, file: File) -> None:
-        """Have earlier holders of a passage read again: one of them may be its owner, before this file."""
-        for holder in self._records.holders(key):
-            if self._records.file_by_number(holder).name < file.name:
-                self._records.invalidate(holder)
-
-    def _is_current(self, known: Known, file: File) -> bool:
-        owner = file if known.file == file.file else self._records.file_by_number(known.file)
-        return known.version == owner.version
-
-    def _claimed(self, placed: Placed, known: Known) -> ClaimedTwiceError:
-        """Return the error for an id claimed twice; its first place is found by reading again, to save memory in the
-        good case."""
-        name = self._records.file_by_number(known.file).name
-        first = name
-        document = self._records.document(name)
-        if document is not None:
-            with opened(document, self._columns.encoding) as file:
-                found = (one for one in read_opened(file, self._columns) if one.passage.id == placed.passage.id)
-                first = next((one.place for one in found), name)
-        return ClaimedTwiceError(str(used_twice(placed.passage.id, first, placed.place)))
-
-    def _apply(self, batch: _PassageBatch) -> None:
+    def _apply(self, batch: PassageBatch) -> None:
         for writer, keeps_places in self._writers:
             again = [*batch.other, *batch.moved] if keeps_places else batch.other
             if again:
@@ -287,8 +266,11 @@ class IndexUpdate:
         self.changes.changed += len(batch.other) + len(batch.moved)
 
     def _remove_gone(self) -> None:
-        while gone := self._records.gone():
+        while gone := self._records.walk.gone():
             for number in gone:
+                if len(self.removed_files) < _MAX_REMARKS:
+                    name = self._records.file_by_number(number).name
+                    self.removed_files.append((name, self._records.count_of_file(number)))
                 self._drop(number)
                 self._records.forget(number)
 
@@ -312,6 +294,15 @@ class IndexUpdate:
         position = self._source.position if self._source else 0
         done = min(self._done + position, self._total)
         return IndexProgress(self._passages, done, self._total, time.monotonic() - self._started, document.name)
+
+
+def _recorded(file: File, path: Path, member: str) -> Document:
+    """Return the document of a file as it was recorded."""
+    return Document(path, file.key, Stamp(file.size, file.mtime), member, shown=_outer(file.name, member))
+
+
+def _outer(name: str, member: str) -> str:
+    return name.removesuffix(f"!/{member}") if member else name
 
 
 def _mtime(document: Document) -> int:

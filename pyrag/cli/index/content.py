@@ -1,0 +1,141 @@
+"""What an index holds and what became of it: lists of files, outcomes of builds, and `pyrag index remove`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyrag.cli.output import print_json
+from pyrag.cli.views.terminal import printable
+from pyrag.cli.views.words import counted
+
+if TYPE_CHECKING:
+    from pyrag.retrieval.index import Built
+
+_SHOWN = 20  # files, lines and rows that were left out
+_NAMED = 5  # files of one remark
+
+
+def list_files(folder: Path, *, as_json: bool) -> None:
+    """Print the files of an index with the number of their passages.
+
+    Args:
+        folder: The index.
+        as_json: Print one JSON line.
+    """
+    from pyrag.retrieval.index import read_info
+    from pyrag.retrieval.removal import indexed_files
+
+    info, files = read_info(folder), indexed_files(folder)
+    if as_json:
+        listed = [{"file": name, "passages": count} for name, count in files]
+        print_json({"index": str(folder), "sources": info.sources, "passages": info.passages, "files": listed})
+        return
+    width = len(str(max((count for _, count in files), default=0)))
+    for name, count in files:
+        print(printable(f"{count:{width}}  {name}"))
+    if not files:
+        print(f"{folder} is empty: add files with pyrag index PATH... --out {folder}", file=sys.stderr)
+
+
+def remove(folder: Path, paths: Sequence[Path], *, as_json: bool) -> None:
+    """Remove files and folders from an index.
+
+    Args:
+        folder: The index.
+        paths: Files and folders.
+        as_json: Print the outcome as one JSON line.
+    """
+    from pyrag.cli.index.run import Vectors, opened_parts
+    from pyrag.retrieval.removal import remove_from_index
+
+    started = time.perf_counter()
+    with opened_parts(Vectors(), folder) as parts:
+        built = remove_from_index(
+            folder, paths, parts=parts,
+            on_wait=lambda: print(f"a build of {folder} is going on: waiting for it to end", file=sys.stderr),
+        )  # fmt: skip
+    seconds = time.perf_counter() - started
+    if as_json:
+        print_json(as_object(built, folder, seconds))
+        return
+    print_notes(built)
+    print(outcome(built, folder, seconds))
+
+
+def outcome(built: Built, out: Path, seconds: float) -> str:
+    """Return the outcome of a build or removal in words. Args: those of `as_object`."""
+    changes = f"{built.added} added, {built.changed} changed, {built.removed} removed; {seconds:.1f} s"
+    return f"{counted(built.info.passages, 'passage')} in {out} ({changes})"
+
+
+def as_object(built: Built, out: Path, seconds: float) -> dict[str, Any]:
+    """Return the outcome of a build or removal as JSON has it.
+
+    Args:
+        built: The outcome.
+        out: Folder of the index.
+        seconds: Time that it took.
+    """
+    return {
+        "index": str(out),
+        "passages": built.info.passages,
+        "files": built.info.files,
+        "added": built.added,
+        "changed": built.changed,
+        "removed": built.removed,
+        "files_read": built.files_read,
+        "left_out": [{"file": name, "reason": reason} for name, reason in built.problems],
+        "left_out_records": [{"file": name, "reason": reason} for name, reason in built.bad_records],
+        "removed_files": [{"file": name, "passages": count} for name, count in built.removed_files],
+        "remarks": [{"file": name, "remark": remark} for name, remark in built.remarks],
+        "generation": built.info.generation,
+        "seconds": seconds,
+    }
+
+
+def print_notes(built: Built) -> None:
+    """Print what left the index, what was left out, and how files were read."""
+    if built.removed_files:
+        names = [name for name, _ in built.removed_files]
+        print(printable(f"no longer in the index: {_listed(names)}"), file=sys.stderr)
+    print_left_out(built.problems, built.info.left_out, built.bad_records, built.info.bad_records)
+    _print_remarks(built.remarks)
+
+
+def print_left_out(
+    problems: Sequence[tuple[str, str]], files: int, bad_records: Sequence[tuple[str, str]], records: int
+) -> None:
+    """Print the files, and the records of other files, that were left out.
+
+    Args:
+        problems: Files with the reasons.
+        files: Their number.
+        bad_records: Files with the reasons of records.
+        records: Number of these records.
+    """
+    for listed, count, what in ((problems, files, "file"), (bad_records, records, "record")):
+        if not count:
+            continue
+        print(f"left out {counted(count, what)}:", file=sys.stderr)
+        for _, reason in listed[:_SHOWN]:
+            print(printable(f"  {reason}"), file=sys.stderr)
+        if count > min(len(listed), _SHOWN):
+            print(f"  and {count - min(len(listed), _SHOWN)} more, see pyrag index info --json", file=sys.stderr)
+
+
+def _print_remarks(remarks: tuple[tuple[str, str], ...]) -> None:
+    """Print one line per remark, with its files."""
+    by_remark: dict[str, list[str]] = {}
+    for name, remark in remarks:
+        by_remark.setdefault(remark, []).append(name)
+    for remark, names in by_remark.items():
+        print(printable(f"{remark}: {_listed(names)}"), file=sys.stderr)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"

@@ -1,0 +1,128 @@
+"""Which passage has an id: ids of the user's own may be used twice, and equal texts come from several files.
+
+Equal passages under one id are one passage, of the file whose name sorts first. Of different passages the first keeps
+the id, and the others get it with their hash (`with_distinct_id`). `also` of the records names the other files as heirs
+of the id: they are read again when its holder loses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pyrag.retrieval.documents.model import Placed, with_distinct_id
+from pyrag.retrieval.filters.metadata import encoded
+from pyrag.retrieval.indexing.records import File, Known, Records, hash64
+from pyrag.trace.model import Passage
+
+
+@dataclass(slots=True)
+class PassageBatch:
+    """Changes of one batch of passages."""
+
+    new: list[Passage] = field(default_factory=list)
+    other: list[Passage] = field(default_factory=list)  # another text under the id
+    moved: list[Passage] = field(default_factory=list)  # also those whose metadata changed alone
+    put: list[Known] = field(default_factory=list)
+    also: list[tuple[str, int]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _SharedIds:
+    """Passages of one file that have an id of another passage."""
+
+    equal: int = 0
+    distinct: int = 0
+    example: str = ""
+
+    def remarks(self) -> list[str]:
+        found = []
+        if self.equal:
+            found.append("passages that are there already, under the same id with the same text, are indexed once")
+        if self.distinct:
+            found.append(f"ids that another text has were made distinct, such as {self.example!r}")
+        return found
+
+
+class Claims:
+    """Decides, for the records of an index, which passage has which id."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._shared = _SharedIds()
+
+    def begin(self) -> None:
+        """Begin with another file."""
+        self._shared = _SharedIds()
+
+    def remarks(self) -> list[str]:
+        """Return remarks on passages of the file that have the id of another one."""
+        return self._shared.remarks()
+
+    def sorted(self, file: File, placed: Sequence[Placed]) -> PassageBatch:
+        """Return what passages of a file change in the index.
+
+        Args:
+            file: The file as it is recorded.
+            placed: Passages of it, in order.
+        """
+        known = self._records.known([one.passage.id for one in placed])
+        batch = PassageBatch()
+        for one in placed:
+            self._sort(file, one, known, batch)
+        return batch
+
+    def _sort(self, file: File, placed: Placed, known: dict[str, Known], batch: PassageBatch) -> None:
+        """Decide what to do with one passage, by what is known of its id."""
+        passage = placed.passage
+        content = hash64(passage.title, passage.text)
+        facts = hash64(encoded(passage.metadata)) if passage.metadata else 0
+        while (old := known.get(passage.id)) is not None and self._is_current(old, file):
+            equal = (old.content, old.facts) == (content, facts)
+            if self._comes_first(old, file, batch):
+                if equal:
+                    self._shared.equal += placed.own_id
+                    return
+                passage = self._distinct(passage, known)
+                continue
+            if not equal:
+                self._records.invalidate(old.file)  # whose passage needs an id of its own now
+            break
+        if old is not None and old.file != file.file and not self._is_current(old, file):
+            self._ask_holders(passage.id, file)
+        place = hash64(passage.source, passage.start, passage.end)
+        new = known[passage.id] = Known(passage.id, file.file, file.version, content, place, facts)
+        batch.put.append(new)
+        if old is None:
+            batch.new.append(passage)
+        elif old.content != content:
+            batch.other.append(passage)
+        elif (old.place, old.facts) != (place, facts):
+            batch.moved.append(passage)
+
+    def _comes_first(self, old: Known, file: File, batch: PassageBatch) -> bool:
+        """Return whether the holder of an id keeps it; the other one of both files is noted as its heir."""
+        if old.file == file.file:
+            return True
+        first = self._records.file_by_number(old.file).name < file.name
+        batch.also.append((old.id, file.file if first else old.file))
+        return first
+
+    def _distinct(self, passage: Passage, known: dict[str, Known]) -> Passage:
+        """Return a passage under an id of its own, about which `known` is completed."""
+        passage = with_distinct_id(passage)
+        if passage.id not in known:
+            known.update(self._records.known([passage.id]))
+        self._shared.distinct += 1
+        self._shared.example = self._shared.example or passage.id
+        return passage
+
+    def _ask_holders(self, key: str, file: File) -> None:
+        """Have earlier holders of a passage read again: one of them may be its owner, before this file."""
+        for holder in self._records.holders(key):
+            if self._records.file_by_number(holder).name < file.name:
+                self._records.invalidate(holder)
+
+    def _is_current(self, known: Known, file: File) -> bool:
+        owner = file if known.file == file.file else self._records.file_by_number(known.file)
+        return known.version == owner.version

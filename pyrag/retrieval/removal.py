@@ -1,0 +1,155 @@
+"""Files and folders that leave an index because the user says so."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyrag.errors import DataError
+from pyrag.retrieval.index import Built, open_generation, published, read_info, sources_of, write_errors
+from pyrag.retrieval.indexing.bm25_part import Bm25Part
+from pyrag.retrieval.indexing.records import Records
+from pyrag.retrieval.indexing.sources import Source, WantedSources, is_below, located
+
+if TYPE_CHECKING:
+    from pyrag.retrieval.indexing.parts import Part
+
+
+def _ignore(*_: object) -> None:
+    pass
+
+
+def remove_from_index(
+    out: str | Path,
+    paths: Iterable[str | Path],
+    *,
+    parts: tuple[Part, ...] = (),
+    on_wait: Callable[[], None] = _ignore,
+) -> Built:
+    """Remove files and folders from an index, and nothing else; updates leave them out from then on.
+
+    Args:
+        out: Folder of the index.
+        paths: Files and folders, which may be gone; names as the index has them will do.
+        parts: Parts of the index; by default BM25 alone.
+        on_wait: Called before waiting for another build of the same folder.
+
+    Raises:
+        DataError: The folder is not an index of this version, or a path is not in it.
+        PyRAGError: The index cannot be written.
+    """
+    from pyrag.retrieval.indexing.build import Build, BuildOptions, columns_of
+    from pyrag.retrieval.indexing.staging import staging_lock
+
+    read_info(out)  # before anything is made beside it
+    target = Path(os.path.realpath(out))
+    with write_errors(Path(out)), staging_lock(target, on_wait) as work:
+        before = read_info(out)
+        base = target / before.generation
+        options = BuildOptions(parts=parts or (Bm25Part(),), columns=columns_of(base), resume=False)
+        if not options.fits(base):
+            raise DataError(f"the index {out} was built by another version of pyrag: build it again with pyrag index")
+        removal = Removal.of(paths, open_generation(out, _names), sources_of(before), Path(out))
+        outcome = Build(work, options, _ignore).run(
+            lambda update: update.remove(removal.names.__contains__, removal.located), base
+        )
+        return published(work, target, options, before, outcome, removal.wanted(before.excluded))
+
+
+def indexed_files(path: str | Path) -> list[tuple[str, int]]:
+    """Return the files of an index by name, each with the number of its passages.
+
+    Args:
+        path: Folder of the index.
+
+    Raises:
+        DataError: The folder is no index that this pyrag can read.
+    """
+    return open_generation(path, _listed_files)
+
+
+def _listed_files(generation: Path) -> list[tuple[str, int]]:
+    with closing(Records(generation)) as records:
+        return list(records.counted_files())
+
+
+def _names(generation: Path) -> list[str]:
+    with closing(Records(generation)) as records:
+        return [file.name for file in records.files()]
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What leaves an index.
+
+    Attributes:
+        names: files that leave it, as the index calls them.
+        places: real paths of the files and folders that the user named.
+        sources: sources of the index before.
+    """
+
+    names: frozenset[str]
+    places: tuple[str, ...]
+    sources: tuple[Source, ...]
+
+    @classmethod
+    def of(cls, paths: Iterable[str | Path], files: Sequence[str], sources: Sequence[Source], out: Path) -> Removal:
+        """Return what leaves an index.
+
+        Args:
+            paths: Files and folders that the user named.
+            files: Names of the files of the index.
+            sources: Sources of the index.
+            out: Folder of the index, for messages.
+
+        Raises:
+            DataError: A path is not in the index.
+        """
+        real = {name: _real(name, sources) for name in files}
+        named: dict[str, set[str]] = {}
+        for path in paths:
+            choices = (_real_path(str(path)), _real(str(Path(path)), sources))
+            place = next((one for one in choices if _held(one, real, sources)), None)
+            if place is None:
+                raise DataError(f"{path} is not in the index {out}: pyrag index list {out} shows what is")
+            named[place] = {name for name, one in real.items() if _is_in(one, place)}
+        return cls(frozenset().union(*named.values()), tuple(named), tuple(sources))
+
+    def located(self, name: str) -> tuple[Path, str]:
+        """Return where a file lies, by its name in the index, and its name in an archive."""
+        return located(name, self.sources)
+
+    def wanted(self, excluded: Sequence[str]) -> WantedSources:
+        """Return what later updates index.
+
+        Args:
+            excluded: Real paths that were removed before.
+        """
+        left = tuple(one for one in self.sources if not any(_is_in(one.place, place) for place in self.places))
+        removed = dict.fromkeys((*excluded, *self.places))
+        return WantedSources(left, tuple(one for one in removed if any(_is_in(one, its.place) for its in left)), True)
+
+
+def _held(place: str, real: dict[str, str], sources: Sequence[Source]) -> bool:
+    return any(_is_in(one, place) for one in (*real.values(), *(source.place for source in sources)))
+
+
+def _is_in(path: str, place: str) -> bool:
+    """Return whether a path is a file, or lies in a folder or an archive."""
+    return is_below(path, place) or path.startswith(f"{place}!/")
+
+
+def _real(name: str, sources: Sequence[Source]) -> str:
+    """Return the real path of a file by its name in the index."""
+    path, member = located(name, sources)
+    return f"{os.path.realpath(path)}!/{member}" if member else os.path.realpath(path)
+
+
+def _real_path(path: str) -> str:
+    """Return the real path of a file that a user named, or of a file in an archive."""
+    outer, mark, member = path.partition("!/")
+    return os.path.realpath(outer) + mark + member
