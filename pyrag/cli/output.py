@@ -13,6 +13,7 @@ from pyrag.cli.views.terminal import json_line, one_line
 from pyrag.cli.views.verdict import confidence, is_weak, remark
 from pyrag.trace.codec import citations_of, to_json
 from pyrag.trace.model import Trace
+from pyrag.trace.plain import encoded
 
 
 def as_object(trace: Trace) -> dict[str, Any]:
@@ -45,10 +46,7 @@ def as_object(trace: Trace) -> dict[str, Any]:
 
 def print_json(value: Any) -> None:
     """Print a value as one JSON line."""
-    import msgspec
-
-    encoded = msgspec.json.encode(value, enc_hook=str).decode()  # paths are the only objects of no JSON type
-    print(json_line(encoded), flush=True)
+    print(json_line(encoded(value).decode()), flush=True)
 
 
 def tell(message: str) -> None:
@@ -86,9 +84,7 @@ class Sink:
             self._emptied = True
             _add(self._traces, [to_json(trace)])
         if self._records:
-            import msgspec
-
-            _add(self._records, map(msgspec.json.encode, trace.exchanges))
+            _add(self._records, map(encoded, trace.exchanges))
 
     def __exit__(self, *exc: object) -> None:
         for file in (self._traces, self._records):

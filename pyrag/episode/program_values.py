@@ -16,6 +16,7 @@ from pyrag.retrieval.filters.language import filter_of
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.protocol import check_filters
 from pyrag.trace.model import Answer, Passage
+from pyrag.trace.plain import jsonable
 from pyrag_sandbox import Absent, Call, PrimitiveError, Record, Text
 from pyrag_sandbox.helpers import UnknownAnswerError
 
@@ -39,15 +40,20 @@ def record(passage: Passage) -> Record:
 
 
 def plain(value: Any) -> Any:
-    """A program's value as JSON."""
+    """Return a program's value as JSON, in the forms of `pyrag.trace.plain`."""
+    return jsonable(_without_handles(value))
+
+
+def _without_handles(value: Any) -> Any:
+    """Return a value with texts and objects in place of answers and passages."""
     if isinstance(value, Text):
         return value.text
     if isinstance(value, Record):
         return {"passage": value.fields["id"]} if "id" in value.fields else dict(value.fields)
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [_without_handles(item) for item in value]
     if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()}
+        return {key: _without_handles(item) for key, item in value.items()}
     return value
 
 

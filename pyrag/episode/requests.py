@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from pyrag.trace.model import Usage
+from pyrag.trace.plain import jsonable
 
 _RETRIEVAL, _MODEL_CALL, _TOOL_CALL = Usage(retrievals=1), Usage(model_calls=1), Usage(tool_calls=1)
 TOOL = "tool."  # begins the role of a tool's calls
@@ -44,7 +45,10 @@ def canonical(role: str, request: dict[str, Any]) -> bytes:
         role: The agent's role, or `retrieve`.
         request: What is asked, as plain data.
     """
-    return msgspec.json.encode([role, request], order="sorted")
+    try:
+        return msgspec.json.encode([role, request], order="sorted")
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return msgspec.json.encode(jsonable([role, request]), order="sorted")
 
 
 def request_key(role: str, request: dict[str, Any]) -> str:

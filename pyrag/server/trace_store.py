@@ -18,6 +18,7 @@ from pyrag.errors import DataError, StorageError
 from pyrag.llm.protocol import Message
 from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.model import Trace
+from pyrag.trace.plain import encoded, whole_text
 
 T = TypeVar("T")
 DAY = 86_400.0  # seconds
@@ -116,11 +117,11 @@ class TraceStore:
             turns: messages of the conversation, the question and its answer last.
 
         Raises:
-            StorageError: the file cannot be written.
+            StorageError: the file or the trace cannot be written.
         """
         row = (
-            key, time.time(), index, trace.question, trace.answer.text, trace.answer.known,
-            trace.error.kind if trace.error else "", trace.usage.seconds, owner, msgspec.json.encode(turns),
+            key, time.time(), index, whole_text(trace.question), whole_text(trace.answer.text), trace.answer.known,
+            trace.error.kind if trace.error else "", trace.usage.seconds, owner, encoded(turns),
         )  # fmt: skip
 
         def write() -> None:
@@ -271,7 +272,7 @@ class TraceStore:
             if self._seconds is not None:
                 self._database.execute("DELETE FROM traces WHERE created < ?", (time.time() - self._seconds,))
             return work()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, DataError) as error:
             raise self._failed(error) from error
 
     def _failed(self, error: Exception) -> StorageError:

@@ -8,6 +8,7 @@ from typing import Any
 from pyrag.errors import DataError
 from pyrag.trace.event_codec import recorded
 from pyrag.trace.model import TRACE_VERSION, Trace
+from pyrag.trace.plain import encoded
 from pyrag.trace.old_events import events_from_content
 from pyrag.trace.verdict import judged
 
@@ -15,9 +16,15 @@ _WITH_EVENTS = 3  # the first version that has them
 
 
 def to_json(trace: Trace) -> bytes:
-    import msgspec
+    """Return a trace as one line of JSON; values that JSON does not have take the forms of `pyrag.trace.plain`.
 
-    return msgspec.json.encode(trace)
+    Raises:
+        DataError: A part of the trace cannot be written in any form.
+    """
+    try:
+        return encoded(trace)
+    except Exception as error:  # a method's or tool's own object may fail wherever it is touched
+        raise DataError(f"a trace cannot be written ({type(error).__name__}: {error}): look into its method") from error
 
 
 def from_json(data: bytes | str) -> Trace:

@@ -18,7 +18,7 @@ from pyrag.episode.ledger import Budget, Ledger
 from pyrag.errors import BudgetExceededError, ConfigError, DataError, StorageError, UsageError
 from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.reports.summary import summarise
-from pyrag.evaluation.runs.batch import QuestionJob, run_jobs
+from pyrag.evaluation.runs.batch import QuestionJob, run_jobs, unwritable
 from pyrag.evaluation.runs.folder import make_folder, open_run, read_run
 from pyrag.evaluation.runs.journal import FileJournal
 from pyrag.evaluation.scoring import ResultRow, score
@@ -295,3 +295,24 @@ def test_rows_of_older_runs_are_read(tmp_path: Path) -> None:
     (tmp_path / "results.jsonl").write_bytes(old + b"\n")
     assert read_run(tmp_path).rows == (row,), "with the text as it is"
     assert row.chance_em == 0.5
+
+
+class _Unwritable(dict):  # type: ignore[type-arg]
+    def __iter__(self) -> object:
+        raise MemoryError
+
+    def items(self) -> object:
+        raise MemoryError
+
+
+def test_a_trace_that_cannot_be_written_leaves_no_result(tmp_path: Path) -> None:
+    row, trace = answered(1)
+    with open_run(tmp_path / "run", IDENTITY, {"started": "now"}) as writer:
+        with pytest.raises(DataError, match="a trace cannot be written"):
+            writer.write(row, replace(trace, extensions={None: _Unwritable()}))  # type: ignore[dict-item]
+        failed = unwritable(QuestionJob("s", "m", Question("q1", "Question 1?", ("Rome",))), DataError("no"))
+        writer.write(replace(row, error=failed.error), failed)
+        writer.write(*answered(2))
+    run = read_run(tmp_path / "run")
+    assert [(one.id, one.error and one.error.message) for one in run.rows] == [("q1", "no"), ("q2", None)]
+    assert [run.trace(one).question for one in run.rows] == ["Question 1?", "Question 2?"]

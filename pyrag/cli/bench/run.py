@@ -16,7 +16,7 @@ from pyrag.cli.bench.view import BenchProgress, export, print_summary
 from pyrag.cli.bench.workers import process_pool, ray_pool
 from pyrag.cli.output import tell
 from pyrag.cli.views.words import counted
-from pyrag.errors import UsageError
+from pyrag.errors import DataError, UsageError
 from pyrag.evaluation.datasets.suite import (
     Given,
     QuestionSet,
@@ -29,7 +29,7 @@ from pyrag.evaluation.datasets.suite import (
 )
 from pyrag.evaluation.gold_passages import GoldPassages, KnownBy, recognise
 from pyrag.evaluation.reports.summary import BenchSummary, summarise
-from pyrag.evaluation.runs.batch import QuestionJob, run_jobs
+from pyrag.evaluation.runs.batch import QuestionJob, run_jobs, unwritable
 from pyrag.evaluation.runs.folder import SUMMARY, RunWriter, open_run
 from pyrag.evaluation.runs.journal import journal_path
 from pyrag.evaluation.runs.provenance import session
@@ -225,10 +225,16 @@ async def _answer_set(
 
     gold = await _gold(one, settings)
 
-    def done(job: QuestionJob, trace: Trace) -> None:
+    def write(job: QuestionJob, trace: Trace) -> None:
         question = gold.as_retrieved(job.question, trace)
         row = score(job.set, job.method, question, trace, gold.titles)
         progress.add(writer.write(row, trace))
+
+    def done(job: QuestionJob, trace: Trace) -> None:
+        try:
+            write(job, trace)
+        except DataError as error:
+            write(job, unwritable(job, error))
         if journals:
             journal_path(journals, *job.key).unlink(missing_ok=True)
 

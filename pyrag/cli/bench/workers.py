@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from pyrag.cli.bench.ask import LocalAsk, PooledAsk, WorkerCrashedError
-from pyrag.evaluation.runs.batch import QuestionJob, ask_safely
+from pyrag.errors import DataError
+from pyrag.evaluation.runs.batch import QuestionJob, ask_safely, unwritable
 from pyrag.settings import Settings
 from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.model import Trace
@@ -165,7 +166,16 @@ class BenchActor:
         import msgspec
 
         self._ask = self._ask or LocalAsk(self._settings)
-        return to_json(await ask_safely(msgspec.json.decode(job, type=QuestionJob), self._ask))
+        question = msgspec.json.decode(job, type=QuestionJob)
+        return _written(question, await ask_safely(question, self._ask))
+
+
+def _written(job: QuestionJob, trace: Trace) -> bytes:
+    """Return a trace as JSON, or a failed one in place of a trace that cannot be written."""
+    try:
+        return to_json(trace)
+    except DataError as error:
+        return to_json(unwritable(job, error))
 
 
 def _encoded(content: object) -> bytes:
@@ -188,7 +198,7 @@ async def _work() -> None:
     running: set[asyncio.Task[None]] = set()
 
     async def answer(number: int, job: QuestionJob, ask: LocalAsk) -> None:
-        out.write(_encoded((number, await ask_safely(job, ask))) + b"\n")
+        out.write(b"[%d,%b]\n" % (number, _written(job, await ask_safely(job, ask))))
         out.flush()
 
     async with LocalAsk(setup.settings, Path(setup.journals) if setup.journals else None) as ask:

@@ -80,6 +80,16 @@ async def ask_safely(job: QuestionJob, ask: Ask) -> Trace:
         return _failed(job, TraceError("crash", without_secrets(message)))
 
 
+def unwritable(job: QuestionJob, error: PyRAGError) -> Trace:
+    """Return the failed trace that stands for one that cannot be written.
+
+    Args:
+        job: The question.
+        error: The reason.
+    """
+    return _failed(job, TraceError("crash", str(error)))
+
+
 def _failed(job: QuestionJob, error: TraceError) -> Trace:
     return Trace(job.question.question, Answer(UNKNOWN, known=False), method=job.method, error=error)
 

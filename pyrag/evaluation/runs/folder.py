@@ -28,6 +28,7 @@ from pyrag.errors import DataError, UsageError
 from pyrag.evaluation.scoring import ResultRow
 from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.model import Trace
+from pyrag.trace.plain import encoded
 
 FORMAT = 1  # of the folder and of what a row says; raised when scores change their meaning
 CONFIG, RESULTS, SUMMARY, TRACES = "config.json", "results.jsonl", "summary.json", "traces"
@@ -103,11 +104,12 @@ class RunWriter:
             trace: Its trace.
 
         Raises:
+            DataError: The trace cannot be written in any form; nothing was kept.
             StorageError: The disk is full, say.
         """
+        line = to_json(trace)
         with writing(trace_path(self.folder, row.set, row.method), self._cure):
             file = self._trace_file(row)
-            line = to_json(trace)
             kept = replace(row, trace=(file.tell(), len(line)), session=len(self.sessions) - 1)
             append(file, line)
         with writing(self.folder / RESULTS, self._cure):
@@ -306,6 +308,4 @@ def _rows(path: Path) -> dict[tuple[str, str, str], ResultRow]:
 
 
 def _encode(row: ResultRow) -> bytes:
-    import msgspec
-
-    return msgspec.json.encode(row)
+    return encoded(row)

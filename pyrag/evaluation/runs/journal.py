@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pyrag._io.files import write_all, writing
 from pyrag.trace.model import Exchange
+from pyrag.trace.plain import encoded
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,9 @@ class FileJournal:
         return known.popleft() if known else None
 
     def keep(self, exchange: Exchange) -> None:
-        import msgspec
-
         at = self.spent + time.perf_counter() - self._started
         with writing(self._path):
-            write_all(self._file, msgspec.json.encode(Entry(at, exchange)) + b"\n")
+            write_all(self._file, encoded(Entry(at, exchange)) + b"\n")
             # survives the process; a machine that stops may cost a step
 
     def close(self) -> None:

@@ -1,0 +1,91 @@
+"""Any Python value as JSON, so that no value of a program, a tool or a caller's own part keeps a trace from being written.
+
+None, True, numbers, text   as they are; half of a surrogate pair becomes U+FFFD
+nan, inf, -inf              the texts "nan", "inf" and "-inf"
+numbers over 4,200 digits   the text of `hex`
+tuples, ranges, sets        lists; those of sets are sorted
+keys of dicts               texts: "True", "None", "1.5", "(1, 2)"; one that is taken is followed by its type
+bytes                       the text of `repr`
+dataclasses                 objects with their fields
+other objects               the text of `str`, or the type's name
+deeper than 100 levels      the text "…", also for values inside themselves
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping, Set
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+MAX_DEPTH = 100
+_MAX_BITS = 14_000  # of a whole number: Python refuses to write more than 4,300 digits
+_DEEPER = "…"
+
+
+def encoded(value: Any) -> bytes:
+    """Encode any value as JSON: as msgspec does (nan is null), else in the forms of `jsonable`."""
+    import msgspec
+
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):  # a UnicodeEncodeError is a ValueError
+        return msgspec.json.encode(jsonable(value))
+
+
+def jsonable(value: Any, depth: int = 0) -> Any:
+    """Return a value of JSON's types, in the forms that the module's docstring lists.
+
+    Args:
+        value: Any object.
+        depth: Number of containers around it.
+    """
+    kind = type(value)
+    if value is None or kind is bool:
+        return value
+    if isinstance(value, str):
+        return whole_text(value)
+    if kind is int:
+        return value if value.bit_length() <= _MAX_BITS else hex(value)
+    if kind is float:
+        return value if math.isfinite(value) else str(value)
+    if depth >= MAX_DEPTH:
+        return _DEEPER
+    if isinstance(value, Mapping):
+        return _object(value, depth + 1)
+    if isinstance(value, Set):
+        return sorted((jsonable(item, depth + 1) for item in value), key=repr)
+    if isinstance(value, list | tuple | range | deque):
+        return [jsonable(item, depth + 1) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: jsonable(getattr(value, one.name), depth + 1) for one in fields(value)}
+    return _shown(value, repr if isinstance(value, bytes | bytearray) else str)
+
+
+def whole_text(text: str) -> str:
+    """Return a text with U+FFFD in place of each half of a surrogate pair, which no encoding has."""
+    try:
+        text.encode()
+        return str(text)
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _object(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    own = {whole_text(key) for key in value if isinstance(key, str)}
+    for key, item in value.items():
+        name = whole_text(key) if isinstance(key, str) else _shown(key, str)
+        while name in written or (name in own and not isinstance(key, str)):
+            name = f"{name} ({type(key).__name__})"
+        written[name] = jsonable(item, depth)
+    return written
+
+
+def _shown(value: object, show: Any) -> str:
+    """Return an object's own text, or its type's name if it has none: a stranger's object may fail at any touch."""
+    try:
+        return whole_text(show(value))
+    except Exception:
+        return type(value).__name__
