@@ -199,7 +199,7 @@ class WindowedAnswerer:
             reading,
             citations=fitted.places(reading.citations),
             rationale=f"{reading.rationale}\n[{fitted.note}]".strip(),
-            note=fitted.note,
+            note="; ".join(filter(None, (reading.note, fitted.note))),
         )
 
 
@@ -215,4 +215,4 @@ class WindowedRewriter:
             return await self.inner.rewrite(query, tried, shown, missing)
 
         rewritten, fitted = await self.window.ask("\n".join([query, *tried, missing]), passages[:SHOWN], ask)
-        return replace(rewritten, note=fitted.note)
+        return replace(rewritten, note="; ".join(filter(None, (rewritten.note, fitted.note))))

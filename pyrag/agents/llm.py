@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
+from pyrag._io.lines import lines_of
 from pyrag.agents.context_window import WindowedAnswerer, WindowedRewriter
 from pyrag.agents.conversation import Conversation
 from pyrag.agents.parsing.answers import ParsedAnswer, is_evasive, parse_answer, salvage_answer
@@ -157,7 +158,7 @@ class LLMPlanner:
 
 def _error_line(error: str) -> str:
     """The line of an error that names it: the last one of a traceback, the first one of a syntax error."""
-    lines = error.strip().splitlines() or [""]
+    lines = lines_of(error.strip()) or [""]
     return next((line for line in reversed(lines) if _ERROR_NAME.match(line)), lines[-1])
 
 
@@ -311,7 +312,7 @@ def make_llm_agents(
         writer=LLMWriter(answer_model, prompts, engine.sampling),
         rewriter=WindowedRewriter(rewriter, engine.context_window_of("Rewrite", rewriter.template, rewriter.template)),
         engines=RoleEngines(engine, planner, decomposer, engine),
-        follow_up=LLMFollowUp(answer_model, prompts, engine.sampling),
+        follow_up=LLMFollowUp(answer_model, prompts, engine.sampling, context_tokens, count_tokens),
     )
 
 

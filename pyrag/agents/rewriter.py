@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pyrag._io.lines import lines_of
 from pyrag.agents.parsing.answer_places import is_form
 from pyrag.agents.parsing.fields import loose_line_of, object_with, texts_of, worded
 from pyrag.agents.parsing.json_values import split_thinking
@@ -54,7 +55,7 @@ class LLMRewriter(PromptedAgent):
             new, keywords, strategy = next(filter(None, map(salvage_rewrite, reversed(talk.whole))), ""), (), ""
             if not new:
                 raise
-        return Rewritten(new, keywords, strategy, usage=talk.usage, raw=talk.raw)
+        return Rewritten(new, keywords, strategy, usage=talk.usage, raw=talk.raw, note=talk.note)
 
 
 def parse_rewrite(text: str) -> tuple[str, tuple[str, ...], str]:
@@ -77,7 +78,7 @@ def parse_rewrite(text: str) -> tuple[str, tuple[str, ...], str]:
 
 def salvage_rewrite(text: str) -> str:
     """A reply that is one line of search terms and nothing else, when asking again did not help; else an empty text."""
-    lines = [line.strip(' *`"“”') for line in split_thinking(text, "(?!)")[1].splitlines() if line.strip()]
+    lines = [line.strip(' *`"“”') for line in lines_of(split_thinking(text, "(?!)")[1]) if line.strip()]
     line = lines[0] if len(lines) == 1 else ""
     words = line.split()
     plain = _MIN_WORDS <= len(words) <= _MAX_WORDS and not line.startswith(("{", "[", "<")) and not is_form(line)
@@ -95,7 +96,7 @@ def _query_of(said: Any) -> str:
 
 def _bare_query(text: str) -> str:
     """A reply that is a query alone, in quotes or behind a label; empty where it may be anything else."""
-    lines = [line.strip() for line in split_thinking(text, r"(?i)\bquery\s?[:：]")[1].splitlines() if line.strip()]
+    lines = [line.strip() for line in lines_of(split_thinking(text, r"(?i)\bquery\s?[:：]")[1]) if line.strip()]
     labelled = [line[found.end() :] for line in lines if (found := _LABEL.match(line))]
     line = labelled[-1] if labelled else lines[0] if len(lines) == 1 else ""
     quoted = _QUOTED.match(line.strip("* "))

@@ -17,11 +17,16 @@ from pyrag.agents.conversation import Conversation, usage_of
 from pyrag.agents.prompts import Prompts
 from pyrag.agents.protocol import MAX_TURN, MAX_TURNS, FindFault, Standalone, Written
 from pyrag.agents.reply_room import asked_with_room, with_twice_the_room
-from pyrag.errors import BadOutputError
+from pyrag.errors import BadOutputError, ContextLengthError
+from pyrag.llm.context import CountTokens, about_tokens
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 
 RETRIES = 1  # of a question of its own
 _TEMPLATE = "standalone"
+_MIN_SHOWN = 100  # characters of a conversation, and of a message; fewer say nothing
+_SHRINK = 3  # a prompt that is too long is asked again with so much less of the conversation
+_MARGIN = 64  # tokens of the chat template
+_TRIMMED = "the Standalone agent read parts of {shown} of {all} messages: more would not fit into the model's window"
 _FORM = re.compile(r"<question>(.*?)</question>", re.DOTALL)
 
 
@@ -70,25 +75,71 @@ class LLMWriter:
 
 @dataclass(frozen=True, slots=True)
 class LLMFollowUp:
-    """Standalone Agent: a conversation and its last question → a question of its own."""
+    """Standalone Agent: a conversation and its last question → a question of its own.
+
+    A conversation that is longer than the model's window is shown by its end.
+
+    Attributes:
+        context_tokens: the model's window, if known.
+        count_tokens: counts the tokens of a text.
+    """
 
     model: ChatModel
     prompts: Prompts
     sampling: Sampling = Sampling()
+    context_tokens: int | None = None
+    count_tokens: CountTokens = about_tokens
 
     async def standalone(self, earlier: Sequence[Message], question: str) -> Standalone:
         """Return a question of its own; the last question as it is where no reply is in form. Args: those of
         `FollowUpAgent.standalone`."""
-        conversation = "\n".join(f"{one.role}: {one.content[:MAX_TURN]}" for one in earlier[-MAX_TURNS:])
-        values = {"conversation": conversation, "question": question}
+        turns = _shown(earlier[-MAX_TURNS:], MAX_TURNS * MAX_TURN)
+        characters, sampling = self._room(turns, question), self.sampling
+        while characters >= _MIN_SHOWN:
+            shown = _shown(turns, characters)
+            note = "" if shown == turns else _TRIMMED.format(shown=len(shown), all=len(earlier))
+            try:
+                return await self._asked(shown, question, sampling, note)
+            except ContextLengthError:
+                characters = min(characters, sum(map(len, shown))) // _SHRINK
+                sampling = replace(sampling, max_tokens=max(sampling.max_tokens // 2, min(256, sampling.max_tokens)))
+        return Standalone(question, note="the follow-up was asked as it is: the model's window is too small for more")
+
+    async def _asked(self, shown: Sequence[str], question: str, sampling: Sampling, trimmed: str) -> Standalone:
+        """Return the reply about a conversation. Raises `ContextLengthError` where the window is too small."""
+        values = {"conversation": "\n".join(shown), "question": question}
         system, user = self.prompts.render_method(_TEMPLATE, values)
-        talk = Conversation(self.model, self.sampling, system, user, request="\n".join(values.values()))
+        talk = Conversation(self.model, sampling, system, user, request="\n".join(values.values()))
         try:
             found = await talk.asked(_parse, lambda _, problem: self.prompts.retry(_TEMPLATE, problem), RETRIES)
         except BadOutputError as error:
-            note = f"the follow-up was asked as it is: {error}"
-            return Standalone(question, usage=talk.usage, raw=talk.raw, note=talk.noted(note))
-        return Standalone(found, usage=talk.usage, raw=talk.raw, note=talk.note)
+            found, trimmed = question, f"the follow-up was asked as it is: {error}"
+        return Standalone(found, usage=talk.usage, raw=talk.raw, note=talk.noted(trimmed))
+
+    def _room(self, turns: Sequence[str], question: str) -> int:
+        """Return the characters of a conversation that the window has room for, as far as it is known."""
+        everything = max(sum(map(len, turns)), _MIN_SHOWN)
+        tokens = self.count_tokens("\n".join(turns))
+        if self.context_tokens is None or not tokens:
+            return everything
+        prompt = "".join(self.prompts.render_method(_TEMPLATE, {"conversation": "", "question": question}))
+        room = self.context_tokens - self.sampling.max_tokens - self.count_tokens(prompt) - _MARGIN
+        return max(min(everything, everything * room // tokens), _MIN_SHOWN)
+
+
+def _shown(turns: Sequence[Message] | Sequence[str], characters: int) -> list[str]:
+    """Return the last messages of a conversation, each cut to a share of so many characters."""
+    texts = [turn if isinstance(turn, str) else f"{turn.role}: {turn.content[:MAX_TURN]}" for turn in turns]
+    if sum(map(len, texts)) <= characters:
+        return texts
+    shown: list[str] = []
+    for text in reversed(texts):
+        part = text[: min(characters, max(characters // 2, _MIN_SHOWN))]
+        if len(part) < min(len(text), _MIN_SHOWN):
+            break
+        shown.append(part)
+        characters -= len(part)
+    return shown[::-1]
 
 
 def _parse(text: str) -> str:

@@ -16,7 +16,7 @@ from pyrag.trace.model import shorten
 
 async def demo() -> None:
     console = SafeConsole()
-    lines = (files("pyrag") / "data" / "demo.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (files("pyrag") / "data" / "demo.jsonl").read_bytes().splitlines()
     questions = [str(json.loads(line)["question"]) for line in lines]
     async with PyRAG() as rag:
         console.print(Text(f"\n$ pyrag ask {questions[0]!r}\n", style="bold"))

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from pyrag._io.lines import lines_of
 from pyrag.agents.protocol import MAX_TURN, MAX_TURNS, Standalone
 from pyrag.embedded.lexicon import words
 from pyrag.llm.protocol import Message
@@ -143,5 +144,5 @@ def _names(question: str) -> Iterator[str]:
 
 def _first_line(answer: str) -> str:
     """Return an answer without the marks of its citations."""
-    line = answer.strip().splitlines()[0]
+    line = lines_of(answer.strip())[0]
     return re.sub(r"(?:\s*\[\d+\])+\s*\Z", "", line).rstrip(". ")

@@ -17,7 +17,7 @@ from pyrag.episode.speculation import PrefetchStats
 from pyrag.errors import FilterError
 from pyrag.retrieval.checked import content_id
 from pyrag.retrieval.filters.tree import Filter, all_of
-from pyrag.retrieval.protocol import Retriever, filter_verdict, passages_of
+from pyrag.retrieval.protocol import Retriever, filter_verdict, name_of, passages_of
 from pyrag.trace.events import Observer, Warned, ignore
 from pyrag.trace.model import UNKNOWN, Passage, Program, Step
 from pyrag_sandbox import Call, Sandbox
@@ -156,12 +156,14 @@ class Episode:
         async def run() -> list[Passage]:
             if where is not None:
                 await self._judge(where)
-            return await passages_of(self.retriever, query, topk, self.warn, bound)
+            return await passages_of(self.retriever, query, topk, where=bound)
 
         found, memo = await self.ask("retrieve", request, run, list[Passage])
+        for note in getattr(found, "notes", ()):  # also of a search that was made ahead of the program, or is replayed
+            self.warn(f"the retriever {name_of(self.retriever)}: {note}")
         if bound is not None:  # nothing else passes, whatever replied: a recording or a journal may have been changed
             found = [passage for passage in found if bound.matches(passage.metadata)]
-        return self.keep_passages(found, f"the retriever {self.retriever.name}"), memo
+        return self.keep_passages(found, f"the retriever {name_of(self.retriever)}"), memo
 
     async def _judge(self, where: Filter) -> None:
         verdict = await filter_verdict(self.retriever, where, self.where)

@@ -169,10 +169,9 @@ class RecoveryRunner:
             self._tried.append(query)
             self.desk.observer(Recovering(self.step, "rewrite", topk, query))
             filters = {str(search.where): search.where for search in self.searches}
-            where = next(iter(filters.values())) if len(filters) == 1 else None
-            (found,) = await self._fetched({Search(query, where): topk})
+            found = await self._fetched({Search(query, where): topk for where in filters.values()})
             # What the first search brought stays: the analysis may need both.
-            await self._read(merge(found, self.passages), "rewrite", query, topk, rewritten)
+            await self._read(merge(*found, self.passages), "rewrite", query, topk, rewritten)
             if self.reading.known:
                 return
 

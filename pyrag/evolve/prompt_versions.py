@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import as_file
 from pathlib import Path
 
+from pyrag._io.lines import lines_of
 from pyrag.agents.prompts import Prompts, load_prompts, prompts_folder
 from pyrag.errors import UsageError
 from pyrag.methods.hera.coach.protocol import Guidance
@@ -154,7 +155,7 @@ def _templates(folder: Path) -> Iterator[Path]:
 def _lines(folder: Path, agent: Agent, kind: str) -> tuple[str, ...]:
     path = folder / "methods" / f"hera.{agent}.{kind}.txt"
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    return tuple(line.removeprefix("- ") for line in text.splitlines() if line.strip())
+    return tuple(line.removeprefix("- ") for line in lines_of(text) if line.strip())
 
 
 def _diff(before: Path, after: Path, name: Path) -> str:
@@ -164,4 +165,4 @@ def _diff(before: Path, after: Path, name: Path) -> str:
 
 def _shown(path: Path) -> list[str]:
     """Return the lines of a file in any encoding; none where it is missing."""
-    return path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) if path.is_file() else []
+    return lines_of(path.read_text(encoding="utf-8", errors="replace"), keepends=True) if path.is_file() else []

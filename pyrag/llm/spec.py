@@ -24,6 +24,7 @@ from pyrag._io.http.options import MODEL_LIMIT, BodyLimit, Transport
 from pyrag.errors import ConfigError, PyRAGError
 from pyrag.llm.limiter import MAX_CALLS
 from pyrag.llm.protocol import ChatModel
+from pyrag.llm.wrappers import ForeignChat
 
 FORMS = (
     "embedded",
@@ -101,7 +102,7 @@ def _added(name: str, rest: str) -> ChatModel:
     except Exception as error:  # whatever the package's code raises
         message = f"the engine {name} of {package} cannot be opened ({type(error).__name__}: {error})"
         raise ConfigError(message) from error
-    return checked_model(found, f"the engine {name} of {package}")
+    return ForeignChat(checked_model(found, f"the engine {name} of {package}"))
 
 
 def checked_model(model: Any, what: str) -> ChatModel:

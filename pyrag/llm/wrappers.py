@@ -6,14 +6,17 @@ measured speed (`pyrag.llm.pace`) and the budget of one question (`pyrag.episode
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from pyrag.errors import BudgetExceededError
+from pyrag.errors import BudgetExceededError, PyRAGError, RetryableServiceError, ServiceError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling, StreamingChatModel
 
+T = TypeVar("T")
 DEFAULT_SAMPLING = Sampling()
+_QUOTED = 300  # characters of a foreign error
 
 
 class WrappedChat:
@@ -32,6 +35,55 @@ class WrappedChat:
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the model, such as `offered` or `context_tokens`, if it has that."""
         return getattr(self.model, name)
+
+
+class ForeignChat(WrappedChat):
+    """A caller's or a package's own model, whose errors of any kind become service errors that name it."""
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
+        """Return the model's reply. Args: those of `ChatModel.complete`."""
+        return await guarded(self.model.complete(messages, sampling), f"the model {self.name}")
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        return self._stream if name == "stream" else found
+
+    async def _stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
+        model = cast(StreamingChatModel, self.model)
+        return await guarded(model.stream(messages, sampling, on_text), f"the model {self.name}")
+
+
+async def guarded(work: Awaitable[T], what: str) -> T:
+    """Await work of foreign code.
+
+    Args:
+        work: The work; its result is returned.
+        what: Name of the part that does it, for messages.
+
+    Raises:
+        ServiceError: The work raised an error of any kind; pyrag's own errors pass unchanged.
+    """
+    try:
+        return await work
+    except PyRAGError:
+        raise
+    except asyncio.CancelledError:
+        if (task := asyncio.current_task()) is None or task.cancelling():
+            raise
+        raise ServiceError(f"{what} failed (it cancelled itself): look into its code", service=what) from None
+    except TimeoutError as error:
+        message = f"{what} failed ({_described(error)}): allow it more time, or look into its code"
+        raise RetryableServiceError(message, service=what, timed_out=True) from error
+    except Exception as error:
+        raise ServiceError(f"{what} failed ({_described(error)}): look into its code", service=what) from error
+
+
+def _described(error: Exception) -> str:
+    try:
+        message = " ".join(str(error).split())[:_QUOTED]
+    except Exception:  # a foreign error's text may fail too
+        message = ""
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 class UnconstrainedChat(WrappedChat):

@@ -49,7 +49,7 @@ class Dialect:
         return self.found.format(documents=text)
 
     def write(self, passages: Sequence[Passage]) -> str:
-        """Passages as the model knows them. Retrieved text must not speak the dialect: its marks are taken out."""
+        """Return passages as the model knows them. Retrieved text must not speak the dialect: its marks are left out."""
         written = (
             self.passage.format(number=number, title=self._plain(one.title), text=self._plain(one.text))
             for number, one in enumerate(passages, start=1)
@@ -58,9 +58,21 @@ class Dialect:
 
     def _plain(self, text: str) -> str:
         marks = [*self.search, *(self.answer or ()), *self.found.split("{documents}"), "<think>", "</think>"]
+        return _without(text, [mark.strip() for mark in marks if mark.strip()]).strip()
+
+
+def _without(text: str, marks: Sequence[str]) -> str:
+    """Return a text without these marks, and without those that form where one is left out (`<sea<search>rch>`)."""
+    if not any(mark in text for mark in marks):
+        return text
+    kept: list[str] = []  # ends with no mark
+    for character in text:
+        kept.append(character)
         for mark in marks:
-            text = text.replace(mark.strip(), "") if mark.strip() else text
-        return text.strip()
+            if character == mark[-1] and "".join(kept[-len(mark) :]) == mark:
+                del kept[-len(mark) :]
+                break
+    return "".join(kept)
 
 
 DIALECTS = {

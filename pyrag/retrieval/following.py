@@ -58,6 +58,10 @@ class FollowingRetriever:
         return self.retriever.name
 
     @property
+    def wrapped(self) -> tuple[Retriever, ...]:
+        return (self.retriever,)
+
+    @property
     def searched(self) -> SearchedIndex:
         return searched_index(self.retriever)
 

@@ -46,6 +46,7 @@ class HybridRetriever:
         if not self._parts or k < 0 or depth < 1:
             raise ConfigError("a hybrid retriever needs a part of a weight above 0, k >= 0 and depth >= 1")
         self._all = [part.retriever for part in parts.values()]
+        self.wrapped = tuple(part.retriever for part in self._parts.values())
         self._name = name
         self.searched = searched or SearchedIndex(name, "hybrid")
         self._k = k

@@ -145,7 +145,12 @@ async def search(retriever: Retriever, query: str, topk: int, where: Filter | No
 
 
 def check_filters(retriever: object) -> None:
-    """Raise `FilterError` for a retriever whose `retrieve` has no parameter `where`."""
+    """Raise `FilterError` for a retriever whose `retrieve` has no parameter `where`, or that asks such a one.
+
+    Retrievers around others have an attribute `wrapped` with those that they ask: they filter as far as these do.
+    """
+    for inner in _wrapped(retriever):
+        check_filters(inner)
     try:
         parameters = inspect.signature(retriever.retrieve).parameters.values()  # type: ignore[attr-defined]
         takes = any(one.name == "where" or one.kind is one.VAR_KEYWORD for one in parameters)
@@ -156,6 +161,14 @@ def check_filters(retriever: object) -> None:
             f"the retriever {name_of(retriever)} takes no filter: give its retrieve(query, topk) a parameter where, or "
             "ask without a filter"
         )
+
+
+def _wrapped(retriever: object) -> tuple[object, ...]:
+    try:
+        inner = retriever.wrapped  # type: ignore[attr-defined]
+    except Exception:  # a stranger's object may fail wherever it is touched
+        return ()
+    return inner if isinstance(inner, tuple) else ()
 
 
 class OwnRetriever:
@@ -172,6 +185,7 @@ class OwnRetriever:
                 "async retrieve(query, topk)"
             )
         self.inner = inner
+        self.wrapped = (inner,)
 
     @property
     def name(self) -> str:

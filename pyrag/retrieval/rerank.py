@@ -47,6 +47,7 @@ class RerankingRetriever:
 
     def __init__(self, inner: Retriever, scorer: Scorer, *, name: str = "rerank", depth: int = DEPTH) -> None:
         self._inner = inner
+        self.wrapped = (inner,)
         self._scorer = scorer
         self._name = name
         self._depth = depth

@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyrag.agents.prompts import Prompts, load_prompts
-from pyrag.agents.protocol import Agents, Answerer, RoleEngines
+from pyrag.agents.protocol import Agents, Answerer, Reading, RoleEngines
 from pyrag.episode.speculation import PrefetchStats
 from pyrag.errors import ConfigError, PyRAGError
 from pyrag.llm.pace import PacedChat
 from pyrag.llm.protocol import CHAT_TEMPLATE, ChatModel, Sampling
 from pyrag.llm.request_options import RequestOptions, options_of
 from pyrag.llm.spec import checked_model
-from pyrag.llm.wrappers import Meter, MeteredChat
+from pyrag.llm.wrappers import ForeignChat, Meter, MeteredChat, guarded
 from pyrag.methods.registry import open_shared
 from pyrag.retrieval.filters.language import parsed
 from pyrag.retrieval.protocol import Retriever
 from pyrag.settings import Settings
+from pyrag.trace.model import Passage
 from pyrag_sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -87,8 +88,10 @@ class Engines:
                 await close()
             except Exception as error:
                 errors.append(error)
-        for shared in filter(None, self._shared.values()):
-            shared.close()
+        while self._shared:  # opened again by the next question
+            _, shared = self._shared.popitem()
+            if shared is not None:
+                shared.close()
         if errors:
             raise errors[0]
 
@@ -152,9 +155,22 @@ def _with_own(agents: Agents, answerer: Answerer | None, description: str) -> Ag
             raise ConfigError(
                 f"a {type(answerer).__name__} is no answerer: give an object with async answer(query, passages)"
             )
-        agents = replace(agents, name=f"{agents.name} (answer: {type(answerer).__name__})", answerer=answerer)
+        name = type(answerer).__name__
+        agents = replace(agents, name=f"{agents.name} (answer: {name})", answerer=_OwnAnswerer(answerer, name))
     with_tools = getattr(agents.planner, "with_tools", None) if description else None
     return agents if with_tools is None else replace(agents, planner=with_tools(description))
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnAnswerer:
+    """The caller's own Answer agent, whose errors of any kind become service errors."""
+
+    answerer: Answerer
+    name: str
+
+    async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        """Return its reading. Args: those of `Answerer.answer`."""
+        return await guarded(self.answerer.answer(query, passages), f"the answerer {self.name}")
 
 
 def model_options(settings: Settings) -> ModelOptions:
@@ -198,7 +214,7 @@ class _Models:
 
         settings = self._settings
         own = self._own if spec == OWN_MODEL else None
-        paced = PacedChat(open_chat_model(spec, model_options(settings)) if own is None else own)
+        paced = PacedChat(open_chat_model(spec, model_options(settings)) if own is None else ForeignChat(own))
         self.paced.append(paced)
         model: ChatModel = paced
         if not settings.structured:

@@ -138,15 +138,14 @@ async def _answer(
         # A journal's seconds are spent already.
         # A question waits its turn at busy endpoints as one, however many calls it makes.
         with question_scope():
-            async with asyncio.timeout(settings.deadline and max(0.0, settings.deadline - ledger.elapsed())):
+            async with asyncio.timeout(settings.deadline and max(0.0, settings.deadline - ledger.elapsed())) as limit:
                 if earlier:
                     await _make_standalone(episode, earlier)
                 await _judge_filter(episode)
                 check_writer(settings.method, can_write=episode.can_write)
                 result = await method(episode, settings)
-    except TimeoutError:  # services raise their own errors: this is the deadline
-        passed = f"the deadline of {settings.deadline:g} s passed{_waiting_for(episode)}"
-        error = TraceError("deadline", "; ".join(filter(None, (passed, engines.pace()))), 1)
+    except TimeoutError as failure:
+        error = _late(episode, settings, engines) if limit.expired() else _foreign_timeout(failure)
     except (PyRAGError, SandboxError) as failure:
         error = _as_trace_error(failure)
     finally:
@@ -269,6 +268,19 @@ def _offer_tools(episode: Episode, engines: Engines, settings: Settings) -> None
         episode.warn(f"the planner of {engines.agents.name} calls no tools: name a language model with --llm")
     else:
         offer(episode, offered_tools(engines.tools))
+
+
+def _late(episode: Episode, settings: Settings, engines: Engines) -> TraceError:
+    """Return the error of a question whose deadline passed."""
+    passed = f"the deadline of {settings.deadline:g} s passed{_waiting_for(episode)}"
+    return TraceError("deadline", "; ".join(filter(None, (passed, engines.pace()))), 1)
+
+
+def _foreign_timeout(failure: TimeoutError) -> TraceError:
+    """Return the error of a question that ended by a `TimeoutError` of a caller's part, before any deadline."""
+    words = f": {failure}" if str(failure) else ""
+    message = f"a model, agent or method of your own ran out of time (TimeoutError{words}): look into its code"
+    return TraceError(ServiceError.kind, message, ServiceError.exit_code)
 
 
 def _as_trace_error(failure: PyRAGError | SandboxError) -> TraceError:

@@ -92,5 +92,5 @@ def _methods(own: str, *, can_write: bool) -> list[str]:
 
 
 def _examples() -> list[str]:
-    lines = (files("pyrag") / "data" / "demo.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (files("pyrag") / "data" / "demo.jsonl").read_bytes().splitlines()
     return [str(json.loads(line)["question"]) for line in lines[:MAX_EXAMPLES]]

@@ -40,6 +40,7 @@ class PublicRetriever:
 
     def __init__(self, inner: Retriever, folder: Path | None, name: str) -> None:
         self._inner, self.name = inner, name
+        self.wrapped = (inner,)
         self._roots: tuple[str, ...] = ()
         if folder is not None:
             with contextlib.suppress(PyRAGError):  # an index of another kind, such as a user's own

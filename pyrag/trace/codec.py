@@ -8,8 +8,8 @@ from typing import Any
 from pyrag.errors import DataError
 from pyrag.trace.event_codec import recorded
 from pyrag.trace.model import TRACE_VERSION, Trace
-from pyrag.trace.plain import encoded
 from pyrag.trace.old_events import events_from_content
+from pyrag.trace.plain import encoded
 from pyrag.trace.verdict import judged
 
 _WITH_EVENTS = 3  # the first version that has them

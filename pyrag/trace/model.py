@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+from pyrag._io.lines import lines_of
+
 TRACE_VERSION = 3
 UNKNOWN = "unknown"
 UNPLANNED = "fallback"  # origin of a program that no agent wrote
@@ -302,7 +304,7 @@ class Trace:
 
     def variable_of(self, step: Step) -> str:
         """Return the variable that the last program keeps the outcome of a step in; empty for other programs' steps."""
-        lines = self.program.splitlines() if step.round == len(self.programs) - 1 else []
+        lines = lines_of(self.program) if step.round == len(self.programs) - 1 else []
         found = _ASSIGNED.match(lines[step.line - 1]) if 0 < step.line <= len(lines) else None
         return found[1] if found else ""
 

@@ -1,4 +1,4 @@
-"""Any Python value as JSON, so that no value of a program, a tool or a caller's own part keeps a trace from being written.
+"""Any Python value as JSON, so that no value of a program or of a caller's own part keeps a trace from being written.
 
 None, True, numbers, text   as they are; half of a surrogate pair becomes U+FFFD
 nan, inf, -inf              the texts "nan", "inf" and "-inf"

@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
+from datetime import UTC
 from typing import TYPE_CHECKING, Literal
 
 from pyrag._io.excerpts import excerpt
@@ -28,6 +29,7 @@ _REFUSED = re.compile(
     rb"raise_exception|Jinja|[Tt]emplate ?[Ee]rror|must alternate|strictly positive|ontext size has been exceeded"
     rb"|response_format|structured_outputs|[Uu]nexpected keyword|[Uu]nsupported (?:param|value|field)"
 )
+_SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,9})?")
 _QUOTA = re.compile(rb'"insufficient_quota"|"billing_|[Rr]equest too large for')
 
 
@@ -149,19 +151,21 @@ def _redirection(headers: Mapping[str, str]) -> str:
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds in `Retry-After`, which holds a number or an HTTP date."""
+    """Return the seconds in `Retry-After`, which holds a number, also with a fraction, or an HTTP date."""
     value = headers.get("Retry-After", "").strip()
     if not value:
         return None
-    return float(value) if value.isdecimal() else _seconds_until(value)
+    return float(value) if _SECONDS.fullmatch(value) else _seconds_until(value)
 
 
 def _seconds_until(date: str) -> float | None:
     from email.utils import parsedate_to_datetime
 
     try:
-        return max(parsedate_to_datetime(date).timestamp() - time.time(), 0.0)
-    except ValueError:
+        at = parsedate_to_datetime(date)
+        at = at.replace(tzinfo=UTC) if at.tzinfo is None else at  # HTTP dates are in GMT, whether they say so or not
+        return max(at.timestamp() - time.time(), 0.0)
+    except (ValueError, OverflowError, TypeError):
         return None
 
 

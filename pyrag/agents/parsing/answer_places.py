@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from pyrag._io.lines import lines_of
 from pyrag.agents.parsing.loose_json import values_in
 from pyrag.agents.prompts import is_placeholder
 
@@ -163,7 +164,7 @@ def _between(text: str, marks: list[re.Match[str]]) -> str | None:
         if span.strip() and not is_form(span):
             return span
     for span in reversed(closed):
-        if lines := [line for line in span.splitlines() if line.strip()]:
+        if lines := [line for line in lines_of(span) if line.strip()]:
             return lines[-1]
     return pairs[-1] if pairs else opened[-1] if opened else None
 
@@ -278,7 +279,7 @@ def unlatexed(text: str) -> str:
 
 def _labelled(text: str) -> str | None:
     """The text behind the last label on its line, on the lines below it, or behind "the answer is"."""
-    lines = [line for line in text.splitlines() if line.strip()][-_MAX_LINES:]
+    lines = [line for line in lines_of(text) if line.strip()][-_MAX_LINES:]
     for number in range(len(lines) - 1, -1, -1):
         for value in _values_of(lines, number):
             if value and not is_form(value):

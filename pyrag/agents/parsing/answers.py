@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from pyrag._io.lines import lines_of
 from pyrag.agents.parsing.answer_places import extracted, is_form, without_label
 from pyrag.agents.parsing.citations import find_citations, strip_citations
 from pyrag.agents.parsing.json_values import split_thinking
@@ -221,7 +222,7 @@ def _untagged(text: str, documents: int) -> str:
 
 def _last_words(rest: str) -> str | None:
     """A short reply as it is; of a longer one, its last line where that is short."""
-    lines = [line.strip() for line in _MARKUP.sub(" ", rest).splitlines() if line.strip()]
+    lines = [line.strip() for line in lines_of(_MARKUP.sub(" ", rest)) if line.strip()]
     whole = " ".join(lines)
     if whole and (is_unknown(whole) or (len(lines) > 1 and _CONCLUDES.match(lines[-1]) and is_unknown(lines[-1]))):
         return UNKNOWN
@@ -243,7 +244,7 @@ def _unwrapped(answer: str, query: str) -> str:
         answer = answer[: explained.start()] or answer
     answer = _first_paragraph(_ELEMENT.sub("", _CITED.sub("", answer)).strip() or answer)
     answer = _CONFIDENCE.sub("", answer) or answer
-    lines = [line for line in answer.splitlines() if line.strip()]
+    lines = [line for line in lines_of(answer) if line.strip()]
     if lines and all(_BULLET.match(line) for line in lines) and (len(lines) > 1 or not lines[0].strip()[0].isdigit()):
         return ", ".join(_BULLET.sub("", line).strip() for line in lines)
     inner = extracted(answer, query) if len(answer) <= MAX_ANSWER else None

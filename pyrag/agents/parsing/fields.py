@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from pyrag._io.lines import lines_of
 from pyrag.agents.parsing.answer_places import text_of
 from pyrag.agents.parsing.json_values import parse_json, split_thinking
 from pyrag.errors import BadOutputError
@@ -99,7 +100,7 @@ def _labelled_lines(rest: str) -> dict[str, Any]:
     """The fields of a reply that is written as lines with labels; a line without one goes on with the field above."""
     fields: dict[str, list[str]] = {}
     said: list[str] | None = None
-    for line in rest.splitlines():
+    for line in lines_of(rest):
         label = _LABELLED.match(line[:4_000])
         if label is not None and _proper(label["key"]) is not None:
             said = fields.setdefault(label["key"], [])

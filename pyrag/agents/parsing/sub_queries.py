@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pyrag._io.lines import lines_of
 from pyrag.agents.parsing.json_values import places_of, split_thinking
 from pyrag.agents.parsing.loose_json import values_in
 from pyrag.errors import BadOutputError
@@ -149,7 +150,7 @@ def _tagged_items(rest: str) -> list[str]:
 
 def _listed_items(rest: str) -> list[str]:
     """Items of a list in Markdown, of a table, or one a line, where they read like questions."""
-    lines = [line for line in rest.splitlines() if line.strip()]
+    lines = [line for line in lines_of(rest) if line.strip()]
     if any(line.lstrip().startswith(("[", "{")) for line in lines):
         return []  # JSON that cannot be read, and that may be cut off
     items = [item for line in lines for item in _items_of(line)]

@@ -12,6 +12,7 @@ from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.text import Text
 
+from pyrag._io.lines import lines_of
 from pyrag.cli.views.excerpt import evidence_of
 from pyrag.cli.views.terminal import ReaderGone, printable, raw_stream
 from pyrag.cli.views.verdict import confidence, is_weak, remark
@@ -163,7 +164,7 @@ def _code(source: str) -> Padding:
 
 
 def error_view(error: str) -> Group:
-    lines = error.strip().splitlines()
+    lines = lines_of(error.strip())
     return Group(Text("Rejected", style="bold red"), _indented(Text("\n".join(lines[-6:]))))
 
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
+from pyrag._io.lines import lines_of
 from pyrag.errors import DataError, ReplayError
 from pyrag.llm.protocol import Message, Reply, Sampling
 
@@ -111,7 +112,7 @@ def _parsed(text: str, path: str) -> Any:
     except ValueError:
         pass
     entries = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines_of(text), start=1):
         if line.strip():
             try:
                 entries.append(json.loads(line))

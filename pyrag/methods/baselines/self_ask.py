@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
+from pyrag._io.lines import lines_of
 from pyrag.agents.parsing.answer_places import extracted
 from pyrag.agents.parsing.json_values import split_thinking
 from pyrag.agents.passages import given
@@ -106,7 +107,7 @@ def follow_up(text: str) -> str:
     for found in _FOLLOW_UP.finditer(text):
         if asked := (found[1] or _line_after(text, found.end())).strip(_AROUND):
             return asked
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in lines_of(text) if line.strip()]
     return lines[0].strip(_AROUND) if len(lines) == 1 and lines[0].strip(_AROUND).endswith(("?", "？")) else ""
 
 
@@ -134,4 +135,4 @@ def final_answer(text: str, question: str = "") -> Answer | None:
 
 def _line_after(text: str, place: int) -> str:
     """The next line with something in it, where a label stands alone on its own."""
-    return next((line for line in text[place:].splitlines()[:4] if line.strip()), "")
+    return next((line for line in lines_of(text[place:])[:4] if line.strip()), "")

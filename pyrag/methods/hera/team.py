@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from pyrag._io.lines import lines_of
 from pyrag.agents.context_window import ContextWindow, WindowedAnswerer, WindowedRewriter
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.passages import fenced_passages, numbered
@@ -92,7 +93,7 @@ class LLMOrchestrator(PromptedAgent):
 
 def _told(error: str) -> str:
     """Return the error as an orchestrator is told it: of a traceback, the error; it does not know the program."""
-    return error.strip().splitlines()[-1] if "Traceback (most recent call last)" in error else error.strip()
+    return lines_of(error.strip())[-1] if "Traceback (most recent call last)" in error else error.strip()
 
 
 def fallback(question: str) -> Topology:

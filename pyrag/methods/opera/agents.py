@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pyrag._io.lines import lines_of
 from pyrag.agents.context_window import WindowedAnswerer
 from pyrag.agents.conversation import Conversation
 from pyrag.agents.llm import LLMAnswerer
@@ -51,7 +52,7 @@ class LLMGoalPlanner(PromptedAgent):
             BadOutputError: `PLAN_RETRIES` + 1 replies had no usable goals.
         """
         written = json.dumps([written_goal(goal) for goal in goals], ensure_ascii=False, indent=1)
-        values = {"question": question, "plan": written, "error": error.strip().splitlines()[-1]}
+        values = {"question": question, "plan": written, "error": lines_of(error.strip())[-1]}
         return await self._goals(self.talk("opera.revise", values, GOALS, system="opera.plan"), question)
 
     async def _goals(self, talk: Conversation, question: str) -> GoalPlan:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pyrag._io.lines import lines_of
 from pyrag.agents.parsing.json_values import parse_json, split_thinking
 from pyrag.agents.parsing.spellings import first_read
 from pyrag.errors import BadOutputError
@@ -187,7 +188,7 @@ def _tagged(text: str) -> list[Step]:
 
 def _table(text: str) -> Iterator[Step]:
     """The rows of a Markdown table whose first cell is a number."""
-    for line in text.splitlines():
+    for line in lines_of(text):
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.lstrip().startswith("|") else []
         if len(cells) > 1 and (number := number_said(cells[0])) is not None:
             yield {**_of_text(cells[1]), "step": number, "type": cells[2] if len(cells) > 2 else ""}
@@ -196,7 +197,7 @@ def _table(text: str) -> Iterator[Step]:
 def _keyed(text: str) -> Iterator[Step]:
     """Steps as YAML writes them: a list of mappings of single lines."""
     step: Step = {}
-    lines = [found for found in map(_KEYED.match, text.splitlines()) if found]
+    lines = [found for found in map(_KEYED.match, lines_of(text)) if found]
     for found in lines if any(one["new"] for one in lines) else ():
         if found["new"]:
             if step.get("goal"):
@@ -212,7 +213,7 @@ def _keyed(text: str) -> Iterator[Step]:
 
 def _listing(text: str) -> Iterator[Step]:
     """Numbered lines, each with the fields that stand below it; bullets where no line has a number."""
-    lines = text.splitlines()
+    lines = lines_of(text)
     numbered = any(_PREFIX.match(line) for line in lines)
     step: Step | None = None
     for line in lines:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pyrag._io.lines import lines_of
 from pyrag.methods.opera.protocol import Goal, planned_goals
 from pyrag.trace.model import UNPLANNED, Attempt, Passage, Program, Step, Trace, shorten
 from pyrag.trace.view import Line, ViewItem, line
@@ -56,7 +57,7 @@ def actions(trace: Trace) -> list[Action]:
 
 def _planned(trace: Trace, program: Program, *, last: bool) -> Action:
     goals = "\n".join(map(written, planned_goals(trace))) if last else ""
-    outcome = program.error.strip().splitlines()[-1] if program.error.strip() else "ran"
+    outcome = lines_of(program.error.strip())[-1] if program.error.strip() else "ran"
     return Action("plan", trace.question, goals or program.source, program.origin, program.rationale, outcome)
 
 

@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 
+from pyrag._io.lines import lines_of
+
 _RESULT = "final_answer"
 _SLOT = "\0"
 _WORD = re.compile(rf"\w+|{_SLOT}")
@@ -63,7 +65,7 @@ def without_synthesis(source: str, question: str) -> str:
     taken = _taken(_normalised(question), _normalised(steps[-1].query), steps[-1].name, last)
     if taken is None:
         return source
-    before = source.splitlines(keepends=True)[: last.lineno - 1]
+    before = lines_of(source, keepends=True)[: last.lineno - 1]
     return "".join(before) + taken + "\n"
 
 

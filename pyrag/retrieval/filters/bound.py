@@ -31,6 +31,7 @@ class BoundRetriever:
     def __init__(self, inner: Retriever, where: Filter, *, own: bool = False) -> None:
         check_filters(inner)
         self._inner = inner
+        self.wrapped = (inner,)
         self._where = where
         self._own = own
 

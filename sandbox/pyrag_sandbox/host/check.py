@@ -86,7 +86,7 @@ def load(path: Path) -> list[Sample]:
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".jsonl":
         return [Sample(path.name, text)]
-    return [_sample(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    return [_sample(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
 
 
 def _sample(number: int, line: str) -> Sample:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from pyrag._io.lines import lines_of
 from pyrag.agents.parsing.fields import line_of, loose_line_of, numbers_of, object_with, texts_of, worded
 from pyrag.agents.prompted_agent import PromptedAgent
 from pyrag.agents.schemas import Schema
@@ -179,7 +180,7 @@ def _lines(value: dict[str, Any], key: str, longest: int) -> tuple[str, ...]:
 def _texts(value: dict[str, Any], key: str) -> list[str]:
     said = value[key]
     if isinstance(said, str):
-        return [line for line in said.splitlines() if line.strip()]
+        return [line for line in lines_of(said) if line.strip()]
     if isinstance(said, bool | int | float) or said is None:
         raise BadOutputError(f'"{key}" must be a list of strings')
     return texts_of(said)

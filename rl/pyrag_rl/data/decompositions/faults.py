@@ -10,6 +10,7 @@ import random
 import re
 from collections.abc import Callable
 
+from pyrag._io.lines import lines_of
 from pyrag_rl.data.decompositions.programs import GoldProgram
 
 _ANSWER = re.compile(r"\{a(\d+)\}")
@@ -29,7 +30,7 @@ def _unknown_name(source: str, draw: random.Random) -> str:
 
 def _lost_step(source: str, draw: random.Random) -> str:
     """A step is left out whose answer later ones use."""
-    lines = source.splitlines()
+    lines = lines_of(source)
     steps = [place for place, line in enumerate(lines) if re.match(r"a\d+ = ", line)]
     del lines[draw.choice(steps)]
     return "\n".join(lines)
