@@ -17,6 +17,7 @@ from pyrag.agents.reply_room import ROOMS, asked_with_room, closes_answer, read_
 from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 from pyrag.llm.schema import PATTERNS
+from pyrag.llm.spending import usage_of
 from pyrag.trace.model import Usage
 
 T = TypeVar("T")
@@ -191,10 +192,3 @@ class Conversation:
 
         self._sampling = await asked_with_room(self._model, self._sampling, ask, self._replies)
         return self._replies[-1].text
-
-
-def usage_of(reply: Reply) -> Usage:
-    """Return the costs of a reply; one from the cache was paid for before."""
-    if reply.cached:
-        return Usage(cached_calls=1, cached_tokens=reply.prompt_tokens + reply.completion_tokens)
-    return Usage(model_calls=1, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)

@@ -31,6 +31,7 @@ from pyrag.agents.writer import LLMFollowUp, LLMWriter
 from pyrag.errors import BadOutputError
 from pyrag.llm.context import CountTokens, about_tokens
 from pyrag.llm.protocol import ChatModel, Sampling
+from pyrag.llm.spending import counted
 from pyrag.trace.model import UNKNOWN, Passage
 
 RETRIES = 3  # of the Decompose and the Plan agent (paper, appendix E.1)
@@ -295,6 +296,11 @@ def make_llm_agents(
         ConfigError: The prompts folder lacks a file or a placeholder.
     """
     prompts = prompts or load_prompts(prompts_dir)
+    given = {id(one): one for one in (answer_model, plan_model, decompose_model) if one is not None}
+    models = {key: counted(one) for key, one in given.items()}  # roles of one model share its wrapper, too
+    answer_model = models[id(answer_model)]
+    plan_model = None if plan_model is None else models[id(plan_model)]
+    decompose_model = None if decompose_model is None else models[id(decompose_model)]
     engine = PromptedEngine(answer_model, prompts, sampling or Sampling(), context_tokens, count_tokens)
     planner = replace(engine, model=plan_model or answer_model)
     decomposer = replace(engine, model=decompose_model or answer_model)

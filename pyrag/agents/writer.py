@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 
-from pyrag.agents.conversation import Conversation, usage_of
+from pyrag.agents.conversation import Conversation
 from pyrag.agents.prompts import Prompts
 from pyrag.agents.protocol import MAX_TURN, MAX_TURNS, FindFault, Standalone, Written
 from pyrag.agents.reply_room import asked_with_room, with_twice_the_room
 from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.llm.context import CountTokens, about_tokens
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
+from pyrag.llm.spending import usage_of
 
 RETRIES = 1  # of a question of its own
 _TEMPLATE = "standalone"

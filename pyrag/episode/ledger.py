@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from pyrag.episode.requests import TOOL, canonical, cost_of, request_key, spent_on
-from pyrag.errors import BadOutputError, BudgetExceededError, DataError, ReplayError
+from pyrag.episode.recordings import Journal, Recording, as_failure, failure_of, raise_again, spent_of
+from pyrag.episode.requests import TOOL, canonical, cost_of, lost_on, request_key, spent_on
+from pyrag.errors import BudgetExceededError, ReplayError
+from pyrag.llm.spending import Spending, spending
+from pyrag.retrieval.checked import Passages
 from pyrag.trace.events import AgentFinished, AgentStarted, Observer, Searched, ignore
 from pyrag.trace.model import Exchange, RoleUsage, Usage
+
+__all__ = ["AskingStep", "Budget", "EarlyCalls", "Journal", "Ledger", "Recording", "asking_step"]
 
 T = TypeVar("T")
 
@@ -49,78 +54,6 @@ class Budget:
             return None
         spent = usage.prompt_tokens * (self.price_in or 0.0) + usage.completion_tokens * (self.price_out or 0.0)
         return spent / 1e6
-
-
-class Recording:
-    """Exchanges to answer from instead of an engine. Equal requests are answered in the order recorded."""
-
-    def __init__(self, exchanges: Iterable[Exchange]) -> None:
-        self._replies: dict[tuple[str, str], deque[Exchange]] = defaultdict(deque)
-        for exchange in exchanges:
-            self._replies[exchange.role, exchange.key].append(exchange)
-
-    @classmethod
-    def load(cls, path: Path) -> Recording:
-        """Reads what `--record` wrote: one exchange a line. Raises `DataError`."""
-        try:
-            lines = path.read_bytes().splitlines()
-        except OSError as error:
-            raise DataError(f"cannot read the recording {path}: {error.strerror}") from error
-        exchanges = []
-        for number, line in enumerate(lines, start=1):
-            try:
-                exchanges.append(msgspec.json.decode(line, type=Exchange))
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise DataError(f"{path} line {number} is no recorded exchange ({error}): record again") from error
-        return cls(exchanges)
-
-    def holds(self, role: str) -> bool:
-        """Return True if any request of this role was recorded."""
-        return any(recorded == role for recorded, _ in self._replies)
-
-    @property
-    def tools(self) -> dict[str, bool]:
-        """The tools that programs could call, by name; True for those with effects."""
-        requests = (exchange.request for queue in self._replies.values() for exchange in queue)
-        offered = [request["tools"] for request in requests if isinstance(request.get("tools"), dict)]
-        return {str(name): bool(effects) for tools in offered for name, effects in tools.items()}
-
-    def reply(self, role: str, key: str, request: dict[str, Any]) -> Exchange:
-        """Return the next reply to this request; the last one stays for good.
-
-        Args:
-            role: The agent's role, or `retrieve`.
-            key: Digest of the request.
-            request: The request itself, for the message.
-
-        Raises:
-            ReplayError: the recording does not hold it.
-        """
-        queue = self._replies.get((role, key))
-        if not queue:
-            asked = str(request.get("query") or request.get("question") or request)[:80]
-            raise ReplayError(f"the recording holds no {role} for {asked!r}: record again with --record")
-        return queue.popleft() if len(queue) > 1 else queue[0]
-
-
-class Journal(Protocol):
-    """Exchanges of one question kept as they happen, so that the question can go on where its process ended."""
-
-    @property
-    def spent(self) -> float:
-        """Seconds that earlier processes spent on the question."""
-        ...
-
-    def recall(self, role: str, key: str) -> Exchange | None:
-        """Return what an earlier process got for this request, once each; None if nothing.
-
-        Args:
-            role: The agent's role, or `retrieve`.
-            key: Digest of the request.
-        """
-        ...
-
-    def keep(self, exchange: Exchange) -> None: ...
 
 
 class AskingStep(Protocol):
@@ -160,6 +93,28 @@ class _Ended:
     recalled: bool
 
 
+@dataclass(eq=False, slots=True)
+class _Request:
+    """A request under way: what it costs at least, and what its model calls have cost so far."""
+
+    cost: Usage
+    spending: Spending
+    exchange: Exchange | None = None  # from a recording or journal
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def reserved(self) -> Usage:
+        """What counts against the budget while the request is under way."""
+        spent = self.spending.usage
+        return Usage(
+            max(self.cost.model_calls, self.spending.calls),
+            self.cost.retrievals,
+            spent.prompt_tokens,
+            spent.completion_tokens,
+            tool_calls=self.cost.tool_calls,
+        )
+
+
 class Ledger:
     """Spends a budget. `exchanges` holds what was asked and replied if `keep` is set.
 
@@ -185,9 +140,7 @@ class Ledger:
         self.speculative: EarlyCalls | None = None
         self.exchanges: list[Exchange] = []
         self._calls = 0
-        self._calls_under_way = 0
-        self._retrievals_under_way = 0
-        self._tool_calls_under_way = 0
+        self._under_way: set[_Request] = set()
         self._settled = asyncio.Event()  # a new one whenever a request ends
         self._memo: dict[bytes, asyncio.Future[Any]] = {}
 
@@ -210,7 +163,7 @@ class Ledger:
         if (asked := self.asked(key)) is not None:
             return await asyncio.shield(asked), True
         if self.speculative is not None:
-            run = self.speculative.claim(key, run)
+            run = _claimed(self.speculative, key, run)
         task = self._memo[key] = asyncio.ensure_future(self.call(role, request, run, reply_type))
         task.add_done_callback(lambda done: self._forget_failure(key, done))
         # Shielded: when a program fails, what it has in flight goes on, since its repair will ask for it again.
@@ -261,34 +214,49 @@ class Ledger:
         while self.budget.patient and not self._has_room(cost):
             await self._settled.wait()
         self._check(cost)  # before the request is made, so that requests side by side cannot overspend together
-        self._calls_under_way += cost.model_calls
-        self._retrievals_under_way += cost.retrievals
-        self._tool_calls_under_way += cost.tool_calls
+        asked = _Request(cost, Spending(self._admit))
+        self._under_way.add(asked)
         report = self._report(role, request)
-        started = time.perf_counter()
-        reply, recalled, spent, failure = None, None, Usage(), ""
+        token = spending.set(asked.spending)
+        reply, spent, failure = None, Usage(), ""
         try:
-            recalled = self._recalled(role, request, reply_type)
-            reply = await run() if recalled is None else recalled
-            spent = spent_on(reply, cost)
+            reply = await self._replied(role, request, run, reply_type, asked)
+            spent = spent_on(reply, cost, asked.spending)
         except BaseException as error:
-            if isinstance(error, BadOutputError):
-                spent = replace(error.usage or Usage(), seconds=0.0)
+            spent = self._lost(error, asked)
             failure = str(error) or type(error).__name__
+            self._record_failure(role, request, error, spent, asked)
             raise
         finally:
+            spending.reset(token)
             self.usage += spent
-            seconds = time.perf_counter() - started
+            seconds = time.perf_counter() - asked.started
             self.roles[role] = self.roles.get(role, RoleUsage()) + RoleUsage(1, seconds)
-            self._calls_under_way -= cost.model_calls
-            self._retrievals_under_way -= cost.retrievals
-            self._tool_calls_under_way -= cost.tool_calls
+            self._under_way.discard(asked)
             self._settled.set()
             self._settled = asyncio.Event()
-            report(reply, _Ended(seconds, spent, failure, recalled is not None))
-        if self.keep or self.journal:
-            self._record(role, request, reply, seconds, new=recalled is None)
+            report(reply, _Ended(seconds, spent, failure, asked.exchange is not None))
+        self._record(role, request, _body_of(reply), asked)
         return reply
+
+    async def _replied(
+        self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T], asked: _Request
+    ) -> T:
+        """Return the reply of the recording or journal, else of `run`."""
+        if self.recording:
+            asked.exchange = self.recording.reply(role, request_key(role, request), request)
+        elif self.journal:
+            asked.exchange = self.journal.recall(role, request_key(role, request))
+        if asked.exchange is None:
+            return await run()
+        await raise_again(asked.exchange, self.recording)
+        return _read_again(asked.exchange, reply_type)
+
+    def _lost(self, error: BaseException, asked: _Request) -> Usage:
+        """Return what a failed request cost."""
+        if asked.exchange is not None and failure_of(asked.exchange):
+            return spent_of(asked.exchange)
+        return lost_on(error, asked.spending)
 
     def _report(self, role: str, request: dict[str, Any]) -> Callable[[Any, _Ended], None]:
         """Tell the observer that a request begins; return a function that tells it the end. A tool's call is told by
@@ -323,49 +291,94 @@ class Ledger:
 
     def _has_room(self, cost: Usage) -> bool:
         """Return whether there is room, or nothing under way whose end could make room."""
-        calls = self._calls_under_way
+        calls = self._reserved().model_calls
         return not calls or self.usage.model_calls + calls + cost.model_calls <= self.budget.calls
+
+    def _reserved(self) -> Usage:
+        return reduce(add, (one.reserved for one in self._under_way), Usage())
+
+    def _admit(self, asking: Spending) -> None:
+        """Refuse a model call of a request under way that the budget has no room for.
+
+        The first one was checked with its request; those after it are an agent's retries.
+
+        Args:
+            asking: Belongs to the request.
+
+        Raises:
+            BudgetExceededError: the call might cost more than is left.
+        """
+        if self.budget.patient:  # what others reserve may come from the cache
+            made = sum(one.spending.calls for one in self._under_way)
+            reserved = self._reserved()
+            self._check(Usage(model_calls=1 + made - reserved.model_calls))
+        elif asking.calls:
+            self._check(Usage(model_calls=1))
 
     def _check(self, cost: Usage) -> None:
         """Raises `BudgetExceededError` where this is too much beside what was spent and what is under way."""
-        spent, budget = self.usage, self.budget
-        tokens = spent.prompt_tokens + spent.completion_tokens + cost.prompt_tokens + cost.completion_tokens
+        total, budget = self.usage + self._reserved() + cost, self.budget
         for wanted, limit, what in (
-            (spent.model_calls + self._calls_under_way + cost.model_calls, budget.calls, "model calls"),
-            (spent.retrievals + self._retrievals_under_way + cost.retrievals, budget.retrievals, "retrievals"),
-            (spent.tool_calls + self._tool_calls_under_way + cost.tool_calls, budget.tool_calls, "tool calls"),
-            (tokens, budget.tokens, "tokens"),
+            (total.model_calls, budget.calls, "model calls"),
+            (total.retrievals, budget.retrievals, "retrievals"),
+            (total.tool_calls, budget.tool_calls, "tool calls"),
+            (total.prompt_tokens + total.completion_tokens, budget.tokens, "tokens"),
         ):
             if limit is not None and wanted > limit:
                 raise BudgetExceededError(f"the budget of {limit} {what} for this question is spent: raise it to go on")
-        self._check_cost()
+        self._check_cost(total)
 
-    def _check_cost(self) -> None:
+    def _check_cost(self, total: Usage) -> None:
         """Refuse a request once the budget is spent. A cost shows only afterwards: the last may go beyond."""
-        spent, limit = self.budget.price(self.usage), self.budget.cost
+        spent, limit = self.budget.price(total), self.budget.cost
         if limit is not None and spent is not None and spent >= limit:
             raise BudgetExceededError(
                 f"the budget of {limit:g} for this question is spent ({spent:.6g}): raise --max-cost to go on"
             )
 
-    def _record(self, role: str, request: dict[str, Any], reply: Any, seconds: float, *, new: bool) -> None:
-        body = {"value": msgspec.to_builtins(reply)}
+    def _record(self, role: str, request: dict[str, Any], body: dict[str, Any], asked: _Request) -> None:
+        if not (self.keep or self.journal):
+            return
+        seconds = time.perf_counter() - asked.started
         exchange = Exchange(role, request_key(role, request), request, body, seconds)
         if self.keep:
             self.exchanges.append(exchange)
-        if self.journal and new:
+        if self.journal and asked.exchange is None:
             self.journal.keep(exchange)
 
-    def _recalled(self, role: str, request: dict[str, Any], reply_type: type[T]) -> T | None:
-        """The reply from the recording or journal; None where the engine must be asked."""
-        exchange: Exchange | None = None
-        if self.recording:
-            exchange = self.recording.reply(role, request_key(role, request), request)
-        elif self.journal:
-            exchange = self.journal.recall(role, request_key(role, request))
-        if exchange is None:
-            return None
-        try:
-            return msgspec.convert(exchange.reply.get("value"), reply_type)
-        except msgspec.ValidationError as error:
-            raise ReplayError(f"the recorded reply to {role} is not in form: {error}") from error
+    def _record_failure(
+        self, role: str, request: dict[str, Any], error: BaseException, spent: Usage, asked: _Request
+    ) -> None:
+        """Keep a failure, which a replay raises again. A journal keeps none that the end of its process may cause."""
+        if isinstance(error, ReplayError) or not isinstance(error, Exception | asyncio.CancelledError):
+            return
+        if isinstance(error, asyncio.CancelledError) and not self.keep:
+            return
+        limit = self.budget.seconds
+        late = limit is not None and self.elapsed() >= limit
+        self._record(role, request, as_failure(error, spent, deadline=late), asked)
+
+
+def _claimed(early: EarlyCalls, key: bytes, run: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
+    """Claim an early request when its reply is awaited: one that the budget refuses stays among the unused ones."""
+
+    async def claim() -> T:
+        return await early.claim(key, run)()
+
+    return claim
+
+
+def _body_of(reply: Any) -> dict[str, Any]:
+    """Return a reply as a recording holds it; the notes on passages are no part of the list itself."""
+    notes = getattr(reply, "notes", ())
+    return {"value": msgspec.to_builtins(reply), **({"notes": list(notes)} if notes else {})}
+
+
+def _read_again(exchange: Exchange, reply_type: type[T]) -> T:
+    """Return the reply of an exchange. Raises `ReplayError` where it is not in form."""
+    try:
+        reply = msgspec.convert(exchange.reply.get("value"), reply_type)
+    except msgspec.ValidationError as error:
+        raise ReplayError(f"the recorded reply to {exchange.role} is not in form: {error}") from error
+    notes = exchange.reply.get("notes")
+    return Passages(reply, map(str, notes)) if isinstance(notes, list) and isinstance(reply, list) else reply  # type: ignore[return-value]

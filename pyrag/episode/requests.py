@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from pyrag.llm.spending import Spending
 from pyrag.trace.model import Usage
 from pyrag.trace.plain import jsonable
 
@@ -22,20 +23,46 @@ def cost_of(role: str) -> Usage:
     return _RETRIEVAL if role == "retrieve" else _MODEL_CALL
 
 
-def spent_on(reply: Any, cost: Usage) -> Usage:
-    """Return the cost of a request. An agent that needed several model calls (retries) says so.
+def spent_on(reply: Any, cost: Usage, metered: Spending | None = None) -> Usage:
+    """Return the cost of a request: what its agent reports, and at least what its model calls cost.
 
     Args:
-        reply: What the agent or retriever replied; its `usage` counts where it has one.
+        reply: What the agent or retriever replied, or what it raised; its `usage` counts where it has one.
         cost: What a request of its role costs at least.
+        metered: The model calls of the request, which are exact if a model was asked through it.
     """
-    spent: Usage | None = getattr(reply, "usage", None)
+    reported = getattr(reply, "usage", None)
+    spent = reported if isinstance(reported, Usage) else None
+    if metered is not None and metered.asked:
+        return replace(_largest(spent or Usage(), metered.usage), retrievals=cost.retrievals)
     if spent is None:
         return cost
     calls = spent.model_calls if spent.cached_calls else max(cost.model_calls, spent.model_calls)
     if (spent.model_calls, spent.retrievals, spent.seconds, spent.cost) == (calls, cost.retrievals, 0.0, None):
         return spent  # as most agents say it
     return replace(spent, model_calls=calls, retrievals=cost.retrievals, seconds=0.0, cost=None)
+
+
+def lost_on(error: BaseException, metered: Spending) -> Usage:
+    """Return the cost of a failed request.
+
+    Args:
+        error: What it raised.
+        metered: Its model calls.
+    """
+    reported = getattr(error, "usage", None)
+    return _largest(reported if isinstance(reported, Usage) else Usage(), metered.usage)
+
+
+def _largest(reported: Usage, counted: Usage) -> Usage:
+    """Return the larger of both counts: an agent may ask a model that is not counted."""
+    return Usage(
+        max(reported.model_calls, counted.model_calls),
+        prompt_tokens=max(reported.prompt_tokens, counted.prompt_tokens),
+        completion_tokens=max(reported.completion_tokens, counted.completion_tokens),
+        cached_calls=max(reported.cached_calls, counted.cached_calls),
+        cached_tokens=max(reported.cached_tokens, counted.cached_tokens),
+    )
 
 
 def canonical(role: str, request: dict[str, Any]) -> bytes:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from pyrag.episode.ledger import Ledger
 from pyrag.episode.requests import canonical, cost_of, spent_on
 from pyrag.errors import BudgetExceededError
+from pyrag.llm.spending import Spending, spending
 from pyrag.trace.model import Usage
 
 T = TypeVar("T")
@@ -34,10 +35,12 @@ class PrefetchStats:
         return self.misses <= 2 + self.hits / 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _SpeculativeCall:
     task: asyncio.Future[Any]
     cost: Usage
+    spending: Spending
+    claimed: bool = False
 
 
 class SpeculativeCalls(Ledger):
@@ -50,6 +53,7 @@ class SpeculativeCalls(Ledger):
         self.on_wait: Callable[[], None] = _nothing  # called when a program begins to wait for a speculative call
         self._real = ledger
         self._pending: dict[bytes, _SpeculativeCall] = {}
+        self._failed = Usage()  # of calls that nobody claimed
         ledger.speculative = self
 
     async def once(
@@ -88,48 +92,73 @@ class SpeculativeCalls(Ledger):
             key: The canonical form of the request.
             run: Makes the request; returned where there is no speculative call, or a failed one.
         """
-        call = self._pending.pop(key, None)
+        call = self._pending.get(key)
         if call is None or _failed(call.task):
             return run
-        return partial(_result, call.task)
+        del self._pending[key]
+        call.claimed = True
+        return partial(_result, call)
 
     async def unused(self) -> Usage:
-        """Cancel the unused calls, and return their cost."""
+        """Cancel the unused calls, and return their cost with that of the failed ones."""
         unused = list(self._pending.values())
-        if not unused:
-            return Usage()
         for call in unused:
             call.task.cancel()
         await asyncio.gather(*(call.task for call in unused), return_exceptions=True)
-        wasted = sum(map(_spent, unused), start=Usage())
+        self._pending.clear()
+        wasted = sum(map(_spent, unused), start=self._failed)
         return replace(wasted, unused_calls=wasted.model_calls, unused_retrievals=wasted.retrievals)
 
     def _begin(self, key: bytes, cost: Usage, run: Callable[[], Awaitable[Any]]) -> _SpeculativeCall:
-        pending = sum(map(_spent, self._pending.values()), start=Usage())
+        self._check_room(cost)
+        own = Spending(self._admit_retry)
+        token = spending.set(own)  # which the task gets a copy of
+        try:
+            task = asyncio.ensure_future(run())
+        finally:
+            spending.reset(token)
+        call = _SpeculativeCall(task, cost, own)
+        task.add_done_callback(lambda _: self._drop_failed(key, call))
+        return call
+
+    def _admit_retry(self, asking: Spending) -> None:
+        """Refuse a further model call of a speculative request that the budget has no room for."""
+        if asking.calls:
+            self._check_room(Usage(model_calls=1))
+
+    def _check_room(self, cost: Usage) -> None:
+        """Raise `BudgetExceededError` where there is no room beside all that was asked for and speculated so far."""
+        pending = sum(map(_spent, self._pending.values()), start=self._failed)
         if not self._real.has_room_for(pending + cost):
             raise BudgetExceededError("there is no room in the budget for a speculative call")
-        task = asyncio.ensure_future(run())
-        task.add_done_callback(lambda done: self._forget_failure(key, done))
-        return _SpeculativeCall(task, cost)
 
-    def _forget_failure(self, key: bytes, task: asyncio.Future[Any]) -> None:
-        """Ignore the error of an unused call."""
-        if _failed(task):
-            self._pending.pop(key, None)
+    def _drop_failed(self, key: bytes, call: _SpeculativeCall) -> None:
+        """Ignore the error of an unused call, and keep its cost."""
+        if _failed(call.task) and not call.claimed and self._pending.get(key) is call:
+            del self._pending[key]
+            self._failed += call.spending.usage
 
 
 def _nothing() -> None:
     pass
 
 
-async def _result(task: asyncio.Future[T]) -> T:
-    return await task
+async def _result(call: _SpeculativeCall) -> Any:
+    """Return the reply of a claimed call, whose expenses are those of the request that claimed it."""
+    if (owner := spending.get()) is not None:
+        owner.adopt(call.spending)
+    return await call.task
 
 
 def _spent(call: _SpeculativeCall) -> Usage:
     """Return the cost of a speculative call, as far as it is known."""
-    task = call.task
-    return call.cost if not task.done() or _failed(task) else spent_on(task.result(), call.cost)
+    task, metered = call.task, call.spending
+    if task.done() and not _failed(task):
+        return spent_on(task.result(), call.cost, metered)
+    if not metered.asked:
+        return call.cost
+    calls = metered.calls if task.done() else max(call.cost.model_calls, metered.calls)
+    return replace(metered.usage, model_calls=calls, retrievals=call.cost.retrievals)
 
 
 def _failed(task: asyncio.Future[Any]) -> bool:

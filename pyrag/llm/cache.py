@@ -29,6 +29,7 @@ from weakref import WeakValueDictionary
 from pyrag._io.threads import PerLoop
 from pyrag.errors import DataError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
+from pyrag.llm.spending import spending
 from pyrag.llm.wrappers import WrappedChat
 
 T = TypeVar("T")
@@ -311,6 +312,8 @@ class CachedChat(WrappedChat):
         async with self._turns.get().setdefault(key, asyncio.Lock()):
             kept = await asyncio.to_thread(self.store.get, key)
             if kept is not None:
+                if (spent := spending.get()) is not None:
+                    spent.add_cached(kept)
                 return kept
             reply = await ask()
             if not reply.cut_off:

@@ -27,6 +27,7 @@ from contextvars import ContextVar
 
 from pyrag._io.http.errors import Fault
 from pyrag._io.threads import PerLoop
+from pyrag.llm.spending import waiting_to_send
 
 MAX_CALLS = 256  # calls at once, unless the settings say otherwise
 MAX_HOLD = 60.0  # seconds; a longer Retry-After is cut to this
@@ -200,7 +201,8 @@ class EndpointGate:
         return self._limiters.get()
 
     async def enter(self, *, again: bool = False) -> int:
-        return await self.limiter.enter(again=again)
+        with waiting_to_send():
+            return await self.limiter.enter(again=again)
 
     def leave(self, ticket: int, fault: Fault | None = None, retry_after: float | None = None) -> None:
         """End a call. Args: those of `Limiter.leave`."""

@@ -49,7 +49,7 @@ class Dialect:
         return self.found.format(documents=text)
 
     def write(self, passages: Sequence[Passage]) -> str:
-        """Return passages as the model knows them. Retrieved text must not speak the dialect: its marks are left out."""
+        """Return passages as the model knows them. Retrieved text must not speak the dialect: it loses its marks."""
         written = (
             self.passage.format(number=number, title=self._plain(one.title), text=self._plain(one.text))
             for number, one in enumerate(passages, start=1)

@@ -16,7 +16,8 @@ from pyrag.llm.pace import PacedChat
 from pyrag.llm.protocol import CHAT_TEMPLATE, ChatModel, Sampling
 from pyrag.llm.request_options import RequestOptions, options_of
 from pyrag.llm.spec import checked_model
-from pyrag.llm.wrappers import ForeignChat, Meter, MeteredChat, guarded
+from pyrag.llm.spending import counted
+from pyrag.llm.wrappers import ForeignChat, Meter, MeteredChat, UnconstrainedChat, guarded
 from pyrag.methods.registry import open_shared
 from pyrag.retrieval.filters.language import parsed
 from pyrag.retrieval.protocol import Retriever
@@ -216,16 +217,13 @@ class _Models:
         own = self._own if spec == OWN_MODEL else None
         paced = PacedChat(open_chat_model(spec, model_options(settings)) if own is None else ForeignChat(own))
         self.paced.append(paced)
-        model: ChatModel = paced
-        if not settings.structured:
-            from pyrag.llm.wrappers import UnconstrainedChat
-
-            model = UnconstrainedChat(model)
+        model: ChatModel = counted(paced)
         if self._meter:
             model = MeteredChat(model, self._meter)
         if settings.cache and not spec.startswith("scripted:"):
             model = _cached(model, settings)
-        return model
+        # Above the cache, whose keys are made of requests as they are sent.
+        return model if settings.structured else UnconstrainedChat(model)
 
 
 def _open_agents(settings: Settings, models: _Models, prompts: Prompts | None) -> Agents:

@@ -15,6 +15,7 @@ from pyrag.embedded.language import is_english
 from pyrag.episode.episode import Episode
 from pyrag.episode.ledger import Budget, Journal, Ledger, Recording
 from pyrag.episode.program_values import MAX_QUERY_BYTES
+from pyrag.episode.recordings import ReplayedDeadlineError
 from pyrag.episode.recovery import calls_for, ladder_of
 from pyrag.errors import (
     BudgetExceededError,
@@ -145,7 +146,8 @@ async def _answer(
                 check_writer(settings.method, can_write=episode.can_write)
                 result = await method(episode, settings)
     except TimeoutError as failure:
-        error = _late(episode, settings, engines) if limit.expired() else _foreign_timeout(failure)
+        late = limit.expired() or isinstance(failure, ReplayedDeadlineError)
+        error = _late(episode, settings, engines) if late else _foreign_timeout(failure)
     except (PyRAGError, SandboxError) as failure:
         error = _as_trace_error(failure)
     finally:
@@ -272,7 +274,8 @@ def _offer_tools(episode: Episode, engines: Engines, settings: Settings) -> None
 
 def _late(episode: Episode, settings: Settings, engines: Engines) -> TraceError:
     """Return the error of a question whose deadline passed."""
-    passed = f"the deadline of {settings.deadline:g} s passed{_waiting_for(episode)}"
+    deadline = "" if settings.deadline is None else f" of {settings.deadline:g} s"  # a replay may have none
+    passed = f"the deadline{deadline} passed{_waiting_for(episode)}"
     return TraceError("deadline", "; ".join(filter(None, (passed, engines.pace()))), 1)
 
 
