@@ -29,6 +29,7 @@ _MIN_ROOM = 256  # tokens of a reply where the window is too small for the promp
 COPIED = "it copies the example or the form of the prompt: write a reply of your own, about what you are asked"
 CUT_OFF = "it was cut off at the limit of {tokens} tokens: be shorter"
 FILTERED = "it was cut off by a content filter"
+BROKEN_OFF = "its server broke it off ({reason})"
 
 
 class Conversation:
@@ -179,8 +180,13 @@ class Conversation:
         return f"{problem}; {self._cut()}" if self._replies[-1].cut_off else problem
 
     def _cut(self) -> str:
-        filtered = self._replies[-1].finish_reason == "content_filter"
-        return FILTERED if filtered else CUT_OFF.format(tokens=self._sampling.max_tokens)
+        match self._replies[-1].finish_reason:
+            case "content_filter":
+                return FILTERED
+            case "length":
+                return CUT_OFF.format(tokens=self._sampling.max_tokens)
+            case reason:
+                return BROKEN_OFF.format(reason=reason[:40])
 
     async def _complete(self, messages: tuple[Message, ...]) -> str:
         async def ask(sampling: Sampling) -> Reply:

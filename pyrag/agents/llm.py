@@ -28,7 +28,7 @@ from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading, RoleEngi
 from pyrag.agents.rewriter import LLMRewriter
 from pyrag.agents.schemas import SUB_QUERIES, TAGGED_ANSWER
 from pyrag.agents.writer import LLMFollowUp, LLMWriter
-from pyrag.errors import BadOutputError
+from pyrag.errors import BadOutputError, BudgetExceededError
 from pyrag.llm.context import CountTokens, about_tokens
 from pyrag.llm.protocol import ChatModel, Sampling
 from pyrag.llm.spending import counted
@@ -226,7 +226,7 @@ class LLMAnswerer:
         first = _salvaged(talk, count, query)
         try:
             await talk.retry(self.prompts.render("answer.retry", reason=problem, query=query))
-        except BadOutputError:
+        except (BadOutputError, BudgetExceededError):
             if first is None or is_evasive(query, first.text):
                 raise
             return _reading(first, talk)

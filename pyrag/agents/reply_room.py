@@ -17,6 +17,7 @@ from pyrag.agents.parsing.json_values import split_thinking
 from pyrag.agents.protocol import Written
 from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.llm.protocol import Reply, Sampling
+from pyrag.llm.spending import uncounted
 from pyrag.trace.model import UNKNOWN, Answer
 
 T = TypeVar("T")
@@ -45,7 +46,7 @@ def roomy(model: object, sampling: Sampling) -> Sampling:
         sampling: What an agent asks for.
     """
     try:
-        needed = _needed.get(model, 0)
+        needed = _needed.get(uncounted(model), 0)
     except TypeError:  # neither hashable nor weakly referenced: a caller's own
         return sampling
     return replace(sampling, max_tokens=needed) if needed > sampling.max_tokens else sampling
@@ -124,7 +125,8 @@ def _goes_round(text: str) -> bool:
 
 def _remember(model: object, tokens: int) -> None:
     with contextlib.suppress(TypeError):
-        _needed[model] = max(_needed.get(model, 0), tokens)
+        client = uncounted(model)
+        _needed[client] = max(_needed.get(client, 0), tokens)
 
 
 def is_cut_in_thought(reply: Reply) -> bool:

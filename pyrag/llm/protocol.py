@@ -9,6 +9,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 CHAT_TEMPLATE = "chat_template_kwargs"
 """The extra field that engines without a server know as well."""
 
+NORMAL_ENDINGS = frozenset({"", "stop", "tool_calls", "function_call"})
+
 MAX_REPLY_CHARS = 1_000_000
 """Characters of a reply; longer ones are cut before they are read."""
 
@@ -32,14 +34,14 @@ class Reply:
     text: str
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    finish_reason: str = "stop"  # "length": cut off at max_tokens, "content_filter": cut off by a filter
+    finish_reason: str = "stop"  # "length": cut off at max_tokens, "content_filter": by a filter; others: by a fault
     cached: bool = False  # paid for before
     note: str = ""  # a warning about the server, given once
 
     @property
     def cut_off(self) -> bool:
-        """True where the text may lack its end."""
-        return self.finish_reason in ("length", "content_filter")
+        """True where the text may lack its end: after every ending but the normal ones."""
+        return self.finish_reason not in NORMAL_ENDINGS
 
     def __post_init__(self) -> None:
         if len(self.text) > MAX_REPLY_CHARS:

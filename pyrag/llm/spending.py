@@ -127,6 +127,11 @@ def counted(model: ChatModel) -> ChatModel:
     return CountedChat(model)
 
 
+def uncounted(model: object) -> object:
+    """Return the model inside of a `CountedChat`; any other one as it is."""
+    return model.model if isinstance(model, CountedChat) else model
+
+
 async def _counted(ask: Callable[[], Awaitable[Reply]]) -> Reply:
     spent = spending.get()
     if spent is None:

@@ -236,7 +236,7 @@ class OpenAIChat:
         if "stop" in rules.dropped:
             reply = _stopped(reply, body.get("stop", ()))
         lost = rules.lost(self._rules, body)
-        self._rules = self._rules.joined(rules)
+        self._rules = self._rules.joined(rules).after_success(body, reply.prompt_tokens)
         said = f"refuses {', '.join(lost)}: requests are sent without from now on" if lost else ""
         if not reply.note:
             return self._noted(reply, said)

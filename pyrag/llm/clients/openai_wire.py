@@ -46,6 +46,9 @@ _FINISHES: Mapping[str, str] = {
     ),
     **dict.fromkeys(("guardrail_intervened", "blocked"), "content_filter"),
     **dict.fromkeys(("eos", "eos_token", "stop_sequence", "end_turn", "stop_token", "completed"), "stop"),
+    **dict.fromkeys(("end", "finish", "finished", "complete", "done", "success", "normal", "eos_found"), "stop"),
+    **dict.fromkeys(("tool_use", "tool_call", "tool", "function"), "tool_calls"),
+    **dict.fromkeys(("refusal", "content-filter", "filtered", "moderation"), "content_filter"),
 }
 _STATUSES: Mapping[str, int] = {
     "invalid_request": 400,

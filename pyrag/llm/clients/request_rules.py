@@ -23,7 +23,16 @@ _KNOWN_EVERYWHERE = frozenset({*_ESSENTIAL, *LIMITS, "temperature", "top_p", "st
 _CONTINUES = ("continue_final_message", "add_generation_prompt")
 _UNSAID = frozenset({*LIMITS, *_CONTINUES, "stream_options"})  # nobody misses these
 _MIN_TEMPERATURE = 0.01  # for servers that take none of 0
+_MIN_JUDGED = 64  # tokens of a prompt; the template around a shorter one is most of it
 _MARGIN = 16  # tokens of a chat template around a prompt
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyGuess:
+    """A limit of replies to prompts of at least a length, both in tokens: shorter prompts may leave more room."""
+
+    reply: int
+    prompt: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +46,10 @@ class RequestRules:
     no_thinking: bool = False
     max_reply: int | None = None  # tokens
     window: int | None = None  # tokens
-    overhead: int = _MARGIN  # tokens of a prompt beyond what its length tells
+    overhead: int = _MARGIN  # tokens of a prompt beyond what its length tells; a success lowers it
+    overhead_at: int = 0  # tokens that the length of the prompt with that overhead tells
     this_reply: int | None = None  # tokens; of one request only
+    guess: ReplyGuess | None = None  # for a server that gives no figures
 
     def apply(self, body: Body) -> dict[str, Any]:
         """The request as the server takes it."""
@@ -79,8 +90,21 @@ class RequestRules:
             self.no_thinking or other.no_thinking,
             min((one for one in (self.max_reply, other.max_reply) if one), default=None),
             min((one for one in (self.window, other.window) if one), default=None),
-            max(self.overhead, other.overhead),
+            *max((self.overhead, self.overhead_at), (other.overhead, other.overhead_at)),
+            guess=other.guess or self.guess,
         )
+
+    def after_success(self, body: Body, prompt_tokens: int) -> RequestRules:
+        """Return these rules after a reply: the overhead falls to what the server counted.
+
+        Args:
+            body: The request as pyrag writes it.
+            prompt_tokens: Tokens of its prompt as the server counts them; 0 if it does not.
+        """
+        estimated = _estimated(body)
+        if self.overhead == _MARGIN or estimated < _MIN_JUDGED or not prompt_tokens:
+            return self
+        return replace(self, overhead=max(_MARGIN, min(self.overhead, prompt_tokens - estimated)))
 
     def lost(self, before: RequestRules, body: Body) -> list[str]:
         """Return the fields that are newly left out, except those that no user sets.
@@ -96,13 +120,24 @@ class RequestRules:
         if name is None:
             return body
         limit, other = body[name], next(one for one in LIMITS if one != name)
-        room = None if self.window is None else max(self.window - self._prompt_tokens(body), MIN_REPLY_TOKENS)
-        limit = min(limit, *(one or limit for one in (self.max_reply, room, self.this_reply)))
+        guess = self.guess.reply if self.guess is not None and _estimated(body) >= self.guess.prompt else None
+        limit = min(limit, *(one or limit for one in (self.max_reply, self._room(body), self.this_reply, guess)))
         renamed = other if name in self.dropped and other not in self.dropped else name
         return {renamed if key == name else key: limit if key == name else value for key, value in body.items()}
 
-    def _prompt_tokens(self, body: Body) -> int:
-        return self.overhead + sum(about_tokens(str(message["content"])) for message in body["messages"])
+    def _room(self, body: Body) -> int | None:
+        """Return the tokens that a prompt leaves for its reply; None where the window is not known.
+
+        A shorter prompt than the one with the overhead has a share of it, and no overhead takes more than half of what
+        the length of a prompt leaves.
+        """
+        if self.window is None:
+            return None
+        estimated = _estimated(body)
+        plain = self.window - estimated - _MARGIN
+        share = min(1.0, estimated / self.overhead_at) if self.overhead_at else 1.0
+        least = plain // 2 if estimated >= _MIN_JUDGED else 0
+        return max(plain - int((self.overhead - _MARGIN) * share), least, MIN_REPLY_TOKENS)
 
     def _smaller(self, refusal: Refusal, sent: Body) -> list[RequestRules]:
         """With a limit that the server takes, if it spoke of limits and a reply of that length is worth asking for."""
@@ -112,18 +147,22 @@ class RequestRules:
             return []
         if limits.window:
             return self._within(limits, asked, sent)
-        reply = limits.reply or asked // 4  # without figures, one guess or two
-        return [replace(self, max_reply=reply)] if reply >= MIN_REPLY_TOKENS else []
+        if limits.reply:
+            return [replace(self, max_reply=limits.reply)] if limits.reply >= MIN_REPLY_TOKENS else []
+        guess = ReplyGuess(asked // 4, _estimated(sent))  # one guess or two
+        return [replace(self, guess=guess)] if guess.reply >= MIN_REPLY_TOKENS else []
 
     def _within(self, limits: TokenLimits, asked: int, sent: Body) -> list[RequestRules]:
-        window, guess = limits.window or 0, self._prompt_tokens(sent)
+        window, estimated = limits.window or 0, _estimated(sent)
+        guess = estimated + self.overhead
         if limits.prompt and limits.prompt > window - MIN_REPLY_TOKENS:
             return []
         exact = window - limits.prompt - 1 if limits.prompt else asked
         rooms = (exact, min(window - guess, asked // 2))
         room = next((one for one in rooms if MIN_REPLY_TOKENS <= one < asked), 0)
         overhead = max(self.overhead, window - room - guess + self.overhead)
-        return [replace(self, window=window, overhead=overhead, this_reply=room)] if room else []
+        at = estimated if overhead > self.overhead else self.overhead_at
+        return [replace(self, window=window, overhead=overhead, overhead_at=at, this_reply=room)] if room else []
 
     def _without(self, refusal: Refusal, sent: Body) -> list[RequestRules]:
         named = refusal.fields(sent.keys() - {"model", "messages"})
@@ -143,6 +182,10 @@ class RequestRules:
         turns: RoleRule = "alternate" if _repeat(sent["messages"]) else "system"
         rules = (turns if rule == "alternate" else rule for rule in refusal.role_rules())
         return [replace(self, role_rules=self.role_rules | {rule}) for rule in rules]
+
+
+def _estimated(body: Body) -> int:
+    return sum(about_tokens(str(message["content"])) for message in body["messages"])
 
 
 def _wants_more(refusal: Refusal, sent: Body) -> bool:
