@@ -1,8 +1,9 @@
 """Replies kept on disk, so that the same request is paid for once.
 
-`CachedChat` wraps any chat model. A request is known by its model's name, sampling and messages; its reply
-comes back with `Reply.cached` set. `ReplyStore` is one SQLite file that any number of processes may use at once; the
-least recently used replies are deleted when it outgrows its limit.
+`CachedChat` wraps any chat model. A request is known by its model's name (a model of this machine: by its absolute path
+and a fingerprint of its files), sampling and messages; its reply comes back with `Reply.cached` set. `ReplyStore` is
+one SQLite file that any number of processes may use at once; the least recently used replies are deleted when it
+outgrows its limit.
 
 A reply that was cut off is neither written nor read. Sampling at a temperature is kept: the same request gets the same
 sample again. Equal requests in one process wait for the first of them. Left out: equal requests in several processes,
@@ -308,7 +309,8 @@ class CachedChat(WrappedChat):
         resolve = getattr(self.model, "resolve", None)
         if resolve:
             await resolve()  # "the first model on offer" may be another one tomorrow
-        key = request_key(self.model.name, sampling, messages)
+        identity = getattr(self.model, "cache_identity", None)  # of a model whose name does not tell which it is
+        key = request_key(await identity() if callable(identity) else self.model.name, sampling, messages)
         async with self._turns.get().setdefault(key, asyncio.Lock()):
             kept = await asyncio.to_thread(self.store.get, key)
             if kept is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sqlite3
 import subprocess
 import sys
@@ -12,11 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from pyrag import PyRAG
 from pyrag.errors import DataError
 from pyrag.llm.cache import DEFAULT_SAMPLING, CachedChat, ReplyStore, default_path, request_key
+from pyrag.llm.clients.local_spec import identity_of, parse_local_spec
 from pyrag.llm.clients.openai import OpenAIChat
 from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.llm.protocol import Message, Reply, Sampling
+from tests.llm.test_serve_line import adapter_folder
 
 ASKED = (Message("system", "s"), Message("user", "Grüße?"))
 
@@ -224,3 +228,73 @@ def test_a_cut_off_reply_of_an_older_version_is_dropped(store: ReplyStore) -> No
         db.execute("UPDATE replies SET reply = replace(reply, '\"stop\"', '\"length\"')")
     assert store.get(b"key") is None
     assert store.info().replies == 0
+
+
+@pytest.mark.parametrize(
+    "ending", ["length", "content_filter", "insufficient_system_resource", "abort", "error", "network_error", "odd"]
+)
+async def test_only_replies_that_ended_normally_are_kept(store: ReplyStore, ending: str) -> None:
+    model = ScriptedChat(lambda messages: Reply("half", 7, 2, ending))
+    chat = CachedChat(model, store)
+    assert [(await chat.complete(ASKED)).cached for _ in range(2)] == [False, False]
+    store.put(b"key", Reply("half", finish_reason=ending))
+    assert store.get(b"key") is None
+    await chat.aclose()
+
+
+async def test_unconstrained_requests_have_keys_of_their_own(tmp_path: Path) -> None:
+    """What was asked for without a schema does not answer what is asked for with one."""
+    asked: list[Sampling] = []
+
+    class Model:
+        name = "own"
+
+        async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
+            asked.append(sampling)
+            return Reply('["Who?"]' if sampling.schema else "1. Who?")
+
+        async def aclose(self) -> None:
+            return
+
+    for structured in (False, True, False, True):
+        async with PyRAG(Model(), structured=structured, cache=str(tmp_path / "c.sqlite")) as rag:
+            found = await rag.engines.agents.decomposer.decompose("Who?")
+        assert found.raw == ('["Who?"]' if structured else "1. Who?",)
+    assert [one.schema is not None for one in asked] == [False, True]
+
+
+def local(folder: Path, options: str = "") -> str:
+    return identity_of(parse_local_spec("transformers", f"{folder}{options}", {"dtype": str}))
+
+
+def test_local_models_are_keyed_by_path_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    weights = model / "model.safetensors"
+    weights.write_bytes(bytes(3 << 20))
+    first = local(model)
+    monkeypatch.chdir(tmp_path)
+    assert local(Path("./model")) == first, "the same folder by another name"
+    assert local(model, ",dtype=float32") != first
+    status = weights.stat()
+    weights.write_bytes(bytes(2 << 20) + b"\x01" * (1 << 20))
+    os.utime(weights, ns=(status.st_atime_ns, status.st_mtime_ns))
+    other = local(model)
+    assert other != first, "other weights of the same size and time"
+    os.utime(weights, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    assert local(model) != other
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "config.json").write_text("{}")
+    monkeypatch.chdir(tmp_path / "b")
+    assert local(Path("../b")) != local(model)
+
+
+def test_adapters_belong_to_the_key(tmp_path: Path) -> None:
+    model, adapter = tmp_path / "model", adapter_folder(tmp_path / "planner", {"r": 4})
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    plain, first = local(model), local(model, f",adapter=p={adapter}")
+    assert plain != first
+    next(adapter.glob("adapter_model.*")).write_bytes(b"trained further")
+    assert local(model, f",adapter=p={adapter}") != first

@@ -23,7 +23,7 @@ from pyrag.errors import (
     RetryableServiceError,
 )
 from pyrag.llm.clients.adapters import Adapter
-from pyrag.llm.clients.local_spec import LocalSpec, file_of, known_window
+from pyrag.llm.clients.local_spec import LocalSpec, file_of, identity_of, known_window
 from pyrag.llm.protocol import CHAT_TEMPLATE, Message, ModelInfo, Reply, Sampling
 
 DEFAULT_SAMPLING = Sampling()
@@ -165,6 +165,20 @@ class LocalChat:
         self._make = make
         self._timeout = timeout
         self._shared: _Shared | None = _acquire(spec, make)
+        self._identity = ""
+
+    async def cache_identity(self) -> str:
+        """Return the model's name for keys of kept replies; of a loaded model it stays, whatever becomes of its files.
+
+        Raises:
+            PermanentServiceError: The files cannot be read.
+        """
+        if not self._identity:
+            try:
+                self._identity = await asyncio.to_thread(identity_of, self.spec)
+            except OSError as error:
+                raise explained(error, self.name, "cannot be read") from error
+        return self._identity
 
     @property
     def name(self) -> str:
@@ -224,7 +238,7 @@ class LocalChat:
 
     async def aclose(self) -> None:
         """Release the model; another call loads it again."""
-        shared, self._shared = self._shared, None
+        shared, self._shared, self._identity = self._shared, None, ""
         if shared is not None:
             await _release(shared)
 

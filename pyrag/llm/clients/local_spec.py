@@ -9,6 +9,7 @@ quotes. Left out: what an option means, which is the engine's.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -22,6 +23,8 @@ from pyrag.llm.clients.adapters import Adapter, expanded, read_adapter
 Option = str | int | float | bool
 
 _ADAPTER = "adapter"
+_SAMPLE = 1 << 14  # bytes; smaller files than all samples together are read whole
+_SAMPLES = 64  # of a file, evenly spaced
 _NEXT_OPTION = re.compile(r",(?=\w+=)")
 _HUB_NAME = re.compile(r"[\w.-]+(?:/[\w.-]+)?")
 _PATH_LIKE = ("/", "./", "../", "~")
@@ -107,6 +110,36 @@ def file_of(spec: LocalSpec, name: str) -> Path | None:
         return None
     found = try_to_load_from_cache(spec.model, name)
     return Path(found) if isinstance(found, str) else None
+
+
+def identity_of(spec: LocalSpec) -> str:
+    """Return a model's name for keys of kept replies: absolute paths, options, and fingerprints of the files.
+
+    Another model, adapter or revision under the same name or path has another identity. Reads at most 1 MiB per file.
+    """
+    folder = spec.folder
+    if folder is None and (config := file_of(spec, "config.json")) is not None:
+        folder = config.parent  # of one revision of the hub
+    named = [spec.engine, str(folder.resolve()) if folder else spec.model]
+    named += [f"{key}={value}" for key, value in spec.options]
+    named += [_fingerprint(folder)] if folder else []
+    if spec.adapter is not None:
+        adapter = Path(spec.adapter.path)
+        named += [f"{_ADAPTER}={adapter.resolve()}", _fingerprint(adapter)]
+    return json.dumps(named)
+
+
+def _fingerprint(folder: Path) -> str:
+    """Return a digest of the files of a folder: names, sizes, times of change, and samples of their content."""
+    digest = hashlib.sha256()
+    for path in sorted(one for one in folder.iterdir() if one.is_file() and not one.name.startswith(".")):
+        status = path.stat()
+        digest.update(json.dumps([path.name, status.st_size, status.st_mtime_ns]).encode())
+        with path.open("rb") as file:
+            for place in range(0, status.st_size, max(status.st_size // _SAMPLES, _SAMPLE)):
+                file.seek(place)
+                digest.update(file.read(_SAMPLE))
+    return digest.hexdigest()[:32]
 
 
 def known_window(spec: LocalSpec) -> int | None:
