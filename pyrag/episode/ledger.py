@@ -94,7 +94,7 @@ class _Ended:
 
 
 @dataclass(eq=False, slots=True)
-class _Request:
+class _OpenRequest:
     """A request under way: what it costs at least, and what its model calls have cost so far."""
 
     cost: Usage
@@ -104,7 +104,7 @@ class _Request:
 
     @property
     def reserved(self) -> Usage:
-        """What counts against the budget while the request is under way."""
+        """The part of the budget that the request takes while it is under way."""
         spent = self.spending.usage
         return Usage(
             max(self.cost.model_calls, self.spending.calls),
@@ -140,7 +140,7 @@ class Ledger:
         self.speculative: EarlyCalls | None = None
         self.exchanges: list[Exchange] = []
         self._calls = 0
-        self._under_way: set[_Request] = set()
+        self._under_way: set[_OpenRequest] = set()
         self._settled = asyncio.Event()  # a new one whenever a request ends
         self._memo: dict[bytes, asyncio.Future[Any]] = {}
 
@@ -214,7 +214,7 @@ class Ledger:
         while self.budget.patient and not self._has_room(cost):
             await self._settled.wait()
         self._check(cost)  # before the request is made, so that requests side by side cannot overspend together
-        asked = _Request(cost, Spending(self._admit))
+        asked = _OpenRequest(cost, Spending(self._admit))
         self._under_way.add(asked)
         report = self._report(role, request)
         token = spending.set(asked.spending)
@@ -240,7 +240,12 @@ class Ledger:
         return reply
 
     async def _replied(
-        self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T], asked: _Request
+        self,
+        role: str,
+        request: dict[str, Any],
+        run: Callable[[], Awaitable[T]],
+        reply_type: type[T],
+        asked: _OpenRequest,
     ) -> T:
         """Return the reply of the recording or journal, else of `run`."""
         if self.recording:
@@ -252,7 +257,7 @@ class Ledger:
         await raise_again(asked.exchange, self.recording)
         return _read_again(asked.exchange, reply_type)
 
-    def _lost(self, error: BaseException, asked: _Request) -> Usage:
+    def _lost(self, error: BaseException, asked: _OpenRequest) -> Usage:
         """Return what a failed request cost."""
         if asked.exchange is not None and failure_of(asked.exchange):
             return spent_of(asked.exchange)
@@ -336,7 +341,7 @@ class Ledger:
                 f"the budget of {limit:g} for this question is spent ({spent:.6g}): raise --max-cost to go on"
             )
 
-    def _record(self, role: str, request: dict[str, Any], body: dict[str, Any], asked: _Request) -> None:
+    def _record(self, role: str, request: dict[str, Any], body: dict[str, Any], asked: _OpenRequest) -> None:
         if not (self.keep or self.journal):
             return
         seconds = time.perf_counter() - asked.started
@@ -347,7 +352,7 @@ class Ledger:
             self.journal.keep(exchange)
 
     def _record_failure(
-        self, role: str, request: dict[str, Any], error: BaseException, spent: Usage, asked: _Request
+        self, role: str, request: dict[str, Any], error: BaseException, spent: Usage, asked: _OpenRequest
     ) -> None:
         """Keep a failure, which a replay raises again. A journal keeps none that the end of its process may cause."""
         if isinstance(error, ReplayError) or not isinstance(error, Exception | asyncio.CancelledError):

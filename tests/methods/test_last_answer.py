@@ -92,3 +92,13 @@ def test_a_query_in_a_variable_is_followed() -> None:
     )
     source = source.replace('answer(f"Where was {director} born?", d2)', "answer(q, d2)")
     assert without_synthesis(source, QUESTION).endswith("\nfinal_answer = found\n")
+
+
+@pytest.mark.parametrize("character", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e"])
+def test_only_line_ends_of_python_count(character: str) -> None:
+    question, query = "Where was the director of Alpha born?", "Where was {director} born?"
+    source = f'note = "a{character}b"\n' + chain(query, question)
+    taken = without_synthesis(source, question)
+    assert taken == source[: source.index("final_answer")] + "final_answer = found\n"
+    windows = source.replace("\n", "\r\n")
+    assert without_synthesis(windows, question) == windows[: windows.index("final_answer")] + "final_answer = found\n"

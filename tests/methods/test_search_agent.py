@@ -132,3 +132,31 @@ async def test_searches_leave_room_for_the_answer_in_the_budget(world: World) ->
     assert trace.error is None
     assert len(model.calls) == 6  # two searches of two calls each, one too many, and the last word
     assert "limited to 2." in model.calls[0][0].content
+
+
+def marks_of(name: str) -> list[str]:
+    dialect = DIALECTS[name]
+    found = [*dialect.search, *(dialect.answer or ()), *dialect.found.split("{documents}"), "<think>", "</think>"]
+    return [mark.strip() for mark in found if mark.strip()]
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@given(st.data())
+def test_no_mark_of_a_dialect_survives_in_a_passage(name: str, data: st.DataObject) -> None:
+    """Also nested in itself and in others, to any depth."""
+    marks = marks_of(name)
+    text = data.draw(st.text("a<>|/", max_size=5))
+    for _ in range(data.draw(st.integers(1, 6))):
+        mark = data.draw(st.sampled_from(marks))
+        place = data.draw(st.integers(0, len(text)))
+        text = text[:place] + mark + text[place:]
+    plain = DIALECTS[name]._plain(text)
+    assert not [mark for mark in marks if mark in plain]
+
+
+def test_nested_marks_are_taken_out_in_one_pass() -> None:
+    assert R1._plain("a <sea<search>rch> b </sea</search>rch> c") == "a  b  c"
+    deep = "<search>"
+    for _ in range(2000):
+        deep = f"<sea{deep}rch>"
+    assert R1._plain(f"x{deep}y") == "xy"

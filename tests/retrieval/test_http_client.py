@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from pyrag._io.http import errors
 from pyrag._io.http.client import HttpService
 from pyrag.errors import (
     ConfigError,
@@ -164,6 +165,31 @@ async def test_a_retry_after_beyond_the_total_fails_at_once(server: Server, valu
     assert error.retry_after is not None
     assert error.retry_after >= 3600
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("0", 0),
+        ("1.5", 1.5),
+        (" 0.25 ", 0.25),
+        ("2.", 2),
+        ("Thu, 01 Jan 1970 00:01:40 GMT", 60),
+        ("Thursday, 01-Jan-70 00:01:40 GMT", 60),
+        ("Thu Jan  1 00:01:40 1970", 60),
+        ("Thu, 01 Jan 1970 00:00:10 GMT", 0),
+        *((one, None) for one in ("", "soon", "-1", "nan", "inf", "1e3", "1,5", "1.5 s", "²", "Fri, 99 Dec 2100")),
+    ],
+)
+def test_retry_after_is_a_number_or_a_date(monkeypatch: pytest.MonkeyPatch, value: str, seconds: float | None) -> None:
+    monkeypatch.setattr(errors.time, "time", lambda: 40.0)
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert errors.seconds_to_wait({"Retry-After": value}) == seconds
+    finally:
+        monkeypatch.delenv("TZ")
+        time.tzset()
 
 
 @pytest.mark.parametrize("value", ["soon", "-1", "nan"])

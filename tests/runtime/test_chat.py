@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
 from pyrag import PyRAG
@@ -88,3 +91,43 @@ async def test_a_kept_follow_up_replays_without_its_conversation(server: ModelSe
         trace = await rag.aask("Who is he?", keep=True, earlier=EARLIER)
     assert next(exchange.role for exchange in exchanges_of(trace)) == "standalone"
     assert trace.question == ALONE
+
+
+def fitting(server: ModelServer, window: int) -> None:
+    """Have the server refuse prompts that its window, in tokens of four characters, has no room for."""
+
+    def refuse(body: dict[str, Any]) -> tuple[int, Any] | None:
+        prompt = sum(len(message["content"]) for message in body["messages"]) // 4
+        if prompt + body["max_tokens"] <= window:
+            return None
+        words = f"This model's maximum context length is {window} tokens. Your prompt has {prompt} input tokens."
+        return 400, {"error": {"message": words, "type": "BadRequestError"}}
+
+    server.refuse = refuse
+
+
+LONG = [Message(role, f"{role} says {'much ' * 700}") for _ in range(30) for role in ("user", "assistant")]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("known", [None, 2048])
+async def test_a_long_conversation_fits_a_small_window(server: ModelServer, known: int | None) -> None:
+    fitting(server, 2048)
+    earlier = [*LONG, *EARLIER]
+    async with PyRAG(spec(server), context_tokens=known, request={"max_tokens": 256}) as rag:
+        trace = await rag.aask("Who is he?", earlier=earlier)
+    assert (trace.error, trace.question, trace.answer.text) == (None, ALONE, "an executive")
+    assert any(re.search(r"the Standalone agent read parts of \d+ of 62 messages", one) for one in trace.warnings)
+    asked = next(body for body in server.bodies if server.refuse(body) is None)
+    assert "Tell me about Jed Hoyer." in str(asked), "the end of the conversation is what counts"
+
+
+async def test_without_any_room_the_question_is_asked_as_it_is(server: ModelServer) -> None:
+    def refuse(body: dict[str, Any]) -> tuple[int, Any] | None:
+        words = "This model's maximum context length is 10 tokens."
+        return (400, {"error": {"message": words}}) if "Standalone" in str(body) else None
+
+    server.refuse = refuse
+    async with PyRAG(spec(server)) as rag:
+        trace = await rag.aask(ALONE, earlier=LONG)
+    assert (trace.error, trace.question, trace.answer.text) == (None, ALONE, "an executive")
+    assert any("window is too small for more" in warning for warning in trace.warnings)

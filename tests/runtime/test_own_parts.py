@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -139,23 +140,35 @@ final_answer = answer("Who?", docs)
 
 
 async def test_warnings_survive_streaming() -> None:
+    ahead: list[bool] = []
+
     class Odd(Catalogue):
         async def retrieve(self, query: str, topk: int) -> list[Any]:
+            ahead.append(planning.is_set())
             return [Passage("a", "Ada", "Ada wrote it."), {"no": "text"}]
 
     class Streaming(ScriptedChat):
         async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Any) -> Reply:
+            planning.set()
+            await asyncio.sleep(0.05)  # the search for the sub-query begins meanwhile
+            planning.clear()
             reply = await self.complete(messages, sampling)
             for line in reply.text.splitlines(keepends=True):
                 on_text(line)
             return reply
 
-    script = {"decompose": '["Who wrote it?"]', "plan": PLAIN, "answer": "<answer>Ada</answer> [1]"}
+    script = {
+        "decompose": '["Who wrote Alpha?"]',
+        "plan": PLAIN.replace("it?", "Alpha?"),
+        "answer": "<answer>Ada</answer> [1]",
+    }
+    planning = asyncio.Event()
     for stream in (False, True):
         async with PyRAG(Streaming(script), retriever=Odd(), stream=stream) as rag:
-            trace = await rag.aask("Who wrote it?")
+            trace = await rag.aask("Who wrote Alpha?")
         assert trace.answer.text == "Ada"
         assert sum("a document without a text" in warning for warning in trace.warnings) == 1
+    assert ahead == [False, True]
 
 
 @pytest.mark.parametrize("method", ["hera", "pyrag"])
