@@ -14,10 +14,11 @@ from functools import lru_cache
 
 from pyrag.agents.protocol import Decomposition, Plan
 from pyrag.embedded.planner.grammar.compare import parse_comparison, parse_difference, parse_verdict
+from pyrag.embedded.planner.grammar.measures import parse_measured
 from pyrag.embedded.planner.grammar.question import parse_chain
 from pyrag.embedded.planner.grammar.reports import parse_conditions, parse_evidence
 from pyrag.embedded.planner.grammar.shared import parse_gathering, parse_same, parse_shared
-from pyrag.embedded.planner.meaning import Meaning, Whole
+from pyrag.embedded.planner.meaning import Chain, Meaning, Whole
 from pyrag.embedded.planner.program_text import TOPK, listed_program, sub_queries, whole_program, write_program
 from pyrag.embedded.planner.readings import other_readings
 from pyrag.errors import BadOutputError
@@ -43,13 +44,22 @@ def parse(question: str) -> Meaning:
         if meaning is not None:
             return meaning
     chain = parse_chain(text)
+    if _YES_NO.match(text) and isinstance(chain, Chain) and not _DESCRIBED.search(text):
+        return Whole(sure=True)  # "Was the plan for the hall put off" states something of the plan, it describes no hall
     unread = isinstance(chain, Whole) and not chain.sure
     return (parse_conditions(text) if unread else None) or chain
 
 
+_YES_NO = re.compile(r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE)
+_DESCRIBED = re.compile(
+    r"\b(?:that|which|who|whose|where|whom)\b|'s [a-z]+ (?!of\b)"
+    r"|\bthe (?:[a-z]+ )?(?:director|author|writer|composer|performer|singer|founder|father|mother|wife|husband|son|daughter"
+    r"|spouse|producer|creator|inventor|mayor|president|ceo|capital|birthplace|publisher|owner|successor|predecessor) of\b"
+)
 _READERS = (
     parse_evidence,
     parse_verdict,
+    parse_measured,
     parse_same,
     parse_shared,
     parse_difference,

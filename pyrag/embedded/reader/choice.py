@@ -34,7 +34,10 @@ _MEASURES = (
     ("inception", r"\b(?:founded|formed|established|opened|started|created|built|launched|began)\b"),
     ("population", r"\b(?:population|populous|people|inhabitants)\b"),
 )
-_SAME = re.compile(r"\b(?:same|share|both|common|also)\b", re.I)
+OF_BOTH = re.compile(r"\b(?:same|share|both|common|also)\b", re.I)
+
+
+_BY_WORDS = 0.4  # the confidence of a verdict that only counts shared words
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +213,18 @@ def decide(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision 
         The verdict, or None where nothing can be compared or read.
     """
     if len(things) >= 2:
-        return _than(analysis, things) or _shared(analysis, things)
+        return compare(analysis, things) or _shared_words(analysis, things)
     return _stated(analysis, things[0]) if things else None
+
+
+def compare(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision | None:
+    """Answer yes or no by a value of each of two things: which is the larger, or whether they are the same.
+
+    Args:
+        analysis: The question.
+        things: At least two things; the rest is not looked at.
+    """
+    return _than(analysis, things) or _same_property(analysis, things)
 
 
 def _than(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision | None:
@@ -237,8 +250,8 @@ _PROPERTIES = (
 )
 
 
-def _shared(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision | None:
-    """Return whether the things agree: in the property asked ("the same country"), or each in what is said of both."""
+def _same_property(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision | None:
+    """Return whether two things agree in the property asked ("the same country")."""
     text = analysis.question.lower()
     if re.search(r"\bsame\b|\bshare\b", text):
         named = re.search(r"\bsame (province|state|county|district|region|municipality|city|town)\b", text)
@@ -250,12 +263,18 @@ def _shared(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision
                 same = same_name(*values)
                 because = "; ".join(f"{each.name}: {value}" for each, value in zip(things, values, strict=False))
                 return Decision("yes" if same else "no", 0.75, because, _positions(*things[:2]))
+    return None
+
+
+def _shared_words(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision | None:
+    """Return whether the pages of two things share the question's words; weak, since words are all that is compared."""
+    text = analysis.question.lower()
     verdicts = [_stated(analysis, each, things) for each in things[:2]]
-    if not _SAME.search(text) and " and " not in text:
+    if not OF_BOTH.search(text) and " and " not in text:
         return verdicts[0]
     holds = all(each is not None and each.text == "yes" for each in verdicts)
     because = "; ".join(each.because for each in verdicts if each)
-    return Decision("yes" if holds else "no", 0.5, because, _positions(*things[:2])) if all(verdicts) else None
+    return Decision("yes" if holds else "no", _BY_WORDS, because, _positions(*things[:2])) if all(verdicts) else None
 
 
 def _same_area(noun: str, things: Sequence[Statement]) -> Decision | None:
@@ -295,7 +314,7 @@ def _stated(analysis: QuestionAnalysis, thing: Statement, things: Sequence[State
     )
     missing = (others & asked) - {stem for each in thing.page.sentences for stem in each.stems}
     holds = covered >= 0.5 and not negated and not missing
-    return Decision("yes" if holds else "no", 0.45 + 0.3 * abs(covered - 0.5), f"“{best.text[:80]}”", _positions(thing))
+    return Decision("yes" if holds else "no", _BY_WORDS, f"“{best.text[:80]}”", _positions(thing))
 
 
 _FILLERS = frozenset(

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from pyrag.agents.protocol import Reading
 from pyrag.embedded.lexicon import ADJECTIVES
 from pyrag.embedded.question_analysis import QuestionAnalysis, analyse, split_aggregation
-from pyrag.embedded.reader.choice import Decision, Statement, about_option, choose, decide, facts_of, from_facts
+from pyrag.embedded.reader.claims.lookups import Ask
+from pyrag.embedded.reader.claims.verdict import verdict_on
+from pyrag.embedded.reader.choice import OF_BOTH, Decision, Statement, about_option, choose, compare, decide, facts_of, from_facts
 from pyrag.embedded.reader.people import in_full
 from pyrag.embedded.reader.view import View, view, views
 from pyrag.embedded.words import STOPWORDS, content_stem, fold
@@ -38,7 +40,11 @@ def read(query: str, passages: Sequence[Passage] | None, eagerness: float = 1.0)
 
 
 def read_views(
-    analysis: QuestionAnalysis, pages: list[View], passages: Sequence[Passage], eagerness: float = 1.0
+    analysis: QuestionAnalysis,
+    pages: list[View],
+    passages: Sequence[Passage],
+    eagerness: float = 1.0,
+    ask: Ask | None = None,
 ) -> Reading:
     """Do as `read` for a question and passages that were made ready before.
 
@@ -47,16 +53,27 @@ def read_views(
         pages: A view of each passage, in the order of `passages`.
         passages: The passages themselves.
         eagerness: Factor on the evidence; above 1 the answer is unknown less often.
+        ask: Answers a further question from the same passages, for a yes/no question that a value decides.
     """
     if not analysis.question or not pages:
         return _unknown("there are no passages to read")
     if analysis.kind == "choice":
         return _choice(analysis, [about_option(option, passages) for option in analysis.options], pages)
     if analysis.kind == "yesno":
-        return _verdict(decide(analysis, _named_things(analysis, pages))) or _unknown(
-            "no passage is about what is asked"
-        )
+        return _yes_or_no(analysis, pages, ask)
     return by_pattern(analysis, pages, eagerness) or _unknown("no pattern of a known relation finds an answer")
+
+
+def _yes_or_no(analysis: QuestionAnalysis, pages: list[View], ask: Ask | None) -> Reading:
+    """Answer by comparing two things, by what is stated of one, or weakly by the words that a passage shares."""
+    things = _named_things(analysis, pages)
+    compared = compare(analysis, things) if len(things) >= 2 else None
+    if compared is not None:
+        return _verdict(compared) or _unknown("")
+    verdict = None if OF_BOTH.search(analysis.question) else verdict_on(analysis.question, pages, ask)
+    if verdict is not None:
+        return verdict
+    return _verdict(decide(analysis, things)) or _unknown("no passage is about what is asked")
 
 
 def by_pattern(analysis: QuestionAnalysis, pages: Sequence[View], eagerness: float = 1.0) -> Reading | None:
@@ -172,7 +189,10 @@ def _aggregate(query: str) -> Reading:
     if analysis.kind == "yesno":
         names = _capitalised(analysis.question, facts)
         things = [each for each in from_facts(names, facts) if each]
-        return _uncited(_verdict(decide(analysis, things)) or _unknown("the facts do not decide the question"))
+        stated = None if len(things) > 1 else verdict_on(question, [view(0, Passage("facts", "", facts), analysis)])
+        return _uncited(
+            stated or _verdict(decide(analysis, things)) or _unknown("the facts do not decide the question")
+        )
     return _from_fact(analysis, facts)
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from pyrag.embedded.lexicon import words
+from pyrag.embedded.lexicon import MONTHS, words
 from pyrag.embedded.planner.grammar.nested import unnest
 from pyrag.embedded.planner.grammar.pair import Pair, choice_pair
 from pyrag.embedded.planner.grammar.phrase import compose, parse_phrase
@@ -178,12 +178,20 @@ def parse_verdict(question: str) -> Meaning | None:
         return None
     second = re.sub(r" (?:was|did|were|is|does)(?: \w+)?$", "", match["second"])
     nodes = parse_phrase(match["first"]), parse_phrase(second)
-    if nodes[0] is None or nodes[1] is None or any(isinstance(one, Entity) and one.text.islower() for one in nodes):
+    if nodes[0] is None or nodes[1] is None or any(isinstance(one, Entity) and _is_unnamed(one) for one in nodes):
         return None
     word = (match["scale"] or match["order"]).lower()
     relation = _OF_SCALE.get(word) or _OF_VERB.get((match["verb"] or "").lower(), "inception")
     key: Literal["date", "number"] = "number" if relation in ("height", "length") else "date"
     return Verdict(each(relation, (nodes[0], nodes[1])), key, least=word in ("older", "before", "earlier than"))
+
+
+def _is_unnamed(entity: Entity) -> bool:
+    """Return whether nothing can be looked up for a text: a number, a date, or words without a name."""
+    return entity.text.islower() or bool(_ONLY_DATE.fullmatch(entity.text))
+
+
+_ONLY_DATE = re.compile(rf"(?:\d{{1,2}} )?(?:(?:{MONTHS}) )?(?:\d{{1,2}},? )?(?:\d{{1,4}}s?)?", re.IGNORECASE)
 
 
 def each(relation: str, nodes: tuple[Node, Node]) -> tuple[Node, Node]:

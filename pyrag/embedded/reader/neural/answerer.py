@@ -88,7 +88,7 @@ class NeuralAnswerer:
         analysis = analyse(query)
         pages = views(analysis, passages)
         if analysis.kind in COMPUTED:
-            return read_views(analysis, pages, passages, self.eagerness)
+            return read_views(analysis, pages, passages, self.eagerness, lambda asked: self.read(asked, passages))
         sure = by_pattern(analysis, pages, self.eagerness)
         if sure is not None and not _objected(analysis, pages, sure):
             return sure

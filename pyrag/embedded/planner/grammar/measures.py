@@ -1,0 +1,109 @@
+"""Parses comparisons of two things by a measure: "is the A heavier than the B", "does A have more members than B"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from pyrag.embedded.planner.grammar.phrase import parse_phrase
+from pyrag.embedded.planner.meaning import Entity, Node, Step, Verdict
+from pyrag.embedded.planner.wording import free_step, relation_step
+from pyrag.embedded.relations.table import BY_NAME
+
+# The adjective to ask with, its comparatives, and those of its opposite.
+_SCALES = (
+    ("heavy", "heavier", "lighter"),
+    ("high", "higher", "lower"),
+    ("tall", "taller", "shorter"),
+    ("long", "longer", "shorter"),
+    ("deep", "deeper", "shallower"),
+    ("wide", "wider|broader", "narrower"),
+    ("large", "larger|bigger|greater", "smaller"),
+    ("fast", "faster|quicker", "slower"),
+    ("loud", "louder|noisier", "quieter"),
+    ("thick", "thicker", "thinner"),
+    ("hot", "hotter|warmer", "colder|cooler"),
+    ("expensive", "more expensive|dearer|pricier|costlier|more costly", "cheaper|less expensive|less costly"),
+)
+_BE = r"(?:is|are|was|were)"
+_THAN = r"than (?P<second>.+)"
+_DATED = {"older": ("inception", True), "newer": ("inception", False), "younger": ("inception", False)}
+_OLDER = re.compile(rf"{_BE} (?P<first>the .+?) (?P<word>older|newer|younger) {_THAN}", re.IGNORECASE | re.DOTALL)
+_PROPERTY = re.compile(
+    rf"(?P<be>{_BE}) the (?P<noun>(?:[a-z-]+ ){{0,2}}[a-z-]+) of (?P<first>.+?)"
+    r" (?P<word>higher|lower|larger|greater|bigger|smaller|longer|shorter|more|less|later|earlier) than"
+    r" (?:that of |the (?P=noun) of |those of )(?P<second>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_VERB = re.compile(
+    rf"(?P<aux>do|does|did) (?P<first>.+?) (?P<verb>weigh|cost|measure|last) (?P<word>more|less|longer|shorter) {_THAN}",
+    re.IGNORECASE | re.DOTALL,
+)
+_COUNT = re.compile(
+    rf"(?P<aux>do|does|did) (?P<first>.+?) (?P<verb>[a-z]+) (?P<word>more|fewer|less) (?P<noun>[a-z]+(?: [a-z]+)?) {_THAN}",
+    re.IGNORECASE | re.DOTALL,
+)
+_LESS = frozenset(("lower", "smaller", "shorter", "less", "fewer", "earlier"))
+_TRAILING = re.compile(r" (?:is|are|was|were|do|does|did|has|have)$")
+
+
+def parse_measured(question: str) -> Verdict | None:
+    """Return the comparison of two looked-up values that a yes/no question with "than" asks for; None for others.
+
+    Args:
+        question: The question.
+    """
+    text = question.rstrip("?. ")
+    if " than " not in text:
+        return None
+    return next(_readings(text), None)
+
+
+def _readings(text: str) -> Iterator[Verdict]:
+    if match := _PROPERTY.fullmatch(text):
+        yield from _asked(match, f"What {match['be']} the {match['noun']} of {{0}}?", match["noun"])
+    if match := _OLDER.fullmatch(text):
+        nodes = _nodes(match)
+        if nodes:
+            name, least = _DATED[match["word"].lower()]
+            yield Verdict((relation_step(BY_NAME[name], nodes[0]), relation_step(BY_NAME[name], nodes[1])), "date", least)
+    if match := _VERB.fullmatch(text):
+        asks = "How long" if match["verb"] == "last" else "How much"
+        yield from _asked(match, f"{asks} {match['aux']} {{0}} {match['verb']}?", match["verb"])
+    if match := _COUNT.fullmatch(text):
+        yield from _asked(match, f"How many {match['noun']} {match['aux']} {{0}} {match['verb']}?", match["noun"])
+    for adjective, more, less in _SCALES:
+        match = re.fullmatch(
+            rf"(?P<be>{_BE}) (?P<first>.+?) (?P<word>(?P<more>{more})|{less}) {_THAN}", text, re.IGNORECASE | re.DOTALL
+        )
+        if match:
+            asks = f"How much {_did(match['be'])} {{0}} cost?" if adjective == "expensive" else ""
+            yield from _asked(match, asks or f"How {adjective} {match['be']} {{0}}?", adjective, least=not match["more"])
+
+
+def _did(be: str) -> str:
+    return {"is": "does", "are": "do"}.get(be.lower(), "did")
+
+
+def _asked(match: re.Match[str], question: str, noun: str, *, least: bool | None = None) -> Iterator[Verdict]:
+    nodes = _nodes(match)
+    if nodes is None:
+        return
+    key: Literal["date", "number"] = "date" if noun.endswith(("date", "year")) else "number"
+    smaller = match["word"].lower() in _LESS if least is None else least
+    first, second = (_measure(question, noun, node) for node in nodes)
+    yield Verdict((first, second), key, smaller)
+
+
+def _measure(question: str, noun: str, node: Node) -> Step:
+    return free_step(question, f"{question[0].lower()}{question[1:-1]}", noun, (node,))
+
+
+def _nodes(match: re.Match[str]) -> tuple[Node, Node] | None:
+    """The two things; None if the second is a number, a date or nothing but a pronoun."""
+    first, second = match["first"].strip(), _TRAILING.sub("", match["second"]).strip()
+    if not re.search(r"[^\W\d_]{2}", second) or re.match(r"(?:about |the year )?[\d$€£]|(?:one|two|three|four|five|six|seven|eight|nine|ten|a|an|it|he|she|they|this|that|before|ever|usual|expected|average|planned)\b", second, re.I):
+        return None
+    nodes = parse_phrase(first), parse_phrase(second)
+    return nodes[0] or Entity(first), nodes[1] or Entity(second)

@@ -1,0 +1,275 @@
+"""Words that say the opposite of each other, words that say the same, and words that deny. Data and look-ups only."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from pyrag.embedded.lexicon import words
+from pyrag.embedded.planner.grammar.verbs import base_of, is_base, present_of
+from pyrag.embedded.words import stem
+
+# One pair a line: each word on the left says the opposite of each word on the right.
+_PAIRS = """
+accept accepted approve approved grant granted pass passed carry carried adopt adopted agree agreed endorse upheld uphold |
+    reject rejected refuse refused decline declined deny denied defeat defeated veto vetoed dismiss dismissed overturn
+allow allowed allows permit permitted permits authorise authorised authorize authorized legal lawful welcome |
+    forbid forbids forbidden prohibit prohibited prohibits ban banned bans disallow disallowed block blocked illegal
+accept accepted approve approved | withdraw withdrawn drop dropped shelve shelved
+open opens opened | close closes closed shut
+on | off
+enable enables enabled activate activated | disable disables disabled deactivate deactivated off
+include includes included including | exclude excludes excluded excluding
+win wins won | lose loses lost
+start starts started begin begins began begun open opens opened launch launched | end ends ended stop stops stopped finish
+    finished finishes cease ceased conclude concluded
+alive living | dead died deceased late
+join joins joined enter entered | leave leaves left quit resign resigned
+rise rises rose risen increase increases increased grow grows grew grown climb gain gained raise raised |
+    fall falls fell fallen decrease decreases decreased decline declined drop drops dropped shrink shrank shrunk cut
+    reduce reduced sink sank lower lowered
+buy buys bought acquire acquired purchase purchased | sell sells sold
+arrive arrives arrived | depart departs departed leave leaves left
+above over | below under beneath
+north northern northwards | south southern southwards
+east eastern | west western
+upper top | lower bottom
+left | right
+inside indoors indoor within | outside outdoors outdoor
+first | last final
+large larger largest big bigger biggest great greater greatest | small smaller smallest little tiny
+more most | less least fewer fewest
+long longer longest | short shorter shortest brief
+high higher highest tall taller tallest | low lower lowest short shorter shortest
+deep deeper deepest | shallow shallower shallowest
+heavy heavier heaviest | light lighter lightest
+wide wider widest broad broader | narrow narrower narrowest
+thick thicker | thin thinner
+fast faster fastest quick quicker quickest | slow slower slowest
+early earlier earliest | late later latest
+old older oldest elder | young younger youngest new newer newest
+expensive pricier dear costly dearer | cheap cheaper cheapest inexpensive
+loud louder loudest noisy noisier | quiet quieter quietest silent
+hot hotter hottest warm warmer warmest | cold colder coldest cool cooler
+strong stronger strongest | weak weaker weakest
+steep steeper steepest | gentle gentler flat flatter
+easy easier simple simpler | hard harder difficult
+hard harder | soft softer
+bright brighter | dark darker dim
+rich richer wealthy | poor poorer
+near nearer close closer | far farther further
+good better best | bad worse worst poor
+full | empty
+public | private
+free | paid charge charged
+safe | unsafe dangerous hazardous
+true | false untrue
+succeed succeeded successful | fail failed unsuccessful
+pass passed | fail failed
+removable detachable replaceable | fixed permanent built-in soldered
+visible | hidden invisible
+possible | impossible
+compatible | incompatible
+import imports imported | export exports exported
+lend lends lent | borrow borrows borrowed
+love loves loved like likes liked | hate hates hated dislike dislikes disliked
+appear appears appeared | disappear disappears disappeared vanish vanished
+connect connected connects | disconnect disconnected disconnects
+required mandatory compulsory obligatory necessary needed | optional voluntary unnecessary
+male man | female woman
+boy son brother father husband | girl daughter sister mother wife
+wet | dry
+odd | even
+guilty convicted | innocent acquitted
+complete completed finished done ready | incomplete unfinished pending outstanding
+confirmed confirm confirms | denied deny denies refuted unconfirmed
+keep kept keeps retain retained | abandon abandoned drop dropped scrap scrapped remove removed discard discarded
+hire hired appointed employ employed recruited | fire fired sacked dismissed
+add added adds | remove removed removes delete deleted drop dropped drops
+support supports supported | oppose opposes opposed
+agree agreed agrees | disagree disagreed disagrees
+present attended attend attends | absent missed miss missing excused apologies
+received receive arrived | missing outstanding lost
+married | single unmarried divorced
+positive | negative
+vegetarian vegan | meat
+internal | external
+online | offline
+upgrade upgraded | downgrade downgraded
+advance advanced | retreat retreated
+encrypted | unencrypted plain
+manual manually | automatic automatically
+stable | unstable experimental
+deprecated obsolete | current
+available stock | unavailable sold-out
+sunny | rainy cloudy
+profit profitable profits | loss losses unprofitable
+odds-on favourite | outsider
+postponed delayed postpone delay | cancelled canceled cancel
+"""
+# Words that claim the same, where stems do not meet.
+_ALIKE = """
+reject rejected refuse refused decline declined deny denied defeat defeated veto vetoed dismiss dismissed turned-down voted-down
+accept accepted approve approved grant granted pass passed carry carried adopt adopted agreed endorse endorsed
+permit permitted allow allowed authorised authorized
+forbid forbidden prohibit prohibited ban banned disallowed
+cost costs price priced
+weigh weighs weight
+buy bought acquire acquired purchase purchased
+begin start started open opened launch launched
+end finish finished conclude concluded
+die dead died deceased
+write written author authored
+locate lie lies situated located
+big large great
+little small
+make made produce produced manufacture manufactured
+choose chosen elect elected select selected
+appoint appointed named
+quit leave left resign resigned
+close closed shut
+cancel cancelled canceled called-off
+postpone postponed delay delayed deferred moved put-off
+house home
+car automobile vehicle
+doctor physician
+film movie
+company firm business
+headquarters based headquartered
+licence licensed license licences
+member members belong belongs
+lead leader head chair chairs chaired leads
+use uses used employ employs
+run runs work works operate operates
+need needs require requires required
+support supports supported
+marry married wedding
+live lives reside resides
+speak speaks spoken
+teach teaches taught
+build built construct constructed
+receive received get got
+win won
+name named called
+help helps assist
+large larger big bigger
+"""
+# What denies the verb that follows it, or the noun: an odd number of them turns a sentence round.
+DENIALS = words("""
+    not never no nobody none nothing neither nor without cannot hardly scarcely barely lacks lack lacked lacking fails fail
+    failed failing unable refuses refused refuse declined ceases ceased stopped stops stop drops dropped drop
+    discontinued prevents prevented avoids avoided n't nowhere instead except denies denied
+""")
+# What says that a state is over: the answer to "still" is no.
+OVER = words("""
+    left leave leaves resigned retired closed shut sold stopped died dead deceased scrapped discontinued former formerly
+    ended ends replaced expired cancelled canceled removed until demolished dissolved abandoned withdrawn stepped moved
+    sank sunk destroyed dismissed ex ex-member quit abolished merged deprecated removed dropped ceased finished
+    transferred departed previously
+""")
+_EXCLUSIVE = (
+    words("monday mondays tuesday tuesdays wednesday wednesdays thursday thursdays friday fridays saturday saturdays sunday"
+          " sundays weekend weekends"),
+    words("january february march april may june july august september october november december"),
+    words("red green blue yellow black white grey gray orange purple brown pink silver golden"),
+    words("spring summer autumn winter"),
+    words("morning afternoon evening night noon midnight"),
+    words("first second third fourth fifth sixth seventh eighth ninth tenth"),
+    words("gold silver bronze"),
+    words("steel aluminium aluminum wood wooden plastic carbon titanium copper iron glass concrete leather cotton wool"),
+    words("daily weekly monthly quarterly yearly annual annually hourly"),
+    words("catholic protestant orthodox muslim jewish hindu buddhist"),
+    words("violin violinist cello cellist piano pianist flute flautist guitar guitarist drummer trumpet"),
+    words("kg g km m cm mm euros dollars pounds"),
+)  # fmt: skip
+
+
+# Verbs of two words, and the one word that says the same.
+_TWO_WORDS = (
+    (r"turn(?:s|ed)? down|vot(?:es?|ed) down|thrown? out|threw out|rul(?:es?|ed) out|knock(?:s|ed) back", "rejected"),
+    (r"call(?:s|ed)? off", "cancelled"),
+    (r"put(?:s)? off|push(?:es|ed)? back", "postponed"),
+    (r"sign(?:s|ed)? off(?: on)?|wav(?:es|ed) through|green-?lit", "approved"),
+    (r"shut(?:s)? down|clos(?:es|ed) down", "closed"),
+    (r"t(?:akes|ook|aken) over", "acquired"),
+    (r"step(?:s|ped) down|stood down", "resigned"),
+    (r"(?:switch|turn)(?:s|ed) (off|on)", r"\1"),
+    (r"pass(?:es|ed) away", "died"),
+    (r"(?:is|are|was|were) (?:still )?awaited", "is missing"),
+    (r"out of (?:service|order|use)", "closed"),
+    (r"g(?:ave|iven|ives) up", "abandoned"),
+    (r"set(?:s)? up", "founded"),
+)
+
+
+def plain_verbs(text: str) -> str:
+    """Return the text with verbs of two words put as one: "turned down" becomes "rejected"."""
+    for pattern, plain in _TWO_WORDS:
+        text = re.sub(rf"\b(?:{pattern})\b", plain, text, flags=re.IGNORECASE)
+    return text
+
+
+def _rows(text: str) -> list[str]:
+    joined = text.replace("|\n    ", "| ").replace("\n    ", " ")
+    return [line for line in joined.strip().splitlines() if line.strip()]
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(root(word) for word in text.split())
+
+
+@lru_cache(maxsize=1)
+def _opposites() -> dict[str, frozenset[str]]:
+    table: dict[str, set[str]] = {}
+    for row in _rows(_PAIRS):
+        left, right = (_stems(side) for side in row.split("|"))
+        for one, other in ((left, right), (right, left)):
+            for each in one - other:
+                table.setdefault(each, set()).update(other - one)
+    return {key: frozenset(value) for key, value in table.items()}
+
+
+@lru_cache(maxsize=1)
+def _alike() -> dict[str, frozenset[str]]:
+    table: dict[str, set[str]] = {}
+    for row in _rows(_ALIKE):
+        group = _stems(row)
+        for each in group:
+            table.setdefault(each, set()).update(group)
+    return {key: frozenset(value) for key, value in table.items()}
+
+
+@lru_cache(maxsize=1 << 14)
+def root(word: str) -> str:
+    """Return the stem of a word's base form: "succeed" for "succeeds" and "succeeded"."""
+    if word.endswith("eed"):
+        return word
+    base = base_of(present_of(word) if word.endswith("ing") else word) or word
+    return base if is_base(base) else stem(base)
+
+
+def are_opposite(first: str, second: str) -> bool:
+    """Return whether two words in lower case exclude each other by meaning or by a prefix: "paid", "unpaid"."""
+    if root(second) in _opposites().get(root(first), ()):
+        return True
+    return any(
+        len(short) > 3 and long in {f"{prefix}{short}" for prefix in ("un", "in", "im", "ir", "non", "non-", "dis", "mis")}
+        for short, long in ((first, second), (second, first), (root(first), root(second)), (root(second), root(first)))
+    )
+
+
+def are_alike(first: str, second: str) -> bool:
+    """Return whether two words in lower case say the same: one stem, or a pair of the table."""
+    one, other = root(first), root(second)
+    return one == other or other in _alike().get(one, ()) or (len(stem(first)) > 3 and stem(first) == stem(second))
+
+
+def are_alternatives(first: str, second: str) -> bool:
+    """Return whether two different words belong to one class of which only one holds: "Monday", "Tuesday"."""
+    if root(first) == root(second):
+        return False
+    return any(first in group and second in group for group in _EXCLUSIVE)
+
+
+def has_opposite(word: str) -> bool:
+    return root(word) in _opposites()

@@ -1,0 +1,136 @@
+"""Whether a clause speaks of what a claim is about: by its name, by a pronoun, or because its page does."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pyrag.embedded.reader.claims.claim import Claim, content_words
+from pyrag.embedded.reader.claims.clauses import Clause
+from pyrag.embedded.reader.claims.opposites import are_alike
+from pyrag.embedded.reader.claims.values import same_name, values_of
+from pyrag.embedded.reader.view import View
+from pyrag.embedded.words import STOPWORDS, UPPER_CLASS, Sentence
+
+_OPENING = re.compile(
+    rf"(?:(?:In|On|At|By|Since|After|From) [^,]{{1,40}}, )?(?:The |A |An )?(?P<name>[{UPPER_CLASS}][\w'’.-]*(?: (?:of |the |de |von )*[{UPPER_CLASS}0-9][\w'’.-]*)*)"
+)
+_NOUN = re.compile(
+    r"(?:and |but )?(?:The|Its|His|Her|Their|An?|the|its|his|her|their|an?) (?P<noun>(?:[\w-]+ ){0,3}?[\w-]+?)"
+    r"(?:'s| of | for | is\b| was\b| are\b| were\b| has\b| have\b| had\b| can\b| cannot\b| will\b| does\b| did\b| [a-z]+s\b"
+    r"| [a-z]+ed\b)"
+)
+_FAR = 0.9  # the subject is named elsewhere on the page only
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a clause stands to the claim's subject; `context` and `names` are what its page is about."""
+
+    weight: float
+    named: bool
+    held: bool  # it has the claim's subject in its own words
+    other: bool  # the clause is about another thing of the page
+    context: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+def standing(claim: Claim, clause: Clause, page: View, sentence: Sentence) -> Standing | None:
+    """Return how a clause stands to the claim's subject; None if it cannot be about it.
+
+    Args:
+        claim: The claim.
+        clause: A clause of the sentence.
+        page: The passage.
+        sentence: The sentence.
+    """
+    title = values_of(page.title)
+    names = (*title.names, *values_of(page.base).names)
+    context = (*content_words(title.rest), *content_words(" ".join(name.lower() for name in title.names)))
+    asked = claim.subject_values
+    named, weight = True, 1.0
+    missing = False
+    for name in asked.names:
+        if any(same_name(name, each) for each in clause.values.names):
+            continue
+        named = False
+        if not _on_page(name, names, page, sentence):
+            return None
+        missing = True
+    other = missing and _about_other(claim, clause, sentence, names)
+    near = _nearness(claim, clause, context, page, sentence)
+    if near is None:
+        return None
+    subject_words = content_words(asked.rest)
+    held = any(are_alike(word, each) for word in subject_words for each in clause.words)
+    if not other and not named and not held and _foreign_noun(claim, clause, context, page):
+        return None
+    if not asked.names:
+        named = held
+        if not held and (_foreign_noun(claim, clause, context, page) or not _pronoun(clause, sentence)):
+            return None
+    return Standing(weight * near, named, named or held, other, context, names)
+
+
+def _on_page(name: str, titles: tuple[str, ...], page: View, sentence: Sentence) -> bool:
+    if any(same_name(name, each) for each in titles):
+        return True
+    return any(
+        same_name(name, each) for other in page.sentences for each in values_of(other.text).names
+    )
+
+
+def _about_other(claim: Claim, clause: Clause, sentence: Sentence, titles: tuple[str, ...]) -> bool:
+    """Return whether the clause has a subject of its own: a name that is neither claimed of nor the page's."""
+    mine = (*claim.subject_values.names, *claim.values.names, *titles)
+    text = clause.text if _has_subject(clause.text) else sentence.text
+    opening = _OPENING.match(text)
+    opens = opening["name"] if opening and opening["name"].split()[0].lower() not in STOPWORDS else ""
+    if opens and " by " not in f" {claim.predicate} " and (" " in opens or not text.startswith(opens) or text is not sentence.text or len(opens) > 3):
+        known = any(same_name(each, opens) or same_name(opens, each) for each in mine)
+        if not known and values_of(opens).names and not opens.lower() in {word.lower() for word in _small_words(sentence)}:
+            return True
+    is_office = re.match(r"the ", claim.predicate) is not None
+    strangers = [each for each in clause.values.names if not any(same_name(one, each) or same_name(each, one) for one in mine)]
+    return is_office and bool(strangers)
+
+
+def _small_words(sentence: Sentence) -> set[str]:
+    return {word for word in sentence.words[1:] if word.islower()}
+
+
+def _has_subject(text: str) -> bool:
+    return bool(re.match(rf"(?:and |but )?(?:[{UPPER_CLASS}]|the |its |his |her |their |it |he |she |they |an? )", text))
+
+
+def _nearness(claim: Claim, clause: Clause, context: tuple[str, ...], page: View, sentence: Sentence) -> float | None:
+    """1 if all small words of the subject are in the clause or the title, less if further away; None if missing."""
+    weight = 1.0
+    for word in content_words(claim.subject_values.rest):
+        if any(are_alike(word, each) for each in (*clause.words, *context)):
+            continue
+        if any(are_alike(word, each) for each in sentence.lowers):
+            weight = min(weight, 0.97)
+        elif any(are_alike(word, each) for other in page.sentences for each in other.lowers):
+            weight = min(weight, _FAR)
+        else:
+            return None
+    return weight
+
+
+def _pronoun(clause: Clause, sentence: Sentence) -> bool:
+    return bool(re.match(r"(?:and |but )?(?:it|he|she|they|we|i|you|this|these|which|who)\b", clause.text, re.IGNORECASE)) or not (
+        clause.opening and _has_subject(sentence.text)
+    )
+
+
+def _foreign_noun(claim: Claim, clause: Clause, context: tuple[str, ...], page: View) -> bool:
+    """Return whether the clause is about a part or a thing that the claim does not name: "The battery is removable"."""
+    match = _NOUN.match(clause.text)
+    if match is None:
+        return False
+    noun = match["noun"].split()[-1].lower()
+    lead = page.lead.lowers if page.lead else ()
+    claimed = content_words(f"{claim.subject} {claim.predicate}".lower())
+    known = (*claimed, *context, *lead[:14])
+    return not any(are_alike(noun, each) for each in known)
