@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyrag.agents.protocol import Rewritten
+from pyrag.embedded.asking import plain_question
 from pyrag.embedded.planner.wording import search_terms
 from pyrag.embedded.question_analysis import analyse
 from pyrag.embedded.relations.relation import Relation
@@ -58,6 +59,7 @@ class EmbeddedRewriter:
         Raises:
             BadOutputError: all that the rules know was tried.
         """
+        query = plain_question(query)
         seen = {_words(one) for one in tried}
         for strategy, keywords, text in _candidates(query, passages):
             if _words(text) and _words(text) not in seen:

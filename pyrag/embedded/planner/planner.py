@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from pyrag.agents.protocol import Decomposition, Plan
+from pyrag.embedded.asking import plain_question
 from pyrag.embedded.planner.grammar.compare import parse_comparison, parse_difference, parse_verdict
 from pyrag.embedded.planner.grammar.measures import parse_measured
 from pyrag.embedded.planner.grammar.question import parse_chain
 from pyrag.embedded.planner.grammar.reports import parse_conditions, parse_evidence
 from pyrag.embedded.planner.grammar.shared import parse_gathering, parse_same, parse_shared
-from pyrag.embedded.planner.meaning import Chain, Meaning, Whole
+from pyrag.embedded.planner.meaning import Chain, Meaning, Step, Whole
 from pyrag.embedded.planner.program_text import TOPK, listed_program, sub_queries, whole_program, write_program
 from pyrag.embedded.planner.readings import other_readings
 from pyrag.errors import BadOutputError
@@ -44,12 +45,19 @@ def parse(question: str) -> Meaning:
         if meaning is not None:
             return meaning
     chain = parse_chain(text)
-    if _YES_NO.match(text) and isinstance(chain, Chain) and not _DESCRIBED.search(text):
+    if _YES_NO.match(text) and isinstance(chain, Chain) and not _needs_steps(text, chain):
         return Whole(sure=True)  # "Was the plan for the hall put off" states something of the plan, it describes no hall
     unread = isinstance(chain, Whole) and not chain.sure
     return (parse_conditions(text) if unread else None) or chain
 
 
+def _needs_steps(question: str, chain: Chain) -> bool:
+    """Return whether a yes/no question describes what it states something of, and states more of it than its name."""
+    last = chain.node.question if isinstance(chain.node, Step) else ""
+    return bool(_DESCRIBED.search(question)) and not _NAMED.fullmatch(last)
+
+
+_NAMED = re.compile(r"\w+ (?:.*\{0\}|\{0\} (?:still |really )?[^a-z\s].*)\?", re.DOTALL)  # "Is Ada Lind {0}?"
 _YES_NO = re.compile(r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE)
 _DESCRIBED = re.compile(
     r"\b(?:that|which|who|whose|where|whom)\b|'s [a-z]+ (?!of\b)"
@@ -112,6 +120,7 @@ class EmbeddedDecomposer:
     """The sub-queries of the planner's own reading."""
 
     async def decompose(self, question: str) -> Decomposition:
+        question = plain_question(question)
         meaning = read_question(question)
         note = note_of(question, meaning)
         return Decomposition(sub_queries(question, meaning), note=note, doubt=is_doubt(note))
@@ -134,6 +143,7 @@ class EmbeddedPlanner:
             question: The question as it was asked.
             sub_queries: Those of a decomposer, used where there are two or more.
         """
+        question = plain_question(question)
         meaning = read_question(question)
         if isinstance(meaning, Whole) and sub_queries and len(sub_queries) > 1:
             source = listed_program(question, sub_queries, self.topk)
@@ -152,7 +162,7 @@ class EmbeddedPlanner:
         Raises:
             BadOutputError: there is none left.
         """
-        programs = list(dict.fromkeys(_programs(question, self.topk)))
+        programs = list(dict.fromkeys(_programs(plain_question(question), self.topk)))
         position = programs.index(source) if source in programs else -1
         if position + 1 >= len(programs):
             raise BadOutputError(

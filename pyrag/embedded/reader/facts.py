@@ -34,6 +34,7 @@ from pyrag.embedded.reader.people import PageFact, names_after
 from pyrag.embedded.reader.periods import period
 from pyrag.embedded.reader.spans import names
 from pyrag.embedded.reader.view import View
+from pyrag.embedded.words import stem
 
 
 def _peoples(text: str, hyphen: int = -1) -> Iterator[tuple[int, str]]:
@@ -204,6 +205,7 @@ def event_date(page: View, analysis: QuestionAnalysis, pattern: re.Pattern[str])
         analysis: The question; it says whether only the year is wanted.
         pattern: The verbs.
     """
+    asked = {stem(word) for word in analysis.folded.split()}
     for sentence in page.sentences:
         for match in pattern.finditer(sentence.text):
             after = sentence.text[match.end() : match.end() + 130]
@@ -211,6 +213,7 @@ def event_date(page: View, analysis: QuestionAnalysis, pattern: re.Pattern[str])
             if text:
                 full = -0.3 if not re.search(r"\d{3}", text) else 0.1 if re.search(r"[A-Z]", text) else 0.0
                 close = 0.05 if ALL_DATES.search(after[:30]) else 0.0
+                close += 0.2 if stem(match.group().lower()) in asked else 0.0  # "opened" is asked, and "began" is not it
                 yield PageFact(text, 0.85 + full + close - 0.06 * min(sentence.index, 8), sentence.index, match.group())
     if page.lead is not None:
         opening = re.search(r"\b(?:is|was|are|were) (?:an?|the) .{0,30}?\b(\d{4})\b", page.lead.text)

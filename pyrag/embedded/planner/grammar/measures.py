@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from pyrag.embedded.planner.grammar.phrase import parse_phrase
+from pyrag.embedded.planner.grammar.verbs import is_base, is_participle
 from pyrag.embedded.planner.meaning import Entity, Node, Step, Verdict
 from pyrag.embedded.planner.wording import free_step, relation_step
 from pyrag.embedded.relations.table import BY_NAME
@@ -44,6 +45,11 @@ _COUNT = re.compile(
     rf"(?P<aux>do|does|did) (?P<first>.+?) (?P<verb>[a-z]+) (?P<word>more|fewer|less) (?P<noun>[a-z]+(?: [a-z]+)?) {_THAN}",
     re.IGNORECASE | re.DOTALL,
 )
+_ORDER = re.compile(
+    r"(?P<aux>is|was|were|are|did) (?P<first>.+?) (?P<verb>[a-z]+) (?:any )?(?P<word>before|after|earlier than|later than)"
+    r" (?P<second>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
 _LESS = frozenset(("lower", "smaller", "shorter", "less", "fewer", "earlier"))
 _TRAILING = re.compile(r" (?:is|are|was|were|do|does|did|has|have)$")
 
@@ -55,14 +61,12 @@ def parse_measured(question: str) -> Verdict | None:
         question: The question.
     """
     text = question.rstrip("?. ")
-    if " than " not in text:
-        return None
     return next(_readings(text), None)
 
 
 def _readings(text: str) -> Iterator[Verdict]:
     if match := _PROPERTY.fullmatch(text):
-        yield from _asked(match, f"What {match['be']} the {match['noun']} of {{0}}?", match["noun"])
+        yield from _asked(match, f"What {match['be'].lower()} the {match['noun']} of {{0}}?", match["noun"])
     if match := _OLDER.fullmatch(text):
         nodes = _nodes(match)
         if nodes:
@@ -70,16 +74,32 @@ def _readings(text: str) -> Iterator[Verdict]:
             yield Verdict((relation_step(BY_NAME[name], nodes[0]), relation_step(BY_NAME[name], nodes[1])), "date", least)
     if match := _VERB.fullmatch(text):
         asks = "How long" if match["verb"] == "last" else "How much"
-        yield from _asked(match, f"{asks} {match['aux']} {{0}} {match['verb']}?", match["verb"])
+        yield from _asked(match, f"{asks} {match['aux'].lower()} {{0}} {match['verb']}?", match["verb"])
     if match := _COUNT.fullmatch(text):
-        yield from _asked(match, f"How many {match['noun']} {match['aux']} {{0}} {match['verb']}?", match["noun"])
+        yield from _asked(match, f"How many {match['noun']} {match['aux'].lower()} {{0}} {match['verb']}?", match["noun"])
+    yield from _in_order(text)
     for adjective, more, less in _SCALES:
         match = re.fullmatch(
             rf"(?P<be>{_BE}) (?P<first>.+?) (?P<word>(?P<more>{more})|{less}) {_THAN}", text, re.IGNORECASE | re.DOTALL
         )
         if match:
             asks = f"How much {_did(match['be'])} {{0}} cost?" if adjective == "expensive" else ""
-            yield from _asked(match, asks or f"How {adjective} {match['be']} {{0}}?", adjective, least=not match["more"])
+            yield from _asked(match, asks or f"How {adjective} {match['be'].lower()} {{0}}?", adjective, least=not match["more"])
+
+
+def _in_order(text: str) -> Iterator[Verdict]:
+    """ "Was the bridge built before the tower": both dates are looked up."""
+    match = _ORDER.fullmatch(text)
+    nodes = _nodes(match) if match else None
+    if match is None or nodes is None or nodes[1] is None or re.search(r"\d{3}", match["second"]):
+        return
+    passive, verb = match["aux"].lower() != "did", match["verb"].lower()
+    named = match["second"][0].isupper()
+    if not (is_participle(verb) if passive else is_base(verb) and named) or not (named or match["second"].startswith("the ")):
+        return
+    question = f"When {match['aux'].lower()} {{0}} {verb}?"
+    first, second = (_measure(question, "date", node) for node in nodes)
+    yield Verdict((first, second), "date", match["word"].lower() in ("before", "earlier than"))
 
 
 def _did(be: str) -> str:

@@ -12,18 +12,21 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import Protocol
 
 from pyrag.agents.protocol import Reading
+from pyrag.embedded.asking import plain_question
 from pyrag.embedded.question_analysis import QuestionAnalysis, analyse
 from pyrag.embedded.reader.neural.decode import MarkedSpan, trim
+from pyrag.embedded.reader.neural.doubts import WEAK, doubt
 from pyrag.embedded.reader.neural.network import MODEL_FOLDER, Calibration, load
 from pyrag.embedded.reader.neural.objections import objection
 from pyrag.embedded.reader.reader import by_pattern, read_views
 from pyrag.embedded.reader.reader import read as read_lexically
+from pyrag.embedded.reader.tables import by_table, other_row
 from pyrag.embedded.reader.view import View, views
 from pyrag.embedded.words import fold
 from pyrag.trace.model import UNKNOWN, Passage
@@ -85,16 +88,21 @@ class NeuralAnswerer:
         """
         if passages is None:
             return read_lexically(query, None, self.eagerness)
-        analysis = analyse(query)
+        analysis = analyse(plain_question(query))
         pages = views(analysis, passages)
         if analysis.kind in COMPUTED:
             return read_views(analysis, pages, passages, self.eagerness, lambda asked: self.read(asked, passages))
+        cell = by_table(analysis, pages, passages)
+        if cell is not None:
+            return cell
         sure = by_pattern(analysis, pages, self.eagerness)
         if sure is not None and not _objected(analysis, pages, sure):
-            return sure
+            return _doubted(sure, analysis, pages, by_pattern=True)
         model = self.model
         found = candidates(model, analysis, passages, pages)
-        return answer(supported(found, analysis, pages), model.calibration, passages, self.eagerness, self.least)
+        found = [each for each in found if not other_row(analysis, passages[each.span.passage], each.span.start)]
+        reading = answer(supported(found, analysis, pages), model.calibration, passages, self.eagerness, self.least)
+        return _doubted(reading, analysis, pages)
 
     def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
         """Rate how likely each passage answers the question; for gates and rerankers.
@@ -109,7 +117,7 @@ class NeuralAnswerer:
         Raises:
             ServiceError: the network cannot be loaded.
         """
-        model, analysis = self.model, analyse(query)
+        model, analysis = self.model, analyse(plain_question(query))
         pages = views(analysis, passages)
         found = candidates(model, analysis, passages, pages, by_pattern(analysis, pages))
         best = [0.0] * len(passages)
@@ -176,6 +184,15 @@ def supported(found: Sequence[Candidate], analysis: QuestionAnalysis, pages: Seq
         pages: A view of each passage, in the order that the candidates' spans count in.
     """
     return [each for each in found if not objection(analysis, pages[each.span.passage], each.text)]
+
+
+def _doubted(reading: Reading, analysis: QuestionAnalysis, pages: Sequence[View], *, by_pattern: bool = False) -> Reading:
+    """Return the reading, as a weak one if there is a doubt about it."""
+    confidence = reading.confidence or 0.0
+    if not reading.known or confidence <= WEAK:
+        return reading
+    why = next((why for at in reading.citations if (why := doubt(analysis, pages[at], reading.text, by_pattern=by_pattern))), "")
+    return replace(reading, confidence=WEAK, rationale=f"{reading.rationale}; but {why}") if why else reading
 
 
 def _objected(analysis: QuestionAnalysis, pages: Sequence[View], said: Reading) -> bool:

@@ -3,7 +3,7 @@
 A reader that scores spans finds the birthday of the predecessor where that of the successor is asked for, and the
 second album's name where only the first one's stands. Each check compares names, numbers of things and modifiers of
 the question with the answer's sentence and page. An objection needs a conflict that shows, never a mere lack of
-overlap, since pages word things in many ways. Left out: whether the answer is of the kind that is asked for.
+overlap, since pages word things in many ways.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import re
 
 from pyrag.embedded.lexicon import words
 from pyrag.embedded.question_analysis import QuestionAnalysis
+from pyrag.embedded.reader.neural.kinds import other_kind
+from pyrag.embedded.reader.neural.times import other_number
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import UPPER_CLASS, Sentence, fold
 
@@ -86,6 +88,8 @@ def objection(analysis: QuestionAnalysis, page: View, answer: str) -> str:
 def _objection(analysis: QuestionAnalysis, page: View, sentence: Sentence, answer: str) -> str:
     return (
         _other_identifier(analysis, page, sentence)
+        or other_number(analysis.question, page, sentence)
+        or other_kind(analysis, page, sentence, answer)
         or _other_modifier(analysis, sentence)
         or _other_relative(analysis, sentence)
         or _other_journey(analysis, page)
