@@ -157,13 +157,20 @@ def _after_be(tokens: list[re.Match[str]], lowered: list[str], small: list[int])
     verbs = [at for at in small if _is_state(lowered[at])]
     free = [at for at in small if lowered[at - 1] not in _PREPOSITIONS]
     article = next((at for at in free if lowered[at] in ("a", "an", "the") and lowered[at - 1] not in ("and", "or")), 0)
-    described = next((at for at in free if has_opposite(lowered[at])), 0)
+    described = next((at for at in free if has_opposite(lowered[at]) and _describes(lowered, at)), 0)
     measured = next((at for at in range(1, len(tokens) - 1) if _is_measured(tokens, at)), 0)
     firsts = [at for at in (next(iter(verbs), 0), article, described, measured, _after_name(tokens, free)) if at]
     if firsts:
         return min(firsts)
     prepositions = [at for at in small if lowered[at] in _PREPOSITIONS and lowered[at] != "of"]
     return next(iter(prepositions), 0) or len(tokens) - 1
+
+
+def _describes(lowered: list[str], at: int) -> bool:
+    """Return whether a word with an opposite is no preposition here: "on by default", not "on the table"."""
+    if lowered[at] not in _PREPOSITIONS | {"on", "off", "inside", "outside", "left", "right"}:
+        return True
+    return at + 1 == len(lowered) or lowered[at + 1] in _PREPOSITIONS | {"during", "when", "while", "again"}
 
 
 def _is_measured(tokens: list[re.Match[str]], at: int) -> bool:

@@ -23,7 +23,7 @@ include includes included including | exclude excludes excluded excluding
 win wins won | lose loses lost
 start starts started begin begins began begun open opens opened launch launched | end ends ended stop stops stopped finish
     finished finishes cease ceased conclude concluded
-alive living | dead died deceased late
+alive | dead died deceased late
 join joins joined enter entered | leave leaves left quit resign resigned
 rise rises rose risen increase increases increased grow grows grew grown climb gain gained raise raised |
     fall falls fell fallen decrease decreases decreased decline declined drop drops dropped shrink shrank shrunk cut
@@ -114,6 +114,18 @@ accept accepted approve approved grant granted pass passed carry carried adopt a
 permit permitted allow allowed authorised authorized
 forbid forbidden prohibit prohibited ban banned disallowed
 cost costs price priced
+found founded establish established start started create created launch launched form formed begin set-up co-founded cofounded
+    founder
+win won award awarded receive received go went beat defeated
+maintain maintains maintained maintainer
+organise organised organize organized host hosted hold held
+take-over follow followed replace replaced succeed succeeded
+happen happened occur occurred place
+move moved relocate relocated
+earn earns paid pay pays salary
+report reports reported
+order orders ordered
+deliver delivers delivered delivery
 weigh weighs weight
 buy bought acquire acquired purchase purchased
 begin start started open opened launch launched

@@ -11,7 +11,7 @@ from pyrag.embedded.reader.claims.values import same_name
 from pyrag.embedded.words import content_stem, fold
 
 _BE = frozenset(("is", "are", "was", "were"))
-_PASSIVE = re.compile(r"\b(?:is|are|was|were|been|being|be)\s+(?:[a-z]+ )?[a-z]+(?:ed|en|n|t|ght|de|ld|ung|um|id)\b.*\bby\b|^[a-z]+(?:ed|en|n|t|de|ld|ung)\b.*\bby\b")
+_BY = re.compile(r"[\w'’-]+(?: [^,;]{0,40})? by\b")
 _MUTUAL = frozenset("marry married meet met merge merged border play played with and against".split())  # noqa: SIM905
 
 
@@ -32,8 +32,8 @@ def swapped(claim: Claim, clause: Clause) -> int:
         return 0
     first, second = _place(subjects[0], clause), _place(objects[0], clause)
     at = _place_of_word(verb, clause)
-    was_passive = bool(_PASSIVE.search(f"was {claim.predicate}")) if claim.auxiliary in _BE else False
-    is_passive = bool(_PASSIVE.search(clause.text))
+    was_passive = claim.auxiliary in _BE and " by " in f" {claim.predicate} "
+    is_passive = at >= 0 and bool(_BY.match(clause.text[at:]))
     if first >= 0 and second >= 0:
         return int((first < second) == (was_passive != is_passive))
     if first >= 0 and at >= 0 and not is_passive and not was_passive:

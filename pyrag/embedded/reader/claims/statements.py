@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyrag.embedded.lexicon import PEOPLES
+from pyrag.embedded.planner.grammar.verbs import is_participle
 from pyrag.embedded.reader.claims.claim import Claim, content_words
 from pyrag.embedded.reader.claims.clauses import Clause, clauses
 from pyrag.embedded.reader.claims.opposites import OVER, are_alike, are_alternatives, are_opposite, has_opposite
@@ -165,11 +166,11 @@ def _state_of_date(asked: When, clause: Clause, claim: Claim, limiting: bool) ->
         return "same" if claim.bound.holds(difference) else "opposite"
     if any(each.fits(asked) for each in there):
         return "same"
-    if len(there) == 2 and _UNTIL.search(clause.text) and asked.year:
+    is_event = claim.auxiliary not in _BE or any(map(is_participle, claim.predicate.split()))
+    if not is_event and len(there) == 2 and _UNTIL.search(clause.text) and asked.year:
         start, end = sorted(each.year for each in there)
         if start:
             return "same" if start <= asked.year <= end else "other"
-    is_event = claim.auxiliary not in _BE or bool(re.match(r"[a-z]+(?:ed|n|t)\b", claim.predicate))
     return "other" if is_event and any(each.shares(asked) for each in there) else "missing"
 
 

@@ -49,15 +49,17 @@ def standing(claim: Claim, clause: Clause, page: View, sentence: Sentence) -> St
     context = (*content_words(title.rest), *content_words(" ".join(name.lower() for name in title.names)))
     asked = claim.subject_values
     named, weight = True, 1.0
-    missing = False
+    missing = absent = False
     for name in asked.names:
         if any(same_name(name, each) for each in clause.values.names):
             continue
         named = False
-        if not _on_page(name, names, page, sentence):
-            return None
+        if not any(same_name(name, each) for each in names) and not _refers(name, clause, page, sentence):
+            if not _on_page(name, names, page, sentence) or not _strangers(claim, clause, ()):
+                return None
+            absent = True
         missing = True
-    other = missing and _about_other(claim, clause, sentence, names)
+    other = absent or (missing and _about_other(claim, clause, sentence, names))
     near = _nearness(claim, clause, context, page, sentence)
     if near is None:
         return None
@@ -91,8 +93,22 @@ def _about_other(claim: Claim, clause: Clause, sentence: Sentence, titles: tuple
         if not known and values_of(opens).names and not opens.lower() in {word.lower() for word in _small_words(sentence)}:
             return True
     is_office = re.match(r"the ", claim.predicate) is not None
-    strangers = [each for each in clause.values.names if not any(same_name(one, each) or same_name(each, one) for one in mine)]
-    return is_office and bool(strangers)
+    return is_office and bool(_strangers(claim, clause, titles))
+
+
+def _strangers(claim: Claim, clause: Clause, titles: tuple[str, ...]) -> list[str]:
+    """Return the names of a clause that are neither the claim's nor the page's."""
+    mine = (*claim.subject_values.names, *claim.values.names, *titles)
+    return [each for each in clause.values.names if not any(same_name(one, each) or same_name(each, one) for one in mine)]
+
+
+def _refers(name: str, clause: Clause, page: View, sentence: Sentence) -> bool:
+    """Return whether a clause that does not name the subject may mean it: by a pronoun right after its name."""
+    start = sentence.text.find(clause.text)
+    before = sentence.text[: max(start, 0)]
+    if re.match(r"(?:and |but )?(?:it|he|she|they|his|her|its|their)\b", clause.text, re.IGNORECASE) and sentence.index:
+        before = f"{page.sentences[sentence.index - 1].text} {before}"
+    return any(same_name(name, each) for each in values_of(before).names)
 
 
 def _small_words(sentence: Sentence) -> set[str]:

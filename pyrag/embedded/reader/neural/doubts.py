@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pyrag.embedded.planner.grammar.verbs import base_of, is_base, is_participle, is_past, is_present
 from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.claims.opposites import are_alike
 from pyrag.embedded.reader.neural.times import other_year
@@ -39,19 +40,60 @@ def doubt(analysis: QuestionAnalysis, page: View, answer: str, *, by_pattern: bo
     years = [other_year(analysis.question, page, each) for each in holding]
     if all(years):
         return years[0]
-    return "" if by_pattern else _beside_the_point(analysis, page, holding)
+    return "" if by_pattern else _beside_the_point(analysis, page, holding, answer)
 
 
-def _beside_the_point(analysis: QuestionAnalysis, page: View, holding: Sequence[Sentence]) -> str:
-    """The sentence and its neighbour have no word of the question but its names."""
+def _beside_the_point(analysis: QuestionAnalysis, page: View, holding: Sequence[Sentence], answer: str) -> str:
+    """The sentence and the one before have nothing of the deed that is asked for, or no word but names."""
     asked = _asked_words(analysis)
-    if not asked:
+    verb = _verb(analysis.question)
+    if not asked or (_MEASURED.search(analysis.question) and re.search(r"\d", answer)):
         return ""
+    supported = False
     for each in holding:
         before = page.sentences[each.index - 1].lowers if each.index else ()
-        if any(are_alike(word, there) for word in asked for there in (*each.lowers, *before)):
-            return ""
-    return f"its sentence says nothing of {asked[0]!r}"
+        there = (*each.lowers, *before)
+        if not verb or any(are_alike(verb, word) for word in there) or _is_by(verb, each, answer):
+            supported = supported or any(are_alike(word, other) for word in asked for other in there) or bool(verb)
+    return "" if supported else f"its sentence says nothing of {verb or asked[0]!r}"
+
+
+def _is_by(verb: str, sentence: Sentence, answer: str) -> bool:
+    """Return whether a work is told to be by the answer: "a novel by Ines Valdar"."""
+    return base_of(verb) in _MADE and bool(re.search(rf"\bby (?:[\w-]+ ){{0,4}}{re.escape(answer)}", sentence.text))
+
+
+def _verb(question: str) -> str:
+    """The verb that a question asks with, as far as its place shows it: "Who founded …", "When was … opened"."""
+    if match := _WHO_DID.match(question):
+        word = match["verb"].lower()
+        return word if (is_past(word) or is_present(word)) and base_of(word) not in _PLAIN_VERBS else ""
+    match = _AUXILIARY.search(question)
+    if match is None:
+        return ""
+    words = [word.strip(",?.") for word in match["rest"].split()]
+    test = is_base if match["aux"].lower() in ("did", "does", "do") else is_participle
+    places = [at for at in range(1, len(words)) if words[at].islower() and words[at - 1].lower() not in _BEFORE_NOUNS]
+    verbs = [words[at] for at in places if test(words[at])]
+    verb = verbs[-1] if verbs else ""
+    return "" if (base_of(verb) or verb) in _PLAIN_VERBS else verb
+
+
+_WHO_DID = re.compile(r"(?:who|which (?:[a-z]+ )?[a-z]+|what (?:[a-z]+ )?[a-z]+) (?!is |was |are |were |did |does |do |has |had )(?P<verb>[a-z]+) ", re.I)
+_AUXILIARY = re.compile(r"\b(?:when|where|who|whom|what|which [a-z ]+?|what [a-z ]+?) (?P<aux>was|were|is|are|did|does|do) (?P<rest>.+)", re.I)
+_BEFORE_NOUNS = frozenset("the a an of for to in on at by his her its their and or".split())  # noqa: SIM905
+_PLAIN_VERBS = frozenset(
+    "be have do take get make go come give hold call name know locate use find happen mean play base born bear die set see"
+    " become live situate spell show like say tell work belong".split()  # noqa: SIM905
+)
+_MADE = frozenset(
+    "write direct compose design paint create publish produce perform sing record develop build draw edit author invent"
+    " sculpt illustrate translate arrange release".split()  # noqa: SIM905
+)
+_MEASURED = re.compile(
+    r"\bhow (?:long|tall|high|deep|wide|heavy|old|far|fast|large|big|loud|thick|much)\b|\b(?:weight|height|length|price|cost)\b",
+    re.IGNORECASE,
+)
 
 
 def _asked_words(analysis: QuestionAnalysis) -> list[str]:
