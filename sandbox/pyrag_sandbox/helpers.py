@@ -15,6 +15,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import TypeVar
 
+from pyrag_sandbox.quantities import unit_factor
 from pyrag_sandbox.unknown import is_unknown
 
 PRESENT = date(9999, 12, 31)  # the end of a period that has not ended
@@ -231,6 +232,14 @@ def parse_number(text: str | int | float) -> int | float:
     return round(value) if isinstance(value, float) and scale and abs(value - round(value)) < 1e-3 else value
 
 
+def parse_quantity(text: str | int | float) -> int | float:
+    """The first number in a text in the base unit of its kind (kg, m, s …): 900 g is 0.9; other units are ignored."""
+    number = parse_number(text)
+    digits = _DIGITS.search(text) if isinstance(text, str) else None
+    factor = unit_factor(text[digits.end() :]) if digits is not None and isinstance(text, str) else 1.0
+    return number if factor == 1.0 else number * factor
+
+
 def _exact(number: str) -> int | float:
     return float(number) if "." in number else int(number[:300])  # a longer one is no quantity, and int() is quadratic
 
@@ -436,6 +445,7 @@ HELPERS: dict[str, Callable[..., object]] = {
     "parse_date": parse_date,
     "parse_year": parse_year,
     "parse_number": parse_number,
+    "parse_quantity": parse_quantity,
     "years_between": years_between,
     "overlap": overlap,
     "same_entity": same_entity,

@@ -63,7 +63,7 @@ class Verdict:
     """Yes or no: whether the first value comes before (`least`) or after the second."""
 
     values: tuple[Node, Node]
-    key: Literal["date", "number"]
+    key: Literal["date", "number", "quantity"]
     least: bool
 
 

@@ -46,7 +46,9 @@ def parse(question: str) -> Meaning:
             return meaning
     chain = parse_chain(text)
     if _YES_NO.match(text) and isinstance(chain, Chain) and not _needs_steps(text, chain):
-        return Whole(sure=True)  # "Was the plan for the hall put off" states something of the plan, it describes no hall
+        return Whole(
+            sure=True
+        )  # "Was the plan for the hall put off" states something of the plan, it describes no hall
     unread = isinstance(chain, Whole) and not chain.sure
     return (parse_conditions(text) if unread else None) or chain
 

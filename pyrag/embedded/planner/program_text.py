@@ -243,7 +243,13 @@ class _Writer:
         self.lines.append(f"final_answer = answer({literal(self.question)}, {' + '.join(docs)})")
 
 
-_READ = {"date": "parse_date", "number": "parse_number", "day": "parse_date", "year": "parse_year"}
+_READ = {
+    "date": "parse_date",
+    "number": "parse_number",
+    "quantity": "parse_quantity",
+    "day": "parse_date",
+    "year": "parse_year",
+}
 
 
 def computed(meaning: Meaning, values: Sequence[str], options: Sequence[str] = ()) -> str:

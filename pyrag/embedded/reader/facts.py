@@ -213,7 +213,9 @@ def event_date(page: View, analysis: QuestionAnalysis, pattern: re.Pattern[str])
             if text:
                 full = -0.3 if not re.search(r"\d{3}", text) else 0.1 if re.search(r"[A-Z]", text) else 0.0
                 close = 0.05 if ALL_DATES.search(after[:30]) else 0.0
-                close += 0.2 if stem(match.group().lower()) in asked else 0.0  # "opened" is asked, and "began" is not it
+                close += (
+                    0.2 if stem(match.group().lower()) in asked else 0.0
+                )  # "opened" is asked, and "began" is not it
                 yield PageFact(text, 0.85 + full + close - 0.06 * min(sentence.index, 8), sentence.index, match.group())
     if page.lead is not None:
         opening = re.search(r"\b(?:is|was|are|were) (?:an?|the) .{0,30}?\b(\d{4})\b", page.lead.text)

@@ -14,7 +14,17 @@ from pyrag.embedded.lexicon import ADJECTIVES
 from pyrag.embedded.question_analysis import QuestionAnalysis, analyse, split_aggregation
 from pyrag.embedded.reader.claims.lookups import Ask
 from pyrag.embedded.reader.claims.verdict import verdict_on
-from pyrag.embedded.reader.choice import OF_BOTH, Decision, Statement, about_option, choose, compare, decide, facts_of, from_facts
+from pyrag.embedded.reader.choice import (
+    OF_BOTH,
+    Decision,
+    Statement,
+    about_option,
+    choose,
+    compare,
+    decide,
+    facts_of,
+    from_facts,
+)
 from pyrag.embedded.reader.people import in_full
 from pyrag.embedded.reader.view import View, view, views
 from pyrag.embedded.words import STOPWORDS, content_stem, fold

@@ -71,12 +71,16 @@ def _readings(text: str) -> Iterator[Verdict]:
         nodes = _nodes(match)
         if nodes:
             name, least = _DATED[match["word"].lower()]
-            yield Verdict((relation_step(BY_NAME[name], nodes[0]), relation_step(BY_NAME[name], nodes[1])), "date", least)
+            yield Verdict(
+                (relation_step(BY_NAME[name], nodes[0]), relation_step(BY_NAME[name], nodes[1])), "date", least
+            )
     if match := _VERB.fullmatch(text):
         asks = "How long" if match["verb"] == "last" else "How much"
         yield from _asked(match, f"{asks} {match['aux'].lower()} {{0}} {match['verb']}?", match["verb"])
     if match := _COUNT.fullmatch(text):
-        yield from _asked(match, f"How many {match['noun']} {match['aux'].lower()} {{0}} {match['verb']}?", match["noun"])
+        yield from _asked(
+            match, f"How many {match['noun']} {match['aux'].lower()} {{0}} {match['verb']}?", match["noun"]
+        )
     yield from _in_order(text)
     for adjective, more, less in _SCALES:
         match = re.fullmatch(
@@ -84,7 +88,9 @@ def _readings(text: str) -> Iterator[Verdict]:
         )
         if match:
             asks = f"How much {_did(match['be'])} {{0}} cost?" if adjective == "expensive" else ""
-            yield from _asked(match, asks or f"How {adjective} {match['be'].lower()} {{0}}?", adjective, least=not match["more"])
+            yield from _asked(
+                match, asks or f"How {adjective} {match['be'].lower()} {{0}}?", adjective, least=not match["more"]
+            )
 
 
 def _in_order(text: str) -> Iterator[Verdict]:
@@ -95,7 +101,9 @@ def _in_order(text: str) -> Iterator[Verdict]:
         return
     passive, verb = match["aux"].lower() != "did", match["verb"].lower()
     named = match["second"][0].isupper()
-    if not (is_participle(verb) if passive else is_base(verb) and named) or not (named or match["second"].startswith("the ")):
+    if not (is_participle(verb) if passive else is_base(verb) and named) or not (
+        named or match["second"].startswith("the ")
+    ):
         return
     question = f"When {match['aux'].lower()} {{0}} {verb}?"
     first, second = (_measure(question, "date", node) for node in nodes)
@@ -110,7 +118,7 @@ def _asked(match: re.Match[str], question: str, noun: str, *, least: bool | None
     nodes = _nodes(match)
     if nodes is None:
         return
-    key: Literal["date", "number"] = "date" if noun.endswith(("date", "year")) else "number"
+    key: Literal["date", "quantity"] = "date" if noun.endswith(("date", "year")) else "quantity"
     smaller = match["word"].lower() in _LESS if least is None else least
     first, second = (_measure(question, noun, node) for node in nodes)
     yield Verdict((first, second), key, smaller)
@@ -123,7 +131,11 @@ def _measure(question: str, noun: str, node: Node) -> Step:
 def _nodes(match: re.Match[str]) -> tuple[Node, Node] | None:
     """The two things; None if the second is a number, a date or nothing but a pronoun."""
     first, second = match["first"].strip(), _TRAILING.sub("", match["second"]).strip()
-    if not re.search(r"[^\W\d_]{2}", second) or re.match(r"(?:about |the year )?[\d$€£]|(?:one|two|three|four|five|six|seven|eight|nine|ten|a|an|it|he|she|they|this|that|before|ever|usual|expected|average|planned)\b", second, re.I):
+    if not re.search(r"[^\W\d_]{2}", second) or re.match(
+        r"(?:about |the year )?[\d$€£]|(?:one|two|three|four|five|six|seven|eight|nine|ten|a|an|it|he|she|they|this|that|before|ever|usual|expected|average|planned)\b",
+        second,
+        re.I,
+    ):
         return None
     nodes = parse_phrase(first), parse_phrase(second)
     return nodes[0] or Entity(first), nodes[1] or Entity(second)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from pyrag.embedded.planner.grammar.verbs import is_base, is_participle
 from pyrag.embedded.reader.claims.opposites import DENIALS, has_opposite, plain_verbs
-from pyrag.embedded.reader.claims.values import Amount, Values, When, values_of
-from pyrag.embedded.words import STOPWORDS, tidy
+from pyrag.embedded.reader.claims.values import Amount, Values, When, is_unit, values_of
+from pyrag.embedded.words import STOPWORDS, UPPER_CLASS, tidy
 
 _TRUE = re.compile(r"^is it (?:true|correct|right|the case) that (?P<claim>.+)$", re.IGNORECASE)
 _AUXILIARY = re.compile(
@@ -88,7 +88,7 @@ class Claim:
 def read_claim(question: str) -> Claim | None:
     """Return the claim of a yes/no question about one thing, or None if it has no such form."""
     text = plain_verbs(tidy(question).rstrip(" ?.!"))
-    text = _inverted(text)
+    text = _without_possessive(_inverted(text))
     match = _AUXILIARY.match(text)
     if match is None or len(match["rest"].split()) < 2:
         return None
@@ -121,6 +121,22 @@ def _inverted(text: str) -> str:
     return f"{inner[1]} {claim[: inner.start()]}{inner[2] or ''} {claim[inner.end() :]}".replace("  ", " ")
 
 
+def _without_possessive(text: str) -> str:
+    """ "Is Ivo Maric Ada Lind's brother" as "is Ivo Maric the brother of Ada Lind"."""
+    match = _OWNED.fullmatch(text)
+    if match is None:
+        return text
+    names = match["names"].split()
+    middle = len(names) // 2 if len(names) % 2 == 0 else len(names) // 2 + 1
+    return f"{match['be']} {' '.join(names[:middle])} the {match['noun']} of {' '.join(names[middle:])}"
+
+
+_OWNED = re.compile(
+    rf"(?P<be>is|was) (?P<names>[{UPPER_CLASS}][\w.-]*(?: [{UPPER_CLASS}][\w.-]*){{1,4}})['’]s (?P<noun>[a-z]+(?: [a-z]+)?)",
+    re.IGNORECASE,
+)
+
+
 def _without_denials(text: str) -> tuple[str, int]:
     """The text less its denials, with a mark left where one stood; their number."""
     count = 0
@@ -147,10 +163,19 @@ def _predicate_start(tokens: list[re.Match[str]], lowered: list[str], auxiliary:
     if adverb:
         return adverb
     if auxiliary not in _BE:
-        free = [at for at in small if lowered[at - 1] not in _PREPOSITIONS and not lowered[at - 1].endswith(("'s", "s'"))]
+        free = [
+            at for at in small if lowered[at - 1] not in _PREPOSITIONS and not lowered[at - 1].endswith(("'s", "s'"))
+        ]
         verb = is_participle if auxiliary in ("has", "have", "had") else is_base
-        return next((at for at in free if verb(lowered[at]) or lowered[at] == "be"), 0) or _after_name(tokens, small)
+        known = next((at for at in free if verb(lowered[at]) or lowered[at] == "be"), 0)
+        return known or _after_name(tokens, free) or next((at for at in free if _ends_subject(tokens, at)), 0)
     return _after_be(tokens, lowered, small)
+
+
+def _ends_subject(tokens: list[re.Match[str]], at: int) -> bool:
+    """Return whether a word that no list knows stands where a verb does: in front of a preposition, an article or a name."""
+    after = tokens[at + 1][0] if at + 1 < len(tokens) else ""
+    return not after or not after[0].islower() or after.lower() in _PREPOSITIONS | _DETERMINERS
 
 
 def _after_be(tokens: list[re.Match[str]], lowered: list[str], small: list[int]) -> int:
@@ -175,7 +200,7 @@ def _describes(lowered: list[str], at: int) -> bool:
 
 def _is_measured(tokens: list[re.Match[str]], at: int) -> bool:
     """Return whether a number with a unit begins here: "88 m deep"."""
-    return tokens[at][0][0].isdigit() and tokens[at + 1][0].islower() and tokens[at - 1][0].lower() not in _PREPOSITIONS
+    return tokens[at][0][0].isdigit() and is_unit(tokens[at + 1][0]) and tokens[at - 1][0].lower() not in _PREPOSITIONS
 
 
 def _is_state(word: str) -> bool:

@@ -16,7 +16,9 @@ _SPLIT = re.compile(
     r"|lost|began|became|died|went|took|made|sold|bought|wrote|led|held|[a-z]{3,}ed|[a-z]{3,}[^s\s]s)\b)"
 )
 _DENIAL = re.compile(r"\b[\w'’-]+", re.IGNORECASE)
-_NO_DENIAL = re.compile(r"\bnot only\b|\bno (?:fewer|less|more|later|earlier) than\b|\bno doubt\b|\bif not\b|\bnumber \w+", re.I)
+_NO_DENIAL = re.compile(
+    r"\bnot only\b|\bno (?:fewer|less|more|later|earlier) than\b|\bno doubt\b|\bif not\b|\bnumber \w+", re.I
+)
 _WIDEST = 4  # clauses read together
 
 
@@ -44,7 +46,11 @@ class Clause:
             stated: Words of its predicate. What stands behind the last of them denies something else.
         """
         found = [word.lower() for word in _DENIAL.findall(_NO_DENIAL.sub(" ", self.text))]
-        last = max((at for at, word in enumerate(found) if any(_meets(word, each) for each in stated)), default=len(found))
+        if found and (found[-1] in DENIALS or found[-1].endswith("n't")):
+            found.insert(0, found.pop())  # "the cellar is included, the garage is not"
+        last = max(
+            (at for at, word in enumerate(found) if any(_meets(word, each) for each in stated)), default=len(found)
+        )
         found = found[: last + 1]
         denials = [word for word in found if word in DENIALS or word.endswith(("n't", "n’t"))]
         if "neither" in denials:

@@ -19,7 +19,9 @@ _MEASURED = {
     "cost": "How much {aux} {subject} cost?",
     "last": "How long {aux} {subject} last?",
 }
-_ADJECTIVE = re.compile(r"(?P<unit>[\w%]+)? ?(?P<adjective>high|tall|deep|long|wide|old|heavy|thick|large|fast|expensive)\b")
+_ADJECTIVE = re.compile(
+    r"(?P<unit>[\w%]+)? ?(?P<adjective>high|tall|deep|long|wide|old|heavy|thick|large|fast|expensive)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,9 @@ def _by_amount(claim: Claim) -> Lookup | None:
     if len(amounts) != 1:
         return None
     amount, predicate = amounts[0], claim.predicate
-    match = re.search(rf"[$€£]?{re.escape(amount.text)}(?: (?:thousand|million|billion))?(?P<after>.*)", predicate, re.IGNORECASE)
+    match = re.search(
+        rf"[$€£]?{re.escape(amount.text)}(?: (?:thousand|million|billion))?(?P<after>.*)", predicate, re.IGNORECASE
+    )
     if match is None:
         return None
     before, after = predicate[: match.start()].strip(), match["after"].strip()
@@ -72,7 +76,10 @@ def _by_date(claim: Claim) -> Lookup | None:
     if len(claim.values.dates) != 1:
         return None
     stripped = re.sub(r"\b(?:in|on|at|by|the year|year)\s*(?=$|[\d])", " ", claim.predicate)
-    match = re.search(r"(?:\b(?:in|on|by|for|the year)\s+)?(?P<date>(?:\d{1,2}(?:st|nd|rd|th)? )?(?:[A-Z][a-z]+ )?(?:\d{1,2}, )?\d{4}|\d{1,2} [A-Z][a-z]+|[A-Z][a-z]+ \d{1,2})\b", claim.predicate)
+    match = re.search(
+        r"(?:\b(?:in|on|by|for|the year)\s+)?(?P<date>(?:\d{1,2}(?:st|nd|rd|th)? )?(?:[A-Z][a-z]+ )?(?:\d{1,2}, )?\d{4}|\d{1,2} [A-Z][a-z]+|[A-Z][a-z]+ \d{1,2})\b",
+        claim.predicate,
+    )
     if match is None or not stripped:
         return None
     rest = f"{claim.predicate[: match.start()]}{claim.predicate[match.end() :]}".strip()
@@ -99,7 +106,9 @@ def _by_name(claim: Claim) -> Lookup | None:
         return Lookup(f"Where {claim.auxiliary} {claim.subject} {lead} {after}?".replace(" ?", "?"), name)
     if slot[1] == "by":
         return Lookup(f"Who {claim.auxiliary} {claim.subject} {lead} by?", name)
-    return Lookup(f"What {claim.auxiliary} {claim.subject} {before} {after}?".replace(" ?", "?"), name) if lead else None
+    return (
+        Lookup(f"What {claim.auxiliary} {claim.subject} {before} {after}?".replace(" ?", "?"), name) if lead else None
+    )
 
 
 def _by_object(claim: Claim, name: str, before: str, after: str) -> Lookup | None:

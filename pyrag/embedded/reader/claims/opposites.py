@@ -122,6 +122,8 @@ organise organised organize organized host hosted hold held
 take-over follow followed replace replaced succeed succeeded
 happen happened occur occurred place
 move moved relocate relocated
+reduce reduced cut lower lowered decrease decreased
+raise raised increase increased rise rose
 earn earns paid pay pays salary
 report reports reported
 order orders ordered
@@ -196,28 +198,37 @@ _EXCLUSIVE = (
 )  # fmt: skip
 
 
-# Verbs of two words, and the one word that says the same.
+# Verbs of two words, and the base form and the past of one word that says the same.
 _TWO_WORDS = (
-    (r"turn(?:s|ed)? down|vot(?:es?|ed) down|thrown? out|threw out|rul(?:es?|ed) out|knock(?:s|ed) back", "rejected"),
-    (r"call(?:s|ed)? off", "cancelled"),
-    (r"put(?:s)? off|push(?:es|ed)? back", "postponed"),
-    (r"sign(?:s|ed)? off(?: on)?|wav(?:es|ed) through|green-?lit", "approved"),
-    (r"shut(?:s)? down|clos(?:es|ed) down", "closed"),
-    (r"t(?:akes|ook|aken) over", "acquired"),
-    (r"step(?:s|ped) down|stood down", "resigned"),
-    (r"(?:switch|turn)(?:s|ed) (off|on)", r"\1"),
-    (r"pass(?:es|ed) away", "died"),
-    (r"(?:is|are|was|were) (?:still )?awaited", "is missing"),
-    (r"out of (?:service|order|use)", "closed"),
-    (r"g(?:ave|iven|ives) up", "abandoned"),
-    (r"set(?:s)? up", "founded"),
+    (r"turn(?:s|ed)? down|vot(?:es?|ed) down|thrown? out|threw out|rul(?:es?|ed) out", "reject", "rejected"),
+    (r"vot(?:es?|ed|ing) against", "oppose", "opposed"),
+    (r"vot(?:es?|ed|ing) (?:for|in favou?r of)", "support", "supported"),
+    (r"call(?:s|ed)? off", "cancel", "cancelled"),
+    (r"put(?:s)? off|push(?:es|ed)? back", "postpone", "postponed"),
+    (r"sign(?:s|ed)? off(?: on)?|wav(?:es|ed) through", "approve", "approved"),
+    (r"shut(?:s)? down|clos(?:es|ed) down", "close", "closed"),
+    (r"t(?:akes?|ook|aken) over", "acquire", "acquired"),
+    (r"step(?:s|ped)? down|stood down", "resign", "resigned"),
+    (r"pass(?:es|ed)? away", "die", "died"),
+    (r"g(?:ave|iven|ives?) up", "abandon", "abandoned"),
+    (r"set(?:s)? up", "found", "founded"),
+    (r"(?:switch|turn)(?:es|s|ed)? (?=off|on)", "", ""),
+    (r"(?<=is )(?:still )?awaited|(?<=are )(?:still )?awaited", "missing", "missing"),
+    (r"out of (?:service|order|use)", "closed", "closed"),
 )
 
 
 def plain_verbs(text: str) -> str:
     """Return the text with verbs of two words put as one: "turned down" becomes "rejected"."""
-    for pattern, plain in _TWO_WORDS:
-        text = re.sub(rf"\b(?:{pattern})\b", plain, text, flags=re.IGNORECASE)
+    for pattern, base, past in _TWO_WORDS:
+        text = re.sub(
+            rf"\b(?:{pattern})(?:\b|(?<= ))",
+            lambda match, base=base, past=past: (
+                base if is_base(match[0].split()[0].lower()) and past != "postponed" else past
+            ),
+            text,
+            flags=re.IGNORECASE,
+        )
     return text
 
 
@@ -265,7 +276,8 @@ def are_opposite(first: str, second: str) -> bool:
     if root(second) in _opposites().get(root(first), ()):
         return True
     return any(
-        len(short) > 3 and long in {f"{prefix}{short}" for prefix in ("un", "in", "im", "ir", "non", "non-", "dis", "mis")}
+        len(short) > 3
+        and long in {f"{prefix}{short}" for prefix in ("un", "in", "im", "ir", "non", "non-", "dis", "mis")}
         for short, long in ((first, second), (second, first), (root(first), root(second)), (root(second), root(first)))
     )
 
@@ -273,12 +285,14 @@ def are_opposite(first: str, second: str) -> bool:
 def are_alike(first: str, second: str) -> bool:
     """Return whether two words in lower case say the same: one stem, or a pair of the table."""
     one, other = root(first), root(second)
+    if first.removesuffix("s") == second.removesuffix("s"):
+        return True
     return one == other or other in _alike().get(one, ()) or (len(stem(first)) > 3 and stem(first) == stem(second))
 
 
 def are_alternatives(first: str, second: str) -> bool:
     """Return whether two different words belong to one class of which only one holds: "Monday", "Tuesday"."""
-    if root(first) == root(second):
+    if are_alike(first, second):
         return False
     return any(first in group and second in group for group in _EXCLUSIVE)
 

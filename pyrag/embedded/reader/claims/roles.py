@@ -6,10 +6,13 @@ import re
 
 from pyrag.embedded.reader.claims.claim import Claim, content_words
 from pyrag.embedded.reader.claims.clauses import Clause
-from pyrag.embedded.reader.claims.opposites import are_alike, has_opposite
+from pyrag.embedded.reader.claims.opposites import are_alike
 from pyrag.embedded.reader.claims.values import same_name
 from pyrag.embedded.words import content_stem, fold
 
+_DIRECTIONS = frozenset(
+    "north south east west northeast northwest southeast southwest left right ahead upstream downstream".split()
+)  # noqa: SIM905
 _BE = frozenset(("is", "are", "was", "were"))
 _BY = re.compile(r"[\w'’-]+(?: [^,;]{0,40})? by\b")
 _MUTUAL = frozenset("marry married meet met merge merged border play played with and against".split())  # noqa: SIM905
@@ -43,7 +46,7 @@ def swapped(claim: Claim, clause: Clause) -> int:
 
 def _is_directed(claim: Claim, verb: str) -> bool:
     """Return whether a predicate after "is" has a direction: "north of", "succeeded by"."""
-    return " by " in f" {claim.predicate} " or (has_opposite(verb) and " of " in f" {claim.predicate} ")
+    return " by " in f" {claim.predicate} " or (verb in _DIRECTIONS and " of " in f" {claim.predicate} ")
 
 
 def _place(name: str, clause: Clause) -> int:
@@ -51,7 +54,9 @@ def _place(name: str, clause: Clause) -> int:
 
 
 def _place_of_word(word: str, clause: Clause) -> int:
-    return next((match.start() for match in re.finditer(r"[\w'’-]+", clause.text) if are_alike(word, match[0].lower())), -1)
+    return next(
+        (match.start() for match in re.finditer(r"[\w'’-]+", clause.text) if are_alike(word, match[0].lower())), -1
+    )
 
 
 def _compared_otherwise(claim: Claim, clause: Clause) -> int:

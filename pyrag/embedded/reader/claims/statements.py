@@ -70,7 +70,11 @@ def _compared(claim: Claim, clause: Clause, stands: Standing) -> tuple[bool, flo
     states = [*_states_of_values(claim, clause, stands), *_states_of_words(claim, clause, stands)]
     if not states or "missing" in states or (not stands.held and not content_words(claim.values.rest)):
         return None
-    flips = states.count("opposite") + len(clause.denials(frozenset(_words(claim)), _predicate_words(claim))) + swapped(claim, clause)
+    flips = (
+        states.count("opposite")
+        + len(clause.denials(frozenset(_words(claim)), _predicate_words(claim)))
+        + swapped(claim, clause)
+    )
     holds = (flips + claim.denied) % 2 == 0
     if stands.other:
         return (False, _OF_OTHER) if holds and "other" not in states and _of_one(claim) else None
@@ -135,7 +139,8 @@ def _states_of_values(claim: Claim, clause: Clause, stands: Standing) -> Iterato
     values, there = claim.values, clause.values
     limit = claim.limit
     for amount in values.amounts:
-        yield _state_of_amount(amount, there.amounts, claim if limit == amount else None)
+        state = _state_of_amount(amount, there.amounts, claim if limit == amount else None)
+        yield "context" if state == "missing" and amount.text in stands.context else state
     for date in values.dates:
         yield _state_of_date(date, clause, claim, limit == date)
     for name in values.names:
@@ -176,8 +181,10 @@ def _state_of_date(asked: When, clause: Clause, claim: Claim, limiting: bool) ->
 
 def _state_of_name(asked: str, claim: Claim, clause: Clause, stands: Standing) -> str:
     there = clause.values.names
-    if any(same_name(asked, each) for each in there):
+    if any(same_name(asked, each) or are_alike(asked.lower(), each.lower()) for each in there):
         return "same"
+    if any(are_alternatives(asked.lower(), each.lower()) for each in there):
+        return "other"
     if any(same_name(asked, each) for each in stands.names):
         return "context"
     if asked in PEOPLES:
@@ -187,7 +194,11 @@ def _state_of_name(asked: str, claim: Claim, clause: Clause, stands: Standing) -
         is_whole = claim.auxiliary in _BE and claim.predicate in (asked, f"the {asked}")
         return "other" if is_whole and there else "missing"
     rivals = [each for each in there if re.search(rf"\b{slot[1]}\s+(?:[a-z]+ ){{0,3}}{re.escape(each)}", clause.text)]
-    if slot[1] == "by" and not rivals and (doer := re.match(rf"(?:The |the )?({'|'.join(map(re.escape, there)) or '$'}) [a-z]", clause.text)):
+    if (
+        slot[1] == "by"
+        and not rivals
+        and (doer := re.match(rf"(?:The |the )?({'|'.join(map(re.escape, there)) or '$'}) [a-z]", clause.text))
+    ):
         rivals = [doer[1]]
     return "other" if rivals and not any(same_name(each, claim.subject) for each in rivals) else "missing"
 
@@ -204,7 +215,9 @@ def _over(claim: Claim, clause: Clause) -> tuple[bool, float] | None:
     if not ended:
         return None
     asked = content_words(claim.values.rest)
-    near = not asked or any(are_alike(word, each) or are_opposite(word, each) for word in asked for each in clause.words)
+    near = not asked or any(
+        are_alike(word, each) or are_opposite(word, each) for word in asked for each in clause.words
+    )
     names = claim.values.names
     named = any(same_name(name, each) for name in names for each in clause.values.names)
     return (claim.denied, 0.85 if claim.still else _OVER) if near or named else None

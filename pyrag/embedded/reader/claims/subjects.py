@@ -9,6 +9,7 @@ from pyrag.embedded.reader.claims.claim import Claim, content_words
 from pyrag.embedded.reader.claims.clauses import Clause
 from pyrag.embedded.reader.claims.opposites import are_alike
 from pyrag.embedded.reader.claims.values import same_name, values_of
+from pyrag.embedded.reader.neural.times import other_number
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import STOPWORDS, UPPER_CLASS, Sentence
 
@@ -46,7 +47,8 @@ def standing(claim: Claim, clause: Clause, page: View, sentence: Sentence) -> St
     """
     title = values_of(page.title)
     names = (*title.names, *values_of(page.base).names)
-    context = (*content_words(title.rest), *content_words(" ".join(name.lower() for name in title.names)))
+    numbers = (each.text for each in title.amounts)
+    context = (*numbers, *content_words(title.rest), *content_words(" ".join(name.lower() for name in title.names)))
     asked = claim.subject_values
     named, weight = True, 1.0
     missing = absent = False
@@ -54,17 +56,19 @@ def standing(claim: Claim, clause: Clause, page: View, sentence: Sentence) -> St
         if any(same_name(name, each) for each in clause.values.names):
             continue
         named = False
-        if not any(same_name(name, each) for each in names) and not _refers(name, clause, page, sentence):
+        if not _is_titled(name, names, page) and not _refers(name, clause, page, sentence):
             if not _on_page(name, names, page, sentence) or not _strangers(claim, clause, ()):
                 return None
             absent = True
         missing = True
     other = absent or (missing and _about_other(claim, clause, sentence, names))
     near = _nearness(claim, clause, context, page, sentence)
-    if near is None:
+    if near is None or not _has_numbers(claim, clause, page, sentence) or other_number(claim.subject, page, sentence):
         return None
     subject_words = content_words(asked.rest)
-    held = any(are_alike(word, each) for word in subject_words for each in clause.words)
+    held = claim.subject.lower() == "there" or any(
+        are_alike(word, each) for word in subject_words for each in clause.words
+    )
     if not other and not named and not held and _foreign_noun(claim, clause, context, page):
         return None
     if not asked.names:
@@ -74,12 +78,19 @@ def standing(claim: Claim, clause: Clause, page: View, sentence: Sentence) -> St
     return Standing(weight * near, named, named or held, other, context, names)
 
 
+def _is_titled(name: str, titles: tuple[str, ...], page: View) -> bool:
+    """Return whether a page's title names the subject, or the part of it that is no number: "Zephyr fan", "Zephyr 200"."""
+    if any(same_name(name, each) for each in titles):
+        return True
+    bare = re.sub(r"\s+\S*\d\S*$", "", name)
+    numbered = {each for other in page.sentences for each in values_of(other.text).names if each.startswith(f"{bare} ")}
+    return bare != name and numbered == {name} and any(same_name(bare, each) for each in titles)
+
+
 def _on_page(name: str, titles: tuple[str, ...], page: View, sentence: Sentence) -> bool:
     if any(same_name(name, each) for each in titles):
         return True
-    return any(
-        same_name(name, each) for other in page.sentences for each in values_of(other.text).names
-    )
+    return any(same_name(name, each) for other in page.sentences for each in values_of(other.text).names)
 
 
 def _about_other(claim: Claim, clause: Clause, sentence: Sentence, titles: tuple[str, ...]) -> bool:
@@ -88,9 +99,17 @@ def _about_other(claim: Claim, clause: Clause, sentence: Sentence, titles: tuple
     text = clause.text if _has_subject(clause.text) else sentence.text
     opening = _OPENING.match(text)
     opens = opening["name"] if opening and opening["name"].split()[0].lower() not in STOPWORDS else ""
-    if opens and " by " not in f" {claim.predicate} " and (" " in opens or not text.startswith(opens) or text is not sentence.text or len(opens) > 3):
+    if (
+        opens
+        and " by " not in f" {claim.predicate} "
+        and (" " in opens or not text.startswith(opens) or text is not sentence.text or len(opens) > 3)
+    ):
         known = any(same_name(each, opens) or same_name(opens, each) for each in mine)
-        if not known and values_of(opens).names and not opens.lower() in {word.lower() for word in _small_words(sentence)}:
+        if (
+            not known
+            and values_of(opens).names
+            and not opens.lower() in {word.lower() for word in _small_words(sentence)}
+        ):
             return True
     is_office = re.match(r"the ", claim.predicate) is not None
     return is_office and bool(_strangers(claim, clause, titles))
@@ -99,7 +118,12 @@ def _about_other(claim: Claim, clause: Clause, sentence: Sentence, titles: tuple
 def _strangers(claim: Claim, clause: Clause, titles: tuple[str, ...]) -> list[str]:
     """Return the names of a clause that are neither the claim's nor the page's."""
     mine = (*claim.subject_values.names, *claim.values.names, *titles)
-    return [each for each in clause.values.names if not any(same_name(one, each) or same_name(each, one) for one in mine)]
+    return [
+        each for each in clause.values.names if not any(same_name(one, each) or same_name(each, one) for one in mine)
+    ]
+
+
+_OPENS_WITH_PRONOUN = re.compile(r"(?:It|He|She|They|His|Her|Its|Their)\b")
 
 
 def _refers(name: str, clause: Clause, page: View, sentence: Sentence) -> bool:
@@ -107,8 +131,19 @@ def _refers(name: str, clause: Clause, page: View, sentence: Sentence) -> bool:
     start = sentence.text.find(clause.text)
     before = sentence.text[: max(start, 0)]
     if re.match(r"(?:and |but )?(?:it|he|she|they|his|her|its|their)\b", clause.text, re.IGNORECASE) and sentence.index:
-        before = f"{page.sentences[sentence.index - 1].text} {before}"
+        at = sentence.index - 1
+        while at and _OPENS_WITH_PRONOUN.match(page.sentences[at].text):
+            at -= 1
+        before = f"{page.sentences[at].text} {before}"
     return any(same_name(name, each) for each in values_of(before).names)
+
+
+def _has_numbers(claim: Claim, clause: Clause, page: View, sentence: Sentence) -> bool:
+    """Return whether the numbers that name the subject are on the page before the clause: "proposal 7", "tarn 1.8"."""
+    text = " ".join((page.title, *(each.text for each in page.sentences[: sentence.index]), clause.text))
+    return all(
+        re.search(rf"(?<![\w.,]){re.escape(each.text)}(?![\w%])(?!\.\d)", text) for each in claim.subject_values.amounts
+    )
 
 
 def _small_words(sentence: Sentence) -> set[str]:
@@ -116,16 +151,21 @@ def _small_words(sentence: Sentence) -> set[str]:
 
 
 def _has_subject(text: str) -> bool:
-    return bool(re.match(rf"(?:and |but )?(?:[{UPPER_CLASS}]|the |its |his |her |their |it |he |she |they |an? )", text))
+    return bool(
+        re.match(rf"(?:and |but )?(?:[{UPPER_CLASS}]|the |its |his |her |their |it |he |she |they |an? )", text)
+    )
 
 
 def _nearness(claim: Claim, clause: Clause, context: tuple[str, ...], page: View, sentence: Sentence) -> float | None:
     """1 if all small words of the subject are in the clause or the title, less if further away; None if missing."""
     weight = 1.0
+    before = sentence.text[: max(sentence.text.find(clause.text), 0)].lower()
     for word in content_words(claim.subject_values.rest):
         if any(are_alike(word, each) for each in (*clause.words, *context)):
             continue
         if any(are_alike(word, each) for each in sentence.lowers):
+            if _has_subject(clause.text) or not any(are_alike(word, each) for each in content_words(before)):
+                return None  # clauses read together will have the word
             weight = min(weight, 0.97)
         elif any(are_alike(word, each) for other in page.sentences for each in other.lowers):
             weight = min(weight, _FAR)
@@ -135,9 +175,9 @@ def _nearness(claim: Claim, clause: Clause, context: tuple[str, ...], page: View
 
 
 def _pronoun(clause: Clause, sentence: Sentence) -> bool:
-    return bool(re.match(r"(?:and |but )?(?:it|he|she|they|we|i|you|this|these|which|who)\b", clause.text, re.IGNORECASE)) or not (
-        clause.opening and _has_subject(sentence.text)
-    )
+    return bool(
+        re.match(r"(?:and |but )?(?:it|he|she|they|we|i|you|this|these|which|who)\b", clause.text, re.IGNORECASE)
+    ) or not (clause.opening and _has_subject(sentence.text))
 
 
 def _foreign_noun(claim: Claim, clause: Clause, context: tuple[str, ...], page: View) -> bool:
@@ -145,7 +185,10 @@ def _foreign_noun(claim: Claim, clause: Clause, context: tuple[str, ...], page: 
     match = _NOUN.match(clause.text)
     if match is None:
         return False
-    noun = match["noun"].split()[-1].lower()
+    small = [word for word in match["noun"].split() if word[0].islower()]
+    if not small:
+        return False
+    noun = small[-1]
     lead = page.lead.lowers if page.lead else ()
     claimed = content_words(f"{claim.subject} {claim.predicate}".lower())
     known = (*claimed, *context, *lead[:14])

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from pyrag.embedded.lexicon import MONTHS, NUMBER_WORDS
 from pyrag.embedded.reader.spans import DATE, YEAR
-from pyrag.embedded.words import UPPER_CLASS, fold, stem
+from pyrag.embedded.words import STOPWORDS, UPPER_CLASS, fold, stem
 from pyrag_sandbox.helpers import parse_number
 
 _MONTH_NAMES = [name.lower() for name in MONTHS.split("|")]
@@ -100,9 +100,12 @@ def values_of(text: str) -> Values:
             rest = _blank(rest, match)
     names = []
     for match in _NAME.finditer(rest):
-        bare = re.sub(r"['’]s?$", "", match[0])
-        names.append(bare)
-        rest = _blank(rest, match)
+        words = re.sub(r"['’]s?$", "", match[0]).split()
+        while words and words[0].lower() in STOPWORDS:
+            words.pop(0)
+        if words:
+            names.append(" ".join(words))
+            rest = _blank(rest, match)
     amounts = []
     for match in _NUMBER.finditer(rest):
         amounts.append(_amount(match))
@@ -140,6 +143,11 @@ def unit_of(word: str) -> str:
     """Return the unit or the stem of the noun that a number counts; empty for a word that is neither."""
     word = word.lower()
     return "" if not word or word in _NO_UNIT else _UNITS.get(word) or stem(word)
+
+
+def is_unit(word: str) -> bool:
+    """Return whether a word is a unit of measurement."""
+    return word.lower() in _UNITS or bool(re.fullmatch(_MEASURE, word))
 
 
 def same_name(asked: str, there: str) -> bool:

@@ -186,12 +186,17 @@ def supported(found: Sequence[Candidate], analysis: QuestionAnalysis, pages: Seq
     return [each for each in found if not objection(analysis, pages[each.span.passage], each.text)]
 
 
-def _doubted(reading: Reading, analysis: QuestionAnalysis, pages: Sequence[View], *, by_pattern: bool = False) -> Reading:
+def _doubted(
+    reading: Reading, analysis: QuestionAnalysis, pages: Sequence[View], *, by_pattern: bool = False
+) -> Reading:
     """Return the reading, as a weak one if there is a doubt about it."""
     confidence = reading.confidence or 0.0
     if not reading.known or confidence <= WEAK:
         return reading
-    why = next((why for at in reading.citations if (why := doubt(analysis, pages[at], reading.text, by_pattern=by_pattern))), "")
+    why = next(
+        (why for at in reading.citations if (why := doubt(analysis, pages[at], reading.text, by_pattern=by_pattern))),
+        "",
+    )
     return replace(reading, confidence=WEAK, rationale=f"{reading.rationale}; but {why}") if why else reading
 
 

@@ -69,7 +69,7 @@ def _verb(question: str) -> str:
         word = match["verb"].lower()
         return word if (is_past(word) or is_present(word)) and base_of(word) not in _PLAIN_VERBS else ""
     match = _AUXILIARY.search(question)
-    if match is None:
+    if match is None or (match["aux"].lower() not in ("did", "does", "do") and not _WHEN_OR_WHERE.match(question)):
         return ""
     words = [word.strip(",?.") for word in match["rest"].split()]
     test = is_base if match["aux"].lower() in ("did", "does", "do") else is_participle
@@ -79,12 +79,19 @@ def _verb(question: str) -> str:
     return "" if (base_of(verb) or verb) in _PLAIN_VERBS else verb
 
 
-_WHO_DID = re.compile(r"(?:who|which (?:[a-z]+ )?[a-z]+|what (?:[a-z]+ )?[a-z]+) (?!is |was |are |were |did |does |do |has |had )(?P<verb>[a-z]+) ", re.I)
-_AUXILIARY = re.compile(r"\b(?:when|where|who|whom|what|which [a-z ]+?|what [a-z ]+?) (?P<aux>was|were|is|are|did|does|do) (?P<rest>.+)", re.I)
+_WHO_DID = re.compile(
+    r"(?:who|which (?:[a-z]+ )?[a-z]+|what (?:[a-z]+ )?[a-z]+) (?!is |was |are |were |did |does |do |has |had )(?P<verb>[a-z]+) ",
+    re.I,
+)
+_AUXILIARY = re.compile(
+    r"\b(?:when|where|who|whom|what|which [a-z ]+?|what [a-z ]+?) (?P<aux>was|were|is|are|did|does|do) (?P<rest>.+)",
+    re.I,
+)
+_WHEN_OR_WHERE = re.compile(r"(?:when|where) ", re.IGNORECASE)
 _BEFORE_NOUNS = frozenset("the a an of for to in on at by his her its their and or".split())  # noqa: SIM905
 _PLAIN_VERBS = frozenset(
     "be have do take get make go come give hold call name know locate use find happen mean play base born bear die set see"
-    " become live situate spell show like say tell work belong".split()  # noqa: SIM905
+    " become live place help want try seem appear continue situate spell show like say tell work belong".split()  # noqa: SIM905
 )
 _MADE = frozenset(
     "write direct compose design paint create publish produce perform sing record develop build draw edit author invent"

@@ -24,17 +24,27 @@ _COUNTED = re.compile(
     r"|couple|single|most|half|quarter|third|twice|double|overnight|day|week|month|year|hours?|free)\b",
     re.IGNORECASE,
 )
-_IS_NUMBER = re.compile(r"[\d.,:/%€$£–-]+(?: ?(?:%|[a-zµ]{1,3}|euros?|dollars?|people|years?|months?|days?|hours?|minutes?))?")
+_IS_NUMBER = re.compile(
+    r"[\d.,:/%€$£–-]+(?: ?(?:%|[a-zµ]{1,3}|euros?|dollars?|people|years?|months?|days?|hours?|minutes?))?"
+)
+_ASKS_WHEN = re.compile(r"when (?:is|was|were|are|did|does|do|will|has|have|had|can)\b")
 _IN_PLACE = re.compile(r"\b(?:in|near|at|from|to|into|around|outside)\s+(?:the )?$")
-_DOES = re.compile(r"\s+(?:was|is|has|had|who|founded|wrote|led|joined|started|created|won|said|became|made|and|[a-z]+ed)\b")
+_DOES = re.compile(
+    r"\s+(?:was|is|has|had|who|founded|wrote|led|joined|started|created|won|said|became|made|and|[a-z]+ed)\b"
+)
 _ALSO_PERSON = re.compile(r"\b(?:by|and|with|son|daughter|wife|husband|mr|ms|mrs|dr)\s+$", re.IGNORECASE)
-_FULL_NAME = re.compile(rf"(?:[{UPPER_CLASS}][\w'’-]+|[{UPPER_CLASS}]\.)(?: (?:de|van|von|der|la|al|bin)| [{UPPER_CLASS}][\w'’.-]*)+")
-_MAKER = re.compile(r"\b(?:by|author|writer|novelist|poet|director|composer|singer|artist|playwright|editor|engineer)\s+(?:[A-Z][\w.]+ )?$")
+_FULL_NAME = re.compile(
+    rf"(?:[{UPPER_CLASS}][\w'’-]+|[{UPPER_CLASS}]\.)(?: (?:de|van|von|der|la|al|bin)| [{UPPER_CLASS}][\w'’.-]*)+"
+)
+_MAKER = re.compile(
+    r"\b(?:by|author|writer|novelist|poet|director|composer|singer|artist|playwright|editor|engineer)\s+(?:[A-Z][\w.]+ )?$"
+)
 _ROLE = "|".join(sorted(ROLES - words("band duo group team side")))
 _TITLED = re.compile(r"\b(?:title|name) of (?:the |his |her |its )?(?:[\w-]+ )?(?:film|movie|song|album|book|novel|show|play|poem|paper|report|talk)\b"
                      r"|\btitle of\b|\bcalled\b|\bentitled\b", re.IGNORECASE)  # fmt: skip
 _MEASURED = re.compile(
-    r"\bhow (?:long|tall|high|deep|wide|heavy|old|far|fast|large|big|loud|thick|hot|cold|often|expensive)\b", re.IGNORECASE
+    r"\bhow (?:long|tall|high|deep|wide|heavy|old|far|fast|large|big|loud|thick|hot|cold|often|expensive)\b",
+    re.IGNORECASE,
 )
 _UNITS = {
     "heavy": ("mass", "weigh"),
@@ -61,11 +71,12 @@ def other_kind(analysis: QuestionAnalysis, page: View, sentence: Sentence, answe
     wh = analysis.wh
     if wh in ("who", "whom", "whose") and analysis.kind in ("person", "organisation", "thing"):
         return _no_person(sentence, answer)
-    if wh == "when" and not _DATED.search(answer):
+    asks = analysis.question.lower()
+    if _ASKS_WHEN.match(asks) and not _DATED.search(answer):
         return "no time is named"
     if wh in ("how many", "how old") and not _COUNTED.search(answer):
         return "no number is named"
-    if wh == "where" and (_IS_NUMBER.fullmatch(answer) or _is_honoured(answer)):
+    if asks.startswith("where ") and (_IS_NUMBER.fullmatch(answer) or _is_honoured(answer)):
         return "no place is named"
     if _TITLED.search(analysis.question) and _is_maker(page, sentence, answer):
         return "a person is no title"
@@ -87,7 +98,12 @@ def _no_person(sentence: Sentence, answer: str) -> str:
     before = _before(sentence, answer)
     after = sentence.text[len(before) + len(answer) :]
     name = re.match(rf"[{UPPER_CLASS}][\w'’-]*(?:, [{UPPER_CLASS}][\w'’-]*)?$", answer)
-    if name and _IN_PLACE.search(before) and not _DOES.match(after) and not re.search(r"\bled to|came to|next to", before):
+    if (
+        name
+        and _IN_PLACE.search(before)
+        and not _DOES.match(after)
+        and not re.search(r"\bled to|came to|next to", before)
+    ):
         return "a place is no person"
     return ""
 
@@ -102,13 +118,17 @@ def _is_maker(page: View, sentence: Sentence, answer: str) -> bool:
         return False
     if _MAKER.search(_before(sentence, answer)):
         return True
-    told = re.compile(rf"{re.escape(answer)}(?: \([^)]*\))? (?:is|was) (?:an?|the) (?:[\w-]+ ){{0,4}}?(?:{_ROLE})\b", re.IGNORECASE)
+    told = re.compile(
+        rf"{re.escape(answer)}(?: \([^)]*\))? (?:is|was) (?:an?|the) (?:[\w-]+ ){{0,4}}?(?:{_ROLE})\b", re.IGNORECASE
+    )
     return any(told.search(each.text) for each in page.sentences) or _wrote(page, answer)
 
 
 def _wrote(page: View, answer: str) -> bool:
     """Return whether the page tells of somebody's deeds, as only of a person."""
-    deed = re.compile(rf"{re.escape(answer)},? (?:who )?(?:wrote|writes|said|says|was born|died|lives|studied|published|designed|directed|composed)\b")
+    deed = re.compile(
+        rf"{re.escape(answer)},? (?:who )?(?:wrote|writes|said|says|was born|died|lives|studied|published|designed|directed|composed)\b"
+    )
     return any(deed.search(each.text) for each in page.sentences)
 
 

@@ -8,11 +8,13 @@ from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import UPPER_CLASS, Sentence, fold
 
 _YEAR = re.compile(r"(?<![\d.,/-])(?:1[5-9]|20)\d{2}(?![\d]|[.,]\d)(?!s\b)")
-_LIMITED = re.compile(r"\b(?:before|after|since|until|till|by|from|between|and|to|than)\s+(?:the year |[A-Z][a-z]+ )?$", re.IGNORECASE)
+_LIMITED = re.compile(
+    r"\b(?:before|after|since|until|till|by|from|between|and|to|than)\s+(?:the year |[A-Z][a-z]+ )?$", re.IGNORECASE
+)
 _COUNTED_NOUNS = (
     r"version|release|edition|part|chapter|volume|room|line|season|episode|article|section|phase|step|level|floor|route"
     r"|gate|platform|unit|model|draft|revision|sprint|milestone|batch|lot|item|ticket|issue|invoice|order|appendix|figure"
-    r"|table|act|stage|round|day|week|quarter|grade|class|flat|house|no\.|number|question|task|rule|v"
+    r"|table|proposal|motion|option|plan|team|group|project|flight|bus|train|warehouse|building|zone|district|paragraph|test|act|stage|round|day|week|quarter|grade|class|flat|house|no\.|number|question|task|rule|v"
 )
 _NUMBERED = re.compile(
     rf"(?P<noun>\b(?:{_COUNTED_NOUNS})|(?-i:[{UPPER_CLASS}][\w'’-]*[^\W\d_.]))[ -]?(?P<number>\d+(?:[.-]\d+)*[a-z]?)(?![\w%,]|:\d)"
@@ -20,7 +22,8 @@ _NUMBERED = re.compile(
     re.IGNORECASE,
 )
 _MONTH = re.compile(
-    r"(?:january|february|march|april|may|june|july|august|september|october|november|december|in|on|of|the|by|from)", re.I
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december|in|on|of|the|by|from)",
+    re.I,
 )
 
 
@@ -84,7 +87,11 @@ def other_year(question: str, page: View, sentence: Sentence) -> str:
 
 def _spans(asked: set[str], text: str) -> bool:
     """Return whether a period of the sentence holds the year."""
-    periods = re.findall(r"((?:1[5-9]|20)\d{2})\s*(?:[–—-]|to|until|and)\s*(?:[A-Z]?[a-z]* )?((?:1[5-9]|20)\d{2})", text)
+    periods = re.findall(
+        r"((?:1[5-9]|20)\d{2})\s*(?:[–—-]|to|until|and)\s*(?:[A-Z]?[a-z]* )?((?:1[5-9]|20)\d{2})", text
+    )
     open_end = re.findall(r"\bsince (?:[A-Z][a-z]+ )?((?:1[5-9]|20)\d{2})", text)
     year = int(min(asked))
-    return any(int(start) <= year <= int(end) for start, end in periods) or any(int(start) <= year for start in open_end)
+    return any(int(start) <= year <= int(end) for start, end in periods) or any(
+        int(start) <= year for start in open_end
+    )
