@@ -8,7 +8,8 @@ _WH = r"(?=(?:who|whom|whose|what|which|when|where|why|how|in|on|at|by|if|whethe
 _COURTESY = re.compile(
     r"(?:(?:hi|hello|hey)(?: there)?[,!.]\s+|please[,:]?\s+"
     r"|(?:can|could|would|will) you (?:please )?(?:tell|remind|show) me[,:]?\s+(?:please[,:]?\s+)?"
-    rf"|do you (?:happen to )?know[,:]?\s+{_WH}|(?:i'd|i would) like to know[,:]?\s+{_WH}|i (?:want|need) to know[,:]?\s+{_WH}"
+    rf"|do you (?:happen to )?know[,:]?\s+{_WH}|(?:i'd|i would) like to know[,:]?\s+{_WH}"
+    rf"|i (?:want|need) to know[,:]?\s+{_WH}"
     rf"|i wonder[,:]?\s+{_WH}|(?:please )?tell me[,:]?\s+{_WH}|so[,:]\s+|ok(?:ay)?[,:]\s+)",
     re.IGNORECASE,
 )

@@ -6,7 +6,8 @@ import re
 
 # Base units: kilogram, metre, square metre, second, litre, byte, watt, metre per second.
 _FACTORS = """
-mg milligram:0.000001 g gram gramme:0.001 kg kilo kilogram kilogramme:1 t ton tonne:1000 oz ounce:0.0283495 lb lbs pound:0.453592
+mg milligram:0.000001 g gram gramme:0.001 kg kilo kilogram kilogramme:1 t ton tonne:1000
+oz ounce:0.0283495 lb lbs pound:0.453592
 mm millimetre millimeter:0.001 cm centimetre centimeter:0.01 m metre meter:1 km kilometre kilometer:1000
 in inch inches:0.0254 ft foot feet:0.3048 yd yard:0.9144 mi mile:1609.344
 m² m2 sqm:1 km² km2 sqkm:1000000 ha hectare:10000 acre:4046.856

@@ -63,8 +63,9 @@ _NAMED = re.compile(r"\w+ (?:.*\{0\}|\{0\} (?:still |really )?[^a-z\s].*)\?", re
 _YES_NO = re.compile(r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE)
 _DESCRIBED = re.compile(
     r"\b(?:that|which|who|whose|where|whom)\b|'s [a-z]+ (?!of\b)"
-    r"|\bthe (?:[a-z]+ )?(?:director|author|writer|composer|performer|singer|founder|father|mother|wife|husband|son|daughter"
-    r"|spouse|producer|creator|inventor|mayor|president|ceo|capital|birthplace|publisher|owner|successor|predecessor) of\b"
+    r"|\bthe (?:[a-z]+ )?(?:director|author|writer|composer|performer|singer|founder|father|mother|wife|husband|son"
+    r"|daughter|spouse|producer|creator|inventor|mayor|president|ceo|capital|birthplace|publisher|owner|successor"
+    r"|predecessor) of\b"
 )
 _READERS = (
     parse_evidence,

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from pyrag.agents.protocol import Reading
 from pyrag.embedded.lexicon import ADJECTIVES
 from pyrag.embedded.question_analysis import QuestionAnalysis, analyse, split_aggregation
-from pyrag.embedded.reader.claims.lookups import Ask
-from pyrag.embedded.reader.claims.verdict import verdict_on
 from pyrag.embedded.reader.choice import (
     OF_BOTH,
     Decision,
@@ -25,6 +23,8 @@ from pyrag.embedded.reader.choice import (
     facts_of,
     from_facts,
 )
+from pyrag.embedded.reader.claims.lookups import Ask
+from pyrag.embedded.reader.claims.verdict import verdict_on
 from pyrag.embedded.reader.people import in_full
 from pyrag.embedded.reader.view import View, view, views
 from pyrag.embedded.words import STOPWORDS, content_stem, fold

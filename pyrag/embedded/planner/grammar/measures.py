@@ -1,5 +1,7 @@
 """Parses comparisons of two things by a measure: "is the A heavier than the B", "does A have more members than B"."""
 
+# ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
+
 from __future__ import annotations
 
 import re

@@ -1,10 +1,13 @@
 """A yes/no question as a claim: what it is about, what it states of it, and whether it states or denies it."""
 
+# ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
+
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
+from pyrag.embedded.lexicon import words
 from pyrag.embedded.planner.grammar.verbs import is_base, is_participle
 from pyrag.embedded.reader.claims.opposites import DENIALS, has_opposite, plain_verbs
 from pyrag.embedded.reader.claims.values import Amount, Values, When, is_unit, values_of
@@ -31,12 +34,10 @@ _ABOVE = frozenset(
      "since", "later than")
 )  # fmt: skip
 _EQUAL_TOO = frozenset(("at least", "no fewer than", "at most", "up to", "no more than", "since"))
-_ADVERBS = frozenset(
-    "still ever already yet now currently really actually also indeed today always too even presently any".split()  # noqa: SIM905
-)
-_DETERMINERS = frozenset("a an the his her its their our your my this that these those no any some".split())  # noqa: SIM905
-_PREPOSITIONS = frozenset(
-    "in on at by from to with for of about into through during under over between near off against without".split()  # noqa: SIM905
+_ADVERBS = words("still ever already yet now currently really actually also indeed today always too even presently any")
+_DETERMINERS = words("a an the his her its their our your my this that these those no any some")
+_PREPOSITIONS = words(
+    "in on at by from to with for of about into through during under over between near off against without"
 )
 _WORD = re.compile(r"[^\W\d_][\w'’-]*|\d[\w.,:%-]*")
 
@@ -82,7 +83,8 @@ class Claim:
         """The value of the bound."""
         if self.bound is None:
             return None
-        return next(iter((*self.values.amounts, *self.values.dates)), None)
+        values = self.values
+        return values.amounts[0] if values.amounts else values.dates[0] if values.dates else None
 
 
 def read_claim(question: str) -> Claim | None:

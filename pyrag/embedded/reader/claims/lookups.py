@@ -1,5 +1,7 @@
 """A yes/no question answered by a value: the value is asked for, and compared with the asked one."""
 
+# ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
+
 from __future__ import annotations
 
 import re
@@ -38,11 +40,11 @@ def lookup_of(claim: Claim) -> Lookup | None:
     Args:
         claim: The claim.
     """
-    office = re.fullmatch(r"(?:the|an?) (?P<noun>.+)", claim.predicate)
+    office = claim.predicate.startswith("the ")
     name = claim.subject_values.names
-    if claim.auxiliary in ("is", "was") and office and len(name) == 1 and fold(name[0]) == fold(claim.subject):
-        if claim.predicate.startswith("the "):
-            return Lookup(f"Who {claim.auxiliary} {claim.predicate}?", claim.subject)
+    named = len(name) == 1 and fold(name[0]) == fold(claim.subject)
+    if claim.auxiliary in ("is", "was") and office and named:
+        return Lookup(f"Who {claim.auxiliary} {claim.predicate}?", claim.subject)
     return _by_amount(claim) or _by_date(claim) or _by_name(claim)
 
 

@@ -1,5 +1,7 @@
 """Words that say the opposite of each other, words that say the same, and words that deny. Data and look-ups only."""
 
+# ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
+
 from __future__ import annotations
 
 import re
@@ -221,14 +223,9 @@ _TWO_WORDS = (
 def plain_verbs(text: str) -> str:
     """Return the text with verbs of two words put as one: "turned down" becomes "rejected"."""
     for pattern, base, past in _TWO_WORDS:
-        text = re.sub(
-            rf"\b(?:{pattern})(?:\b|(?<= ))",
-            lambda match, base=base, past=past: (
-                base if is_base(match[0].split()[0].lower()) and past != "postponed" else past
-            ),
-            text,
-            flags=re.IGNORECASE,
-        )
+        for match in reversed(list(re.finditer(rf"\b(?:{pattern})(?:\b|(?<= ))", text, re.IGNORECASE))):
+            is_now = is_base(match[0].split()[0].lower()) and past != "postponed"  # the past of "put" is "put"
+            text = f"{text[: match.start()]}{base if is_now else past}{text[match.end() :]}"
     return text
 
 
@@ -272,7 +269,12 @@ def root(word: str) -> str:
 
 
 def are_opposite(first: str, second: str) -> bool:
-    """Return whether two words in lower case exclude each other by meaning or by a prefix: "paid", "unpaid"."""
+    """Return whether two words exclude each other by meaning or by a prefix: "paid", "unpaid".
+
+    Args:
+        first: A word in lower case.
+        second: Another one.
+    """
     if root(second) in _opposites().get(root(first), ()):
         return True
     return any(
@@ -283,7 +285,12 @@ def are_opposite(first: str, second: str) -> bool:
 
 
 def are_alike(first: str, second: str) -> bool:
-    """Return whether two words in lower case say the same: one stem, or a pair of the table."""
+    """Return whether two words say the same: they have one stem, or the table pairs them.
+
+    Args:
+        first: A word in lower case.
+        second: Another one.
+    """
     one, other = root(first), root(second)
     if first.removesuffix("s") == second.removesuffix("s"):
         return True
@@ -291,7 +298,12 @@ def are_alike(first: str, second: str) -> bool:
 
 
 def are_alternatives(first: str, second: str) -> bool:
-    """Return whether two different words belong to one class of which only one holds: "Monday", "Tuesday"."""
+    """Return whether two words belong to one class of which only one holds: "monday", "tuesday".
+
+    Args:
+        first: A word in lower case.
+        second: Another one.
+    """
     if are_alike(first, second):
         return False
     return any(first in group and second in group for group in _EXCLUSIVE)

@@ -1,21 +1,20 @@
-"""Who does what to whom: whether a clause tells of the same deed as a claim with the parts exchanged."""
+"""Doer and thing done: finds clauses that tell of a claim's deed with the two exchanged."""
 
 from __future__ import annotations
 
 import re
 
+from pyrag.embedded.lexicon import words
 from pyrag.embedded.reader.claims.claim import Claim, content_words
 from pyrag.embedded.reader.claims.clauses import Clause
 from pyrag.embedded.reader.claims.opposites import are_alike
 from pyrag.embedded.reader.claims.values import same_name
 from pyrag.embedded.words import content_stem, fold
 
-_DIRECTIONS = frozenset(
-    "north south east west northeast northwest southeast southwest left right ahead upstream downstream".split()
-)  # noqa: SIM905
+_DIRECTIONS = words("north south east west northeast northwest southeast southwest left right ahead")
 _BE = frozenset(("is", "are", "was", "were"))
 _BY = re.compile(r"[\w'’-]+(?: [^,;]{0,40})? by\b")
-_MUTUAL = frozenset("marry married meet met merge merged border play played with and against".split())  # noqa: SIM905
+_MUTUAL = words("marry married meet met merge merged border play played with and against")
 
 
 def swapped(claim: Claim, clause: Clause) -> int:

@@ -16,15 +16,17 @@ from pyrag.embedded.reader.claims.subjects import Standing, standing
 from pyrag.embedded.reader.claims.values import Amount, When, same_name, unit_of
 from pyrag.embedded.reader.view import View
 
-_STATED, _OTHERWISE, _OF_OTHER, _OVER = 0.8, 0.65, 0.55, 0.7
+# The strength of a ruling where the claim itself is stated or denied; another value stands in its place; it is stated
+# of another thing; something is told to have ended; and where that answers "still". Below 0.5 an answer is weak.
+_STATED, _OTHERWISE, _OF_OTHER, _OVER, _NO_MORE = 0.8, 0.65, 0.55, 0.7, 0.85
 _SLOT = re.compile(r"\b(in|at|by|from|to|into|with|under|on|for|as)\s+(?:the |a |an )?$")
 _UNTIL = re.compile(r"\b(?:until|till|to|through)\b|[–—-]")
 _BE = frozenset(("is", "are", "was", "were"))
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether a claim holds, by one sentence of one page."""
+class Ruling:
+    """The word of one sentence on a claim."""
 
     holds: bool
     strength: float
@@ -32,7 +34,7 @@ class Verdict:
     sentence: str
 
 
-def by_statement(claim: Claim, pages: Sequence[View]) -> Verdict | None:
+def by_statement(claim: Claim, pages: Sequence[View]) -> Ruling | None:
     """Return the verdict of the sentence that says most clearly whether a claim holds; None if no sentence does.
 
     Args:
@@ -45,10 +47,10 @@ def by_statement(claim: Claim, pages: Sequence[View]) -> Verdict | None:
         return None
     against = max((each.strength for each in found if each.holds != best.holds), default=0.0)
     # Two sentences as clear as each other that disagree decide nothing.
-    return best if against < best.strength else Verdict(best.holds, 0.4, best.page, best.sentence)
+    return best if against < best.strength else Ruling(best.holds, 0.4, best.page, best.sentence)
 
 
-def _verdicts(claim: Claim, page: View) -> Iterator[Verdict]:
+def _verdicts(claim: Claim, page: View) -> Iterator[Ruling]:
     for sentence in page.sentences:
         for clause in clauses(sentence.text):
             stands = standing(claim, clause, page, sentence)
@@ -59,12 +61,12 @@ def _verdicts(claim: Claim, page: View) -> Iterator[Verdict]:
             if verdict is not None:
                 holds, strength = verdict
                 strength = round(strength * stands.weight - 0.01 * (clause.width - 1), 4)
-                yield Verdict(holds, strength, page.position, sentence.text)
+                yield Ruling(holds, strength, page.position, sentence.text)
                 break
 
 
 def _compared(claim: Claim, clause: Clause, stands: Standing) -> tuple[bool, float] | None:
-    """Whether the claim holds by this clause, and how clearly."""
+    """Return if the claim holds by this clause, and how clearly."""
     if (" than " in f" {claim.predicate} ") != (" than " in f" {clause.text} ") and claim.bound is None:
         return None
     states = [*_states_of_values(claim, clause, stands), *_states_of_words(claim, clause, stands)]
@@ -211,8 +213,7 @@ def _over(claim: Claim, clause: Clause) -> tuple[bool, float] | None:
     """The answer to "is it still so" by a clause that says that it ended."""
     words = {word.lower() for word in re.findall(r"[\w'’-]+", clause.text)}
     ended = {word for word in words & OVER if not any(are_alike(word, each) for each in _words(claim))}
-    ended = ended or re.search(r"\bused to\b|\bno longer\b", clause.text)
-    if not ended:
+    if not ended and not re.search(r"\bused to\b|\bno longer\b", clause.text):
         return None
     asked = content_words(claim.values.rest)
     near = not asked or any(
@@ -220,4 +221,4 @@ def _over(claim: Claim, clause: Clause) -> tuple[bool, float] | None:
     )
     names = claim.values.names
     named = any(same_name(name, each) for name in names for each in clause.values.names)
-    return (claim.denied, 0.85 if claim.still else _OVER) if near or named else None
+    return (claim.denied, _NO_MORE if claim.still else _OVER) if near or named else None

@@ -1,4 +1,6 @@
-"""Whether a clause speaks of what a claim is about: by its name, by a pronoun, or because its page does."""
+"""The subject of a clause: what a claim is about, by name, by a pronoun or by its page, or something else."""
+
+# ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ _FAR = 0.9  # the subject is named elsewhere on the page only
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a clause stands to the claim's subject; `context` and `names` are what its page is about."""
+    """The relation of a clause to the claim's subject; `context` and `names` are what its page is about."""
 
     weight: float
     named: bool
@@ -108,7 +110,7 @@ def _about_other(claim: Claim, clause: Clause, sentence: Sentence, titles: tuple
         if (
             not known
             and values_of(opens).names
-            and not opens.lower() in {word.lower() for word in _small_words(sentence)}
+            and opens.lower() not in {word.lower() for word in _small_words(sentence)}
         ):
             return True
     is_office = re.match(r"the ", claim.predicate) is not None

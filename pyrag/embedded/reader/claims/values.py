@@ -1,12 +1,14 @@
 """Dates, quantities and names in a text, as values that can be compared. Reads no question and knows no passage."""
 
+# ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
+
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pyrag.embedded.lexicon import MONTHS, NUMBER_WORDS
+from pyrag.embedded.lexicon import MONTHS, NUMBER_WORDS, words
 from pyrag.embedded.reader.spans import DATE, YEAR
 from pyrag.embedded.words import STOPWORDS, UPPER_CLASS, fold, stem
 from pyrag_sandbox.helpers import parse_number
@@ -36,8 +38,8 @@ _UNITS = {
     "%": "percent", "h": "hour", "hours": "hour", "min": "minute", "minutes": "minute", "s": "second",
     "litres": "litre", "liters": "litre", "l": "litre",
 }  # fmt: skip
-_NO_UNIT = frozenset(
-    "a an and as at but by for from in is it of on or than that the to was were which with per who whose when".split()  # noqa: SIM905
+_NO_UNIT = words(
+    "a an and as at but by for from in is it of on or than that the to was were which with per who whose when"
 )
 
 

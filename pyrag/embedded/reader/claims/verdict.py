@@ -9,7 +9,7 @@ from pyrag.agents.protocol import Reading
 from pyrag.embedded.reader.claims.claim import Claim, content_words, read_claim
 from pyrag.embedded.reader.claims.lookups import Ask, by_value
 from pyrag.embedded.reader.claims.opposites import are_alike
-from pyrag.embedded.reader.claims.statements import Verdict, by_statement
+from pyrag.embedded.reader.claims.statements import Ruling, by_statement
 from pyrag.embedded.reader.claims.values import same_name
 from pyrag.embedded.reader.patterns import COPULA
 from pyrag.embedded.reader.view import View
@@ -42,12 +42,12 @@ def verdict_on(question: str, pages: Sequence[View], ask: Ask | None = None) -> 
     return _reading(stated) if stated is not None else looked_up
 
 
-def _reading(verdict: Verdict) -> Reading:
+def _reading(verdict: Ruling) -> Reading:
     text = "yes" if verdict.holds else "no"
     return Reading(text, True, (verdict.page,), f"“{verdict.sentence[:120]}”", verdict.strength)
 
 
-def _called_otherwise(claim: Claim, pages: Sequence[View]) -> Verdict | None:
+def _called_otherwise(claim: Claim, pages: Sequence[View]) -> Ruling | None:
     """No, if the thing's own page says what it is, and nowhere the kind that is asked."""
     match = _KIND.fullmatch(claim.predicate)
     names = claim.subject_values.names
@@ -59,5 +59,5 @@ def _called_otherwise(claim: Claim, pages: Sequence[View]) -> Verdict | None:
             continue
         words = [word for each in page.sentences for word in content_words(each.text.lower())]
         if not any(are_alike(match["noun"], word) for word in words):
-            return Verdict(claim.denied, _CALLED, page.position, lead.text)
+            return Ruling(claim.denied, _CALLED, page.position, lead.text)
     return None

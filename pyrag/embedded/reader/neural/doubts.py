@@ -4,11 +4,14 @@ A sentence that has nothing of what the question asks beside the name, or that i
 is shown with a confidence that marks it as weak.
 """
 
+# ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
+
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
+from pyrag.embedded.lexicon import words
 from pyrag.embedded.planner.grammar.verbs import base_of, is_base, is_participle, is_past, is_present
 from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.claims.opposites import are_alike
@@ -88,14 +91,15 @@ _AUXILIARY = re.compile(
     re.I,
 )
 _WHEN_OR_WHERE = re.compile(r"(?:when|where) ", re.IGNORECASE)
-_BEFORE_NOUNS = frozenset("the a an of for to in on at by his her its their and or".split())  # noqa: SIM905
-_PLAIN_VERBS = frozenset(
-    "be have do take get make go come give hold call name know locate use find happen mean play base born bear die set see"
-    " become live place help want try seem appear continue situate spell show like say tell work belong".split()  # noqa: SIM905
+_BEFORE_NOUNS = words("the a an of for to in on at by his her its their and or")
+_PLAIN_VERBS = words(
+    "be have do take get make go come give hold call name know locate use find happen mean play base born bear "
+    "die set see become live place help want try seem appear continue situate spell show like say tell work "
+    "belong"
 )
-_MADE = frozenset(
-    "write direct compose design paint create publish produce perform sing record develop build draw edit author invent"
-    " sculpt illustrate translate arrange release".split()  # noqa: SIM905
+_MADE = words(
+    "write direct compose design paint create publish produce perform sing record develop build draw edit "
+    "author invent sculpt illustrate translate arrange release"
 )
 _MEASURED = re.compile(
     r"\bhow (?:long|tall|high|deep|wide|heavy|old|far|fast|large|big|loud|thick|much)\b|\b(?:weight|height|length|price|cost)\b",

@@ -1,7 +1,9 @@
-"""Whether an answer is of the kind that a question asks for: no city for "who", no person for "the title of".
+"""The kind of answer that a question asks for: no city for "who", no person for "the title of".
 
 Only what shows is refused: a kind that cannot be told from the answer and its sentence is let pass.
 """
+
+# ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 
 from __future__ import annotations
 

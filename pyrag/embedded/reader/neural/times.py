@@ -1,5 +1,7 @@
 """Years, versions and other numbers that tell one thing from another: those of a question against those of a passage."""
 
+# ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
+
 from __future__ import annotations
 
 import re
