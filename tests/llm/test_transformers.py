@@ -218,15 +218,48 @@ async def test_a_model_without_a_chat_template(tiny: TinyModel, tmp_path: Path) 
 
 
 async def test_an_adapter_of_another_model(tiny: TinyModel, tmp_path: Path) -> None:
-    config = (tiny.adapter / "adapter_config.json").read_text()
-    (tmp_path / "adapter_config.json").write_text(config.replace('"r": 4', '"r": 2'))
-    weights = (tiny.adapter / "adapter_model.safetensors").read_bytes()
-    (tmp_path / "adapter_model.safetensors").write_bytes(weights)
-    model = opened(f"transformers:{tiny.folder},adapter=other={tmp_path}")
+    model = opened(f"transformers:{tiny.folder},adapter=other={misfits(tiny.adapter, tmp_path / 'other')}")
     with pytest.raises((DataError, PermanentServiceError), match="adapter") as failed:
         await model.complete(ASKED)
     assert "\n" not in str(failed.value)
     await model.aclose()
+
+
+async def test_an_adapter_that_fails_late_changes_nothing(
+    tiny: TinyModel, tmp_path: Path, chat: LocalChat, planner: LocalChat
+) -> None:
+    """An adapter of another rank, and an adapter without weights for this model, before any other adapter is loaded."""
+    wanted = by_the_library(tiny.folder, ASKED), by_the_library(tiny.folder, ASKED, tiny.adapter)
+    assert (await chat.complete(ASKED, GREEDY)).text == wanted[0]
+    for number, broken in enumerate((misfits(tiny.adapter, tmp_path / "rank"), emptied(tiny.adapter, tmp_path / "no"))):
+        late = opened(f"transformers:{tiny.folder},device=cpu,dtype=float32,adapter=late{number}={broken}")
+        with pytest.raises(DataError, match=r"the adapter .* does not fit the model of .*trained on this model"):
+            await late.complete(ASKED, GREEDY)
+        assert (await chat.complete(ASKED, GREEDY)).text == wanted[0]
+        await late.aclose()
+    assert (await planner.complete(ASKED, GREEDY)).text == wanted[1]
+    assert (await chat.complete(ASKED, GREEDY)).text == wanted[0]
+
+
+def misfits(adapter: Path, folder: Path) -> Path:
+    """A copy of an adapter whose configuration names another rank than its weights have."""
+    folder.mkdir()
+    config = (adapter / "adapter_config.json").read_text()
+    (folder / "adapter_config.json").write_text(config.replace('"r": 4', '"r": 2'))
+    (folder / "adapter_model.safetensors").write_bytes((adapter / "adapter_model.safetensors").read_bytes())
+    return folder
+
+
+def emptied(adapter: Path, folder: Path) -> Path:
+    """A copy of an adapter whose weights belong to modules that the model does not have."""
+    from safetensors.torch import load_file, save_file
+
+    folder.mkdir()
+    (folder / "adapter_config.json").write_bytes((adapter / "adapter_config.json").read_bytes())
+    weights = load_file(adapter / "adapter_model.safetensors")
+    renamed = {name.replace(".layers.", ".blocks."): tensor for name, tensor in weights.items()}
+    save_file(renamed, folder / "adapter_model.safetensors")
+    return folder
 
 
 async def test_a_device_that_is_not_there(tiny: TinyModel) -> None:

@@ -10,7 +10,9 @@ Left out: schemas and patterns, which are ignored; prefix caching.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
+import itertools
 import queue
 import threading
 from collections import deque
@@ -76,7 +78,9 @@ class TransformersRunner:
                 f"{spec.name} holds no model that can be loaded ({what}): check the folder or name"
             ) from error
         self._model = model.to(device).eval()
+        self._adapted: Any = None  # PEFT's view of the model, once an adapter was loaded
         self._loaded: dict[Adapter, str] = {}
+        self._numbers = itertools.count()
         for adapter in adapters:
             self._load(adapter)
         self.window = _window(spec, self._tokenizer)
@@ -146,7 +150,6 @@ class TransformersRunner:
         import torch
         from transformers import LogitsProcessorList, StoppingCriteriaList
 
-        self._choose(rows[0].adapter)
         for row in rows:
             row.begin()
         width = max(len(row.prompt) for row in rows)
@@ -155,7 +158,7 @@ class TransformersRunner:
         ids = [[settings.pad_token_id] * pad + row.prompt for pad, row in zip(pads, rows, strict=True)]
         mask = [[0] * pad + [1] * len(row.prompt) for pad, row in zip(pads, rows, strict=True)]
         sampler = RowSampler(rows, self._model.generation_config, device)
-        with torch.inference_mode():
+        with torch.inference_mode(), self._chosen(rows[0].adapter):
             self._model.generate(
                 torch.tensor(ids, device=device),
                 attention_mask=torch.tensor(mask, device=device),
@@ -165,23 +168,38 @@ class TransformersRunner:
                 stopping_criteria=StoppingCriteriaList([Ending(rows, self._tokenizer, settings.eos_token_id)]),
             )
 
-    def _choose(self, adapter: Adapter | None) -> None:
-        if adapter is not None:
-            self._load(adapter)
-            self._model.enable_adapters()
-            self._model.set_adapter(self._loaded[adapter])
-        elif self._loaded:
-            self._model.disable_adapters()
+    def _chosen(self, adapter: Adapter | None) -> contextlib.AbstractContextManager[Any]:
+        """Return a context in which the model generates with an adapter, or without one."""
+        if adapter is None:
+            return contextlib.nullcontext() if self._adapted is None else self._adapted.disable_adapter()
+        self._load(adapter)
+        self._adapted.set_adapter(self._loaded[adapter])
+        return contextlib.nullcontext()
 
     def _load(self, adapter: Adapter) -> None:
+        """Load an adapter by PEFT's own API, unless it is loaded; one that does not fit leaves the model as it was."""
         if adapter in self._loaded:
             return
-        name = f"adapter_{len(self._loaded)}"  # PEFT takes no dots in names
+        from peft import PeftConfig, PeftModel
+
+        name = f"adapter_{next(self._numbers)}"  # PEFT takes no dots in names
         try:
-            self._model.load_adapter(adapter.path, adapter_name=name)
+            if self._adapted is None:
+                config = PeftConfig.from_pretrained(adapter.path)
+                config.inference_mode = True
+                self._adapted = PeftModel(self._model, config, adapter_name=name).eval()
+            result = self._adapted.load_adapter(adapter.path, name, torch_device=str(self._model.device))
         except (OSError, ValueError, RuntimeError) as error:
-            raise DataError(f"the adapter {adapter.path} does not fit the model of {self._name}: {error}") from error
+            raise self._misfit(adapter, str(error)) from error
+        if missing := result.missing_keys:
+            raise self._misfit(adapter, f"its file has no weights {missing[0]}")
         self._loaded[adapter] = name
+
+    def _misfit(self, adapter: Adapter, reason: str) -> DataError:
+        return DataError(
+            f"the adapter {adapter.path} does not fit the model of {self._name} ({' '.join(reason.split())[:300]}): "
+            "name an adapter that was trained on this model"
+        )
 
 
 def _next_batch(waiting: deque[BatchRow], most: int) -> list[BatchRow]:
