@@ -34,7 +34,8 @@ def namesake() -> str:
         return ""
     return (
         f"another project's distribution {_PACKAGE} {found.version} is installed here and shares the import name "
-        f"{_PACKAGE}: run pip uninstall {_PACKAGE}, then pip install --force-reinstall --no-deps {DISTRIBUTION}"
+        f"{_PACKAGE}: run pip uninstall {_PACKAGE}, then pip install --force-reinstall --no-deps . "
+        "in a checkout of pyrag"
     )
 
 

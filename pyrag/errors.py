@@ -139,3 +139,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
     known = list(known)
     close = difflib.get_close_matches(name[:_MAX_COMPARED], known, n=1)
     return f": did you mean {close[0]!r}?" if close else f": choose from {', '.join(known)}"
+
+
+def install_extra(extra: str = "") -> str:
+    """Return how to install pyrag with one of its extras: the end of a sentence about a missing package.
+
+    Args:
+        extra: Name of the extra, or several joined by commas; empty for pyrag without extras.
+    """
+    what = f"'.[{extra}]'" if extra else "."
+    return f"run pip install {what} in a checkout of pyrag"

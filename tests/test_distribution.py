@@ -13,6 +13,7 @@ import pytest
 
 import pyrag
 import pyrag_runtime
+from pyrag.errors import install_extra
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -20,7 +21,10 @@ READ = {".py", ".md", ".toml", ".yaml", ".yml", ".txt", ".cfg", ""}
 WRONG = re.compile(
     r"""pip install(?: [-\w.=<>'"\[\],]+)*? ['"]?pyrag(?![-\w./:])|\bpyrag\\?\[[a-z{]|\bpyrag-\*\.whl|\bpyrag-\d"""
 )
-EXTRA = re.compile(r"pyrag-runtime\\?\[([a-z,]+)\\?\]")
+# Until pyrag is published, an extra is installed from a checkout only.
+UNPUBLISHED = re.compile(r"pyrag-runtime\\?\[[a-z{]|pip install(?: [-\w.=<>'\"\[\],]+)* pyrag-runtime")
+EXTRA = re.compile(r"pip install '\.\[([a-z,]+)\]'|install_extra\(\"([a-z,]+)\"\)|install_extra\('([a-z,]+)'\)")
+CHECKOUT = " in a checkout of pyrag"  # the end of the sentence on how to install it
 THEIRS = "Metadata-Version: 2.1\nName: PyRAG\nVersion: 0.0.4\nSummary: A library for RAG with a hosted database.\n"
 
 
@@ -36,7 +40,7 @@ def texts() -> Iterator[tuple[str, str]]:
 
 
 def test_no_line_installs_another_projects_package() -> None:
-    lines = [(name, line) for name, text in texts() for line in text.splitlines()]
+    lines = [(name, line.replace(CHECKOUT, "")) for name, text in texts() for line in text.splitlines()]
     assert len(lines) > 50_000
     assert [(name, line) for name, line in lines if WRONG.search(line) and "uninstall" not in line] == []
 
@@ -49,8 +53,27 @@ def test_the_search_finds_wrong_lines(line: str) -> None:
     assert WRONG.search(line)
 
 
+def test_no_line_installs_pyrag_from_an_index() -> None:
+    assert [(name, line) for name, text in texts() for line in text.splitlines() if UNPUBLISHED.search(line)] == []
+    assert UNPUBLISHED.search("pip install 'pyrag-runtime[serve]'")
+    assert UNPUBLISHED.search("pip install verifiers pyrag-runtime")
+
+
+def test_one_function_says_how_an_extra_is_installed() -> None:
+    assert install_extra("serve") == "run pip install '.[serve]' in a checkout of pyrag"
+    lines = [
+        (name, line)
+        for name, text in texts()
+        if name.startswith(("pyrag/", "sandbox/", "rl/")) and name != "pyrag/errors.py"
+        for line in text.splitlines()
+        if CHECKOUT in line
+    ]
+    assert lines == []
+
+
 def test_every_named_extra_exists() -> None:
-    named = {extra for _, text in texts() for found in EXTRA.findall(text) for extra in found.split(",")}
+    found = [match for _, text in texts() for match in EXTRA.findall(text)]
+    named = {extra for match in found for names in match for extra in names.split(",") if extra}
     assert named >= {"data", "dense", "docs", "rl"}
     assert named <= set(PROJECT["optional-dependencies"])
 
@@ -86,7 +109,9 @@ def test_doctor_names_a_namesake(tmp_path: Path) -> None:
     assert done.stderr.startswith("pyrag: warning: another project's distribution pyrag 0.0.4")
     assert done.stderr.count("\n") == 1
     assert "FAIL packages: another project's distribution pyrag 0.0.4 is installed here" in done.stdout
-    assert "run pip uninstall pyrag, then pip install --force-reinstall --no-deps pyrag-runtime" in done.stdout
+    assert (
+        "run pip uninstall pyrag, then pip install --force-reinstall --no-deps . in a checkout of pyrag" in done.stdout
+    )
 
 
 def test_the_command_says_that_its_files_were_overwritten(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Files of the public hub, of another server that speaks its protocol, or of a folder that mirrors it.
 
 A folder mirrors the hub: `FOLDER/OWNER/REPOSITORY/FILE`. Downloads go on where they were broken off, by the hub's own
-client (`pip install 'pyrag-runtime[data]'`). Nothing is fetched unless a command asks for it.
+client (`pip install '.[data]'`). Nothing is fetched unless a command asks for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from pyrag.errors import DataError, PermanentServiceError, UsageError
+from pyrag.errors import DataError, PermanentServiceError, UsageError, install_extra
 
 HUB = "https://huggingface.co"
 _CONNECTING = 5.0  # seconds
@@ -73,7 +73,7 @@ def fetch(remote: Remote, source: str = HUB, folder: Path | None = None) -> Path
         from huggingface_hub.errors import HfHubHTTPError
         from huggingface_hub.utils.tqdm import disable_progress_bars
     except ImportError as error:
-        raise UsageError("downloads need the hub's client: pip install 'pyrag-runtime[data]'") from error
+        raise UsageError(f"downloads need the hub's client: {install_extra('data')}") from error
     if not sys.stderr.isatty():
         disable_progress_bars()
     endpoint = source.rstrip("/")

@@ -1,4 +1,4 @@
-"""The connection to Ray, for what spreads over its workers. Needs `pip install 'pyrag-runtime[ray]'`."""
+"""The connection to Ray, for what spreads over its workers. Needs `pip install '.[ray]'`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from importlib import import_module
 from typing import Any
 
-from pyrag.errors import ConfigError
+from pyrag.errors import ConfigError, install_extra
 
 
 def connected(address: str, count: int) -> Any:
@@ -24,9 +24,7 @@ def connected(address: str, count: int) -> Any:
     try:
         ray: Any = import_module("ray")  # not a dependency, so type checkers need not know it
     except ImportError:
-        raise ConfigError(
-            "--ray needs Ray: pip install 'pyrag-runtime[ray]', or leave it out to use this machine"
-        ) from None
+        raise ConfigError(f"--ray needs Ray: {install_extra('ray')}, or leave it out to use this machine") from None
     if not ray.is_initialized():
         quiet = {"log_to_driver": False, "logging_level": "ERROR"}
         try:

@@ -14,7 +14,7 @@ import pyrag_runtime
 from pyrag._io import plugins
 from pyrag.cli.output import print_json
 from pyrag.cli.views.words import counted
-from pyrag.errors import ConfigError, PyRAGError, UsageError
+from pyrag.errors import ConfigError, PyRAGError, UsageError, install_extra
 from pyrag.llm.protocol import ModelInfo, ModelLister
 from pyrag.retrieval.protocol import searched_index
 from pyrag.runtime.engines import LOCAL_ENGINES, REPLAY, Engines, about_embedded, model_options, open_engines
@@ -83,7 +83,7 @@ def _packages() -> Finding:
         try:
             versions.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
-            return Finding("packages", False, f"{name} is not installed: run pip install {pyrag_runtime.DISTRIBUTION}")
+            return Finding("packages", False, f"{name} is not installed: {install_extra()}")
     return Finding("packages", True, ", ".join(versions))
 
 
@@ -109,7 +109,7 @@ def _local_engine(name: str) -> str:
     try:
         return f"{name}: with {name} {importlib.metadata.version(name)}"
     except importlib.metadata.PackageNotFoundError:
-        return f"{name}: not installed (pip install '{pyrag_runtime.DISTRIBUTION}[{name}]')"
+        return f"{name}: not installed ({install_extra(name)})"
 
 
 def _specs(settings: Settings) -> dict[str, str]:

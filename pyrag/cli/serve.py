@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyrag.cli.output import print_json, tell
-from pyrag.errors import UsageError
+from pyrag.errors import UsageError, install_extra
 from pyrag.settings import Settings
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def serve_model(serving: Serving, *, dry_run: bool, as_json: bool) -> None:
     program = shutil.which(line[0], path=str(Path(sys.executable).parent)) or shutil.which(line[0])
     if program is None:
         raise UsageError(
-            "vLLM is not installed: run pip install 'pyrag-runtime[vllm]', or copy the line of --dry-run to where it is"
+            f"vLLM is not installed: {install_extra('vllm')}, or copy the line of --dry-run to where it is"
         )
     key = _key(os.environ)
     if key is None and serving.host not in (LOOPBACK, "localhost", "::1"):

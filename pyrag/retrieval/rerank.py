@@ -2,7 +2,7 @@
 
 A scorer is any callable from a query and passages to one score each, larger is better, plain or asynchronous; plain
 ones run on the vectors' thread pool. `cross_encoder` makes one from a sentence-transformers model
-(`pyrag-runtime[dense]`); `reader` is the embedded one, which needs nothing and scores how likely a passage answers a
+(extra `dense`); `reader` is the embedded one, which needs nothing and scores how likely a passage answers a
 single-hop query.
 The score that the passage had before stays in `Passage.parts`.
 """
@@ -20,7 +20,7 @@ from typing import Any
 from pyrag._io.excerpts import excerpt
 from pyrag._io.hub import unreachable
 from pyrag._io.threads import cores, in_thread
-from pyrag.errors import ConfigError, DataError, PyRAGError, ServiceError
+from pyrag.errors import ConfigError, DataError, PyRAGError, ServiceError, install_extra
 from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.embedders.onnx import clean, open_session, open_tokenizer
 from pyrag.retrieval.embedders.protocol import passage_text
@@ -155,7 +155,7 @@ def _sentence_transformers(model: str) -> Pairs:
     try:
         from sentence_transformers import CrossEncoder
     except ImportError as error:
-        raise ConfigError("a cross-encoder needs sentence-transformers: pip install 'pyrag-runtime[dense]'") from error
+        raise ConfigError(f"a cross-encoder needs sentence-transformers: {install_extra('dense')}") from error
     try:
         network = CrossEncoder(model, local_files_only=not Path(model).exists() and unreachable())
     except (OSError, ValueError) as error:

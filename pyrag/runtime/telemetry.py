@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyrag_runtime
-from pyrag.errors import ConfigError, UsageError
+from pyrag.errors import ConfigError, UsageError, install_extra
 from pyrag.runtime.spans import QuestionSpans
 from pyrag.trace.events import Event, Observer, ignore
 
@@ -119,9 +119,7 @@ def _tracer(wanted: bool | None) -> Tracer | None:
     except ImportError as error:
         if not wanted:  # the variables may be meant for other programs
             return None
-        raise UsageError(
-            f"--otel needs {error.name}, which is not installed: run pip install 'pyrag-runtime[otel]'"
-        ) from error
+        raise UsageError(f"--otel needs {error.name}, which is not installed: {install_extra('otel')}") from error
     return provider.get_tracer(_SCOPE, pyrag_runtime.version())
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyrag._io.excerpts import mark_excerpts
-from pyrag.errors import PyRAGError, UsageError
+from pyrag.errors import PyRAGError, UsageError, install_extra
 from pyrag.retrieval.protocol import Retriever
 from pyrag.server.config import DEFAULT_INDEX, ServerConfig
 from pyrag.settings import Settings
@@ -101,9 +101,7 @@ def _extra(command: str) -> Any:
     try:
         yield
     except ImportError as error:
-        raise UsageError(
-            f"{command} needs {error.name}, which is not installed: run pip install 'pyrag-runtime[serve]'"
-        ) from error
+        raise UsageError(f"{command} needs {error.name}, which is not installed: {install_extra('serve')}") from error
 
 
 async def _run(service: SearchService, app: Any, listener: socket.socket, started: Callable[[str], None]) -> None:

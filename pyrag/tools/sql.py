@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyrag.errors import ConfigError, DataError
+from pyrag.errors import ConfigError, DataError, install_extra
 from pyrag.tools.tool import Sourced, Tool, ToolError
 from pyrag.trace.model import Passage
 
@@ -125,7 +125,7 @@ def _engine_of(path: Path) -> str:
     if not engine:
         raise DataError(f"{path} is no database of SQLite or DuckDB: name its file")
     if engine == "duckdb" and importlib.util.find_spec("duckdb") is None:
-        raise ConfigError(f"{path} is a DuckDB database: pip install 'pyrag-runtime[duckdb]'")
+        raise ConfigError(f"{path} is a DuckDB database: {install_extra('duckdb')}")
     return engine
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pyrag._io.files import write_atomic
-from pyrag.errors import ConfigError, nearest
+from pyrag.errors import ConfigError, install_extra, nearest
 from pyrag.settings import layered, make_settings
 
 Agent = Literal["answer", "plan", "decompose", "rewrite"]
@@ -328,5 +328,5 @@ def _yaml() -> Any:
     try:
         import yaml
     except ImportError as error:
-        raise ConfigError("training needs PyYAML and verl: pip install 'pyrag-runtime[rl]'") from error
+        raise ConfigError(f"training needs PyYAML and verl: {install_extra('rl')}") from error
     return yaml

@@ -119,6 +119,11 @@ async def test_only_long_prompts_ask_for_the_window() -> None:
         '{"error": {"message": "x", "code": "context_length_exceeded"}}',
         "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens",
         "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+        "This model's maximum context length is 8192 tokens. However, you requested 8 output tokens and your prompt"
+        " contains 73728 characters (more than 65536 characters, which is the upper bound for 8184 input tokens).",
+        "The decoder prompt (length 8192) plus the number of requested output tokens (at least 1) is longer than the"
+        " maximum model length of 8192.",
+        "Input length (9000) exceeds model's maximum context length (8192).",
         '{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it",'
         '"type":"exceed_context_size_error","n_prompt_tokens":999,"n_ctx":512}}',
         '{"error":"the input length exceeds the context length"}',

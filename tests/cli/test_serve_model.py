@@ -64,7 +64,7 @@ def test_a_key_for_openai_is_none_for_this_server(pyrag: Run, path_with_vllm: st
     [
         (("/nowhere",), "there is no model folder /nowhere"),
         (("org/model", "--lora", "p=/nowhere"), "the adapter /nowhere does not exist"),
-        (("org/model",), "vLLM is not installed: run pip install 'pyrag-runtime[vllm]'"),
+        (("org/model",), "vLLM is not installed: run pip install '.[vllm]' in a checkout of pyrag"),
     ],
 )
 def test_mistakes_are_one_sentence(pyrag: Run, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:

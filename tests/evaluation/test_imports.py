@@ -267,7 +267,7 @@ def test_parquet_says_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     import sys
 
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(UsageError, match=r"a\.parquet is a Parquet file: .*pip install 'pyrag-runtime\[data\]'"):
+    with pytest.raises(UsageError, match=r"a\.parquet is a Parquet file, .*run pip install '\.\[data\]' in a checkout"):
         import_set("nq", tmp_path / "a.parquet", tmp_path / "out")
 
 

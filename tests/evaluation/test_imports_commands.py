@@ -77,7 +77,7 @@ def test_what_cannot_be_downloaded(tmp_path: Path, mirror: Path) -> None:
 
 def test_download_says_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(UsageError, match=r"need the hub's client: pip install 'pyrag-runtime\[data\]'"):
+    with pytest.raises(UsageError, match=r"need the hub's client: run pip install '\.\[data\]' in a checkout"):
         download_set("musique", tmp_path / "out")
 
 

@@ -254,7 +254,9 @@ def test_an_engines_errors_are_one_sentence(error: Exception, said: str) -> None
 def test_a_package_that_is_missing(folder: Path, engine: str, package: str, pyrag: Run) -> None:
     if find_spec(package):
         pytest.skip(f"{package} is installed")
-    with pytest.raises(ConfigError, match=rf"needs the package {package}: run pip install 'pyrag-runtime\[{engine}\]'"):
+    with pytest.raises(
+        ConfigError, match=rf"needs the package {package}: run pip install '\.\[{engine}\]' in a checkout"
+    ):
         open_chat_model(f"{engine}:{folder}")
     done = pyrag("ask", "Who is Jed Hoyer?", "--llm", f"{engine}:{folder}")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)

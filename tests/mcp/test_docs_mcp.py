@@ -1,16 +1,21 @@
-"""The configuration blocks of docs/mcp.md: JSON whose commands and options exist."""
+"""The blocks of docs/mcp.md: configurations whose commands and options exist, and a client that asks."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import typer
 
 from pyrag.cli.app import app
 from pyrag.server.config import read_indexes
+from tests.cli.conftest import environment
 
 TEXT = (Path(__file__).parents[2] / "docs/mcp.md").read_text(encoding="utf-8")
 BLOCKS = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)]
@@ -42,3 +47,16 @@ def test_the_one_over_http_sends_a_key() -> None:
     (one,) = [one for one in servers() if "url" in one]
     assert (one["type"], one["url"]) == ("http", "http://127.0.0.1:8011/mcp")
     assert one["headers"]["Authorization"].startswith("Bearer ${input:" + BLOCKS[2]["inputs"][0]["id"])
+
+
+def test_the_client_asks(tmp_path: Path) -> None:
+    pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+    (source,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    program = tmp_path / "pyrag"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m pyrag "$@"\n')
+    program.chmod(0o755)
+    (tmp_path / "client.py").write_text(source, encoding="utf-8")
+    variables = environment(PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    done = subprocess.run([sys.executable, "client.py"], cwd=tmp_path, env=variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["Alfonso Cuarón True", "Gravity (2013 film)"]

@@ -148,7 +148,7 @@ def test_without_the_extra_only_the_option_complains(tmp_path: Path) -> None:
     assert (quiet.returncode, quiet.stdout.strip(), quiet.stderr) == (0, "John William Henry II", "")
     loud = run("-c", start, "ask", QUESTION, "--otel", cwd=tmp_path)
     assert loud.returncode == 2
-    assert "which is not installed: run pip install 'pyrag-runtime[otel]'" in loud.stderr
+    assert "which is not installed: run pip install '.[otel]' in a checkout of pyrag" in loud.stderr
 
 
 def test_nothing_is_imported_unless_spans_are_wanted(tmp_path: Path) -> None:

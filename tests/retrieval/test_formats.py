@@ -283,7 +283,7 @@ def test_a_missing_converter_is_one_sentence(tmp_path: Path, monkeypatch: pytest
     for name, package in (("a.pdf", "pypdfium2"), ("a.html", "trafilatura")):
         monkeypatch.setitem(sys.modules, package, None)
         (tmp_path / name).write_bytes(b"x")
-        says = f"{name} needs a converter that is not installed: run pip install 'pyrag-runtime[docs]'"
+        says = f"{name} needs a converter that is not installed: run pip install '.[docs]' in a checkout of pyrag"
         assert complaint(tmp_path / name).endswith(says)
 
 

@@ -92,7 +92,7 @@ def test_what_is_missing_is_named(name: str, tmp_path: Path) -> None:
 
 def test_a_missing_package_is_named_with_its_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"needs the package verl.*pip install 'pyrag-runtime\[rl\]'"):
+    with pytest.raises(ConfigError, match=r"needs the package verl.*run pip install '\.\[rl\]' in a checkout"):
         preflight.check_packages(config(tmp_path))
 
 

@@ -33,7 +33,7 @@ ON_CPU = {
     "HF_HUB_OFFLINE": "1",
 }
 # A random model does not end by itself: a reply gets a quarter of the window. A busy machine takes its time over it.
-SHORT_REPLIES = {"PYRAG_CONTEXT_TOKENS": "512", "PYRAG_CALL_TIMEOUT": "300", "PYRAG_DEADLINE": "600"}
+SHORT_REPLIES = {"PYRAG_CONTEXT_TOKENS": "512", "PYRAG_CALL_TIMEOUT": "900", "PYRAG_DEADLINE": "1800"}
 _PATIENCE = 400.0  # seconds; a busy machine takes long to import PyTorch
 
 
@@ -94,7 +94,7 @@ def ask(folder: Path, *options: str, **env: str) -> subprocess.CompletedProcess[
         text=True,
         cwd=folder,
         env=environment(**ON_CPU, **SHORT_REPLIES, **env),
-        timeout=900,
+        timeout=2400,
     )
 
 

@@ -1,7 +1,7 @@
 """Workers of a benchmark: processes of this machine, or actors of a Ray cluster. Results are kept by the run's process.
 
 A process is this module run as a script: settings and jobs come in as JSON lines, traces go out as JSON lines. It ends
-when its input does, so that no worker outlives a run that was killed. Ray needs `pip install 'pyrag-runtime[ray]'`;
+when its input does, so that no worker outlives a run that was killed. Ray needs `pip install '.[ray]'`;
 its workers must reach the same index paths (a shared disk) or a retriever by URL.
 
 Left out: `--resume-steps` on Ray (journals are files of this machine).

@@ -21,6 +21,7 @@ from pyrag.errors import (
     PermanentServiceError,
     PyRAGError,
     RetryableServiceError,
+    install_extra,
 )
 from pyrag.llm.clients.adapters import Adapter
 from pyrag.llm.clients.local_spec import LocalSpec, file_of, identity_of, known_window
@@ -333,6 +334,6 @@ def missing_package(engine: str, package: str) -> ConfigError | None:
     if importlib.util.find_spec(package) is not None:
         return None
     return ConfigError(
-        f"the engine {engine}: needs the package {package}: run pip install 'pyrag-runtime[{engine}]', "
+        f"the engine {engine}: needs the package {package}: {install_extra(engine)}, "
         "or use a server with openai:MODEL@http://host:port/v1"
     )

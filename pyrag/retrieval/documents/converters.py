@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import IO
 from xml.etree import ElementTree as ET
 
-from pyrag.errors import DataError
+from pyrag.errors import DataError, install_extra
 from pyrag.retrieval.documents.unpack import Opened, Unpacked
 
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -153,4 +153,4 @@ def _page_text(pdf: object, number: int) -> str:
 
 
 def _missing(name: str) -> DataError:
-    return DataError(f"{name} needs a converter that is not installed: run pip install 'pyrag-runtime[docs]'")
+    return DataError(f"{name} needs a converter that is not installed: {install_extra('docs')}")

@@ -2,7 +2,7 @@
 
     bundled                all-MiniLM-L6-v2 in int8, which comes with the package: nothing to download
     onnx:DIR               onnxruntime over a folder
-    st:NAME                any sentence-transformers model of the hub, or a folder (`pyrag-runtime[dense]`)
+    st:NAME                any sentence-transformers model of the hub, or a folder (extra `dense`)
     openai:MODEL@URL       an OpenAI-compatible /v1/embeddings
 
 `TextEmbedder` puts the prefixes before texts, gathers the queries that questions ask at the same time into one batch

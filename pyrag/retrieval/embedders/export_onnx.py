@@ -1,4 +1,4 @@
-"""Writes a model as int8 ONNX for `onnx:DIR`, with `pyrag-runtime[dense,transformers]` and onnx:
+"""Writes a model as int8 ONNX for `onnx:DIR`, with the extras `dense` and `transformers`, and onnx:
 
     python -m pyrag.retrieval.embedders.export_onnx MODEL DIR
 

@@ -1,4 +1,4 @@
-"""Embedding with sentence-transformers: any model of the hub or a folder, on CPU or GPU (`pyrag-runtime[dense]`).
+"""Embedding with sentence-transformers: any model of the hub or a folder, on CPU or GPU (extra `dense`).
 
 Prefixes and pooling are those of `families`; a model that no row there matches is used as it declares itself, with the
 prompts of its own configuration. Left out: several processes or devices at once (bulk embedding is Ray's), late
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrag._io.hub import unreachable
 from pyrag._io.threads import in_thread
-from pyrag.errors import ConfigError, DataError
+from pyrag.errors import ConfigError, DataError, install_extra
 from pyrag.retrieval.embedders.fingerprint import Fingerprint, family_of
 
 if TYPE_CHECKING:
@@ -79,9 +79,7 @@ class SentenceTransformersBackend:
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
-            raise ConfigError(
-                "st: embedding needs sentence-transformers: pip install 'pyrag-runtime[dense]'"
-            ) from error
+            raise ConfigError(f"st: embedding needs sentence-transformers: {install_extra('dense')}") from error
         try:
             offline = not Path(self._name).exists() and unreachable()
             model = SentenceTransformer(self._name, device=self._device, local_files_only=offline)

@@ -25,6 +25,7 @@ from pyrag.errors import (
     PyRAGError,
     RetryableServiceError,
     ServiceError,
+    install_extra,
 )
 from pyrag.retrieval.checked import Passages, checked
 from pyrag.retrieval.remote.hits import fields_of_hit, hits_in, ranked
@@ -53,7 +54,7 @@ class McpRetriever:
     def __init__(self, spec: str, *, timeout: float = 10.0) -> None:
         self._target = read_spec(spec)
         if importlib.util.find_spec("mcp_types") is None:
-            needs = "needs the package mcp, version 2: run pip install 'pyrag-runtime[mcp]'"
+            needs = f"needs the package mcp, version 2: {install_extra('mcp')}"
             raise ConfigError(f"the retriever {self._target.name} {needs}")
         self._timeout = timeout
         self._connections: PerLoop[_Connection] = PerLoop(self._connection)

@@ -1,6 +1,6 @@
 """Passages and their vectors in PostgreSQL with the extension pgvector (0.8 and newer).
 
-    pgvector:TABLE@postgresql://USER@HOST:5432/DATABASE    (`pyrag-runtime[pgvector]`)
+    pgvector:TABLE@postgresql://USER@HOST:5432/DATABASE    (extra `pgvector`)
 
 A passage is a row with the passage as JSON, the facts that filters test (`pgvector_filters`), a vector, and BM25's
 terms with their weights (`sparse`), whose inverse document frequencies are counted when they are asked for. A hybrid
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pyrag._io.redaction import without_secrets
-from pyrag.errors import ConfigError
+from pyrag.errors import ConfigError, install_extra
 from pyrag.retrieval.dense import PART, DenseQuery
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.hybrid import DEPTH, fuse
@@ -217,7 +217,7 @@ def _driver() -> Any:
         import psycopg
         import psycopg.sql
     except ImportError as error:
-        raise ConfigError("pgvector needs psycopg: pip install 'pyrag-runtime[pgvector]'") from error
+        raise ConfigError(f"pgvector needs psycopg: {install_extra('pgvector')}") from error
     return psycopg
 
 

@@ -1,6 +1,6 @@
 """Passages and their vectors in Qdrant: a cluster by its URL, the embedded engine in a folder, or memory.
 
-    qdrant:COLLECTION@http://host:6333    a server or cluster (`pyrag-runtime[cluster]`)
+    qdrant:COLLECTION@http://host:6333    a server or cluster (extra `cluster`)
     qdrant:COLLECTION@:memory:            the client's own stand-in: exact, in Python, for tests
     qdrant:COLLECTION@DIR                 the server's engine in this process (the package qdrant-edge-py)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from pyrag.errors import ConfigError
+from pyrag.errors import ConfigError, install_extra
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.hybrid import DEPTH, K
 from pyrag.retrieval.stores.qdrant_filters import QdrantWords
@@ -75,7 +75,7 @@ class RemoteEngine:
         try:
             from qdrant_client import QdrantClient
         except ImportError as error:
-            raise ConfigError("Qdrant needs its client: pip install 'pyrag-runtime[cluster]'") from error
+            raise ConfigError(f"Qdrant needs its client: {install_extra('cluster')}") from error
         self._name = collection
         memory = place == ":memory:"
         self._client: Any = (

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pyrag._io.excerpts import mark_excerpts
-from pyrag.errors import UsageError
+from pyrag.errors import UsageError, install_extra
 from pyrag.server.config import ServerConfig
 from pyrag.settings import Settings
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 1.0  # seconds that the service waits for a client's first message before it opens
 MAX_LINE = 8 << 20  # bytes of one message
-EXTRA = "pip install 'pyrag-runtime[mcp]'"
+EXTRA = install_extra("mcp")
 
 
 async def serve_stdio(settings: Settings, config: ServerConfig) -> None:
@@ -80,9 +80,7 @@ def _protocol() -> Any:
     try:
         from pyrag.server.mcp.server import ProtocolServer
     except ImportError as error:
-        raise UsageError(
-            f"pyrag mcp needs the package mcp, version 2 ({error.name} is missing): run {EXTRA}"
-        ) from error
+        raise UsageError(f"pyrag mcp needs the package mcp, version 2 ({error.name} is missing): {EXTRA}") from error
     return ProtocolServer
 
 

@@ -69,7 +69,7 @@ class ResponsesRequest(msgspec.Struct, kw_only=True):
     """
 
     model: Annotated[str, Meta(max_length=MAX_NAME, examples=[MODEL])]
-    input: Annotated[str | list[ChatMessage], Meta(examples=["Who is Jed Hoyer?"])]
+    input: Annotated[str | list[ChatMessage], Meta(examples=["When was Jed Hoyer born?"])]
     stream: bool | None = False
     previous_response_id: Annotated[
         Annotated[str, Meta(max_length=MAX_NAME)] | None,

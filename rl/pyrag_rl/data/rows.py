@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pyrag._io.files import AtomicFile
-from pyrag.errors import ConfigError, DataError
+from pyrag.errors import ConfigError, DataError, install_extra
 from pyrag.evaluation.runs.folder import make_folder
 from pyrag.llm.protocol import Message
 from pyrag.trace.model import Passage
@@ -331,5 +331,5 @@ def _pyarrow() -> Any:
     try:
         import pyarrow as pa
     except ImportError as error:
-        raise ConfigError("training sets are Parquet files: pip install 'pyrag-runtime[rl]'") from error
+        raise ConfigError(f"training sets are Parquet files: {install_extra('rl')}") from error
     return pa

@@ -12,7 +12,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from pyrag.errors import ConfigError, DataError
+from pyrag.errors import ConfigError, DataError, install_extra
 from pyrag.evaluation.metrics import normalise
 from pyrag.runtime.engines import open_engines
 from pyrag.settings import Settings, make_settings
@@ -20,7 +20,7 @@ from pyrag_rl.config import TrainConfig, packaged_name
 from pyrag_rl.data.rows import TrainRow, read_rows
 from pyrag_rl.mapgrpo.rewards import AnalysisWeights, PlanWeights, RewriteWeights, weights_of
 
-INSTALL = "pip install 'pyrag-runtime[rl]'"
+INSTALL = install_extra("rl")
 _WEIGHTS: Mapping[str, Callable[[Mapping[str, float]], object]] = {
     "mapgrpo-plan": partial(weights_of, PlanWeights),
     "mapgrpo-answer": partial(weights_of, AnalysisWeights),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from pyrag.errors import DataError, UsageError
+from pyrag.errors import DataError, UsageError, install_extra
 from pyrag.evaluation.datasets.layout import MAX_LINE, not_utf8, numbered_lines
 
 _CHUNK = 1 << 20
@@ -173,9 +173,7 @@ def _parquet(path: Path) -> Iterator[Record]:
         import pyarrow as pa
         import pyarrow.parquet as parquet
     except ImportError as error:
-        raise UsageError(
-            f"{path} is a Parquet file: install what reads it, pip install 'pyrag-runtime[data]'"
-        ) from error
+        raise UsageError(f"{path} is a Parquet file, which needs pyarrow: {install_extra('data')}") from error
     number = 0
     try:
         with parquet.ParquetFile(path) as file:
