@@ -10,7 +10,8 @@ ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 LANGUAGES = {"python", "console", "json", "toml", "ini", "text"}
 _FENCE = re.compile(
-    r"(?:^<!-- not run: (?P<reason>[^\n]*?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S
+    r"(?:^<!-- not run: (?P<reason>[^\n]*?) -->\n)?^(?P<fence>```|~~~)(?P<language>\w*)\n(?P<text>.*?)^(?P=fence)$",
+    re.M | re.S,
 )
 _MARK = re.compile(r"<!--\s*not run", re.I)
 _COMMAND = re.compile(
@@ -54,7 +55,7 @@ def marks_in(page: Path) -> int:
 
 def indented_commands(page: Path) -> list[str]:
     """Indented blocks that hold commands or Python, which belong into fences, where they are run."""
-    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    text = re.sub(r"^(```|~~~).*?^\1$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     paragraphs = re.findall(r"(?:^ {4}.*\n)+", text, re.M)
     return [paragraph for paragraph in paragraphs if _COMMAND.search(re.sub(r"^ {4}", "", paragraph, flags=re.M))]
 
