@@ -147,6 +147,7 @@ test-slow: $(VENV)/.dev ## run the tests that take minutes
 	$(BIN)/python -m pytest -q -m slow
 
 bench-harness: $(VENV)/.dev ## measure the runtime against the scripted servers in HARNESS=../shared/harness
+	@test -f $(or $(HARNESS),../shared/harness)/compare.py || { echo "bench-harness needs the scripted servers: make bench-harness HARNESS=FOLDER"; exit 2; }
 	$(BIN)/python $(or $(HARNESS),../shared/harness)/compare.py speed --adapter "$(CURDIR)/$(BIN)/python $(CURDIR)/benchmarks/harness_adapter.py" --concurrency 1,32
 	$(BIN)/python $(or $(HARNESS),../shared/harness)/compare.py speed --adapter "$(CURDIR)/$(BIN)/python $(CURDIR)/benchmarks/harness_adapter.py --profile fast" --concurrency 1
 	$(BIN)/python $(or $(HARNESS),../shared/harness)/compare.py faults --adapter "$(CURDIR)/$(BIN)/python $(CURDIR)/benchmarks/harness_adapter.py"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,6 @@ DOCUMENT = Path(__file__).parent.parent / "docs/extending.md"
 FILE = re.compile(r"```python\n# (\w+\.py)\n(.*?)```", re.DOTALL)
 ENTRY_POINTS = re.compile(r"```toml\n\[project\.entry-points\.\"([\w.]+)\"\]\n(.*?)```", re.DOTALL)
 COMMAND = re.compile(r"^\$ python (-m pyrag\.testing (?:retriever|tool) .*)$", re.MULTILINE)
-BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 MAX_LINES = 30
 
 
@@ -81,23 +78,6 @@ def test_observer_shows_what_happens(folder: Path) -> None:
     assert lines[0].endswith("lines of program")
     assert any("retrieve: When was Jed Hoyer born?" in line for line in lines)
     assert lines[-1].endswith("7 December 1973")
-
-
-def test_blocks_about_tools_run(folder: Path) -> None:
-    """Those of docs/tools.md, one after another, with a script in place of the model."""
-    program = '```python\nfinal_answer = population("Alpha") - population("Gamma")\n```'
-    (folder / "script.json").write_text(json.dumps({"decompose": '["How many?"]', "plan": program}))
-    with closing(sqlite3.connect(folder / "shop.db")) as connection:
-        connection.execute("CREATE TABLE IF NOT EXISTS orders (item TEXT)")
-    (folder / "notes/.pyrag").mkdir(parents=True, exist_ok=True)
-    (folder / "notes/orders.csv").write_text("customer,amount\nAda,3\n")
-    blocks = BLOCK.findall((DOCUMENT.parent / "tools.md").read_text(encoding="utf-8"))
-    assert len(blocks) == 3
-    text = "\n".join(blocks).replace('retriever="notes/.pyrag", ', "")
-    model = re.compile(r"openai:MODEL@[^\"]+")
-    ends = "assert trace.answer.text == '400', trace\nassert len(rag.engines.tools) == 2\nrag.close()\n"
-    (folder / "blocks.py").write_text(f"{model.sub('scripted:script.json', text)}\n{ends}")
-    run(folder, "blocks.py")
 
 
 def test_retriever_with_filters_answers(folder: Path) -> None:
