@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tools import check_targets
+
 ROOT = Path(__file__).parent.parent
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 TARGETS = re.findall(r"^([a-z][a-z0-9-]*):.*## ", MAKEFILE, re.MULTILINE)
@@ -29,6 +31,7 @@ OWN = {
     "pyrag_prompts": ROOT / "prompts/pyrag_prompts",
     "benchmarks": ROOT / "benchmarks",
     "tests": ROOT / "tests",
+    "tools": ROOT / "tools",
 }
 # Distributions that have another name than what is imported.
 DISTRIBUTIONS = {
@@ -259,3 +262,30 @@ def test_check_targets_leaves_no_target_out_in_silence() -> None:
     assert line
     checked = line[1].split()
     assert sorted([*checked, *LEFT_OUT]) == sorted(TARGETS)
+
+
+def test_check_targets_runs_each_in_a_clone_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second target would succeed if it saw the file that the first one made."""
+    makefile = "good:\n\t@touch made; echo '== 1 failed, 2 passed, 3 skipped in 0.10s =='\nbad:\n\t@test -f made\n"
+    (tmp_path / "Makefile").write_text(makefile)
+    for arguments in (["init", "-q"], ["add", "Makefile"], ["commit", "-q", "-m", "x"]):
+        identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True)
+    monkeypatch.setattr(check_targets, "ROOT", tmp_path)
+    monkeypatch.setattr(check_targets, "LOGS", tmp_path / "runs")
+    assert check_targets.main(["good", "bad"]) == 1
+    rows = [re.sub(r"\d+ \|$", "s |", line) for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    assert rows[1:] == ["| good | ok | 2 | 1 | 3 | s |", "| bad | exit code 2 | – | – | – | s |"]
+    assert not (tmp_path / "made").exists()
+
+
+def test_results_are_read_from_summaries_of_pytest() -> None:
+    assert check_targets.counted("3 failed, 52 passed, 1 warning in 1431.48s (0:23:51)\n") == {
+        "passed": 52,
+        "failed": 3,
+        "skipped": 0,
+    }
+    assert check_targets.counted("1 error in 0.17s\n") == {"passed": 0, "failed": 1, "skipped": 0}
+    assert check_targets.counted("make: nothing to be done\n") is None
