@@ -142,7 +142,7 @@ def files_of(repository: str, source: str = HUB) -> list[str]:
         from huggingface_hub import HfApi
         from huggingface_hub.errors import HfHubHTTPError
     except ImportError as error:
-        raise UsageError("downloads need the hub's client: pip install 'pyrag-runtime[data]'") from error
+        raise UsageError(f"downloads need the hub's client: {install_extra('data')}") from error
     endpoint = source.rstrip("/")
     try:
         if unreachable(endpoint):

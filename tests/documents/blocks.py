@@ -13,7 +13,7 @@ _FENCE = re.compile(
     r"(?:^<!-- not run: (?P<reason>[^\n]*?) -->\n)?^(?P<fence>```|~~~)(?P<language>\w*)\n(?P<text>.*?)^(?P=fence)$",
     re.M | re.S,
 )
-_MARK = re.compile(r"<!--\s*not run", re.I)
+_MARK = re.compile(r"^\s*<!--\s*not run", re.I | re.M)
 _COMMAND = re.compile(
     r"^(?:\$ )?(?:[A-Z_]+=\S+ )*(?:pip|pyrag|docker|export|python3?|make|curl|git|from|import) ", re.M
 )

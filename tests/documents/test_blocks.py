@@ -54,6 +54,10 @@ HOTPOT = [
         "context": [["Jed Hoyer", ["Jed Hoyer was born on December 7, 1973."]]],
     }
 ]
+OWN_SET = {
+    "questions.jsonl": {"id": "q1", "question": "When was Jed Hoyer born?", "answers": ["7 December 1973"]},
+    "corpus.jsonl": {"id": "p1", "title": "Jed Hoyer", "text": "Jed Hoyer was born on December 7, 1973."},
+}
 SECONDS = 120  # of a command, on a busy machine
 SERVER = re.compile(r"pyrag (serve|serve-retriever|mcp .*--http)\b")
 PORT = re.compile(r" --port \d+")
@@ -167,6 +171,10 @@ class Reader:
         for index in ("my-index", "notes/.pyrag"):
             update_index([notes], self.folder / index)
         (self.folder / "questions.txt").write_text("When was Jed Hoyer born?\nWho directed Gravity?\n")
+        mine = self.folder / "data/mine"
+        mine.mkdir(parents=True)
+        for name, row in OWN_SET.items():
+            (mine / name).write_text(json.dumps(row) + "\n")
         (self.folder / "hotpot_dev_distractor_v1.json").write_text(json.dumps(HOTPOT))
         with closing(sqlite3.connect(self.folder / "shop.db")) as shop:
             shop.executescript(
