@@ -55,7 +55,9 @@ class ChatRequest(msgspec.Struct, kw_only=True):
     model: Annotated[str, Meta(max_length=MAX_NAME, examples=[MODEL])]
     messages: Annotated[
         list[ChatMessage],
-        Meta(min_length=1, max_length=MAX_MESSAGES, examples=[[{"role": "user", "content": "When was Jed Hoyer born?"}]]),
+        Meta(
+            min_length=1, max_length=MAX_MESSAGES, examples=[[{"role": "user", "content": "When was Jed Hoyer born?"}]]
+        ),
     ]
     stream: bool | None = False
     stream_options: StreamOptions | None = None
