@@ -14,6 +14,7 @@ from pyrag_sandbox.helpers import (
     overlap,
     parse_date,
     parse_number,
+    parse_quantity,
     parse_year,
     same_entity,
     same_name,
@@ -185,3 +186,27 @@ def test_countries_are_found_inside_longer_texts() -> None:
 
 def test_helpers_are_named_as_programs_call_them() -> None:
     assert all(name == helper.__name__ and helper.__doc__ for name, helper in HELPERS.items())
+
+
+@pytest.mark.parametrize(
+    ("text", "quantity"),
+    [
+        ("900 g", 0.9),
+        ("about 2.4 kg", 2.4),
+        ("1.2 tonnes", 1200),
+        ("95 cm", 0.95),
+        ("3 square kilometres", 3_000_000),
+        ("90 minutes", 5400),
+        ("1.5 million", 1_500_000),
+        ("46 members", 46),
+        ("twelve", 12),
+        (7, 7),
+    ],
+)
+def test_quantities_are_read_in_base_units(text: str | int, quantity: float) -> None:
+    assert parse_quantity(text) == pytest.approx(quantity)
+
+
+def test_a_text_without_a_quantity_is_refused() -> None:
+    with pytest.raises(ValueError, match="no number"):
+        parse_quantity("heavy")

@@ -84,6 +84,23 @@ def _accounted(cell: Cell, asked: Sequence[str], page: View) -> bool:
 _ASKING = frozenset(("much", "many", "long", "number", "name", "value", "have", "tell"))
 
 
+def other_label(analysis: QuestionAnalysis, passage: Passage, start: int) -> bool:
+    """Return whether a mark stands under one label, and the question names another: "Present: …", "Absent: …".
+
+    Args:
+        analysis: The question.
+        passage: The passage.
+        start: First character of the mark.
+    """
+    labels = [(match.end(), match["label"]) for match in _LABEL.finditer(passage.text)]
+    mine = next((label for end, label in reversed(labels) if end <= start and "\n" not in passage.text[end:start]), "")
+    asked = fold(analysis.question).split()
+    return bool(mine) and not _has(asked, mine) and any(_has(asked, label) for _, label in labels)
+
+
+_LABEL = re.compile(r"(?:^|(?<=[.;!?] )|(?<=\n))(?:[-*] )?(?P<label>[A-Z][\w-]*(?: [\w-]+)?): ")
+
+
 def other_row(analysis: QuestionAnalysis, passage: Passage, start: int) -> bool:
     """Return whether a mark stands in a table's row, and the question names another row of that table.
 

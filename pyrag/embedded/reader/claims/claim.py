@@ -183,7 +183,7 @@ def _ends_subject(tokens: list[re.Match[str]], at: int) -> bool:
 def _after_be(tokens: list[re.Match[str]], lowered: list[str], small: list[int]) -> int:
     verbs = [at for at in small if _is_state(lowered[at])]
     free = [at for at in small if lowered[at - 1] not in _PREPOSITIONS]
-    article = next((at for at in free if lowered[at] in ("a", "an", "the") and lowered[at - 1] not in ("and", "or")), 0)
+    article = next((at for at in free if lowered[at] in ("a", "an", "the") and not _is_joined(lowered, at)), 0)
     described = next((at for at in free if has_opposite(lowered[at]) and _describes(lowered, at)), 0)
     measured = next((at for at in range(1, len(tokens) - 1) if _is_measured(tokens, at)), 0)
     firsts = [at for at in (next(iter(verbs), 0), article, described, measured, _after_name(tokens, free)) if at]
@@ -191,6 +191,11 @@ def _after_be(tokens: list[re.Match[str]], lowered: list[str], small: list[int])
         return min(firsts)
     prepositions = [at for at in small if lowered[at] in _PREPOSITIONS and lowered[at] != "of"]
     return next(iter(prepositions), 0) or len(tokens) - 1
+
+
+def _is_joined(lowered: list[str], at: int) -> bool:
+    """Return whether an article continues the subject: "the hall and the gym", "the plan to paint the hall"."""
+    return lowered[at - 1] in ("and", "or") or lowered[max(at - 2, 0)] == "to"
 
 
 def _describes(lowered: list[str], at: int) -> bool:

@@ -56,8 +56,8 @@ def _verdicts(claim: Claim, page: View) -> Iterator[Ruling]:
             stands = standing(claim, clause, page, sentence)
             if stands is None:
                 continue
-            verdict = _over(claim, clause) if stands.named and _is_present(claim) else None
-            verdict = verdict or _compared(claim, clause, stands)
+            over = _over(claim, clause) if stands.named and _is_present(claim) else None
+            verdict = (over if claim.still else None) or _compared(claim, clause, stands) or over
             if verdict is not None:
                 holds, strength = verdict
                 strength = round(strength * stands.weight - 0.01 * (clause.width - 1), 4)

@@ -26,7 +26,7 @@ from pyrag.embedded.reader.neural.network import MODEL_FOLDER, Calibration, load
 from pyrag.embedded.reader.neural.objections import objection
 from pyrag.embedded.reader.reader import by_pattern, read_views
 from pyrag.embedded.reader.reader import read as read_lexically
-from pyrag.embedded.reader.tables import by_table, other_row
+from pyrag.embedded.reader.tables import by_table, other_label, other_row
 from pyrag.embedded.reader.view import View, views
 from pyrag.embedded.words import fold
 from pyrag.trace.model import UNKNOWN, Passage
@@ -100,7 +100,7 @@ class NeuralAnswerer:
             return _doubted(sure, analysis, pages, by_pattern=True)
         model = self.model
         found = candidates(model, analysis, passages, pages)
-        found = [each for each in found if not other_row(analysis, passages[each.span.passage], each.span.start)]
+        found = [each for each in found if not _elsewhere(analysis, passages[each.span.passage], each.span.start)]
         reading = answer(supported(found, analysis, pages), model.calibration, passages, self.eagerness, self.least)
         return _doubted(reading, analysis, pages)
 
@@ -184,6 +184,10 @@ def supported(found: Sequence[Candidate], analysis: QuestionAnalysis, pages: Seq
         pages: A view of each passage, in the order that the candidates' spans count in.
     """
     return [each for each in found if not objection(analysis, pages[each.span.passage], each.text)]
+
+
+def _elsewhere(analysis: QuestionAnalysis, passage: Passage, start: int) -> bool:
+    return other_row(analysis, passage, start) or other_label(analysis, passage, start)
 
 
 def _doubted(

@@ -81,14 +81,22 @@ def trim(text: str, start: int, end: int, analysis: QuestionAnalysis) -> str:
         found = _date(text, start, end, analysis)
         if found:
             return found
-    answer = _bare(text[start:end])
+    answer = _bare(_SENTENCE_END.split(text[start:end])[0])
     if analysis.kind in ("nationality", "country"):
         return _nation(answer)
     if analysis.relation in ("place of birth", "place of death"):
         return answer.partition(",")[0].strip()
     if analysis.kind == "person":
         return _person(answer)
+    if analysis.wh == "where":
+        dated = _DATED_PLACE.search(answer)
+        return dated["place"] if dated else _AT.sub("", answer)
     return answer
+
+
+_SENTENCE_END = re.compile(r"(?<=[a-z\d]{3})[.!?]\s+(?=[A-Z])|(?<=\.\d)\.\s+(?=[A-Z])|\n\s*\n")
+_DATED_PLACE = re.compile(r"\bin \d{4}\b.*\b(?:in|at) (?P<place>[^a-z\s].*)$")  # "Ida Lind in 2019 as a trial in Ghent"
+_AT = re.compile(r"^(?:in|at|on) (?=the |an? |[^a-z\s])")
 
 
 def _bare(answer: str) -> str:

@@ -49,7 +49,7 @@ _MEASURED = re.compile(
     re.IGNORECASE,
 )
 _UNITS = {
-    "heavy": ("mass", "weigh"),
+    "heavy": ("mass", "weigh", "how heavy"),
     "length": ("how tall", "how high", "how deep", "how wide", "how thick", "how far"),
     "money": ("cost", "price", "how expensive", "fee"),
 }

@@ -1,0 +1,58 @@
+"""Comparisons with "than" and "before": both values are looked up and compared, in any unit."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyrag import PyRAG
+from pyrag.embedded.planner.planner import read_question
+from pyrag.embedded.planner.program_text import write_program
+from pyrag.retrieval.memory import InMemoryRetriever
+from pyrag.trace.model import Passage
+
+THINGS = (
+    Passage("1", "Zephyr 200", "The Zephyr 200 is a fan. It weighs 2.4 kg, costs 89 dollars and was released in 2021."),
+    Passage("2", "Zephyr 300", "The Zephyr 300 is a fan. It weighs 900 g, costs 120 dollars and was released in 2023."),
+    Passage("3", "Brook House", "Brook House is a hotel with 40 rooms. It is quieter than Hill House."),
+    Passage("4", "Hill House", "Hill House is a hotel with 64 rooms."),
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Is the Zephyr 200 heavier than the Zephyr 300?", "Is the Zephyr 300 heavier than the Zephyr 200?"),
+        ("Is the Zephyr 300 lighter than the Zephyr 200?", "Is the Zephyr 200 lighter than the Zephyr 300?"),
+        ("Does the Zephyr 200 weigh more than the Zephyr 300?", "Does the Zephyr 200 weigh less than the Zephyr 300?"),
+        ("is the Zephyr 200 cheaper than the Zephyr 300", "is the Zephyr 300 cheaper than the Zephyr 200"),
+        ("Was the Zephyr 200 released before the Zephyr 300?", "Was the Zephyr 300 released before the Zephyr 200?"),
+        ("Does Hill House have more rooms than Brook House?", "Does Brook House have more rooms than Hill House?"),
+        ("Is Hill House louder than Brook House?", "Is Brook House louder than Hill House?"),
+    ],
+)
+async def test_a_comparison_and_its_reverse_differ(first: str, second: str) -> None:
+    async with PyRAG(retriever=InMemoryRetriever(THINGS)) as rag:
+        assert [(await rag.aask(question)).answer.text for question in (first, second)] == ["yes", "no"]
+
+
+def test_two_values_are_looked_up() -> None:
+    question = "Is the A heavier than the B?"
+    program = write_program(question, read_question(question))
+    assert 'answer("How heavy is the A?"' in program
+    assert 'answer("How heavy is the B?"' in program
+    assert "parse_quantity(heavy_1) > parse_quantity(heavy_2)" in program
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Is the tower higher than 80 metres?",
+        "Does the club have more than forty members?",
+        "Was Ada Lind born before 1950?",
+        "Was the hall built after 3 May 1912?",
+        "Was the fee higher than usual?",
+        "Was the plan for a new hall put off?",
+    ],
+)
+def test_limits_and_plain_statements_are_asked_in_one_step(question: str) -> None:
+    assert write_program(question, read_question(question)).count("answer(") == 1
