@@ -16,7 +16,7 @@ _LIMITED = re.compile(
 _COUNTED_NOUNS = (
     r"version|release|edition|part|chapter|volume|room|line|season|episode|article|section|phase|step|level|floor|route"
     r"|gate|platform|unit|model|draft|revision|sprint|milestone|batch|lot|item|ticket|issue|invoice|order|appendix|figure"
-    r"|table|proposal|motion|option|plan|team|group|project|flight|bus|train|warehouse|building|zone|district|paragraph|test|act|stage|round|day|week|quarter|grade|class|flat|house|no\.|number|question|task|rule|v"
+    r"|table|protocol|report|experiment|lesson|exercise|recipe|policy|memo|law|proposal|motion|option|plan|team|group|project|flight|bus|train|warehouse|building|zone|district|paragraph|test|act|stage|round|day|week|quarter|grade|class|flat|house|no\.|number|question|task|rule|v"
 )
 _NUMBERED = re.compile(
     rf"(?P<noun>\b(?:{_COUNTED_NOUNS})|(?-i:[{UPPER_CLASS}][\w'’-]*[^\W\d_.]))[ -]?(?P<number>\d+(?:[.-]\d+)*[a-z]?)(?![\w%,]|:\d)"
