@@ -38,7 +38,7 @@ from pyrag.settings import Settings, public
 from pyrag.trace.event_codec import recorded
 from pyrag.trace.events import Answered, EventRecorder, FollowUp, Observer, QuestionFinished, QuestionStarted, ignore
 from pyrag.trace.model import UNKNOWN, Answer, Citation, Exchange, Passage, Step, Trace, TraceError
-from pyrag.trace.verdict import confidence, judged
+from pyrag.trace.verdict import judged, with_confidence
 from pyrag_sandbox import SandboxError
 
 ENGLISH_ONLY = (
@@ -167,9 +167,8 @@ async def _answer(
 
 
 def _doubted(trace: Trace, episode: Episode) -> Trace:
-    """Return the trace with the confidence of the weakest step that its answer rests on, and doubts if that is low."""
-    if trace.answer.known:
-        trace = replace(trace, answer=replace(trace.answer, confidence=confidence(trace)))
+    """Return the trace with the confidence of its answer, and with doubts of the planner if that is low."""
+    trace = with_confidence(trace)
     if not trace.answer.known or trace.answer.weak:
         episode.warn_of_doubts()
     return replace(trace, warnings=tuple(episode.warnings))

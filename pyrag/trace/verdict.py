@@ -76,7 +76,12 @@ def judged(trace: Trace, surface: Surface = PYTHON) -> Trace:
         trace: A finished question.
         surface: Where the remark will be read.
     """
-    return replace(trace, weak=is_weak(trace), remark=remark(trace, surface))
+    return replace(with_confidence(trace), weak=is_weak(trace), remark=remark(trace, surface))
+
+
+def with_confidence(trace: Trace) -> Trace:
+    """Return the trace with the confidence of the weakest step that its known answer rests on."""
+    return replace(trace, answer=replace(trace.answer, confidence=confidence(trace))) if trace.answer.known else trace
 
 
 def confidence(trace: Trace) -> float | None:

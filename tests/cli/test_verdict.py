@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pyrag import PyRAG
+from pyrag.agents.protocol import Reading
 from pyrag.cli.views import verdict
+from pyrag.cli.views.excerpt import excerpt
 from pyrag.embedded.language import is_english
 from pyrag.runtime.run import ENGLISH_ONLY
-from pyrag.trace.codec import to_json
-from pyrag.trace.model import Answer, Citation, Passage, Step, Trace, TraceError
+from pyrag.trace.codec import from_json, to_json
+from pyrag.trace.model import Answer, Citation, Passage, SearchedIndex, Step, Trace, TraceError, Usage
 from tests.cli.conftest import Run, in_terminal
 
 SURE = "Who directed Gravity?"
 NOWHERE = "What is the colour of the moon called Fooqux?"
+UNREAD = "The flag of Orsk has which colour, please?"
 GERMAN = "Wer hat den Film Gravity gedreht?"
 PASSAGES = {key: Passage(key, f"Page {key}", "text") for key in "abcde"}
+BUNDLED = "bm25:bundled corpus"
+TABLE = {"a": Passage("a", "Sales", "units: 3", source="shop/sales.csv")}
+OVER_TABLES = "for sums, counts and comparisons over tables"
 RETRIEVED = Step(0, "retrieve", "the moon of Foo", topk=5, passages=tuple(PASSAGES))
 TRACE = Trace("Who?", Answer("Ada"), engine="embedded", retriever="bm25:x", passages=PASSAGES, config={"topk": 5})
 
@@ -55,16 +63,17 @@ def test_an_answer_is_weak_below_half(confidence: float | None, weak: bool) -> N
         ({"steps": ()}, "unknown, and nothing was searched: try a method that searches, such as --method pyrag"),
         (
             {"steps": (replace(RETRIEVED, passages=()),), "passages": {}},
-            "unknown: 1 search found no passage in bm25:x; try other words, or index documents about it (pyrag index)",
+            "unknown: 1 search of bm25:x found no passage; try other words, "
+            "or documents about it in the index (pyrag index)",
         ),
         (
             {"steps": (RETRIEVED, DOUBTED)},
-            "unknown: 1 search found 5 passages (Page a, Page b, Page c, …), none of which answers 'its colour?' "
-            "(evidence 0.12); try other words, --topk 10, or a language model (--llm)",
+            "unknown: 1 search of bm25:x found 5 passages (Page a, Page b, Page c, …), none of which answers "
+            "'its colour?' (evidence 0.12); try other words, --topk 10, or a language model (--llm)",
         ),
         (
             {"steps": (RETRIEVED,) * 2, "engine": "openai:m"},
-            "unknown: 2 searches found 5 passages (Page a, Page b, Page c, …), none of which answers it; "
+            "unknown: 2 searches of bm25:x found 5 passages (Page a, Page b, Page c, …), none of which answers it; "
             "try other words, --topk 10, or --recovery boost+rewrite",
         ),
         (
@@ -72,8 +81,20 @@ def test_an_answer_is_weak_below_half(confidence: float | None, weak: bool) -> N
                 "steps": (replace(RETRIEVED, topk=100), replace(DOUBTED, rationale="not believed: 'Ada'")),
                 "config": {"least_evidence": 0.75},
             },
-            "unknown: 1 search found 5 passages (Page a, Page b, Page c, …), none of which answers 'its colour?' "
-            "(evidence 0.12); try other words, a lower --least-evidence than 0.75, or a language model (--llm)",
+            "unknown: 1 search of bm25:x found 5 passages (Page a, Page b, Page c, …), none of which answers "
+            "'its colour?' (evidence 0.12); try other words, a lower --least-evidence than 0.75, "
+            "or a language model (--llm)",
+        ),
+        (
+            {"steps": (RETRIEVED,), "retriever": BUNDLED, "config": {"where": "year > 1990"}},
+            "unknown: 1 search of pyrag's bundled corpus (the default without --index) found 5 passages (Page a, "
+            "Page b, Page c, …), none of which answers it; try other words, an index of your own documents (pyrag "
+            "index FOLDER, then --index), a wider filter than year > 1990, --topk 10, or a language model (--llm)",
+        ),
+        (
+            {"steps": (replace(RETRIEVED, topk=9),), "question": "How many units were sold?", "passages": TABLE},
+            "unknown: 1 search of bm25:x found 1 passage (Sales), which does not answer it; try other words, "
+            f"or {OVER_TABLES} a language model with tools (--llm … --tools table:FOLDER or --tools sql:FILE)",
         ),
         ({"error": TraceError("deadline", "the deadline passed")}, ""),
     ],
@@ -81,6 +102,102 @@ def test_an_answer_is_weak_below_half(confidence: float | None, weak: bool) -> N
 def test_an_unknown_says_what_was_found_and_what_to_try(changes: dict[str, object], said: str) -> None:
     trace = replace(TRACE, answer=Answer("unknown", known=False), **changes)  # type: ignore[arg-type]
     assert verdict.remark(trace) == said
+
+
+@pytest.mark.parametrize(
+    ("changes", "wider"),
+    [
+        ({}, True),
+        ({"index": SearchedIndex("bm25:x", passages=5)}, False),  # all of them were read
+        ({"index": SearchedIndex("bm25:x", passages=50)}, True),
+        ({"steps": (replace(RETRIEVED, topk=6), DOUBTED)}, False),  # the search brought fewer than it asked for
+        ({"events": ({"event": "recovering", "step": 1, "policy": "boost", "topk": 10},)}, False),  # nothing new
+        ({"steps": (replace(RETRIEVED, topk=100), DOUBTED)}, False),
+    ],
+)
+def test_a_larger_topk_is_advised_only_where_it_matters(changes: dict[str, Any], wider: bool) -> None:
+    unknown = replace(TRACE, answer=Answer("unknown", known=False), steps=(RETRIEVED, DOUBTED))
+    assert ("--topk" in verdict.remark(replace(unknown, **changes))) is wider
+
+
+def test_a_weak_sum_names_the_tools() -> None:
+    trace = replace(TRACE, question="What is the total of all units?", answer=Answer("3", confidence=0.3))
+    trace = replace(trace, passages=TABLE, citations=(Citation(1, "a", 1),))
+    assert f"{OVER_TABLES} try a language model with tools" in verdict.remark(trace)
+    assert OVER_TABLES not in verdict.remark(replace(trace, question="Who sold units?"))
+    assert OVER_TABLES not in verdict.remark(replace(trace, config={"tools": ["table:shop"]}))
+
+
+def test_python_and_saved_traces_carry_the_verdict() -> None:
+    with PyRAG() as rag:
+        sure, unknown = rag.ask(SURE), rag.ask(NOWHERE)
+    assert (sure.weak, sure.remark) == (False, "")
+    assert "bundled corpus (the default without retriever)" in unknown.remark
+    assert "--" not in unknown.remark
+    assert f"! {unknown.remark}" in str(unknown)
+    values = json.loads(to_json(unknown))
+    assert (values["weak"], values["remark"]) == (False, unknown.remark)
+    del values["weak"], values["remark"]  # as earlier versions wrote it
+    opened = from_json(json.dumps(values))
+    assert (opened.weak, opened.remark) == (unknown.weak, unknown.remark)
+
+
+def test_settings_of_the_embedded_engine_do_what_they_say() -> None:
+    question = "Who is the wife of the composer?"
+    with PyRAG(topk=3, recovery="none") as few, PyRAG(topk=9, recovery="none", least_evidence=0) as many:
+        assert [len(rag.ask(question).steps[0].passages) for rag in (few, many)] == [3, 9]
+        assert not few.ask(question).answer.known
+        guess = many.ask(question)
+    assert (guess.answer.known, guess.weak, guess.answer.weak) == (True, True, True)
+
+
+class Sure:
+    """An Answer agent of a fixed confidence."""
+
+    def __init__(self, confidence: float) -> None:
+        self.confidence = confidence
+
+    async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        return Reading("green", True, (0,), confidence=self.confidence)
+
+
+@pytest.mark.parametrize("method", ["pyrag", "opera", "hera"])
+@pytest.mark.parametrize(("confidence", "doubted"), [(0.9, False), (0.3, True)])
+def test_doubts_of_the_planner_stand_beside_weak_answers(method: str, confidence: float, doubted: bool) -> None:
+    warned: list[str] = []
+    with PyRAG(answerer=Sure(confidence), method=method) as rag:
+        trace = rag.ask(UNREAD, observer=lambda event: warned.append(getattr(event, "message", "")))
+    assert (trace.answer.text, trace.weak) == ("green", doubted)
+    assert any("no rule reads this question" in one for one in trace.warnings) is doubted
+    assert any("no rule reads this question" in one for one in warned) is doubted
+
+
+def test_the_embedded_engine_reports_no_model_calls(pyrag: Run, tmp_path: Path) -> None:
+    usage = json.loads(pyrag("ask", SURE, "--json").stdout)["usage"]
+    assert (usage["model_calls"], usage["retrievals"]) == (0, 1)
+    shown = in_terminal(tmp_path, "ask", SURE, columns=200).text
+    assert "1 retrieval" in shown
+    assert not any(word in shown for word in ("model call", "token"))
+    (tmp_path / "t.json").write_bytes(to_json(replace(TRACE, usage=Usage(model_calls=4))))
+    (tmp_path / "m.json").write_bytes(to_json(replace(TRACE, usage=Usage(model_calls=4), engine="openai:m")))
+    assert "model call" not in pyrag("trace", "show", "t.json").stdout
+    assert "4 model calls" in pyrag("trace", "show", "m.json").stdout
+
+
+LONG = "The mill has a wheel of oak. " * 20
+EXCERPTS = [
+    (f"{LONG}It was founded by Ann Thorpe.", ["Ann Thorpe"], "who founded it", "It was founded by Ann Thorpe."),
+    (f"{LONG}Its miller danced in 1820.", ["yes"], "had it a miller", "Its miller danced in 1820."),
+    ("Nothing is known. The answer is no.", ["no"], "is it", "The answer is no."),
+    (f"It stood {'there ' * 50}until Ann left.", ["Ann"], "who", "there until Ann left."),
+]
+
+
+@pytest.mark.parametrize(("text", "answers", "query", "shown"), EXCERPTS)
+def test_excerpts_show_the_evidence(text: str, answers: list[str], query: str, shown: str) -> None:
+    found = excerpt(text, answers, query)
+    assert found.endswith(shown)
+    assert len(found) <= 160
 
 
 def test_a_pipe_gets_the_answer_and_stderr_the_remark(pyrag: Run) -> None:
