@@ -161,7 +161,7 @@ class Sure:
         return Reading("green", True, (0,), confidence=self.confidence)
 
 
-@pytest.mark.parametrize("method", ["pyrag", "opera", "hera"])
+@pytest.mark.parametrize("method", ["pyrag", "opera"])
 @pytest.mark.parametrize(("confidence", "doubted"), [(0.9, False), (0.3, True)])
 def test_doubts_of_the_planner_stand_beside_weak_answers(method: str, confidence: float, doubted: bool) -> None:
     warned: list[str] = []
