@@ -85,7 +85,12 @@ class Episode:
             self.observer(Warned(message))
 
     def keep_note(self, note: str, *, doubt: bool) -> None:
-        """Warn of a note; a doubt waits until the answer shows whether it matters."""
+        """Warn of a note; a doubt waits until the answer shows whether it matters.
+
+        Args:
+            note: One sentence.
+            doubt: It casts doubt on the answer.
+        """
         if doubt:
             self.doubts.append(note)
         else:

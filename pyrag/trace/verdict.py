@@ -46,7 +46,12 @@ class Surface:
         return f"--{setting.replace('_', '-')}" if self.kind == "command line" else setting
 
     def setting(self, setting: str, value: object) -> str:
-        """Return a setting with a value, as it is written here."""
+        """Return a setting with a value, as it is written here.
+
+        Args:
+            setting: Its name in `pyrag.Settings`.
+            value: Its value.
+        """
         return f"{self.name(setting)}{'=' if self.kind == 'python' else ' '}{value}"
 
 
