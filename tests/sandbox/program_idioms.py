@@ -95,6 +95,26 @@ while {list} and n0 < {number}:
     {name} = answer({name} + str(n0))
 else:
     print(n0)
+---
+fn = facts.append
+got = list(map(fn, {list}))
+{name} = answer(str(len(facts)))
+---
+got = sorted({list}, key=facts.append)
+---
+for v in iter(lambda: facts.append(s0) or ("stop" if len(facts) > 4 else "go"), "stop"):
+    {name} = answer({name} + v)
+---
+got = [answer(v + str(len(facts))) for v in map(lambda w: facts.append(w) or w, {list})]
+---
+fns = [facts.append, {list}.append]
+fns[0]({string})
+{name} = answer(str(len(facts)))
+---
+got = max((answer(v + str(len(facts))) for v in {list}), key=lambda v: facts.append(v) or v)
+---
+list.append(facts, {string})
+{name} = str(len(facts))
 """
 OUTSIDE_LOOPS = """
 def inner(y):

@@ -9,9 +9,12 @@ from __future__ import annotations
 import ast
 import copy
 import random
+import re
+import sys
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 from pyrag_sandbox.dataflow.plan import plan
@@ -34,7 +37,7 @@ class Stop(BaseException):
 
 def reply(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not args or not isinstance(args[0], str):
-        raise TypeError(f"{name} needs a query, not {args!r} {kwargs!r}")
+        raise TypeError(f"{name} needs a query, not {noted(args)} {noted(kwargs)}")
     query = args[0]
     mark = zlib.crc32(repr((name, args, kwargs)).encode())
     if mark % 61 == 0 or "fail" in query:
@@ -73,10 +76,7 @@ def plainly(source: str, change: Changes | None = None) -> Result:
 
     def primitive(name: str) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            import sys
-
-            frame = sys._getframe(1)
-            calls.append((name, copy.deepcopy(args), copy.deepcopy(kwargs), frame.f_lineno))
+            calls.append((name, noted(args), noted(kwargs), program_line()))
             value = reply(name, args, kwargs)
             return altered(value, (change or {}).get(len(calls) - 1))
 
@@ -90,6 +90,20 @@ def plainly(source: str, change: Changes | None = None) -> Result:
     except Exception as caught:
         error = caught
     return Result(visible(namespace), "".join(output), outcome_of(error), calls)
+
+
+def noted(value: Any) -> Any:
+    """A copy of arguments; what equals nothing but itself as its type's name."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(noted, value))
+    return type(value).__name__ if callable(value) or isinstance(value, re.Match) else copy.deepcopy(value)
+
+
+def program_line() -> int:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename != "<program>":
+        frame = frame.f_back
+    return frame.f_lineno if frame else 0
 
 
 def altered(value: Any, text: str | None) -> Any:
@@ -121,14 +135,14 @@ class FakeHost:
         depends_on: tuple[int, ...],
     ) -> None:
         assert call_id == len(self.sent)
-        self.sent.append((name, copy.deepcopy(args), copy.deepcopy(kwargs), line))
+        self.sent.append((name, noted(args), noted(kwargs), line))
         self.depends.append(depends_on)
         self.in_flight[call_id] = (name, copy.deepcopy(args), kwargs)
         self.most = max(self.most, len(self.in_flight))
 
     def receive(self) -> tuple[int, Any]:
         assert self.in_flight, "waiting although nothing is in flight"
-        self.rounds.append([str(args[0]) for _, args, _ in self.in_flight.values()])
+        self.rounds.append([str(*args[:1]) for _, args, _ in self.in_flight.values()])
         call_id = self.choose(list(self.in_flight))
         name, args, kwargs = self.in_flight.pop(call_id)
         try:

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable
 
 from pyrag_sandbox.dataflow.analyzer import Analyzer
-from pyrag_sandbox.dataflow.syntax import dotted, is_atomic, target_names
+from pyrag_sandbox.dataflow.syntax import dotted, has_shared_defaults, is_atomic, target_names
 from pyrag_sandbox.dataflow.trees import children, walk_all
 from pyrag_sandbox.dataflow.vocabulary import ATOMIC, KEYED_METHODS, STRING_METHODS
 
@@ -70,6 +70,8 @@ class Aliases:
 
     def _add_function(self, statement: ast.FunctionDef | ast.ClassDef) -> None:
         summary = self.a.summaries.get(statement.name)
+        if isinstance(statement, ast.FunctionDef):
+            self.union([statement.name, *self.shares(statement.args)])
         if summary is None or not summary.pure:
             found = summary or self.a.effects(statement)
             self.union([statement.name, *found.reads, *found.binds])
@@ -123,7 +125,7 @@ class Aliases:
     def shares(self, node: ast.AST) -> set[str]:
         """Global names that the value of an expression may share a mutable object with."""
         if isinstance(node, ast.Name):
-            if node.id in self.a.summaries and self.a.summaries[node.id].pure:
+            if self._is_pure_function(node.id):
                 return set()  # nothing is mutated through it, and what a call returns counts at the call
             return {node.id} if node.id.startswith("%") or self.a.bound[node.id] else set()
         if is_atomic(node):
@@ -136,6 +138,11 @@ class Aliases:
         for child in children(node):
             found |= self.shares(child)
         return found
+
+    def _is_pure_function(self, name: str) -> bool:
+        """Return whether nothing can be reached through a function's name."""
+        summary = self.a.summaries.get(name)
+        return summary is not None and summary.pure and not has_shared_defaults(self.a.functions[name])
 
     def _shared_by_call(self, node: ast.Call) -> set[str]:
         name = self.a.known(node, frozenset()) or dotted(node.func)

@@ -21,6 +21,7 @@ from pyrag_sandbox.dataflow.syntax import (
     dotted,
     fresh_names,
     harmless_class,
+    hides_lookups,
     in_comprehension_targets,
     lazy_display,
     names_bound,
@@ -30,9 +31,13 @@ from pyrag_sandbox.dataflow.syntax import (
 )
 from pyrag_sandbox.dataflow.trees import Kinds, by_kind, walk
 from pyrag_sandbox.dataflow.vocabulary import (
+    FACTORIES,
+    FACTORIES_IMPORTED,
     LAZY,
+    MODULE_FUNCTIONS,
     MODULES,
     PURE_BUILTINS,
+    PURE_MODULES,
 )
 
 _NO_EFFECTS = Effects()
@@ -63,6 +68,32 @@ class Analyzer:
         self._scopes: dict[FunctionNode, tuple[frozenset[str], frozenset[str]]] = {}
         self._known: dict[ast.AST, Effects] = {}
         self._summarize()
+        self.hopeless = self.hopeless or hides_lookups(everything) or not self._factories_known(everything)
+
+    def _factories_known(self, everything: Kinds) -> bool:
+        """Return whether no `defaultdict` of the program can act when a key is missing, but by making a new value."""
+        calls = [c for c in everything.get(ast.Call, ()) if dotted(c.func).rpartition(".")[2] == "defaultdict"]
+        names = [n for n in everything.get(ast.Name, ()) if n.id == "defaultdict"]
+        attributes = [n for n in everything.get(ast.Attribute, ()) if n.attr in ("defaultdict", "default_factory")]
+        renamed = any(n.name == "defaultdict" and n.asname for n in everything.get(ast.alias, ()))
+        if renamed or len(calls) != len(names) + len(attributes):
+            return False
+        return all(map(self._factory_known, calls))
+
+    def _factory_known(self, call: ast.Call) -> bool:
+        factory = call.args[0] if call.args else ast.Constant(None)
+        if isinstance(factory, ast.Constant):
+            return True
+        if isinstance(factory, ast.Name) and factory.id not in self.functions:
+            known = FACTORIES_IMPORTED if factory.id in self.origins else FACTORIES
+            return self.is_offered(factory.id) and self.origins.get(factory.id, factory.id) in known
+        if not isinstance(factory, (ast.Name, ast.Lambda)):
+            return False
+        found = self.effects_within(factory, frozenset())
+        return found.pure and not found.calls and not any(map(self._is_variable, found.reads))
+
+    def _is_variable(self, name: str) -> bool:
+        return not (self.is_offered(name) or name in self.functions)
 
     def changed(self, statement: ast.AST) -> None:
         """Forget what is known of a statement that was changed in place."""
@@ -120,7 +151,12 @@ class Analyzer:
 
     def is_pure_function(self, name: str) -> bool:
         last = name.rpartition(".")[2]
-        return name in self.pure or last in LAZY or name in PURE_BUILTINS or name.split(".")[0] in MODULES
+        trusted = name in MODULE_FUNCTIONS or ("." in name and name.split(".")[0] in PURE_MODULES)
+        return name in self.pure or last in LAZY or name in PURE_BUILTINS or trusted
+
+    def is_offered(self, name: str) -> bool:
+        """Return whether a name is a builtin or imported, not an object of the program's own."""
+        return name in self.origins or not (self.bound[name] or name.startswith("%"))
 
     def _origins(self, own: Kinds) -> dict[str, str]:
         found = {}

@@ -24,19 +24,20 @@ from pyrag_sandbox.dataflow.syntax import (
 )
 from pyrag_sandbox.dataflow.trees import Visitor, walk
 from pyrag_sandbox.dataflow.vocabulary import (
-    CALLBACK_FIRST,
-    CALLBACK_LATER,
+    CALLED,
     CONSUMING_METHODS,
     EXCEPTIONS,
     LAZY,
     MUTATING_METHODS,
     PURE_BUILTINS,
+    READING_METHODS,
     SHARING_METHODS,
     STRING_METHODS,
+    TAKING_ALL,
+    TAKING_FIRST,
 )
 
 NOTHING: frozenset[str] = frozenset()
-_CALLED = frozenset({"key", "func", "repl", "default_factory", "object_hook"})  # arguments of these names
 
 
 @dataclass(slots=True)
@@ -47,7 +48,6 @@ class Effects:
     binds: set[str] = field(default_factory=set)
     mutates: set[str] = field(default_factory=set)
     calls: bool = False  # of primitives
-    prints: bool = False
     ordered: bool = False  # must not run before everything earlier has succeeded
     unsure: bool = False  # may do anything to whatever it can reach
     lazy: bool = False  # a lazy iterator outlives the expression
@@ -62,7 +62,6 @@ class Effects:
         self.binds |= other.binds
         self.mutates |= other.mutates
         self.calls |= other.calls
-        self.prints |= other.prints
         self.ordered |= other.ordered
         self.unsure |= other.unsure
         self.lazy |= other.lazy
@@ -91,6 +90,7 @@ class ProgramFacts(Protocol):
         ...
 
     def is_pure_function(self, name: str) -> bool: ...
+    def is_offered(self, name: str) -> bool: ...
     def scope_of(self, function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]: ...
 
 
@@ -195,14 +195,21 @@ class EffectVisitor(Visitor):
 
     def _call_known(self, node: ast.Call, name: str) -> None:
         last = name.rpartition(".")[2]
-        self.found.prints |= name == "print"
         if name == "next":
             self._call_next(node)
         elif not name or not self.a.is_pure_function(name) or not self._callbacks_known(node, last):
             self.found.unsure = True
-        elif last in LAZY:
+        if last in LAZY:
             self.found.lazy |= id(node) not in self.consumed
-        self.consumed.update(map(id, node.args))
+        self._consume(node, last)
+
+    def _consume(self, node: ast.Call, last: str) -> None:
+        """Note the arguments whose iterators are used up, or handed on, by the call."""
+        several = last in ("max", "min") and len(node.args) > 1  # one of them is returned
+        if last in TAKING_ALL:
+            self.consumed.update(map(id, node.args))
+        elif last in TAKING_FIRST and not several:
+            self.consumed.update(map(id, node.args[:1]))
 
     def _call_next(self, node: ast.Call) -> None:
         if not (node.args and isinstance(node.args[0], ast.GeneratorExp)):
@@ -215,27 +222,46 @@ class EffectVisitor(Visitor):
             self._call_known(node, name)
             return
         if func.attr in CONSUMING_METHODS:
-            self.consumed.update(map(id, node.args))
+            self.consumed.update(map(id, node.args[:1] if func.attr == "fromkeys" else node.args))
         if func.attr in MUTATING_METHODS:
-            self._mutate(func.value)
+            self._mutate_by(func)
         elif func.attr not in STRING_METHODS and func.attr not in SHARING_METHODS:
             self.found.unsure = True
+        if func.attr in READING_METHODS:
+            self._read_items(*node.args, *(keyword.value for keyword in node.keywords))
         if not self._callbacks_known(node, func.attr):
             self.found.unsure = True
         self.visit(func.value)
 
+    def _mutate_by(self, func: ast.Attribute) -> None:
+        """A mutating method is called: on its object, or by its type (`list.append(xs, x)`) on whatever is passed."""
+        base = root(func.value)
+        if isinstance(base, ast.Name) and base.id not in self.scope and self.a.is_offered(base.id):
+            self.found.unsure = True
+        else:
+            self._mutate(func.value)
+
+    def _read_items(self, *nodes: ast.AST) -> None:
+        """Items of values are read in C, which changes a `defaultdict`."""
+        for node in nodes if self.a.reading_mutates else ():
+            if not isinstance(node, (ast.Constant, ast.JoinedStr)):
+                self._mutate(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        if isinstance(node.op, ast.Mod):
+            self._read_items(node.right)
+        self.visit_children(node)
+
     def _callbacks_known(self, node: ast.Call, last: str) -> bool:
-        """Arguments that will be called are functions with known effects (which count where they are mentioned)."""
-        called: list[ast.AST] = []
-        for keyword in node.keywords:
-            if keyword.arg is None:  # unpacked: it may be any
-                return False
-            if keyword.arg in _CALLED:
-                called.append(keyword.value)
-        if last in CALLBACK_FIRST or last == "defaultdict":
-            called += node.args[:1]
-        elif last in CALLBACK_LATER:
-            called += node.args[1:2]
+        """Arguments that may be called are functions with known effects (which count where they are mentioned)."""
+        positions, names = CALLED.get(last, ((), NOTHING))
+        starred = bool(positions) and any(isinstance(argument, ast.Starred) for argument in node.args)
+        if starred or any(keyword.arg is None for keyword in node.keywords):  # unpacked: it may be any
+            return False
+        if last == "iter" and len(node.args) < 2:
+            return True
+        called = [node.args[position] for position in positions if position < len(node.args)]
+        called += [keyword.value for keyword in node.keywords if keyword.arg in names]
         return all(map(self._callable_known, called))
 
     def _callable_known(self, node: ast.AST) -> bool:

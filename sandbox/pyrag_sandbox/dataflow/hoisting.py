@@ -241,7 +241,8 @@ def consumes_generator(a: Analyzer, node: ast.Call) -> bool:
         isinstance(node.func, ast.Attribute) and node.func.attr == "join" and isinstance(node.func.value, ast.Constant)
     )
     known = a.known(node, NOTHING).rpartition(".")[2] in FULLY_CONSUMING
-    return (joins or known) and gatherable(a, node.args[0])
+    apart = a.effects(node).pure and not a.effects(node).binds  # `max` calls its key between the elements
+    return (joins or known) and apart and gatherable(a, node.args[0])
 
 
 def _conditional(parts: ast.expr, conditions: list[ast.expr]) -> ast.expr:

@@ -297,7 +297,7 @@ class _Planner:
         read = read - local - late - {item}
         mutated = {n for s in steps for n in s.effects.mutates}
         classes = self.aliases.classes(mutated)
-        clash = {n for n in read if self.aliases.find(n) in classes}
+        clash = {n for n in read if self.aliases.find(n) in classes and (self.a.bound[n] or n.startswith("%"))}
         deep = any(s.effects.deep for s in steps) or bool(mutated & (local | {item}))
         if local & late or (clash and deep):
             return None

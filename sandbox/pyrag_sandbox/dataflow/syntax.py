@@ -122,6 +122,23 @@ def spelled_names(nodes: Kinds) -> set[str]:
     return names
 
 
+def hides_lookups(nodes: Kinds) -> bool:
+    """Return whether `getattr` may look up a name that the program's text does not spell as an attribute."""
+    calls = [c for c in nodes.get(ast.Call, ()) if isinstance(c.func, ast.Name) and c.func.id == "getattr"]
+    names = [n for n in nodes.get(ast.Name, ()) if n.id == "getattr"]
+    return len(calls) != len(names) or not all(map(_is_plain_lookup, calls))
+
+
+def _is_plain_lookup(call: ast.Call) -> bool:
+    name = call.args[1] if len(call.args) > 1 else None
+    return isinstance(name, ast.Constant) and name.value not in ("defaultdict", "default_factory")
+
+
+def has_shared_defaults(function: FunctionNode) -> bool:
+    """Return whether calls of a function may see an object that lives as long as the function."""
+    return not all(is_atomic(d) for d in (*function.args.defaults, *filter(None, function.args.kw_defaults)))
+
+
 def deleted_names(nodes: Kinds) -> frozenset[str]:
     dropped = {node.id for node in nodes.get(ast.Name, ()) if node.ctx.__class__ is ast.Del}
     return frozenset(dropped | {node.name for node in nodes.get(ast.ExceptHandler, ()) if node.name})

@@ -38,18 +38,58 @@ LAZY = _words("""
     repeat reversed starmap takewhile tee zip zip_longest
 """)
 
-# Functions that call their first, or second, argument.
-CALLBACK_FIRST = _words("""
-    dropwhile filter filterfalse map reduce starmap takewhile
+# Arguments that a function or method may call: positions, and names. All others are never called by what is known here
+# (`tests/sandbox/test_callbacks.py` tries every callable that programs are offered).
+CALLED: dict[str, tuple[tuple[int, ...], frozenset[str]]] = {
+    "accumulate": ((1,), _words("func")),
+    "defaultdict": ((0,), frozenset()),
+    "dropwhile": ((0,), frozenset()),
+    "dumps": ((), _words("default")),
+    "filter": ((0,), frozenset()),
+    "filterfalse": ((0,), frozenset()),
+    "groupby": ((1,), _words("key")),
+    "iter": ((0,), frozenset()),  # of two arguments
+    "loads": ((), _words("cls object_hook object_pairs_hook parse_constant parse_float parse_int")),
+    "map": ((0,), frozenset()),
+    "max": ((), _words("key")),
+    "min": ((), _words("key")),
+    "sort": ((), _words("key")),
+    "sorted": ((), _words("key")),
+    "starmap": ((0,), frozenset()),
+    "sub": ((1,), _words("repl")),
+    "subn": ((1,), _words("repl")),
+    "takewhile": ((0,), frozenset()),
+}
+
+# Functions that use up, or hand on, the iterators that are their arguments: all of them, or the first. Any other
+# function may keep an iterator, or return it.
+TAKING_ALL = _words("""
+    chain compress defaultdict dropwhile filter filterfalse map print product starmap takewhile zip zip_longest
 """)
-CALLBACK_LATER = _words("""
-    accumulate groupby sub subn
+TAKING_FIRST = _words("""
+    Counter OrderedDict accumulate all any batched combinations combinations_with_replacement cycle deque dict
+    enumerate fmean frozenset from_iterable fsum geometric_mean groupby harmonic_mean islice iter list max mean
+    median median_grouped median_high median_low min mode multimode next pairwise permutations prod pstdev
+    pvariance quantiles set sorted stdev sum tuple variance
 """)
 
-# Modules whose functions are pure (or in LAZY).
+# Modules whose functions are pure, all of them or these (or in LAZY).
 MODULES = _words("""
     collections datetime itertools json math re statistics
 """)
+PURE_MODULES = _words("datetime math statistics")
+MODULE_FUNCTIONS = _words("""
+    collections.ChainMap collections.Counter collections.OrderedDict collections.defaultdict collections.deque
+    collections.namedtuple json.JSONDecodeError json.dumps json.loads re.compile re.escape re.findall re.finditer
+    re.fullmatch re.match re.search re.split re.sub re.subn
+""")
+
+# What a `defaultdict` may call for a missing key without anybody noticing.
+FACTORIES = _words("bool bytes complex dict float frozenset int list set str tuple")
+FACTORIES_IMPORTED = _words("collections.Counter collections.OrderedDict collections.deque")
+
+# Methods that read items of an argument, which changes a `defaultdict`.
+READING_METHODS = _words("format translate")
 EXCEPTIONS = _words("""
     ArithmeticError AssertionError AttributeError Exception IndexError KeyError LookupError NameError
     NotImplementedError OverflowError RuntimeError StopIteration TypeError UnicodeError UnknownAnswerError ValueError

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from types import FunctionType, ModuleType
 from typing import Any
 
 from greenlet import greenlet  # type: ignore[import-untyped] # it ships no types
@@ -202,7 +203,7 @@ def entangled(is_atom: Atoms, names: dict[str, Any], loop: Loop) -> bool:
         value = todo.pop()
         if id(value) in targets or len(seen) > REACH:
             return True
-        if is_atom(value) or id(value) in seen or callable(value):
+        if is_atom(value) or id(value) in seen:
             continue
         seen.add(id(value))
         inner = _contents(value)
@@ -213,6 +214,12 @@ def entangled(is_atom: Atoms, names: dict[str, Any], loop: Loop) -> bool:
 
 
 def _contents(value: Any) -> list[Any] | None:
+    """Return what a value reaches at once; None if that cannot be told."""
+    if type(value) is FunctionType:
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+    if isinstance(value, (type, ModuleType)):
+        return []
     if type(value) in (list, tuple, set, frozenset):
         return list(value)
     return [*value.keys(), *value.values()] if type(value) is dict else None
