@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 from pyrag.errors import ConfigError, DataError, install_extra
@@ -30,6 +31,10 @@ MAX_BYTES = 500_000  # of the rows of one query
 MAX_QUERY = 16 * 1024  # characters
 _GRACE = 3.0  # seconds for the process to start and to end by itself
 _SHOWN_ROWS = 5  # of a citation
+_MAX_SHOWN = 2_000  # characters of one of them
+_MAX_REPLY = MAX_BYTES + 64 * 1024  # bytes that the process may write
+_READ_BYTES = 64 * 1024
+_SCHEMA_SECONDS = 30.0
 _COMMAND = (sys.executable, "-I", str(Path(__file__).with_name("sql_worker.py")))
 _HEADS = {"sqlite": (0, b"SQLite format 3\0"), "duckdb": (8, b"DUCK")}
 
@@ -51,25 +56,19 @@ class Database:
         )
         try:
             async with asyncio.timeout(self.seconds + _GRACE):
-                said, _ = await process.communicate(self._request(query))
+                reply = await _exchange(process, self._request(query))
         except TimeoutError:
             raise ToolError(f"the query took longer than {self.seconds:g} s: read fewer rows") from None
         finally:
-            if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
-        rows: list[dict[str, Any]] = _outcome(said)["rows"]
+            await _end(process)
+        rows: list[dict[str, Any]] = _outcome(reply)["rows"]
         return Sourced(rows, (self._source(query, rows),))
 
     def schema(self) -> str:
         """Return the tables and their columns as text. Raises `DataError` where the database cannot be read."""
         try:
-            done = subprocess.run(  # noqa: S603 (our own program)
-                _COMMAND, input=self._request(None), capture_output=True, timeout=30, env={}, check=False
-            )
-            return str(_outcome(done.stdout)["schema"])
-        except (ToolError, subprocess.TimeoutExpired) as error:
+            return str(_outcome(_exchange_blocking(self._request(None)))["schema"])
+        except ToolError as error:
             raise DataError(f"cannot read the database {self.path}: {error}") from error
 
     def _request(self, query: str | None) -> bytes:
@@ -79,7 +78,7 @@ class Database:
         }).encode()  # fmt: skip
 
     def _source(self, query: str, rows: list[dict[str, Any]]) -> Passage:
-        shown = [query, *(json.dumps(row, ensure_ascii=False) for row in rows[:_SHOWN_ROWS])]
+        shown = [query, *(_clipped(json.dumps(row, ensure_ascii=False)) for row in rows[:_SHOWN_ROWS])]
         if len(rows) > _SHOWN_ROWS:
             shown.append(f"… {len(rows)} rows")
         key = hashlib.blake2b(query.encode("utf-8", "replace"), digest_size=6).hexdigest()
@@ -129,11 +128,65 @@ def _engine_of(path: Path) -> str:
     return engine
 
 
-def _outcome(said: bytes) -> Mapping[str, Any]:
-    """Return what the process said. Raises `ToolError` where that is an error, or nothing."""
+async def _exchange(process: asyncio.subprocess.Process, request: bytes) -> bytes:
+    """Send a request and return the reply. Raises `ToolError` if the reply is longer than any of the worker."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(BrokenPipeError, ConnectionResetError):  # the process has ended; its reply says why
+        process.stdin.write(request)
+        await process.stdin.drain()
+    process.stdin.close()
+    reply = bytearray()
+    while part := await process.stdout.read(_READ_BYTES):
+        reply += part
+        _check_size(len(reply))
+    return bytes(reply)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Kill a process if it still runs, and wait for it."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.kill()
+        assert process.stdout is not None
+        while await process.stdout.read(_READ_BYTES):  # what the pipe still holds; its end ends the wait
+            pass
+        await process.wait()
+
+
+def _exchange_blocking(request: bytes) -> bytes:
+    """Send a request and return the reply, without an event loop."""
+    with subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={}) as process:  # noqa: S603
+        assert process.stdin is not None
+        assert process.stdout is not None
+        timer = Timer(_SCHEMA_SECONDS, process.kill)
+        timer.start()
+        try:
+            with suppress(BrokenPipeError):
+                process.stdin.write(request)
+                process.stdin.close()
+            reply = process.stdout.read(_MAX_REPLY + 1)
+        finally:
+            timer.cancel()
+            process.kill()
+    _check_size(len(reply))
+    return reply
+
+
+def _check_size(size: int) -> None:
+    if size > _MAX_REPLY:
+        raise ToolError(f"the query was stopped: its reply has more than {_MAX_REPLY} bytes")
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
+
+
+def _outcome(reply: bytes) -> Mapping[str, Any]:
+    """Return the reply of the process. Raises `ToolError` if it is an error, or no reply."""
     try:
-        found: dict[str, Any] = json.loads(said)
-    except ValueError:
+        found: dict[str, Any] = json.loads(reply)
+    except (ValueError, RecursionError):
         raise ToolError("the query was stopped: it takes too much memory or time") from None
     if "error" in found:
         raise ToolError(str(found["error"]))

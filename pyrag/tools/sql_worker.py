@@ -24,8 +24,9 @@ from typing import Any
 MAX_VALUE = 1_000_000  # bytes of one value inside of the database
 MAX_SCHEMA = 4_000  # characters of the schema's description
 _MAX_NAME = 60
+_MAX_REASON = 1_000  # characters of the database's own words, which may quote a value
 _SQLITE_MEMORY = 512 << 20  # bytes of address space; what is over is "out of memory"
-_DUCKDB_MEMORY = 4 << 30
+_DUCKDB_MEMORY = 2 << 30
 _MAX_FILE = 1 << 20  # bytes; a database with a write-ahead log needs a small file beside it to be read
 _REFUSED = frozenset(("edit", "fsdir", "fts3_tokenizer", "load_extension", "readfile", "writefile", "zipfile"))
 
@@ -45,7 +46,7 @@ def main() -> None:
         except MemoryError:
             outcome = {"error": "the query takes too much memory"}
         except Exception as error:  # of the database, in its own words
-            outcome = {"error": database.reason(error)}
+            outcome = {"error": database.reason(error)[:_MAX_REASON]}
     json.dump(outcome, sys.stdout)
 
 
@@ -199,12 +200,30 @@ def _rows(database: _SQLite | _DuckDB, request: dict[str, Any]) -> dict[str, Any
     for row in found:
         if len(rows) == request["rows"]:
             return {"error": f"more than {request['rows']} rows: count, sum or filter in SQL, or add a LIMIT"}
-        values = [plain(value) for value in row]
-        size += sum(len(value) if isinstance(value, str) else 8 for value in values) + 64
+        too_large: dict[str, Any] = {
+            "error": f"the rows have more than {request['bytes']} bytes: select fewer columns or rows"
+        }
+        if _room_after(list(row), request["bytes"] - size) < 0:  # before it is copied
+            return too_large
+        made = dict(zip(names, map(plain, row), strict=True))
+        size += len(json.dumps(made))  # as it is printed, whatever is inside of it
         if size > request["bytes"]:
-            return {"error": f"the rows have more than {request['bytes']} bytes: select fewer columns or rows"}
-        rows.append(dict(zip(names, values, strict=True)))
+            return too_large
+        rows.append(made)
     return {"rows": rows}
+
+
+def _room_after(value: Any, room: int) -> int:
+    """Return how much of the room a value leaves, counting 1 byte for each value and character inside of it."""
+    room -= len(value) if isinstance(value, str) else 1
+    if isinstance(value, dict):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list | tuple):
+        for item in value:
+            if room < 0:
+                break
+            room = _room_after(item, room)
+    return room
 
 
 def plain(value: Any) -> Any:
@@ -228,13 +247,15 @@ def plain(value: Any) -> Any:
 
 def unique(columns: Sequence[str]) -> list[str]:
     """Return column names with a number after those that were there before."""
-    names: list[str] = []
+    names: dict[str, None] = {}
+    numbers: dict[str, int] = {}
     for column in columns:
-        name, number = column, 2
+        name = column
         while name in names:
-            name, number = f"{column}_{number}", number + 1
-        names.append(name)
-    return names
+            number = numbers[column] = numbers.get(column, 1) + 1
+            name = f"{column}_{number}"
+        names[name] = None
+    return list(names)
 
 
 def described(tables: dict[str, list[str]]) -> str:

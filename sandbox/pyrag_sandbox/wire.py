@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import binascii
 import math
+import re
 import struct
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
@@ -32,6 +33,32 @@ _read = msgspec.json.Decoder().decode  # knows no NaN, nor half a character
 _VALUE_BYTES = 8  # at least, of any value
 _CONTAINER_BYTES = 56  # what an empty list takes in memory; on the wire it is two bytes
 _FRAMES_WORTH = 16  # of memory may a worker's messages come to, all together
+
+# Memory of what a message decodes to, by the characters that its JSON cannot do without. Text may hold some of them
+# too, and then counts for a little more than it takes. `test_wire.py` compares this with what is allocated.
+_FRAME_BYTES = 512
+_SEPARATOR_BYTES = 40  # of each comma and colon: a number, its place in a list, or an entry of a dict
+_QUOTE_BYTES = 38  # half a string
+_LIST_BYTES = 96
+_DICT_BYTES = 240
+_HANDLE = b'{"$h":'  # the dict does not outlive the message: it stands for an object that is there already
+_WIDE = re.compile(rb"[\xf0-\xff]|\\u")  # characters that make a whole string take 4 bytes each ...
+_HALF_WIDE = re.compile(rb"[\xc4-\xef]")  # ... or 2
+
+
+def memory_of(body: bytes | bytearray) -> int:
+    """Return the most bytes of memory that a message may take when it is decoded.
+
+    Args:
+        body: its JSON.
+    """
+    width = 4 if _WIDE.search(body) else 2 if _HALF_WIDE.search(body) else 1
+    separators = body.count(b",") + body.count(b":")
+    dicts = _DICT_BYTES * (body.count(b"{") - body.count(_HANDLE))
+    containers = _LIST_BYTES * (body.count(b"[") + body.count(_HANDLE)) + dicts
+    return (
+        _FRAME_BYTES + width * len(body) + _SEPARATOR_BYTES * separators + _QUOTE_BYTES * body.count(b'"') + containers
+    )
 
 
 class WireError(Exception):
@@ -121,7 +148,7 @@ class FrameReader:
                 return
             body = self._buffer[HEADER.size : end]
             del self._buffer[:end]
-            self._left -= size + _CONTAINER_BYTES * (body.count(b"[") + body.count(b"{"))
+            self._left -= memory_of(body)
             if self._left < 0:
                 raise FloodError(f"messages of more than {self._cap * _FRAMES_WORTH} bytes of memory")
             yield unpack_body(body)

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 from pyrag_sandbox.contract import Record, Text
 from pyrag_sandbox.host.program_session import Handles
-from pyrag_sandbox.wire import FrameReader, WireError, decode, encode, pack_frame
+from pyrag_sandbox.wire import (
+    FloodError,
+    FrameReader,
+    WireError,
+    decode,
+    encode,
+    memory_of,
+    pack_frame,
+    unpack_body,
+)
 
 
 def frame(body: bytes) -> bytes:
@@ -147,3 +156,57 @@ def test_the_same_object_crosses_once() -> None:
     handles = Handles(1 << 20)
     text = Text("x" * 1000, {"a": 1})
     assert encode([text, text], handles, 1500) == [{"$T": [0, "x" * 1000, {"a": 1}]}, {"$h": 0}]
+
+
+SHAPES = {
+    "numbers": "999,",
+    "long numbers": "123456789012345678901234567890,",
+    "floats": "1.5,",
+    "nothing": "null,",
+    "short texts": '"ab",',
+    "texts": '"abcdefghijklmnopqrstuvwxyz",',
+    "accents": '"aé",',
+    "Cyrillic": '"яя",',
+    "faces": '"😀",',
+    "one face": '"' + "a" * 500 + '😀",',
+    "one letter of two bytes": '"' + "a" * 500 + 'я",',
+    "escapes": '"' + "a" * 500 + r'\u4e2d",',
+    "lists": "[],",
+    "lists of one": "[1],",
+    "lists of five": "[1.5,2.5,3.5,4.5,5.5],",
+    "deep lists": "[[[[]]]],",
+    "dicts": "{},",
+    "dicts of one": '{"a":1},',
+    "dicts of six": '{"a":1,"b":1.5,"c":"x","d":[],"e":1,"f":1},',
+    "tuples": '{"$t":[1]},',
+    "pairs": '{"$d":[[1,2],[3,4]]},',
+}
+
+
+@pytest.mark.parametrize("item", SHAPES.values(), ids=SHAPES)
+def test_memory_of_a_message_is_never_underestimated(item: str) -> None:
+    body = ('{"v":[' + (item * 3000)[:-1] + "]}").encode()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        message = unpack_body(body)
+        raw, _ = tracemalloc.get_traced_memory()
+        value = decode(message["v"], Handles(1 << 20))
+        del message
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(value) == 3000
+    assert max(raw, kept) - before <= memory_of(body)
+
+
+def test_small_objects_count_as_what_they_take() -> None:
+    body = b'{"op":"out","v":[' + b"1.5," * 20_000 + b"0]}"
+    reader = FrameReader(len(body))
+    with pytest.raises(FloodError):  # though 16 frames of that many bytes are within 16 times the cap
+        list(reader.feed((len(body).to_bytes(4, "big") + body) * 4))
+
+
+def test_handles_count_for_little() -> None:
+    body = b'{"v":[' + b'{"$h":1},' * 1000 + b"0]}"
+    assert memory_of(body) < 300 * 1000

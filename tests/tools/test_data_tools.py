@@ -6,6 +6,7 @@ import asyncio
 import json
 import pickle
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,11 @@ HOSTILE = [
     ("SELECT length(randomblob(1000000000))", "string or blob too big"),
     ("SELECT hex(zeroblob(900000))", "string or blob too big"),
     ("SELECT printf('%.*c', 900000, 'x')", "the rows have more than 500000 bytes"),
+    (f"SELECT replace(printf('%.*c', 90000, 'x'), 'x', '{chr(0x1F600)}')", "the rows have more than 500000 bytes"),
+    (
+        f'WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 400) SELECT x AS "{"n" * 5000}" FROM c',
+        "the rows have more than 500000 bytes",
+    ),
     ("SELECT 1; DELETE FROM orders", "only execute one statement at a time"),
     ("SELECT colour FROM orders", "no such column: colour"),
     ("SELECT", "incomplete input"),
@@ -192,6 +198,44 @@ async def test_duckdb_is_read_like_sqlite(tmp_path: Path) -> None:
         "SELECT count(*) FROM range(1000000000000) a, range(1000000) b",
     ):
         assert (await asked(tool, query)).error, query
+
+
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [
+        ("SELECT range(100000) x", "the rows have more than 500000 bytes"),
+        ("SELECT [[repeat('a', 300000)], [repeat('b', 300000)]] x", "the rows have more than 500000 bytes"),
+        ("SELECT {'a': repeat('b', 400000), 'c': [repeat('b', 400000)]} x", "the rows have more than 500000 bytes"),
+        ("SELECT map {repeat('k', 600000): 1} x", "the rows have more than 500000 bytes"),
+        (
+            "SELECT {'a': range(10), 'b': [repeat('x', 100000)]} x FROM range(100)",
+            "the rows have more than 500000 bytes",
+        ),
+        ("SELECT cast(repeat('a', 3000000) AS int) x", "Conversion Error"),
+    ],
+)
+async def test_nested_values_count_by_their_bytes(tmp_path: Path, query: str, error: str) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(tmp_path / "a.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 1 AS a")
+    reply = await asked(sql_tool(tmp_path / "a.duckdb"), query)
+    assert error in reply.error
+    assert len(reply.error) < 1000
+
+
+@pytest.mark.parametrize("ending", ["", "import time; time.sleep(60)"])
+async def test_output_is_read_with_a_bound(shop: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    tool = sql_tool(shop)
+    flood = f"import sys; [sys.stdout.write('x' * 1000000) for _ in range(20)]; {ending}"
+    monkeypatch.setattr("pyrag.tools.sql._COMMAND", (sys.executable, "-c", flood))
+    assert "its reply has more than 565536 bytes" in (await asked(tool, "SELECT 1")).error
+    with pytest.raises(DataError, match="its reply has more than"):
+        sql_tool(shop)
+
+
+async def test_citations_show_the_beginning_of_long_rows(shop: Path) -> None:
+    (source,) = (await asked(sql_tool(shop), "SELECT printf('%.*c', 90000, 'x') AS x")).passages
+    assert len(source.text) < 2_100
 
 
 @pytest.fixture
