@@ -13,6 +13,7 @@ PyRAGError                    exit code 1
 ├── StorageError              exit code 1   a file of pyrag's own cannot be written: the disk is full, say
 ├── BadOutputError            a model's text could not be read as what its agent must return
 ├── ProgramFailedError        the program still failed after the last repair
+├── RepeatedEffectError       a program would repeat a call with effects that has happened
 ├── BudgetExceededError       a limit of calls, tokens or time was reached; what is done so far is kept
 └── ReplayError               a recording does not hold what was asked of it
 """
@@ -119,6 +120,10 @@ class ProgramFailedError(PyRAGError):
     def __init__(self, message: str, *, cause: str = "") -> None:
         super().__init__(message)
         self.cause = cause
+
+
+class RepeatedEffectError(PyRAGError):
+    kind = "effects"
 
 
 class BudgetExceededError(PyRAGError):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeVar
 
 from pyrag.agents.protocol import Agents, Answerer, FindFault, Reading, Rewritten, Written
+from pyrag.episode.effects import Effects
 from pyrag.episode.ledger import Ledger
 from pyrag.episode.recovery import Boost, Ladder
 from pyrag.episode.speculation import PrefetchStats
@@ -48,6 +49,7 @@ class Episode:
         shared: What the method keeps open between questions.
         more: Primitives of the method and of tools beside the usual two, each called with the program's run and a call.
         tools: Names of the tools among them; True for those with effects.
+        effects: Calls of those that have happened.
         where: The caller's filter: nothing else is retrieved. A program's own only narrows it.
         said: The user's words, where the question was made of the last message of a conversation.
     """
@@ -68,6 +70,7 @@ class Episode:
     shared: Any = None
     more: Mapping[str, Callable[[Any, Call], Awaitable[Any]]] = field(default_factory=dict)
     tools: Mapping[str, bool] = field(default_factory=dict)
+    effects: Effects = field(default_factory=Effects)
     programs: list[Program] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     passages: dict[str, Passage] = field(default_factory=dict)

@@ -34,9 +34,10 @@ from pyrag.episode.synthesis import facts_in
 from pyrag.errors import FilterError, PyRAGError
 from pyrag.trace.events import ProgramFinished, ProgramStarted, StepFinished, StepStarted
 from pyrag.trace.model import UNKNOWN, Answer, Attempt, Passage, Program, Step
-from pyrag_sandbox import Call, Limits, Outcome, PrimitiveError, Record, Text
+from pyrag_sandbox import Call, Limits, Outcome, PrimitiveError, Record, Text, WorkerLostError
 
 ReadAnswer = Callable[[str], Answer | None]
+_RUNS_AGAIN = 3  # of a program whose process was killed from outside
 _UNKNOWN_WORD = re.compile(rf"\b{UNKNOWN}\b", re.IGNORECASE)
 
 
@@ -334,10 +335,33 @@ async def run_program(episode: Episode, program: Program) -> tuple[Outcome, Prog
         episode: The question; its `more` primitives are callable beside `retrieve` and `answer`.
         program: The program; it is added to the episode's programs.
 
+    A program whose process is killed from outside runs again: the memo answers what it has asked already, and the
+    record its calls with effects.
+
     Raises:
         PyRAGError: What a primitive raised because of a failing service or a spent budget; the steps made so far are
             kept.
+        SandboxError: The sandbox cannot do its work, or its processes were killed again and again.
     """
+    for _ in range(_RUNS_AGAIN):
+        try:
+            outcome, program_run = await _run_once(episode, program)
+        except WorkerLostError as error:
+            lost = str(error)
+        else:
+            if outcome.reason != "lost":
+                return outcome, program_run
+            lost = outcome.error.message if outcome.error else outcome.reason
+        episode.programs[-1] = replace(episode.programs[-1], error=lost)
+        episode.warn(f"a program was run again: {lost}")
+    outcome, program_run = await _run_once(episode, program)
+    if outcome.reason == "lost":
+        raise WorkerLostError(f"the process of a program was killed {_RUNS_AGAIN + 1} times: look for what kills it")
+    return outcome, program_run
+
+
+async def _run_once(episode: Episode, program: Program) -> tuple[Outcome, ProgramRun]:
+    episode.effects.begin_program()
     episode.programs.append(program)
     program_run = ProgramRun(episode, len(episode.programs) - 1, first=len(episode.steps))
     episode.observer(ProgramStarted(program_run.index))

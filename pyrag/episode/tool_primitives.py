@@ -17,8 +17,8 @@ from pyrag.episode.episode import Episode
 from pyrag.episode.program_run import Primitive, ProgramRun
 from pyrag.episode.program_values import UNKNOWN_ERROR, record
 from pyrag.episode.recovery import ids_of
-from pyrag.episode.requests import TOOL
-from pyrag.errors import ReplayError
+from pyrag.episode.requests import TOOL, canonical
+from pyrag.errors import RepeatedEffectError, ReplayError
 from pyrag.tools.calls import ToolReply, call_tool
 from pyrag.tools.tool import Tool
 from pyrag_sandbox import Call, PrimitiveError, Record, Text
@@ -35,11 +35,12 @@ class OfferedTool:
     name: str
     effects: bool = False
     tool: Tool[..., Any] | None = None
+    repeatable: bool = False
 
 
 def offered_tools(tools: Iterable[Tool[..., Any]]) -> tuple[OfferedTool, ...]:
     """Return tools as those that programs may call."""
-    return tuple(OfferedTool(one.name, one.effects, one) for one in tools)
+    return tuple(OfferedTool(one.name, one.effects, one, one.repeatable) for one in tools)
 
 
 def recorded_tools(names: Mapping[str, bool]) -> tuple[OfferedTool, ...]:
@@ -67,7 +68,11 @@ async def _call(offered: OfferedTool, program_run: ProgramRun, call: Call) -> An
     program_run.refuse_unknown(call, query)
     await episode.ledger.until_certain()
     step = program_run.start(call, query)
-    reply, memo = await program_run.watched(step, _asked(episode, offered, {"args": args, "kwargs": kwargs}))
+    request = {"args": args, "kwargs": kwargs}
+    asked = (
+        _with_effects(episode, offered, request, query) if offered.effects else _looked_up(episode, offered, request)
+    )
+    reply, memo = await program_run.watched(step, asked)
     if reply.error:
         program_run.finish(step, error=reply.error, memo=memo)
         raise PrimitiveError(reply.error, reply.error_type)
@@ -78,24 +83,55 @@ async def _call(offered: OfferedTool, program_run: ProgramRun, call: Call) -> An
     return [record(one) for one in passages] if reply.documents else reply.value
 
 
-async def _asked(episode: Episode, offered: OfferedTool, request: dict[str, Any]) -> tuple[ToolReply, bool]:
-    """Return the reply, and True if the memo had it. Failures are not remembered, and effects happen each time."""
+async def _looked_up(episode: Episode, offered: OfferedTool, request: dict[str, Any]) -> tuple[ToolReply, bool]:
+    """Return the reply, and True if the memo had it. Failures are not remembered."""
     role = f"{TOOL}{offered.name}"
-
-    async def run() -> ToolReply:
-        if offered.tool is None:
-            raise ReplayError(f"the recording holds no call of the tool {offered.name}: record again")
-        return await call_tool(offered.tool, request["args"], request["kwargs"])
-
-    if offered.effects:
-        reply, memo = await episode.ledger.call(role, request, run, ToolReply), False
-    else:
-        reply, memo = await episode.ledger.once(role, request, run, ToolReply)
+    reply, memo = await episode.ledger.once(role, request, partial(_run, offered, request), ToolReply)
     if reply.error:
         episode.ledger.forget(role, request)
+    _warn(episode, reply)
+    return reply, memo
+
+
+async def _with_effects(
+    episode: Episode, offered: OfferedTool, request: dict[str, Any], shown: str
+) -> tuple[ToolReply, bool]:
+    """Return the reply, and True if it is that of the same call of an earlier program, whose effect is not repeated.
+
+    Raises:
+        RepeatedEffectError: The call would repeat another that has happened.
+    """
+    role = f"{TOOL}{offered.name}"
+    key = canonical(role, request)
+    refusal: RepeatedEffectError | None = None
+    try:
+        reply = episode.effects.recalled(offered.name, key, shown, repeatable=offered.repeatable)
+    except RepeatedEffectError as error:
+        if offered.tool is not None:
+            raise
+        reply, refusal = None, error  # unless the recording holds the call: then the tool was repeatable
+    if reply is not None:
+        return reply, True
+    call = episode.effects.begin(offered.name, key, shown)
+    try:
+        call.reply = reply = await episode.ledger.call(role, request, partial(_run, offered, request), ToolReply)
+    except ReplayError as error:
+        raise refusal or error from None
+    if reply.refused:
+        episode.effects.undo(call)
+    _warn(episode, reply)
+    return reply, False
+
+
+async def _run(offered: OfferedTool, request: dict[str, Any]) -> ToolReply:
+    if offered.tool is None:
+        raise ReplayError(f"the recording holds no call of the tool {offered.name}: record again")
+    return await call_tool(offered.tool, request["args"], request["kwargs"])
+
+
+def _warn(episode: Episode, reply: ToolReply) -> None:
     if reply.note:
         episode.warn(reply.note)
-    return reply, memo
 
 
 def _plain(episode: Episode, call: Call, value: Any) -> Any:

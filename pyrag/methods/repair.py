@@ -26,6 +26,11 @@ class Draft:
     doubt: bool = False
 
 
+_HAPPENED = (
+    "These calls have happened and are not made again. Make them with the same arguments, and they are answered from "
+    "the record: "
+)
+
 # The next program, from the one that failed, what is told to its author, and the origin ("check", "repair").
 # Raises `BadOutputError` where the author has none.
 Revise = Callable[[Program, str, str], Awaitable[Draft]]
@@ -49,6 +54,8 @@ async def run_repaired(episode: Episode, program: Program | None, revise: Revise
     while program is not None:
         ended = await _run(episode, program)
         if isinstance(ended, Result):
+            if left_out := episode.effects.left_out():
+                episode.warn(f"happened in an earlier program, and not in the one that gave the answer: {left_out}")
             return ended
         # An unknown answer is lacking evidence, not a bug: one other way is worth its price, three are not.
         if rounds == repairs or (ended.unknown and rerouted):
@@ -61,6 +68,8 @@ async def run_repaired(episode: Episode, program: Program | None, revise: Revise
         episode.warn(f"no way around an unknown answer: {ended.summary}")
         return Result(Answer(UNKNOWN, known=False))
     message = f"no program ran to an answer; the last one ended like this: {ended.summary}"
+    if happened := episode.effects.summary():
+        message += f"; these calls have happened: {happened}"
     raise ProgramFailedError(message, cause=ended.cause)
 
 
@@ -122,6 +131,8 @@ async def _request_revision(
     """Return a new program; None where the author insists on the old one or has none to offer."""
     episode.observer(Rejected(error))
     episode.programs[-1] = replace(episode.programs[-1], error=error)
+    if happened := episode.effects.summary():
+        error += f"\n\n{_HAPPENED}{happened}"
     try:
         draft = await revise(program, error, origin)
     except (BadOutputError, ContextLengthError) as refusal:

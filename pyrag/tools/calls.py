@@ -44,6 +44,7 @@ class ToolReply:
         error: The exception's message; empty if there was none.
         error_type: Its name, as the program sees it.
         note: Warning for the user.
+        refused: The call certainly had no effect: its arguments were wrong, or the function raised `ToolError`.
     """
 
     value: Any = None
@@ -52,6 +53,11 @@ class ToolReply:
     error: str = ""
     error_type: str = ""
     note: str = ""
+    refused: bool = False
+
+
+class _BrokenOffError(ToolError):
+    """A function ended by what is no ordinary exception; it may have changed something before."""
 
 
 async def call_tool(tool: Tool[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> ToolReply:
@@ -65,7 +71,7 @@ async def call_tool(tool: Tool[..., Any], args: Sequence[Any], kwargs: Mapping[s
     try:
         values = _arguments(tool, args, kwargs)
     except TypeError as error:
-        return ToolReply(error=f"{tool.name}() {error}", error_type="TypeError")
+        return ToolReply(error=f"{tool.name}() {error}", error_type="TypeError", refused=True)
     try:
         async with asyncio.timeout(tool.timeout):
             result = await _run(tool.function, values, tool.name)
@@ -108,11 +114,11 @@ async def _guarded(work: Any) -> Any:
     except asyncio.CancelledError:
         if (task := asyncio.current_task()) is None or task.cancelling():
             raise
-        raise ToolError("it cancelled itself") from None
+        raise _BrokenOffError("it cancelled itself") from None
     except (Exception, GeneratorExit):
         raise
     except BaseException as error:
-        raise ToolError(f"{type(error).__name__}: {error}") from error
+        raise _BrokenOffError(f"{type(error).__name__}: {error}") from error
 
 
 async def _in_own_thread(function: Callable[[], Any], name: str) -> Any:
@@ -138,7 +144,7 @@ async def _in_own_thread(function: Callable[[], Any], name: str) -> Any:
     if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
         raise error
     if error is not None:  # of the kinds that asyncio cannot pass on
-        raise ToolError(f"{type(error).__name__}: {error}") from error
+        raise _BrokenOffError(f"{type(error).__name__}: {error}") from error
     return result
 
 
@@ -165,7 +171,8 @@ def _note(tool: Tool[..., Any], notes: Sequence[str]) -> str:
 def _failed(tool: Tool[..., Any], error: Exception) -> ToolReply:
     """An exception of the function, without the places of the host that its message may name."""
     if isinstance(error, ToolError):
-        return ToolReply(error=f"{tool.name}(): {_clipped(str(error))}", error_type=ToolError.__name__)
+        said = f"{tool.name}(): {_clipped(str(error))}"
+        return ToolReply(error=said, error_type=ToolError.__name__, refused=not isinstance(error, _BrokenOffError))
     kind = type(error).__name__
     said = _PATH.sub(lambda found: re.split(r"[/\\]", found[0].rstrip("/\\"))[-1], _said(error))
     name = kind if type(error).__module__ == "builtins" and isinstance(error, _OWN_ERRORS) else ToolError.__name__

@@ -33,7 +33,10 @@ _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 class ToolError(Exception):
-    """Raise it in a tool to tell the program's author what was wrong. The message is shown as it is."""
+    """Raise it in a tool to tell the program's author what was wrong. The message is shown as it is.
+
+    A tool with effects raises it before it has changed anything: the call counts as one that did not happen.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class Tool(Generic[P, R]):
         effects: The function changes something, or its result differs from call to call. Its calls then run one after
             another, in the order of the program, and none is answered from the memo.
         timeout: Seconds that one call may take.
+        repeatable: A tool with effects may be called again by a program that repairs another, with other arguments
+            too. Otherwise the question stops there.
 
     Raises:
         ConfigError: The name is taken, or the signature cannot be offered to programs.
@@ -65,6 +70,7 @@ class Tool(Generic[P, R]):
     description: str = ""
     effects: bool = False
     timeout: float = TIMEOUT
+    repeatable: bool = False
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -73,6 +79,8 @@ class Tool(Generic[P, R]):
         check_name(self.name)
         if not self.timeout > 0:
             raise ConfigError(f"the timeout of the tool {self.name} must be above 0 seconds, not {self.timeout}")
+        if self.repeatable and not self.effects:
+            raise ConfigError(f"the tool {self.name} is repeatable without effects: that is what every such tool is")
         text = self.description or inspect.getdoc(self.function) or ""
         object.__setattr__(self, "description", inspect.cleandoc(text))
         _check_signature(self)
@@ -92,7 +100,12 @@ class Tool(Generic[P, R]):
 def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
 @overload
 def tool(
-    *, name: str = "", description: str = "", effects: bool = False, timeout: float = TIMEOUT
+    *,
+    name: str = "",
+    description: str = "",
+    effects: bool = False,
+    timeout: float = TIMEOUT,
+    repeatable: bool = False,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
 
@@ -104,6 +117,7 @@ def tool(
     description: str = "",
     effects: bool = False,
     timeout: float = TIMEOUT,
+    repeatable: bool = False,
 ) -> Any:
     """Make a function a tool, with options where it needs any. A plain function is a tool without.
 
@@ -117,13 +131,14 @@ def tool(
         effects: The function changes something, or its result differs from call to call: no call is answered from the
             memo, and calls keep the order of the program.
         timeout: Seconds that one call may take.
+        repeatable: With `effects`: a program that repairs another may call the function again, whatever has happened.
 
     Raises:
         ConfigError: The name is taken, or the signature cannot be offered to programs.
     """
 
     def made(one: Callable[P, R]) -> Tool[P, R]:
-        return Tool(one, name, description, effects, timeout)
+        return Tool(one, name, description, effects, timeout, repeatable)
 
     return made if function is None else made(function)
 

@@ -32,6 +32,7 @@ from pyrag_sandbox.contract import (
     SandboxError,
     Text,
     Usage,
+    WorkerLostError,
 )
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ __all__ = [
     "SandboxError",
     "Text",
     "Usage",
+    "WorkerLostError",
     "bind",
     "capabilities",
 ]

@@ -13,6 +13,8 @@ Errors, and who should hear of them:
     PrimitiveError                 raised by a primitive: becomes an exception inside the program
     any other exception of a primitive: ends the program and leaves `run` unchanged (the *host* was wrong)
     SandboxError                   the sandbox itself could not do its work
+    WorkerLostError                its processes ended: running the program again may work
+    Outcome.reason == "lost"       likewise, of the one worker
 """
 
 from __future__ import annotations
@@ -22,11 +24,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Status = Literal["ok", "error", "blocked", "killed"]
-Reason = Literal["", "cpu", "wall", "deadline", "memory", "output", "calls", "crash", "syscall"]
+Reason = Literal["", "cpu", "wall", "deadline", "memory", "output", "calls", "crash", "syscall", "lost"]
 
 
 class SandboxError(Exception):
     """The sandbox could not do its work (no worker, missing kernel layer). The program is not to blame."""
+
+
+class WorkerLostError(SandboxError):
+    """The process that makes workers ended while one of them had a program. The same program may be run again."""
 
 
 class PrimitiveError(Exception):

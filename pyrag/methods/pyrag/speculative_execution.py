@@ -16,6 +16,7 @@ from functools import cached_property, partial
 from typing import Self
 
 from pyrag.agents.protocol import Planner
+from pyrag.episode.effects import Effects
 from pyrag.episode.episode import Episode
 from pyrag.episode.plan_checks import names_in
 from pyrag.episode.program_run import run_program
@@ -118,6 +119,7 @@ class SpeculativeExecution:
             self._episode,
             ledger=self._calls,
             observer=ignore,
+            effects=Effects(),
             programs=[],
             steps=[],
             passages={},

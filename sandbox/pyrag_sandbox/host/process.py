@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyrag_sandbox.contract import SandboxError
+from pyrag_sandbox.contract import SandboxError, WorkerLostError
 from pyrag_sandbox.worker.kernel import Wall
 from pyrag_sandbox.worker.zygote import REPORT, REQUEST
 
@@ -117,6 +117,7 @@ class Zygote:
         self.prefork = prefork
         self.owner = os.getpid()
         self.failure: str | None = None
+        self.error: type[SandboxError] = SandboxError  # what its end is for those who wait
         process, self._control = _start()
         self.pid = process.pid
         self._resources = _Resources(process, self._control, self.owner)
@@ -173,10 +174,10 @@ class Zygote:
     def close(self) -> None:
         self._fail("the sandbox was closed")
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: str, error: type[SandboxError] = SandboxError) -> None:
         if self.failure is not None:
             return
-        self.failure = reason
+        self.failure, self.error = reason, error
         self._finalizer()
         for worker in self.busy.values():
             self._gone(worker, signal.SIGKILL, 0.0)
@@ -186,7 +187,7 @@ class Zygote:
         self._sockets.clear()
         for future in itertools.chain(*self._waiting.values()):
             if not future.done():
-                future.set_exception(SandboxError(reason))
+                future.set_exception(error(reason))
         self._waiting.clear()
 
     # Workers
@@ -194,7 +195,7 @@ class Zygote:
     async def acquire(self, wall: Wall) -> Worker:
         """A worker of its own behind this wall, forked before or now."""
         if self.failure is not None:
-            raise SandboxError(self.failure)
+            raise self.error(self.failure)
         worker = next((worker for worker in self.idle if worker.wall == wall), None)
         if worker is not None:
             self.idle.remove(worker)
@@ -252,7 +253,7 @@ class Zygote:
                 loop.add_writer(self._control.fileno(), _weakly(self, Zygote._send_orders))
             return
         except OSError as error:
-            self._fail(f"the sandbox process has ended unexpectedly ({error.strerror or error})")
+            self._fail(f"the sandbox process has ended unexpectedly ({error.strerror or error})", WorkerLostError)
             return
         if loop is not None and not loop.is_closed():
             loop.remove_writer(self._control.fileno())
@@ -266,11 +267,11 @@ class Zygote:
         except BlockingIOError:
             return False
         except OSError as error:
-            self._fail(f"the sandbox process has ended unexpectedly ({error.strerror or error})")
+            self._fail(f"the sandbox process has ended unexpectedly ({error.strerror or error})", WorkerLostError)
             return False
         self._sockets.extend(fds)
         if not data:
-            self._fail("the sandbox process has ended unexpectedly; the next program starts another")
+            self._fail("the sandbox process has ended unexpectedly; the next program starts another", WorkerLostError)
             return False
         self._data += data
         while self.failure is None and len(self._data) >= REPORT.size:

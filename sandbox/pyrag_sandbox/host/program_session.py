@@ -42,6 +42,7 @@ _MESSAGES: Mapping[str, str] = {
     "calls": "the program made more than {calls} calls: call the given functions less often",
     "crash": "the interpreter crashed: avoid extremely nested values",
     "syscall": "the program asked the operating system for something that programs may not have",
+    "lost": "the program's process was killed from outside, by somebody or by a system short of memory: run it again",
 }
 
 
@@ -309,11 +310,13 @@ class Conversation:
             return
         if not self._reason:
             self._reason = reason_of_exit(status)
+            if self._reason == "lost" and cpu_seconds >= self._limits.cpu_seconds:
+                self._reason = "cpu"  # by the kernel's second limit
         self._conclude(cpu_seconds)
 
-    def on_broken_sandbox(self, reason: str) -> None:
+    def on_broken_sandbox(self, reason: str, error: type[SandboxError] = SandboxError) -> None:
         if not self._ended.done():
-            self._ended.set_exception(SandboxError(reason))
+            self._ended.set_exception(error(reason))
 
     def _conclude(self, cpu_seconds: float) -> None:
         if not self._ended.done():
@@ -354,8 +357,10 @@ def reason_of_exit(status: int) -> Reason:
         return "cpu"
     if killer == signal.SIGSYS:
         return "syscall"
-    if killer == signal.SIGKILL or (not killer and status >> 8 == EXIT_MEMORY):
-        return "memory"  # the kernel's own killer, or the worker's last act
+    if killer == signal.SIGKILL:
+        return "lost"  # no locked program can send it; the memory limit ends in the worker's own exit
+    if not killer and status >> 8 == EXIT_MEMORY:
+        return "memory"
     return "crash"
 
 

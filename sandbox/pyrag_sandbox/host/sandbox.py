@@ -269,7 +269,7 @@ class _WorkerPeer:
     def _on_gone(self) -> None:
         self._drain()  # the last message may still be in the socket
         if self._zygote.failure is not None:
-            self._conversation.on_broken_sandbox(self._zygote.failure)
+            self._conversation.on_broken_sandbox(self._zygote.failure, self._zygote.error)
         else:
             self._conversation.on_dead(self._worker.status or 0, self._worker.cpu_seconds)
 
