@@ -158,7 +158,7 @@ async def test_a_killed_zygote_is_told_and_replaced(slow: Slow) -> None:
         zygote = sandbox.zygotes[0]
         workers = children_of(zygote.pid)
         os.kill(zygote.pid, signal.SIGKILL)
-        with pytest.raises(SandboxError, match="ended unexpectedly"):
+        with pytest.raises(WorkerLostError, match="ended unexpectedly"):
             await task
         assert workers
         assert await gone(workers)
@@ -213,7 +213,10 @@ async def test_a_killed_worker_kills_one_program_only(slow: Slow) -> None:
         await slow.begun.wait()
         (worker,) = sandbox.zygotes[0].busy
         os.kill(worker, signal.SIGKILL)
-        assert (await task).status == "killed"
+        outcome = await task
+        assert (outcome.status, outcome.reason) == ("killed", "lost")
+        assert outcome.error is not None
+        assert "killed from outside" in outcome.error.message
         assert (await sandbox.run("final_answer = 1", {})).value == 1
 
 

@@ -28,6 +28,11 @@ RUNS: dict[str, tuple[str, Any]] = {
         "   x|1|2|{}|'y'",
     ),
     "format with unnamed fields": ("final_answer = '{.real}{[0]}{:{}}{}'.format(1, [2], 3, 4, 5)", "12   35"),
+    "format with names of ours": (
+        "a = '{template}{self}{args}{kwargs}'.format(template=1, self=2, args=3, kwargs=4)\n"
+        "final_answer = a + str.format('{format_string}', format_string=5) + '{mapping}'.format_map({'mapping': 6})",
+        "123456",
+    ),
     "format from the class": ("final_answer = list(map(str.format, ['{}!', '{}?'], [1, 2]))", ["1!", "2?"]),
     "format_map": ("final_answer = '{a}'.format_map({'a': 5})", "5"),
     "nonlocal": (

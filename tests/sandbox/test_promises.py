@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import socket
 import subprocess
@@ -243,12 +242,35 @@ def test_13_a_missing_layer_is_named() -> None:
 
 
 ORDERS = """
-import asyncio, json
-from pyrag_sandbox import Sandbox
+import asyncio, json, os
+from pyrag_sandbox import Record, Sandbox
+PROGRAM = '''
+def f():
+    yield 1
+docs = [retrieve(name)[0] for name in ["a", "b", "c", "d"]]
+objects = [None, (None, 1), f, f(), map, map(str, []), iter([]), [].append, float("nan"), lambda: 1]
+final_answer = [
+    list({"a", "bb", "ccc", "dddd"}), hash("x"), hash((1, "y")), [hash(one) for one in objects],
+    [str(doc) for doc in set(docs)], [str(doc) for doc in {doc: 1 for doc in reversed(docs)}],
+]
+print(*objects)
+shown = [str(one) for one in objects] + [f"{objects}", "{}".format(objects[3]), repr(objects[5])]
+retrieve(shown[3])
+'''
+ORDER = list(os.environ["ORDER"])
+async def retrieve(call):
+    name = call.args[0]
+    while name in ORDER and ORDER[0] != name:
+        await asyncio.sleep(0.001)
+    if name in ORDER:
+        ORDER.remove(name)
+    return [Record({"text": name * 9})]
 async def main():
     async with Sandbox(prefork=1) as sandbox:
-        outcome = await sandbox.run("final_answer = [list({'a', 'bb', 'ccc', 'dddd'}), hash('x'), hash((1, 'y'))]", {})
-        print(json.dumps(outcome.value))
+        outcome = await sandbox.run(PROGRAM, {"retrieve": retrieve})
+        print(json.dumps(outcome.value), outcome.output, outcome.calls, outcome.variables)
+        outcome = await sandbox.run(PROGRAM + "raise ValueError(str(map(str, [])))", {"retrieve": retrieve})
+        print(outcome.error)
 asyncio.run(main())
 """
 
@@ -258,15 +280,17 @@ def test_14_the_same_outcome_in_any_process() -> None:
     seen = {
         subprocess.run(
             [sys.executable, "-c", textwrap.dedent(ORDERS)],
-            env={"PYTHONPATH": str(root), "PYTHONHASHSEED": seed, "PATH": os.environ["PATH"]},
+            env={"PYTHONPATH": str(root), "PYTHONHASHSEED": seed, "PATH": os.environ["PATH"], "ORDER": order},
             capture_output=True,
             text=True,
             check=True,
         ).stdout
-        for seed in ("1", "2")
+        for seed, order in (("1", "abcd"), ("2", "dcba"), ("3", "bdca"))
     }
-    assert len(seen) == 1
-    assert len(json.loads(seen.pop())[0]) == 4
+    assert len(seen) == 1, seen
+    text = seen.pop()
+    assert " at 0x" not in text
+    assert all(shown in text for shown in ("<map object>", "<function f>", "<generator object f>", "aaaaaaaaa"))
 
 
 def test_a_full_disk_does_not_matter() -> None:

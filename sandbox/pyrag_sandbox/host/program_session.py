@@ -315,6 +315,12 @@ class Conversation:
         self._conclude(cpu_seconds)
 
     def on_broken_sandbox(self, reason: str, error: type[SandboxError] = SandboxError) -> None:
+        """End with an exception, since the sandbox cannot go on.
+
+        Args:
+            reason: its message.
+            error: its class.
+        """
         if not self._ended.done():
             self._ended.set_exception(error(reason))
 

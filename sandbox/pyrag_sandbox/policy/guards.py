@@ -30,6 +30,7 @@ from pyrag_sandbox.policy.rules import attribute_problem, builtin_problem
 from pyrag_sandbox.worker.values import AbsentValue, TextValue
 
 _IMPORTED_BY_C = frozenset({"_strptime", "time", "_pylong", "warnings"})  # by datetime, and by long integers
+_NONE_HASH = 0xFCA86420  # as of Python 3.12
 WRITABLE = frozenset({list, dict, defaultdict, Counter, OrderedDict, deque, ChainMap})
 
 
@@ -88,6 +89,7 @@ class Guards:
             **OFFERED_BUILTINS,
             "getattr": self.getattr,
             "hasattr": self.hasattr,
+            "hash": stable_hash,
             **HELPERS,
             **ERRORS,
             "__build_class__": builtins.__build_class__,
@@ -184,10 +186,10 @@ class Guards:
         return self.getattr(obj, name, missing) is not missing
 
     def _formatting(self, obj: Any, name: str) -> Callable[..., str]:
-        def format(template: str, *args: Any, **kwargs: Any) -> str:  # noqa: A001
+        def format(template: str, /, *args: Any, **kwargs: Any) -> str:  # noqa: A001
             return self._formatter.vformat(template, args, kwargs)
 
-        def format_map(template: str, mapping: Mapping[str, Any]) -> str:
+        def format_map(template: str, mapping: Mapping[str, Any], /) -> str:
             return self._formatter.vformat(template, (), mapping)
 
         function: Callable[..., str] = format if name == "format" else format_map
@@ -240,6 +242,19 @@ class Guards:
         """
         found = self._facades[module]
         return found if member is None else getattr(found, member)
+
+
+def stable_hash(value: Any, /) -> int:
+    """Return `hash(value)`, the same in any process: where it would be an address, that of the type's name."""
+    if value is None:
+        return _NONE_HASH
+    if type(value) is tuple and any(item is None for item in value):
+        return hash(tuple(_NONE_HASH if item is None else item for item in value))
+    kind: Any = type(value)
+    by_address = kind.__hash__ is object.__hash__ or callable(value)
+    if by_address or (kind is float and value != value):
+        return hash(kind.__name__)
+    return hash(value)
 
 
 def is_none(value: Any) -> bool:

@@ -219,7 +219,7 @@ class RecordValue:
         return type(other) is RecordValue and other._handle == self._handle
 
     def __hash__(self) -> int:
-        return hash(self._handle)
+        return hash(str(self))  # handles are numbered as replies arrive, and the order of a set must not tell
 
 
 class ValueStore:

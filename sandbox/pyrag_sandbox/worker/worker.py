@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import time
 from typing import Any, NoReturn
@@ -17,10 +18,26 @@ from pyrag_sandbox.worker.execution import Job, Session, run_job
 EXIT_BROKEN = 78
 _READ_BYTES = 16 * 1024
 _MAX_UNSENT = 2048  # bytes
+_ADDRESS = re.compile(
+    rb"(<(?:function|generator object|built-in method|bound method|[\w.]+ object)\b(?:[^<>\"]|<\w+>){0,200})"
+    rb" at 0x[0-9a-f]+>"
+)
 
 
 # Built before it is needed: there is no memory left to build it with.
 _OUT_OF_MEMORY = pack_frame({"op": "end", "status": "killed", "reason": "memory", "error": None, "output": ""}, 4096)
+
+
+def without_addresses(frame: bytes) -> bytes:
+    """Return a frame without the addresses of objects in it: they differ from process to process.
+
+    Args:
+        frame: length and JSON.
+    """
+    if b" at 0x" not in frame:
+        return frame
+    body = _ADDRESS.sub(rb"\1>", frame[HEADER.size :])
+    return HEADER.pack(len(body)) + body
 
 
 class PipeSession(Session):
@@ -38,7 +55,7 @@ class PipeSession(Session):
         self._host_is_awake = False
 
     def send_frame(self, message: dict[str, Any]) -> None:
-        self._unsent += pack_frame(message, self.job.limits.frame_bytes)
+        self._unsent += without_addresses(pack_frame(message, self.job.limits.frame_bytes))
         if not self._host_is_awake or len(self._unsent) > _MAX_UNSENT:
             self.flush()
         self._host_is_awake = True
