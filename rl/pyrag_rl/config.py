@@ -25,12 +25,14 @@ from pyrag.settings import layered, make_settings
 Agent = Literal["answer", "plan", "decompose", "rewrite"]
 Algorithm = Literal["grpo", "mapgrpo", "sft"]
 Profile = Literal["gpu", "cpu", "cpu-smoke"]
+TrainerMode = Literal["sync", "colocate_async", "separate_async"]
+RewardKind = Literal["answer", "coverage"]
 EMBEDDED = "embedded"  # the model that is the embedded reader
 _FRACTIONS = ("warmup", "gpu_memory", "min_learning_rate", "least_score")
 _AT_LEAST = {
     "group_size": 2, "mini_batch_size": 1, "max_steps": 1, "lora_rank": 0, "repairs": 0, "seed": 0, "kl_coef": 0,
     "f1_weight": 0, "em_weight": 0, "eval_every": 0, "save_every": 1, "keep_checkpoints": 1, "trace_every": 0,
-    "threads": 0,
+    "threads": 0, "rollout_gpus": 0, "sync_every": 1,
 }  # fmt: skip
 
 
@@ -47,7 +49,7 @@ class TrainConfig:
     eval_data: str | None = None  # another one that shares no question with it; evaluated before, during and after
     out: str = ""  # the run folder
     profile: Profile = "gpu"
-    seed: int = 1
+    seed: int = 1  # of the order of rows and of sampling
 
     # Optimisation.
     learning_rate: float = 1e-6
@@ -58,6 +60,7 @@ class TrainConfig:
     mini_batch_size: int | None = None  # questions an update; None: all of the step's
     micro_batch_size: int = 4  # sequences at once on a GPU
     group_size: int = 8  # completions a question (verl's rollout n)
+    norm_adv_by_std: bool = True  # divide a reward's distance from its group's mean by the group's deviation
     epochs: int = 1
     max_steps: int | None = None  # ends the run before its epochs do
     kl_coef: float = 0.001  # of the low-variance KL loss against the start
@@ -68,18 +71,20 @@ class TrainConfig:
     response_tokens: int = 1024
     temperature: float = 1.0
 
-    # Reward. Final score = f1_weight · F1 + em_weight · EM.
+    # Reward. `answer`: f1_weight · F1 + em_weight · EM of the answer; `coverage` (plan, decompose): the share of gold
+    # passages among those that the program retrieved.
+    reward: RewardKind = "answer"
     f1_weight: float = 0.7
     em_weight: float = 0.3
     role_weights: dict[str, float] = field(default_factory=dict)  # MAPGRPO: λ, α, w of OPERA's eq. 7, 9, 10 by part
-    ndcg_k: int = 5  # of the Rewrite agent's √NDCG@k (eq. 10)
+    ndcg_k: int = 10  # of the Rewrite agent's √NDCG@k (eq. 10)
     shuffle_rewards: bool = False  # a control: each completion gets the score of another one
     repairs: int = 0  # turns of the Plan agent after a failure; above 0, the program agent loop trains them too
 
     # High-score sample selection (MAPGRPO, eq. 11).
     prescored: str | None = None  # the file of pre-scored candidates; None: none is injected
     least_score: float = 0.7  # of a pre-scored candidate; a question whose best has less gets none
-    injected: Literal["no_gradient", "gradient"] = "gradient"  # whether an injected sample is learnt from itself
+    injected: Literal["no_gradient", "gradient"] = "no_gradient"  # whether an injected sample is learnt from itself
 
     # The runtime that rewards are made by: any of `pyrag.Settings`, for the frozen agents, retriever and limits.
     runtime: dict[str, Any] = field(default_factory=dict)
@@ -97,8 +102,12 @@ class TrainConfig:
     rollout: str = "vllm"  # verl's rollout engine; `hf_cpu` is the test-only one of the profile cpu-smoke
     threads: int = 0  # of the profile cpu, for each process; 0: one a core
     gradient_checkpointing: bool = True  # on GPUs; False keeps activations, which is faster for small models
-    gpus: int = 8  # of a node
-    nodes: int = 1
+    # verl's trainer: rollouts and updates in turns; rollouts that go on during updates; or on GPUs of their own.
+    trainer_mode: TrainerMode = "sync"
+    gpus: int = 8  # for updates; for rollouts too, unless trainer_mode is separate_async
+    rollout_gpus: int = 0  # further GPUs, of separate_async
+    sync_every: int = 4  # updates from one synchronisation of the rollouts' weights to the next, of separate_async
+    nodes: int = 1  # more are refused
     tensor_parallel: int = 2  # of the rollout
     gpu_memory: float = 0.6  # share of a GPU that the rollout may take
     reward_workers: int = 8
@@ -140,6 +149,11 @@ class TrainConfig:
             raise ConfigError("mapgrpo trains the agents plan, answer and rewrite: decompose is PyRAG's, use grpo")
         if self.prescored and (self.algorithm, self.agent, self.repairs) != ("mapgrpo", "plan", 0):
             raise ConfigError("prescored candidates are plans: they go with mapgrpo, agent plan and repairs 0")
+        if self.reward == "coverage" and (self.algorithm != "grpo" or self.agent not in ("plan", "decompose")):
+            raise ConfigError(
+                f"reward=coverage scores programs: it goes with grpo and the agents plan and decompose, not with "
+                f"{self.algorithm} and {self.agent}"
+            )
         if self.repairs and self.agent != "plan":
             raise ConfigError(f"repairs are turns of the plan agent: leave them out for {self.agent}")
 

@@ -23,9 +23,9 @@ from pyrag.evaluation.reports import svg
 from pyrag.evaluation.reports.writer import Table, document, plots_html, section, table_html, with_legend
 from pyrag_rl.config import TrainConfig, saved_config
 from pyrag_rl.folder import RunFolder, decoded, read_lines
-from pyrag_rl.rewards.score import KEYS
+from pyrag_rl.rewards.score import KEYS, OUTSIDE
 
-PARTS = tuple(key for key in KEYS if key not in ("score", "calls", "seconds", "error", "infra"))
+PARTS = tuple(key for key in KEYS if key not in ("score", "calls", "seconds", "waited", "retries", "error", "infra"))
 _TAUGHT = "share of groups that teach"  # the completions of one question differ in reward
 # Of the embedded reader's training, which has no scored completions.
 _OF_DRAWS = {
@@ -41,29 +41,52 @@ _METRICS = {
     "actor/grad_norm": "gradient norm",
     "train/loss": "loss",  # of supervised fine-tuning
     "timing_s/step": "seconds a step",
+    "training/rollout_probs_diff_mean": "difference of probabilities between rollout and trainer",
+}
+# Of trainers whose rollouts go on during updates.
+_STALENESS = {
+    "training/off_policy/trajectory_staleness/mean": "staleness: updates since a completion's weights, mean",
+    "training/off_policy/trajectory_staleness_worst/max": "staleness: updates since a completion's weights, maximum",
+    "training/off_policy/evicted_samples": "groups dropped as too stale",
+    "training/rollout_failure/evicted_samples": "groups replaced because a reward failed",
 }
 _SHOWN = 4  # completions of the last step, best and worst
 
 
 @dataclass(slots=True)
 class StepScores:
-    """Sums over the completions of a step, how often each reason came up, and the rewards of each set's rows."""
+    """Sums over the scored completions of a step, how often each reason came up, and the rewards of each set's rows.
+
+    `outside` are completions whose reward failed for a reason outside of them: they count in `reasons`, and in no mean.
+    """
 
     count: int = 0
+    outside: int = 0
+    retried: int = 0
+    waited: list[float] = field(default_factory=list)  # seconds of each completion, for frozen agents and retriever
     sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     reasons: Counter[str] = field(default_factory=Counter)
     rows: dict[tuple[str, int], list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, line: Mapping[str, Any]) -> None:
+        self.reasons[line["reason"]] += 1
+        self.retried += bool(line.get("retries"))
+        self.waited.append(line.get("waited", 0.0))
+        if line["reason"] in OUTSIDE:
+            self.outside += 1
+            return
         self.count += 1
         for key in ("score", *PARTS):
             self.sums[key] += line.get(key, 0.0)
-        self.reasons[line["reason"]] += 1
         if line.get("index") is not None:  # an older run's lines have none
             self.rows[line["source"], line["index"]].append(line["score"])
 
     def mean(self, key: str) -> float:
-        return self.sums[key] / self.count
+        return self.sums[key] / self.count if self.count else 0.0
+
+    @property
+    def total(self) -> int:
+        return self.count + self.outside
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +152,7 @@ def page(learning: Learning) -> str:
     if learning.train:
         parts += [
             section("Reward", "", _rewards(learning)),
-            section("Why completions scored nothing", "", _reasons(learning)),
+            section("Why completions scored nothing, or have no score", "", _reasons(learning)),
         ]
     parts.append(section("Training", "", plots_html(list(_metric_plots(learning)))))
     if learning.train:
@@ -146,16 +169,37 @@ def summary(learning: Learning) -> Table:
         some = max(1, len(steps) // 10)
         ends = list(steps.values())[:some], list(steps.values())[-some:]
         for key in ("score", *_present(steps)):
-            first, last = (sum(one.sums[key] for one in end) / sum(one.count for one in end) for end in ends)
+            first, last = (sum(one.sums[key] for one in end) / (sum(one.count for one in end) or 1) for end in ends)
             rows.append(_compared(name, key, first, last))
     if taught := [
         fmean(min(one) < max(one) for one in step.rows.values()) for step in learning.train.values() if step.rows
     ]:
         some = max(1, len(taught) // 10)
         rows.append(_compared("training", _TAUGHT, fmean(taught[:some]), fmean(taught[-some:])))
-    if not learning.train:
+    if learning.train:
+        rows += _of_services(learning)
+    else:
         rows += _of_draws(learning)
     return Table(("completions", "mean of", "at first", "in the end", "change"), rows, left=2)
+
+
+def _of_services(learning: Learning) -> Iterator[tuple[str, ...]]:
+    """What the frozen agents and the retriever did to the run; and staleness, where rollouts went on during updates."""
+    steps = list(learning.train.values())
+    some = max(1, len(steps) // 10)
+    ends = steps[:some], steps[-some:]
+    for name, part in (
+        ("share of rewards that failed outside", lambda step: step.outside),
+        ("share of rewards that were tried again", lambda step: step.retried),
+        ("seconds waited for frozen agents and retriever", lambda step: sum(step.waited)),
+    ):
+        if any(map(part, steps)):
+            first, last = (sum(map(part, end)) / sum(step.total for step in end) for end in ends)
+            yield _compared("training", name, first, last)
+    for key, name in _STALENESS.items():
+        values = [data[key] for data in learning.metrics.values() if key in data]
+        if any(values):
+            yield _compared("training", name, fmean(values[:some]), fmean(values[-some:]))
 
 
 def held_out(learning: Learning) -> Table:
@@ -215,21 +259,28 @@ def _reasons(learning: Learning) -> str:
     names = Counter(name for one in learning.train.values() for name in one.reasons.elements() if name)
     if not names:
         return "<p>Every completion could be scored.</p>"
-    total = sum(one.count for one in learning.train.values())
+    total = sum(one.total for one in learning.train.values())
     lines = {
-        name: [(float(step), 100 * one.reasons[name] / one.count) for step, one in learning.train.items()]
+        name: [(float(step), 100 * one.reasons[name] / one.total) for step, one in learning.train.items()]
         for name, _ in names.most_common(8)
     }
     rows = [(name, str(count), f"{100 * count / total:.1f}") for name, count in names.most_common()]
     plot = svg.curves("Share of completions, %", lines, "step", "%")
     table = table_html(Table(("reason", "completions", "%"), rows))
-    return plots_html([with_legend(plot, list(lines)), table])
+    outside = sum(one.outside for one in learning.train.values())
+    told = (
+        f"<p>{outside} of {total} rewards failed for a reason outside the completion "
+        f"({100 * outside / total:.1f} %): these completions were left out of the training and of all means.</p>"
+        if outside
+        else ""
+    )
+    return told + plots_html([with_legend(plot, list(lines)), table])
 
 
 def _metric_plots(learning: Learning) -> Iterator[str]:
-    for key, name in (_METRICS if learning.train else _OF_DRAWS | _METRICS).items():
+    for key, name in ((_METRICS | _STALENESS) if learning.train else _OF_DRAWS | _METRICS).items():
         points = [(float(step), data[key]) for step, data in learning.metrics.items() if key in data]
-        if points:
+        if points and (key not in _STALENESS or any(value for _, value in points)):
             yield svg.curves(name, {name: points}, "step", "", highest=None)
 
 

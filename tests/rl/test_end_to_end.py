@@ -144,8 +144,7 @@ def vllm(line: str) -> Iterator[str]:
     small = ["--port", str(port), "--dtype", "float32", "--enforce-eager", "--max-model-len", "4096"]
     program, *rest = shlex.split(line)
     env = {**os.environ, **ENVIRONMENT, "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
-    for name in ("VERL_PLATFORM", "VERL_USE_EXTERNAL_MODULES"):
-        env.pop(name)
+    env.pop("VERL_PLATFORM")
     process = subprocess.Popen(
         [str(Path(sys.executable).with_name(program)), *rest, *small, "--max-num-seqs", "4"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env, start_new_session=True,

@@ -39,7 +39,7 @@ def bench(
     data: Annotated[
         Path | None, typer.Option(help="Folder with one subfolder per set (questions.jsonl[.gz], …).")
     ] = None,
-    split: Annotated[str, typer.Option(help="Use the training questions of the sets: train.")] = "",
+    split: Annotated[str, typer.Option(help="Questions of the sets: train, or gate (see pyrag train gate).")] = "",
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Folder of the run; an existing run is continued.", show_default="runs/TIME"),

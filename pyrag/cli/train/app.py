@@ -43,6 +43,14 @@ def train(
         str | None, typer.Option(help="Profile: gpu, cpu for small models, or cpu-smoke for tests.")
     ] = None,
     adapter: Annotated[str | None, typer.Option(help="PEFT adapter to start from.")] = None,
+    reward: Annotated[
+        str | None,
+        typer.Option(
+            help="Reward of the agents plan and decompose: answer (F1 and exact match), or coverage (share of gold "
+            "passages that the program retrieves).",
+            show_default="answer",
+        ),
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="YAML file of training settings.")] = None,
     settings: Annotated[
         list[str] | None,
@@ -64,9 +72,27 @@ def train(
 
     flags = {
         "model": model, "data": data, "eval_data": eval_data, "out": out, "profile": profile, "adapter": adapter,
+        "reward": reward,
     }  # fmt: skip
     made = with_settings(load_config(agent, algorithm, file=config, **flags), settings or [])
     start(made, console=_say, dry_run=dry_run)
+
+
+@train_app.command()
+def gate(
+    data: Annotated[Path, typer.Option("--data", help="Folder with one subfolder per set.")],
+    sets: Annotated[list[str], typer.Option("--sets", help="Names of sets, separated by commas. Repeatable.")],
+    limit: Annotated[int, typer.Option(help="Questions per set.", min=1)] = 500,
+) -> None:
+    """Draw the questions of a curriculum's gates from the training questions of sets.
+
+    They are written to DATA/SET/gate_questions.jsonl, and pyrag train data leaves them out.
+    """
+    from pyrag.cli.bench.app import names
+    from pyrag_rl.data.gate import write_gate
+
+    for name in names(sets):
+        print(f"{limit} questions: {write_gate(data, name, limit)}")
 
 
 @train_app.command()

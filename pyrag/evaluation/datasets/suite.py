@@ -89,7 +89,7 @@ def open_set(name: str, data: Path | None, *, split: str = "", limit: int | None
     Args:
         name: The set's.
         data: The folder of sets; None for the bundled ones.
-        split: "train" for `train_questions`, else empty.
+        split: "train" for `train_questions`, "gate" for `gate_questions`, else empty.
         limit: Size of the sample; None for all questions.
         seed: Of the sample.
 
@@ -116,7 +116,8 @@ def _paths(name: str, data: Path | None, prefix: str) -> tuple[Path, Path | None
         names = [one.name for one in folders if find_file(one, f"{prefix}questions")]
         hint = nearest(name, names) if names else ", nor in any other folder there: name another one with --data"
         raise UsageError(f"there is no {prefix}questions.jsonl[.gz] in {data / name}{hint}")
-    return found, find_file(data / name, f"{prefix}corpus")
+    corpora = (f"{prefix}corpus", "train_corpus") if prefix else ("corpus",)  # a gate is drawn from training questions
+    return found, next(filter(None, (find_file(data / name, stem) for stem in corpora)), None)
 
 
 def _bundled(name: str) -> Path:

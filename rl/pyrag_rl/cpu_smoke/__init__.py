@@ -15,7 +15,6 @@ from typing import Any
 MODULES = ("pyrag_rl.cpu_smoke.platform", "pyrag_rl.cpu_smoke.engine", "pyrag_rl.cpu_smoke.rollout")
 ENVIRONMENT = {
     "VERL_PLATFORM": "cpu",
-    "VERL_USE_EXTERNAL_MODULES": ",".join(MODULES),
     "OMP_NUM_THREADS": "1",
     "RAY_worker_niceness": "0",  # Ray's 15 starves its workers where the two cores have other work
     "RAY_prestart_worker_first_driver": "0",  # sixteen idle processes, for the sixteen CPUs that it is told of

@@ -38,7 +38,10 @@ _OF_AGENTS = {BudgetExceededError.kind, BadOutputError.kind, ProgramFailedError.
 
 
 def real_backend(console: Console) -> CurriculumBackend:
-    return CurriculumBackend(check=_check, train=partial(_train, console=console), serve=_serve, ask=_ask, build=_build)
+    train = partial(_train, console=console)
+    return CurriculumBackend(
+        check=_check, train=train, serve=_serve, ask=_ask, build=_build, apart=_check_apart, merge=_merge
+    )
 
 
 def _check(config: TrainConfig) -> None:
@@ -59,20 +62,45 @@ def _train(config: TrainConfig, *, console: Console) -> Path:
     folder = RunFolder(Path(config.out).resolve())
     write_report(folder.path)
     export(folder.path)
-    return folder.adapter
+    return folder.adapter if config.lora_rank else folder.merged
+
+
+def _check_apart(config: TrainConfig, questions: Questions) -> None:
+    """Raises `ConfigError` where rows to train on hold questions of the gate."""
+    from pyrag.evaluation.datasets.suite import open_set
+    from pyrag_rl.data.held_out import held_out, learnt_questions
+
+    gate = held_out(open_set(name, Path(questions.data), split=questions.split).path for name in questions.sets)
+    for source, id_, question in learnt_questions(Path(config.data)):
+        if (path := gate.holding(source, id_, question)) is not None:
+            raise ConfigError(
+                f"{config.data} holds the question {question[:80]!r}, on which the curriculum measures ({path}): draw "
+                "the gate (pyrag train gate) before the rows are built, and build them again"
+            )
+
+
+def _merge(model: str, adapter: str, out: Path) -> None:
+    from pyrag_rl.verl.export import merge_adapter
+
+    partial_out = out.with_name(f".{out.name}")
+    merge_adapter(model, Path(adapter), partial_out)
+    partial_out.rename(out)
 
 
 @contextlib.contextmanager
 def _serve(curriculum: Curriculum, adapters: Adapters) -> Iterator[dict[str, str]]:
     """One server for each model, with the adapters that belong to it; its log is in the curriculum's folder."""
-    models = list(dict.fromkeys([curriculum.model, *(model for model, _ in adapters.values())]))
+    # Where every agent has been given another model, nobody asks the curriculum's own.
+    named = [model for model, _ in adapters.values()]
+    base = curriculum.model if not curriculum.shared or not named else named[0]
+    models = list(dict.fromkeys([base, *named]))
     ports = {model: curriculum.serving.port + place for place, model in enumerate(models)}
     with contextlib.ExitStack() as stack:
         for model in models:
             own = {_name(path): path for of, path in adapters.values() if of == model and path}
             line = serving_line(curriculum.serving, model, own, ports[model], len(models))
             stack.enter_context(_server(curriculum, model, line, ports[model]))
-        yield settings_of(curriculum.model, adapters, ports)
+        yield settings_of(base, adapters, ports)
 
 
 def settings_of(base: str, adapters: Adapters, ports: Mapping[str, int]) -> dict[str, str]:

@@ -3,8 +3,8 @@
     start ── evaluate ── stage 1: train, export, evaluate ── stage 2: … ── report
 
 Each stage meets the agents that the stages before it made: they are served while it trains, and its rows may be built
-from questions that they run (`build`). A stage after which fewer held-out questions come out right ends the curriculum,
-with its adapter kept and not used. All that is done is noted in OUT/curriculum.json, so that the same command goes on
+from questions that they run (`build`). A stage after which fewer gate questions come out right, by more than chance explains, ends the
+curriculum, with its adapter kept and not used. All that is done is noted in OUT/curriculum.json, so that the same command goes on
 after a kill: a run of training or of `pyrag bench` that was under way goes on itself.
 
 What trains, serves and asks is handed in (`CurriculumBackend`); `pyrag_rl.curriculum.backend` has the real ones.
@@ -13,17 +13,19 @@ What trains, serves and asks is handed in (`CurriculumBackend`); `pyrag_rl.curri
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, field, fields
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
 from pyrag._io.files import write_json
 from pyrag._io.redaction import without_secrets
 from pyrag.errors import ConfigError, PyRAGError, nearest
-from pyrag.evaluation.runs.folder import locked, make_folder
+from pyrag.evaluation.runs.folder import SUMMARY, locked, make_folder
 from pyrag.settings import layered
 from pyrag_rl.config import (
     EMBEDDED,
@@ -39,6 +41,7 @@ from pyrag_rl.config import (
 )
 
 NOTES = "curriculum.json"
+ONE_SIDED = 1.645  # quantile of the normal distribution for an error of 5 %
 
 
 class WorseError(PyRAGError):
@@ -85,8 +88,9 @@ class Serving:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curriculum:
-    """`shared`: one adapter that every stage trains on; else each agent has its own. `runtime` are settings of pyrag
-    for all that is trained, run and measured."""
+    """`shared`: one model that every stage trains on; else each agent has its own. `runtime` are settings of pyrag for
+    all that is trained, run and measured. `tolerance` is the exact match that a stage may lose, from 0 to 1; None: what
+    chance explains for so many questions."""
 
     model: str
     stages: tuple[Stage, ...]
@@ -94,7 +98,7 @@ class Curriculum:
     out: str = ""
     practice: Questions | None = None  # the questions that `build` has the agents run
     shared: bool = True
-    tolerance: float = 0.0
+    tolerance: float | None = None
     serving: Serving = Serving()
     runtime: dict[str, Any] = field(default_factory=dict)
 
@@ -116,12 +120,14 @@ class Curriculum:
 
 @dataclass(slots=True)
 class Done:
-    """Progress of a stage. Scores are exact match on the held-out questions, from 0 to 1."""
+    """Progress of a stage. Scores are exact match on the gate's questions, from 0 to 1. `model` is set where all weights
+    were trained, else `adapter`."""
 
     name: str
     before: float
     after: float | None = None
     adapter: str = ""
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +150,12 @@ class CurriculumBackend:
 
     Args:
         check: refuses a config that could not be trained here; without data, all but its rows are looked at.
-        train: trains a config to its end and returns its exported adapter.
+        train: trains a config to its end and returns its exported adapter, or model if all weights were trained.
         serve: runs models with their adapters.
         ask: runs `pyrag bench` in a folder under settings and returns the exact match.
         build: writes the rows of a task from a run, prompted under settings.
+        apart: refuses a config whose rows hold questions of the gate.
+        merge: writes a model with an adapter's weights added to its own.
     """
 
     check: Callable[[TrainConfig], None]
@@ -155,6 +163,8 @@ class CurriculumBackend:
     serve: Callable[[Curriculum, Adapters], Served]
     ask: Callable[[Questions, Mapping[str, Any], Path], float]
     build: Callable[[str, Path, Path, Mapping[str, Any]], None]
+    apart: Callable[[TrainConfig, Questions], None] = lambda config, questions: None
+    merge: Callable[[str, str, Path], None] = lambda model, adapter, out: None
 
 
 def load_curriculum(file: Path, out: str) -> Curriculum:
@@ -198,7 +208,7 @@ def run(curriculum: Curriculum, backend: CurriculumBackend, console: Callable[[s
         console: called with one line at a time.
 
     Raises:
-        WorseError: a stage lost more exact match than `tolerance`.
+        WorseError: a stage lost more exact match than is tolerated.
         PyRAGError: whatever the training of a stage raises.
     """
     return _Run(curriculum, backend, console).all_stages()
@@ -209,6 +219,7 @@ class _Run:
         self.curriculum, self.backend, self.console = curriculum, backend, console
         self.out = Path(curriculum.out)
         self.done = _noted(self.out / NOTES, curriculum)
+        self.base = curriculum.model  # of shared stages: replaced where all weights are trained
         # An agent of another model is that model from the start, so that a stage is compared with its own beginning.
         self.adapters: dict[str, tuple[str, str]] = {
             stage.agent: (self._model(stage), "") for stage in curriculum.stages if not curriculum.shared
@@ -233,14 +244,24 @@ class _Run:
     def _check(self) -> None:
         """Refuse now what a later stage would be refused for."""
         finished = {one.name for one in self.done if one.after is not None}
+        if not self.curriculum.evaluation.split:
+            sets = ", ".join(self.curriculum.evaluation.sets)
+            self.console(
+                f"the gates measure the questions of {sets} that are to be reported, which selects on them: draw others "
+                "with pyrag train gate, and set evaluation.split to gate"
+            )
+        before: TrainConfig | None = None
         for stage in self.curriculum.stages:
+            config = self._config(stage, stage.data, {})
             if stage.name not in finished:
-                config = self._config(stage, stage.data, {})
-                if config.model == EMBEDDED or not config.lora_rank:
-                    raise ConfigError(
-                        f"stage {stage.name} would make no adapter to hand on: name a language model, and a lora_rank"
-                    )
+                if config.model == EMBEDDED:
+                    raise ConfigError(f"stage {stage.name} would make nothing to hand on: name a language model")
                 self.backend.check(config)
+                if stage.data:
+                    self.backend.apart(config, self.curriculum.evaluation)
+            if self.curriculum.shared:
+                _check_ranks(before, config, stage.name)
+            before = config
 
     def _agents(self) -> dict[str, str]:
         """Settings under which the agents so far answer. They stay served until they are others."""
@@ -267,7 +288,8 @@ class _Run:
     def _train(self, stage: Stage, done: Done) -> None:
         self.console(f"stage {stage.name}: exact match {_percent(done.before)} before")
         config = self._config(stage, str(self._rows(stage)), self._agents())
-        done.adapter = str(self.backend.train(config))
+        result = str(self.backend.train(config))
+        done.adapter, done.model = (result, "") if config.lora_rank else ("", result)
 
     def _measure(self, done: Done) -> None:
         done.after = self._ask(self.curriculum.evaluation, f"{done.name}-evaluation")
@@ -276,22 +298,34 @@ class _Run:
 
     def _judge(self, done: Done) -> None:
         assert done.after is not None
-        if done.after < done.before - self.curriculum.tolerance:
-            good = next((one.adapter for one in reversed(self.done) if one is not done), "") or "the model as it was"
+        tolerance = self._tolerance(done)
+        if done.after < done.before - tolerance:
+            made = (one.adapter or one.model for one in reversed(self.done) if one is not done)
+            good = next(made, "") or "the model as it was"
             raise WorseError(
                 f"stage {done.name} made things worse: exact match {_percent(done.before)} before and "
-                f"{_percent(done.after)} after it. Its adapter is kept in {done.adapter}, the last good one is {good}: "
+                f"{_percent(done.after)} after it, a loss of more than the {100 * tolerance:.1f} points that are "
+                f"tolerated. It is kept in {done.adapter or done.model}, the last good one is {good}: "
                 f"look at {self.out / done.name / 'report.html'}, then change the stage and remove its folders "
                 f"{self.out / done.name}* and its entry in {self.out / NOTES}, or allow it with a larger tolerance"
             )
 
+    def _tolerance(self, done: Done) -> float:
+        gate = self.curriculum.evaluation
+        if self.curriculum.tolerance is not None:
+            return self.curriculum.tolerance
+        asked = asked_in(self.out / f"{done.name}-evaluation") or (gate.limit or 0) * len(gate.sets)
+        return chance_loss(done.before, asked)
+
     def _adopt(self, stage: Stage, done: Done) -> None:
-        model = self._model(stage)
+        model = done.model or self._model(stage)
+        if self.curriculum.shared:
+            self.base = model
         agents = ("answer", "plan", "decompose", "rewrite") if self.curriculum.shared else (stage.agent,)
         self.adapters |= dict.fromkeys(agents, (model, done.adapter))
 
     def _model(self, stage: Stage) -> str:
-        return str(stage.settings.get("model", self.curriculum.model))
+        return str(stage.settings.get("model", self.base if self.curriculum.shared else self.curriculum.model))
 
     def _rows(self, stage: Stage) -> Path:
         if stage.data:
@@ -306,6 +340,8 @@ class _Run:
     def _config(self, stage: Stage, rows: str, frozen: Mapping[str, Any]) -> TrainConfig:
         values = as_values(load_config(stage.agent, stage.algorithm, model=self._model(stage)))
         start = self.adapters.get(stage.agent, ("", ""))[1] if self.curriculum.shared else ""
+        if start and not stage.settings.get("lora_rank", values["lora_rank"]):  # all weights, of the model as it now is
+            values["model"], start = str(self._merged(stage, values["model"], start)), ""
         retriever = self.curriculum.evaluation.retriever
         given = {"retriever": retriever} if retriever else {}
         layers = (values["runtime"], self.curriculum.runtime, runtime_of(stage.settings), frozen, given)
@@ -313,8 +349,46 @@ class _Run:
         fixed = {"adapter": start or None, "data": rows, "out": str(self.out / stage.name), "runtime": runtime}
         return make_config(with_smaller_updates({**values, **stage.settings, **fixed}, stage.settings))
 
+    def _merged(self, stage: Stage, model: str, adapter: str) -> Path:
+        merged = self.out / f"{stage.name}-start"
+        if not merged.is_dir():
+            self.backend.merge(model, adapter, merged)
+        return merged
+
     def _note(self) -> None:
         write_json(self.out / NOTES, _Notes(_identity(self.curriculum), self.done))
+
+
+def _check_ranks(before: TrainConfig | None, config: TrainConfig, name: str) -> None:
+    """Check that a stage can go on with the adapter of the one before. Raises `ConfigError`."""
+    if before is None or not (before.lora_rank and config.lora_rank):
+        return
+    ranks = [(one.lora_rank, one.lora_alpha) for one in (before, config)]
+    if ranks[0] != ranks[1]:
+        (rank, alpha), (own_rank, own_alpha) = ranks
+        raise ConfigError(
+            f"stage {name} goes on with an adapter of rank {rank} and alpha {alpha}, and has lora_rank {own_rank} and "
+            f"lora_alpha {own_alpha}: give all stages of a shared adapter the same"
+        )
+
+
+def chance_loss(share: float, questions: int) -> float:
+    """Return the loss that chance exceeds in one of twenty pairs of measurements of a model that stayed as it was.
+
+    Args:
+        share: share of right answers before, from 0 to 1.
+        questions: number of questions of each measurement; 0 if unknown, which tolerates no loss.
+    """
+    if not questions:
+        return 0.0
+    smoothed = (share * questions + 1) / (questions + 2)  # a share of 0 or 1 is measured no better than others
+    return ONE_SIDED * sqrt(2 * smoothed * (1 - smoothed) / questions)
+
+
+def asked_in(run: Path) -> int:
+    """Return the number of questions of a run of `pyrag bench`; 0 if it has no summary."""
+    path = run / SUMMARY
+    return int(json.loads(path.read_bytes())["questions"]) if path.is_file() else 0
 
 
 def _noted(path: Path, curriculum: Curriculum) -> list[Done]:
@@ -355,5 +429,5 @@ def _percent(score: float | None) -> str:
 def table(done: Sequence[Done]) -> str:
     from pyrag.evaluation.reports.writer import Table
 
-    rows = [(one.name, _percent(one.before), _percent(one.after), one.adapter) for one in done]
-    return str(Table(("stage", "EM before", "after", "adapter"), rows))
+    rows = [(one.name, _percent(one.before), _percent(one.after), one.adapter or one.model) for one in done]
+    return str(Table(("stage", "EM before", "after", "adapter or model"), rows))

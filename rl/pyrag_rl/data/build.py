@@ -27,6 +27,7 @@ from pyrag_rl.data import sets, traces
 from pyrag_rl.data.decompositions.examples import GOLD_TASKS, GoldRequest, gold_examples
 from pyrag_rl.data.decompositions.source import read_corpus
 from pyrag_rl.data.examples import PromptlessRow, prompted
+from pyrag_rl.data.gate import GATE
 from pyrag_rl.data.held_out import HeldOut, draw, held_out
 from pyrag_rl.data.readings import ReadingMix
 from pyrag_rl.data.replies import fitted
@@ -326,24 +327,28 @@ def _beside(chosen: Sequence[QuestionSet]) -> Iterator[Path]:
     """The measured questions of the sets whose training questions are asked, and of the sets beside them."""
     for one in chosen:
         if one.path.name.startswith("train"):
-            if measured := find_file(one.path.parent, "questions"):
-                yield measured
+            yield from _measured(one.path.parent)
             yield from _sets_beside(one.path.parent)
 
 
 def _sets_beside(folder: Path) -> Iterator[Path]:
     """The measured questions of the sets whose folders stand beside a folder of training questions."""
     for one in sorted(folder.resolve().parent.iterdir()):
-        if one != folder.resolve() and one.is_dir() and (measured := find_file(one, "questions")):
-            yield measured
+        if one != folder.resolve() and one.is_dir():
+            yield from _measured(one)
+
+
+def _measured(folder: Path) -> Iterator[Path]:
+    """The questions of a set that are measured: those that are reported, and those of a curriculum's gates."""
+    yield from filter(None, (find_file(folder, stem) for stem in ("questions", f"{GATE}_questions")))
 
 
 def _beside_runs(runs: Sequence[Path]) -> Iterator[Path]:
     for run in runs:
         for name in read_run(run).config["sessions"][-1].get("files", {}).values():
             path = Path(name)
-            if path.name.startswith("train") and (measured := find_file(path.parent, "questions")):
-                yield measured
+            if path.name.startswith("train"):
+                yield from _measured(path.parent)
 
 
 def _identity(request: Request, sourced: Sourced) -> dict[str, Any]:

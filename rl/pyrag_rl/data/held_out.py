@@ -37,9 +37,20 @@ class HeldOut:
 
     def place(self, row: TrainRow) -> Path | None:
         """Return the file that holds the row's question out; None if it may be learnt from."""
-        marks = (*_marks(row.source, row.id, row.question), words_mark(row.asked))
-        found = (self.known.get(mark) for mark in marks)
-        return next((path for path in found if path is not None), None)
+        return self.holding(row.source, row.id, row.question, row.asked)
+
+    def holding(self, source: str, id_: str, question: str, *others: str) -> Path | None:
+        """Return the file that holds a question out, by its id or words; None if none does.
+
+        Args:
+            source: name of the question's set.
+            id_: its id there.
+            question: its words.
+            others: further words, such as a sub-question's.
+        """
+        marks = (*_marks(source, id_, question), *map(words_mark, others))
+        matches = (self.known.get(mark) for mark in marks)
+        return next((path for path in matches if path is not None), None)
 
     def check(self, row: TrainRow) -> None:
         """Raises `DataError` where the row's question is held out."""
@@ -48,6 +59,11 @@ class HeldOut:
                 f"the question {row.question[:80]!r} ({row.source}, {row.id}) is held out in {path}: "
                 "take it from one of the two, or pass --leave-out to train without such questions"
             )
+
+
+def learnt_questions(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield the set, id and text of each question of a training set. Raises `DataError` where it is none."""
+    yield from ((source, id_, question) for source, id_, question, _ in _questions(path))
 
 
 def held_out(paths: Iterable[Path]) -> HeldOut:

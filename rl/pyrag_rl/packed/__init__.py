@@ -6,8 +6,8 @@ from importlib.util import find_spec
 
 from pyrag_rl.config import TrainConfig
 
-ENVIRONMENT = {"VERL_USE_EXTERNAL_MODULES": "pyrag_rl.packed.engine"}
-"""Environment variables by which verl loads the engine on a GPU."""
+MODULE = "pyrag_rl.packed.engine"
+"""What verl is to import for the engine on a GPU."""
 
 
 def replaces_flash_attention(config: TrainConfig) -> bool:

@@ -12,15 +12,18 @@ from dataclasses import dataclass, replace
 from pyrag.agents.parsing.programs import parse_program, syntax_error
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.protocol import Decomposition
-from pyrag.errors import BadOutputError
-from pyrag.evaluation.metrics import score_text, script_of
+from pyrag.errors import BadOutputError, ContextLengthError
+from pyrag.evaluation.metrics import MUSIQUE, score_text, support_recall
 from pyrag.trace.model import Answer, Trace
 from pyrag_rl.config import TrainConfig
+from pyrag_rl.data.examples import ask_answer
 from pyrag_rl.data.rows import TrainRow
-from pyrag_rl.prompting import GivenReply, agents_over
+from pyrag_rl.prompting import GivenReply, agents_over, prompt_of
 from pyrag_rl.rewards.environment import RewardEnvironment
-from pyrag_rl.rewards.score import Score
+from pyrag_rl.rewards.score import OUTSIDE, Score
 
+RELEASED = MUSIQUE  # the release's script has its rules
+_OPEN, _CLOSE = "<answer>", "</answer>"  # as the release looks for them
 _TIMES = frozenset({"cpu", "wall", "deadline"})
 _OF_KIND = {"budget": "call_budget", "deadline": "timeout", "service": "service", "sandbox": "service"}
 
@@ -28,17 +31,28 @@ _OF_KIND = {"budget": "call_budget", "deadline": "timeout", "service": "service"
 async def answer(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
     """Score the Answer agent: its reply is parsed as at run time and compared with the gold answers.
 
+    A reply without the tags that its prompt asks for scores 0, as in the release; at run time it may still be read.
+
     Where the row's passages are known to lack the answer, "unknown" scores 1 (ours: the paper scores it 0 everywhere,
     and an agent that never gains by it stops saying it).
 
     Args: those of `Reward`.
     """
-    agents = agents_over(GivenReply(completion), environment.settings.prompts)
     passages = None if row.documents is None else [one.passage() for one in row.documents]
+    if not _is_tagged(completion):
+        prompt = await prompt_of(ask_answer(row.asked, passages), environment.settings.prompts)
+        if any(_OPEN in message.content for message in prompt):
+            return Score(error="bad_form", detail=f"the reply has no {_OPEN}…{_CLOSE}, which the prompt asks for")
+    agents = agents_over(GivenReply(completion), environment.settings.prompts)
     reading = await agents.answerer.answer(row.asked, passages)
     if not reading.known and row.sufficient is False:
         return Score(score=1.0, form=1.0)
     return graded(Answer(reading.text, reading.known), row, environment.config)
+
+
+def _is_tagged(completion: str) -> bool:
+    begin = completion.find(_OPEN)
+    return begin >= 0 and completion.find(_CLOSE, begin) >= 0
 
 
 async def plan(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
@@ -98,7 +112,22 @@ def of_trace(trace: Trace, row: TrainRow, config: TrainConfig) -> Score:
         score = graded(trace.answer, row, config)
     else:
         score = Score(form=1.0, error=reason_of(trace), detail=trace.error.message)
-    return replace(score, trace=trace, calls=float(trace.usage.model_calls))
+    covered = coverage(trace, row)
+    if config.reward == "coverage" and score.error not in OUTSIDE:
+        score = replace(score, score=covered)
+    return replace(score, trace=trace, calls=float(trace.usage.model_calls), coverage=covered)
+
+
+def coverage(trace: Trace, row: TrainRow) -> float:
+    """Return the share of the row's gold passages that the last program itself retrieved, without its recovery.
+
+    Args:
+        trace: the run.
+        row: its question.
+    """
+    last = len(trace.programs) - 1
+    steps = (step for step in trace.steps if step.primitive == "retrieve" and step.round == last)
+    return support_recall({passage for step in steps for passage in step.passages}, row.supporting)
 
 
 def reason_of(trace: Trace) -> str:
@@ -107,13 +136,16 @@ def reason_of(trace: Trace) -> str:
         return ""
     if trace.error.kind == BadOutputError.kind:
         return "no_program"
+    if trace.error.cause == ContextLengthError.cause:  # the program gave an agent more than its window holds
+        return "runtime_error"
     if trace.error.kind == "program":
         return "timeout" if trace.error.cause in _TIMES else "runtime_error"
     return _OF_KIND.get(trace.error.kind, "crash")
 
 
 def graded(answer: Answer, row: TrainRow, config: TrainConfig) -> Score:
-    """Score an answer: `f1_weight` · F1 + `em_weight` · EM, by the official script of the row's set.
+    """Score an answer: `f1_weight` · F1 + `em_weight` · EM, by the release's script: official F1 without the
+    words "yes" and "no" that HotpotQA's script scores only if nothing else is said.
 
     Args:
         answer: the answer; an unknown one scores 0.
@@ -122,5 +154,5 @@ def graded(answer: Answer, row: TrainRow, config: TrainConfig) -> Score:
     """
     if not answer.known:
         return Score(form=1.0, error="unknown")
-    em, f1, _ = score_text(answer.text, row.answers, script_of(row.source))
+    em, f1, _ = score_text(answer.text, row.answers, RELEASED)
     return Score(score=config.f1_weight * f1 + config.em_weight * em, f1=f1, em=em, form=1.0)

@@ -2,13 +2,13 @@
 
     compute_score(data_source, solution_str, ground_truth, extra_info=None, *, run) -> {key: number for key in KEYS}
 
-It is asynchronous, never raises and always returns the same keys (`pyrag_rl.rewards.score`). `run` is the run's folder,
-whose config names the trained agent and the frozen ones; `REWARDS` names the function of each agent.
+It is asynchronous and always returns the same keys (`pyrag_rl.rewards.score`). `run` is the run's folder, whose config
+names the trained agent and the frozen ones; `REWARDS` names the function of each agent. A reward that fails outside its
+completion is tried again; if it still fails, it raises, and verl leaves the completion out: it is no reward of 0.
 
 A reward worker has one `RewardEnvironment` a run. Completions are scored side by side, at most `concurrency` at once (a
-setting of the runtime), each within its deadline; an equal completion to the same row, an equal call of the frozen
-Answer agent and an equal search are paid for once. Every score leaves a line in the run folder, a sample of them their
-trace.
+setting of the runtime), each within its deadline; an equal completion to the same row is scored once. Every score
+leaves a line in the run folder, a sample of them their trace.
 """
 
 from __future__ import annotations
@@ -19,19 +19,18 @@ import logging
 import os
 import random
 import time
-from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pyrag._io.threads import PerLoop
-from pyrag.agents.protocol import Agents, Answerer, Reading
+from pyrag.agents.protocol import Agents
 from pyrag.errors import BadOutputError, ServiceError
-from pyrag.retrieval.filters.tree import Filter
-from pyrag.retrieval.protocol import Retriever, search
 from pyrag.runtime.engines import Engines, open_engines
 from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings, make_settings
@@ -41,14 +40,16 @@ from pyrag_rl.config import TrainConfig, packaged_name, saved_config
 from pyrag_rl.data.rows import TrainRow, read_rows, row_of
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.rewards.score import OUTSIDE, Score
+from pyrag_rl.rewards.services import Deadline, Memo, SharedAnswerer, SharedRetriever, Waits
 from pyrag_sandbox import SandboxError
 
-T = TypeVar("T")
 logger = logging.getLogger(__name__)
-_REMEMBERED = 8192  # results that a memo holds
 _SHUFFLED = 256  # scores among which a control run draws
 _NAMED = ("id", "source", "index", "split")  # what a score's line says of its row
 _BEYOND_DEADLINE = 10.0  # seconds that a score may take after the runtime's own deadline should have ended it
+_PAUSES = (2.0, 10.0, 30.0)  # seconds before each further try of a score that failed outside its completion
+_OF_SERVICES = 0.5  # share of its deadline that a question waits for services from which the deadline is theirs
+_waits: ContextVar[Waits | None] = ContextVar("waits", default=None)  # of the score that is being made
 _environments: PerLoop[dict[str, RewardEnvironment]] = PerLoop(dict)
 
 
@@ -88,6 +89,10 @@ def environment_of(run: str) -> RewardEnvironment:
     return mine[run]
 
 
+class OutsideFailureError(Exception):
+    """A completion whose reward could not be computed, for a reason outside of it."""
+
+
 async def compute_score(
     data_source: str,
     solution_str: str,
@@ -97,7 +102,7 @@ async def compute_score(
     run: str,
     **_: Any,
 ) -> dict[str, float]:
-    """Score one completion. Never raises: verl drops the whole group of a reward that does.
+    """Score one completion.
 
     Args:
         data_source: name of the data set; ignored, as the row holds it.
@@ -108,66 +113,22 @@ async def compute_score(
 
     Returns:
         A number for each of `pyrag_rl.rewards.score.KEYS`; `score` is the reward.
+
+    Raises:
+        OutsideFailureError: the score failed outside the completion, on every try. verl goes on without the
+            completion (its asynchronous trainers without the group).
     """
     given = extra_info or {}
     try:
         return await environment_of(run).numbers(given, solution_str)
+    except OutsideFailureError:
+        raise
     except Exception as error:
         logger.exception("a completion could not be scored")
         score = Score(error="crash", detail=f"{type(error).__name__}: {error}")
-        with contextlib.suppress(Exception):  # it never raises
+        with contextlib.suppress(Exception):  # the reason is what is raised
             note(run, score, {"id": "", "split": "train", **given}, given.get("global_steps"))
-        return score.numbers()
-
-
-class Memo:
-    """Results by key, those used longest ago forgotten first. A failure is not remembered."""
-
-    def __init__(self, most: int = _REMEMBERED) -> None:
-        self._most = most
-        self._tasks: OrderedDict[Hashable, asyncio.Future[Any]] = OrderedDict()
-
-    async def get(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of `work` for a key. A caller that stops waiting does not end the work.
-
-        Args:
-            key: equal keys share one result.
-            work: called if no result is there or under way.
-        """
-        task = self._tasks.get(key)
-        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
-            task = self._tasks[key] = asyncio.ensure_future(work())
-            if len(self._tasks) > self._most:
-                self._tasks.popitem(last=False)
-        self._tasks.move_to_end(key)
-        result: T = await asyncio.shield(task)
-        return result
-
-    def forget(self, key: Hashable) -> None:
-        self._tasks.pop(key, None)
-
-
-@dataclass(frozen=True, slots=True)
-class _SharedAnswerer:
-    inner: Answerer
-    memo: Memo
-
-    async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        ids = None if passages is None else tuple(passage.id for passage in passages)
-        return await self.memo.get(("answer", query, ids), lambda: self.inner.answer(query, passages))
-
-
-class _SharedRetriever:
-    def __init__(self, inner: Retriever, memo: Memo) -> None:
-        self.name = inner.name
-        self._inner, self._memo = inner, memo
-
-    async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
-        key = ("retrieve", query, topk, None if where is None else str(where))
-        return await self._memo.get(key, lambda: search(self._inner, query, topk, where))
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
+        raise OutsideFailureError(score.detail) from error
 
 
 class RewardEnvironment:
@@ -182,25 +143,45 @@ class RewardEnvironment:
         engines = engines or open_engines(self.settings)
         self.engines = replace(
             engines,
-            agents=replace(engines.agents, answerer=_SharedAnswerer(engines.agents.answerer, memo)),
-            retriever=_SharedRetriever(engines.retriever, memo),
+            agents=replace(engines.agents, answerer=SharedAnswerer(engines.agents.answerer, memo)),
+            retriever=SharedRetriever(engines.retriever, memo),
         )
         self._scores = Memo()
         self._slots = asyncio.Semaphore(self.settings.concurrency)
         self._pool: deque[float] = deque(maxlen=_SHUFFLED)
         self._random = random.Random(config.seed)  # noqa: S311  a control's draw, no secret
         self._count = 0
+        self.pauses: Sequence[float] = _PAUSES
 
-    async def ask(self, question: str, agents: Agents, **settings: Any) -> Trace:
+    async def ask(self, question: str, agents: Agents, *, own: Collection[str] = (), **settings: Any) -> Trace:
         """Answer a question with the run's retriever and sandbox. A failure is in the trace.
+
+        A deadline that passed while the question mostly waited for frozen agents or the retriever is their failure.
 
         Args:
             question: the user's question.
             agents: the agents, one of them with a given reply.
+            own: roles of the trained agent where it replies during the question.
             settings: settings in place of the run's.
         """
-        engines = replace(self.engines, agents=agents)
-        return await answer_question(question, engines, replace(self.settings, **settings))
+        engines, waits = replace(self.engines, agents=agents), Waits(own)
+        trace = await answer_question(question, engines, replace(self.settings, **settings), observer=waits)
+        if (counted := _waits.get()) is not None:
+            counted.add(waits)
+        if trace.error and trace.error.kind == "deadline" and waits.seconds >= _OF_SERVICES * trace.usage.seconds:
+            said = f"{trace.error.message} ({waits.seconds:.1f} s in frozen agents and retriever)"
+            return replace(trace, error=replace(trace.error, kind=ServiceError.kind, message=said))
+        return trace
+
+    async def search(self, query: str, topk: int) -> list[Passage]:
+        """Return the passages that a query finds. Raises `ServiceError`.
+
+        Args:
+            query: the query.
+            topk: their number.
+        """
+        with (_waits.get() or Waits()).request():
+            return await self.engines.retriever.retrieve(query, topk)
 
     @cached_property
     def _held(self) -> frozenset[str]:
@@ -225,6 +206,7 @@ class RewardEnvironment:
 
         Raises:
             DataError: `extra_info` holds no row.
+            OutsideFailureError: it could not be scored, on every try.
         """
         row = self.row(extra_info)
         # Two sets may both count from 0; no question is in both.
@@ -235,24 +217,49 @@ class RewardEnvironment:
         return self.told(score, row, extra_info.get("global_steps"))
 
     async def score(self, row: TrainRow, completion: str) -> Score:
-        """Score a completion; errors are in the score.
+        """Score a completion, again after a pause if it failed outside the completion; errors are in the score.
 
         Args:
             row: the question.
             completion: the agent's reply.
         """
-        async with self._slots:
-            return await self.guarded(self._reward(row, completion, self))
 
-    async def guarded(self, work: Awaitable[Score]) -> Score:
-        """Await a score within the deadline; what it raises becomes its error."""
-        began = time.perf_counter()
+        async def once() -> Score:
+            async with self._slots:
+                return await self.guarded(self._reward(row, completion, self))
+
+        return await self.retried(once)
+
+    async def retried(self, once: Callable[[], Awaitable[Score]]) -> Score:
+        """Return a score, made again after each of the pauses while it fails outside the completion.
+
+        Args:
+            once: makes the score.
+        """
+        score = await once()
+        for tries, pause in enumerate(self.pauses, start=1):
+            if score.error not in OUTSIDE:
+                break
+            await asyncio.sleep(pause)
+            score = replace(await once(), retries=float(tries))
+        return score
+
+    async def guarded(self, work: Awaitable[Score], deadline: Deadline | None = None) -> Score:
+        """Await a score within the deadline; what it raises becomes its error.
+
+        Args:
+            work: makes the score.
+            deadline: in place of the run's, which is some seconds beyond that of a question.
+        """
+        began, waits = time.perf_counter(), Waits()
         limit = None if self.settings.deadline is None else self.settings.deadline + _BEYOND_DEADLINE
+        counting = _waits.set(waits)
         try:
-            async with asyncio.timeout(limit):
-                score = await work
+            score = await (deadline or Deadline(limit)).bound(work)
         except TimeoutError:
-            score = Score(error="timeout", detail=f"no score in time (deadline: {self.settings.deadline} s)")
+            theirs = waits.seconds > 0 and waits.seconds >= _OF_SERVICES * (self.settings.deadline or 0.0)
+            said = f"no score in time (deadline: {self.settings.deadline} s)"
+            score = Score(error="service" if theirs else "timeout", detail=said)
         except BadOutputError as error:
             score = Score(error="bad_form", detail=str(error))
         except (ServiceError, SandboxError) as error:
@@ -260,10 +267,12 @@ class RewardEnvironment:
         except Exception as error:  # one fault of ours must not end a run of days: it is counted, and shown
             logger.exception("a completion could not be scored")
             score = Score(error="crash", detail=f"{type(error).__name__}: {error}")
-        return replace(score, seconds=time.perf_counter() - began)
+        finally:
+            _waits.reset(counting)
+        return replace(score, seconds=time.perf_counter() - began, waited=waits.seconds)
 
     def told(self, score: Score, row: TrainRow, weights: int | None) -> dict[str, float]:
-        """Record a score and return verl's numbers.
+        """Record a score and return verl's numbers. Raises `OutsideFailureError` if they say nothing of the completion.
 
         With `shuffle_rewards`, the reward of a training row is drawn from recent rewards; its parts stay as they are.
 
@@ -273,6 +282,8 @@ class RewardEnvironment:
             weights: number of steps that made the policy's weights.
         """
         self.keep(score, row, weights)
+        if score.error in OUTSIDE:
+            raise OutsideFailureError(f"{score.error}: {score.detail}")
         if not self.config.shuffle_rewards or row.split != "train":
             return score.numbers()
         self._pool.append(score.score)

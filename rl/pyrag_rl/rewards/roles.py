@@ -105,7 +105,7 @@ async def rewrite(row: TrainRow, completion: str, environment: RewardEnvironment
     """
     k = environment.config.ndcg_k
     query, error = read_rewrite(completion, row.tried)
-    found = await environment.engines.retriever.retrieve(query, k) if query else []
+    found = await environment.search(query, k) if query else []
     weights = weights_of(RewriteWeights, environment.config.role_weights)
     ranked = [passage.id for passage in found]
     return rewrite_score(completion, ranked, row.supporting, k=k, error=error, weights=weights)

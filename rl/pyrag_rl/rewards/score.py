@@ -1,6 +1,6 @@
 """Score of a completion, as verl takes it: a fixed set of numbers, whatever happened.
 
-`KEYS` never changes within a version: verl drops a whole group whose members differ. Why a completion scored nothing is
+`KEYS` never changes within a version, since verl joins the numbers of a batch. Why a completion scored nothing is
 a number too (`error`), since verl's metrics hold nothing else; `ERRORS` has the names.
 """
 
@@ -46,6 +46,9 @@ class Score:
     error: str = ""
     calls: float = 0.0  # model calls that the score cost
     seconds: float = 0.0
+    waited: float = 0.0  # of them, for frozen agents and the retriever
+    retries: float = 0.0  # tries before this one that failed outside the completion
+    coverage: float = 0.0  # share of the gold passages that the program retrieved
     trace: Trace | None = None
     detail: str = ""
 

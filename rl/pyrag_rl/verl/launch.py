@@ -36,11 +36,13 @@ Console = Callable[[str], None]
 _POLL = 0.5  # seconds
 _PR_SET_PDEATHSIG = 1
 _OF_TORCHRUN = "torch.distributed.elastic."  # says that a process failed, not why
+_MODULES = "VERL_USE_EXTERNAL_MODULES"  # what verl imports in each of its processes
+WEIGHT_CHECK = "pyrag_rl.verl.weight_check"
 _PATIENCE = 20.0  # seconds that a process has to end after a signal
 # What may change between two sessions of a run: it ends later, is watched otherwise, or runs on other machines.
 _MAY_CHANGE = {
     "epochs", "max_steps", "eval_every", "save_every", "keep_checkpoints", "loggers", "trace_every", "dump_rollouts",
-    "out", "gpus", "nodes", "tensor_parallel", "gpu_memory", "reward_workers", "agent_workers", "micro_batch_size",
+    "out", "gpus", "rollout_gpus", "nodes", "tensor_parallel", "gpu_memory", "reward_workers", "agent_workers", "micro_batch_size",
     "threads",
 }  # fmt: skip
 
@@ -146,13 +148,15 @@ def environment(config: TrainConfig, folder: RunFolder) -> dict[str, str]:
         "VLLM_NO_USAGE_STATS": "1",
         "PYTHONPATH": os.pathsep.join(one for one in sys.path if one),  # a checkout that is not installed works too
     }
+    modules = [WEIGHT_CHECK] if config.algorithm != "sft" else []
     if config.on_cpu:
-        from pyrag_rl.cpu_smoke import ENVIRONMENT, threads
+        from pyrag_rl import cpu_smoke
 
-        found |= ENVIRONMENT | (threads(config.threads) if config.profile == "cpu" else {})
+        found |= cpu_smoke.ENVIRONMENT | (cpu_smoke.threads(config.threads) if config.profile == "cpu" else {})
+        modules = [*cpu_smoke.MODULES, *modules]
     elif packed.replaces_flash_attention(config):
-        found |= packed.ENVIRONMENT
-    return found
+        modules = [packed.MODULE, *modules]
+    return found | ({_MODULES: ",".join(modules)} if modules else {})
 
 
 def composed(config: TrainConfig) -> str:

@@ -24,6 +24,7 @@ from pyrag_rl.prompting import agents_over
 from pyrag_rl.rewards.agents import GivenDecomposition, of_trace, program_fault
 from pyrag_rl.rewards.environment import RewardEnvironment, environment_of
 from pyrag_rl.rewards.score import Score
+from pyrag_rl.rewards.services import Deadline
 from pyrag_rl.verl.forms import form_of, has_form, held_to
 
 SLOT = 0  # of a pre-scored candidate: verl's session of a group, counted from 0
@@ -120,7 +121,7 @@ class PolicyChat:
 
     `mask` and `log_probs` are those of everything after the prompt. After `turns` replies, or without room for another,
     it raises `BadOutputError`, like a model that has nothing else to offer. With `formed`, replies keep to the form
-    that the agent asks for, where it asks for one.
+    that the agent asks for, where it asks for one. A `deadline` stands still while the policy writes.
     """
 
     name = "policy"
@@ -133,6 +134,7 @@ class PolicyChat:
         turns: int,
         *,
         formed: bool = False,
+        deadline: Deadline | None = None,
     ) -> None:
         self.tokens: list[int] = []
         self.mask: list[int] = []
@@ -142,6 +144,7 @@ class PolicyChat:
         self._loop, self._sampling, self._turns, self._formed = loop, sampling, turns, formed
         self._talk = [dict(message) for message in prompt]
         self._request = uuid4().hex
+        self._deadline = deadline or Deadline(None)
 
     @property
     def room(self) -> int:
@@ -155,11 +158,12 @@ class PolicyChat:
             messages: the conversation; the last message is what the policy is told.
             sampling: the agent's request, whose form is kept if `formed`.
         """
-        if not self.said:
-            self.tokens = list(await self._loop.ct_build_initial_tokens(self._talk))
-        else:
-            await self._hear(messages[-1].content)
-        text = await self._speak(sampling)
+        with self._deadline.paused():
+            if not self.said:
+                self.tokens = list(await self._loop.ct_build_initial_tokens(self._talk))
+            else:
+                await self._hear(messages[-1].content)
+            text = await self._speak(sampling)
         self._talk.append({"role": "assistant", "content": text})
         self.said.append(text)
         return Reply(text)
@@ -195,6 +199,23 @@ class PolicyChat:
         return str(self._loop.tokenizer.decode(out.token_ids, skip_special_tokens=True))
 
 
+class SpokenPolicy:
+    """The policy for a further try of a question: what it wrote stands, and only then is it asked for more."""
+
+    name = PolicyChat.name
+
+    def __init__(self, policy: PolicyChat) -> None:
+        self._policy = policy
+        self._spoken = list(policy.said)
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = _SAMPLING) -> Reply:
+        """Return the policy's next turn. Args: those of `PolicyChat.complete`."""
+        return Reply(self._spoken.pop(0)) if self._spoken else await self._policy.complete(messages, sampling)
+
+    async def aclose(self) -> None:
+        return None
+
+
 class ProgramAgentLoop(AgentLoopBase):  # type: ignore[misc,unused-ignore]
     """A program and its repairs: the runtime asks for a program, runs it, and asks again.
 
@@ -215,15 +236,20 @@ class ProgramAgentLoop(AgentLoopBase):  # type: ignore[misc,unused-ignore]
         Args:
             sampling_params: verl's, for the rollout server.
             fields: the row and its prompt.
+
+        Raises:
+            OutsideFailureError: the score failed outside the program, on every try.
         """
         environment = environment_of(self._run)
         row = environment.row(fields["extra_info"])
-        turns, formed = (
-            1 + environment.config.repairs,
-            environment.config.constrained and environment.config.rollout == "vllm",
+        config = environment.config
+        formed, deadline = config.constrained and config.rollout == "vllm", Deadline(environment.settings.deadline)
+        policy = PolicyChat(
+            self, fields["raw_prompt"], sampling_params, 1 + config.repairs, formed=formed, deadline=deadline
         )
-        policy = PolicyChat(self, fields["raw_prompt"], sampling_params, turns, formed=formed)
-        score = await environment.guarded(self._answered(row, policy, environment))
+        score = await environment.retried(
+            lambda: environment.guarded(self._answered(row, policy, environment), deadline)
+        )
         if not policy.said:  # the runtime failed before it asked: verl needs a response all the same
             await policy.complete(())
         told = environment.told(score, row, policy.fields.get("global_steps"))
@@ -241,9 +267,12 @@ class ProgramAgentLoop(AgentLoopBase):  # type: ignore[misc,unused-ignore]
         )
 
     async def _answered(self, row: TrainRow, policy: PolicyChat, environment: RewardEnvironment) -> Score:
-        planner = agents_over(policy, environment.settings.prompts).planner
+        planner = agents_over(SpokenPolicy(policy), environment.settings.prompts).planner
         agents = replace(environment.engines.agents, planner=planner, decomposer=GivenDecomposition(row.sub_queries))
-        trace = await environment.ask(row.question, agents, repairs=environment.config.repairs)
+        # The deadline of the whole is `run`'s, which the policy's own writing does not use up.
+        trace = await environment.ask(
+            row.question, agents, own=("plan", "repair"), deadline=None, repairs=environment.config.repairs
+        )
         score = of_trace(trace, row, environment.config)
         fault = program_fault(policy.said[-1]) if policy.said and score.error == "no_program" else ""
         return replace(score, error=fault or score.error)

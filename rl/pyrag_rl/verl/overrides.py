@@ -1,6 +1,6 @@
 """A `TrainConfig` as verl's own settings: the list of `key=value` that `verl.trainer.main_ppo` takes (verl 0.9.1).
 
-The profiles `gpu` and `cpu` (or `cpu-smoke`) differ in the rows of `_gpu` and `_cpu` alone. verl refuses a key that
+The profiles `gpu` and `cpu` (or `cpu-smoke`) differ only in the rows of `_gpu` and `_cpu`. verl refuses a key that
 it does not know, so a version that renamed one fails before anything starts. What is not set is verl's default.
 Left out: supervised fine-tuning (`pyrag_rl.verl.sft`) and how the command is run (`pyrag_rl.verl.launch`).
 """
@@ -15,6 +15,7 @@ from pyrag_rl.config import TrainConfig
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.packed import replaces_flash_attention
 from pyrag_rl.verl.forms import has_form
+from pyrag_rl.verl.sizes import PADDING_TOKENS
 
 SINGLE_TURN = "single_turn_agent"  # verl's
 PROGRAM_LOOP = "program_agent"
@@ -43,8 +44,7 @@ def verl_overrides(config: TrainConfig, folder: RunFolder, temp: str = "") -> li
     rows = _common(config, folder) | (_cpu(config) if config.on_cpu else _gpu(config))
     if replaces_flash_attention(config):
         rows["+actor_rollout_ref.model.override_config.attn_implementation"] = "sdpa"
-    if config.nodes == 1:
-        rows |= {"+ray_kwargs.ray_init.address": "local"}
+    rows |= {"+ray_kwargs.ray_init.address": "local"}
     if temp:
         rows |= {"+ray_kwargs.ray_init._temp_dir": temp}
     return [f"{key}={rendered(value)}" for key, value in rows.items()]
@@ -80,7 +80,8 @@ def rendered(value: Any) -> str:
 
 
 def _common(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
-    return {**_data(config), **_model(config), **_actor(config), **_rollout(config, folder), **_trainer(config, folder)}
+    model = {**_data(config), **_model(config), **_actor(config)}
+    return {**model, **_rollout(config, folder), **_trainer(config, folder), **_mode(config)}
 
 
 def _data(config: TrainConfig) -> dict[str, Any]:
@@ -103,6 +104,7 @@ def _model(config: TrainConfig) -> dict[str, Any]:
             "actor_rollout_ref.model.lora_alpha": config.lora_alpha,
             "actor_rollout_ref.model.target_modules": "all-linear",
             "actor_rollout_ref.rollout.load_format": "safetensors",  # what adapters need
+            "+actor_rollout_ref.actor.checkpoint.save_lora_only": True,  # not the frozen weights, 30 GB of a 7B model
         }
     if config.adapter:
         rows |= {"actor_rollout_ref.model.lora_adapter_path": config.adapter}
@@ -113,11 +115,18 @@ def _actor(config: TrainConfig) -> dict[str, Any]:
     micro = config.micro_batch_size
     return {
         "algorithm.adv_estimator": "grpo",
-        "algorithm.norm_adv_by_std_in_grpo": True,
+        "algorithm.norm_adv_by_std_in_grpo": config.norm_adv_by_std,
         "algorithm.use_kl_in_reward": False,
         "actor_rollout_ref.actor.use_kl_loss": config.kl_coef > 0,
         "actor_rollout_ref.actor.kl_loss_coef": config.kl_coef,
         "actor_rollout_ref.actor.kl_loss_type": "low_var_kl",
+        "actor_rollout_ref.actor.data_loader_seed": config.seed,
+        "actor_rollout_ref.actor.fsdp_config.seed": config.seed,
+        # verl's older FSDP wraps each matrix of an adapter by itself, and with peft 0.21 sends none of them to vLLM.
+        "actor_rollout_ref.actor.strategy": "fsdp2",
+        "actor_rollout_ref.actor.fsdp_config.strategy": "fsdp2",
+        "actor_rollout_ref.ref.strategy": "fsdp2",
+        "actor_rollout_ref.ref.fsdp_config.strategy": "fsdp2",
         "actor_rollout_ref.actor.entropy_coeff": config.entropy_coef,
         "actor_rollout_ref.actor.optim.lr": config.learning_rate,
         "actor_rollout_ref.actor.optim.lr_scheduler_type": config.schedule,
@@ -135,6 +144,7 @@ def _rollout(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
         "actor_rollout_ref.rollout.name": config.rollout,
         "actor_rollout_ref.rollout.n": config.group_size,
         "actor_rollout_ref.rollout.temperature": config.temperature,
+        "actor_rollout_ref.rollout.seed": config.seed,
         "actor_rollout_ref.rollout.tensor_model_parallel_size": config.tensor_parallel,
         "actor_rollout_ref.rollout.calculate_log_probs": not config.prescored,  # an injected candidate has none
         "actor_rollout_ref.rollout.agent.num_workers": config.agent_workers,
@@ -168,17 +178,42 @@ def _trainer(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
     }
 
 
+def _mode(config: TrainConfig) -> dict[str, Any]:
+    """Rows of verl's trainer; only the synchronous one takes single completions out of a group."""
+    rows: dict[str, Any] = {"trainer.v1.trainer_mode": config.trainer_mode}
+    if config.trainer_mode == "sync":
+        rows["trainer.v1.sampler.custom_sampler.path"] = "pkg://pyrag_rl.verl.sampler"
+        rows["trainer.v1.sampler.custom_sampler.name"] = "ComparableGroups"
+    if config.trainer_mode != "separate_async":
+        return rows
+    rows |= {
+        "trainer.v1.separate_async.parameter_sync_step": config.sync_every,
+        "actor_rollout_ref.hybrid_engine": False,  # rollouts have GPUs of their own, and only these
+        "actor_rollout_ref.rollout.nnodes": 1,
+        "actor_rollout_ref.rollout.n_gpus_per_node": config.rollout_gpus,
+        "actor_rollout_ref.rollout.checkpoint_engine.backend": "nccl",
+    }
+    # This way of sending weights knows no adapters.
+    return rows | ({"actor_rollout_ref.model.lora.merge": True} if config.lora_rank else {})
+
+
 def _gpu(config: TrainConfig) -> dict[str, Any]:
     longest = config.prompt_tokens + config.response_tokens
     rows = {
         "actor_rollout_ref.model.use_remove_padding": True,
         "actor_rollout_ref.model.enable_gradient_checkpointing": config.checkpoints_activations,
         "actor_rollout_ref.actor.use_dynamic_bsz": True,
-        "actor_rollout_ref.actor.ppo_max_token_len_per_gpu": config.micro_batch_size * longest,
+        "actor_rollout_ref.actor.ppo_max_token_len_per_gpu": max(config.micro_batch_size * longest, PADDING_TOKENS),
         "actor_rollout_ref.rollout.gpu_memory_utilization": config.gpu_memory,
         "actor_rollout_ref.rollout.max_num_batched_tokens": max(8192, longest),
     }
     return rows | ({"actor_rollout_ref.rollout.layered_summon": True} if config.lora_rank else {})
+
+
+def _reports_the_policy(config: TrainConfig) -> bool:
+    """Return whether a rollout's log-probabilities are the policy's, which saves a step one pass: both sides compute in
+    fp32 here, but a form leaves the rollout fewer tokens to choose from, and a candidate has no log-probabilities."""
+    return config.trainer_mode == "sync" and not (config.prescored or has_form(config))
 
 
 def _cpu(config: TrainConfig) -> dict[str, Any]:
@@ -187,12 +222,9 @@ def _cpu(config: TrainConfig) -> dict[str, Any]:
         "data.dataloader_num_workers": 0,
         "actor_rollout_ref.model.use_remove_padding": True,
         "actor_rollout_ref.model.enable_gradient_checkpointing": config.checkpoints_activations,
-        "actor_rollout_ref.actor.strategy": "fsdp2",
         "actor_rollout_ref.actor.use_torch_compile": False,
-        "actor_rollout_ref.actor.fsdp_config.strategy": "fsdp2",
         "actor_rollout_ref.actor.fsdp_config.use_torch_compile": False,
         "+actor_rollout_ref.actor.fsdp_config.mixed_precision": FULL_PRECISION,  # bf16 log-probs make every KL 0
-        "actor_rollout_ref.ref.strategy": "fsdp2",
         "actor_rollout_ref.ref.use_torch_compile": False,
         "+actor_rollout_ref.ref.fsdp_config.mixed_precision": FULL_PRECISION,
         "actor_rollout_ref.rollout.dtype": "float32",
@@ -208,8 +240,7 @@ def _cpu(config: TrainConfig) -> dict[str, Any]:
         rows["actor_rollout_ref.model.lora.merge"] = True  # vLLM crawls with an adapter on a CPU
     if config.rollout == "vllm":
         return rows | {
-            # Both sides compute in fp32, so the rollout's log-probabilities are the policy's: a pass less a step.
-            "algorithm.rollout_correction.bypass_mode": not config.prescored,
+            "algorithm.rollout_correction.bypass_mode": _reports_the_policy(config),
             "actor_rollout_ref.rollout.enforce_eager": True,
             "+actor_rollout_ref.rollout.enable_sleep_mode": False,
             "actor_rollout_ref.rollout.gpu_memory_utilization": config.gpu_memory,

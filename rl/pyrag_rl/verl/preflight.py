@@ -6,11 +6,13 @@ Left out: what verl itself refuses when it composes its config (`pyrag_rl.verl.l
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from pyrag.errors import ConfigError, DataError, install_extra
 from pyrag.evaluation.metrics import normalise
@@ -19,6 +21,7 @@ from pyrag.settings import Settings, make_settings
 from pyrag_rl.config import TrainConfig, packaged_name
 from pyrag_rl.data.rows import TrainRow, read_rows
 from pyrag_rl.mapgrpo.rewards import AnalysisWeights, PlanWeights, RewriteWeights, weights_of
+from pyrag_rl.verl.sizes import check_shape, check_sizes
 
 INSTALL = install_extra("rl")
 _WEIGHTS: Mapping[str, Callable[[Mapping[str, float]], object]] = {
@@ -55,12 +58,9 @@ def check_setup(config: TrainConfig) -> None:
     check_packages(config)
     if config.profile == "gpu":
         check_gpus(config)
-    elif config.algorithm != "sft" and config.batch_size * config.group_size % config.micro_batch_size:
-        raise ConfigError(  # on GPUs verl packs sequences as they fit
-            f"batch_size · group_size ({config.batch_size * config.group_size}) is no multiple of micro_batch_size "
-            f"({config.micro_batch_size}): set micro_batch_size to one of its divisors"
-        )
     check_model(config)
+    check_sizes(config)
+    check_shape(config, model_shape(config.model))
     if config.algorithm != "sft":
         check_rewards(config)
 
@@ -90,22 +90,33 @@ def check_packages(config: TrainConfig) -> None:
     needed = {"verl": INSTALL, "transfer_queue": INSTALL, "ray": INSTALL}
     if config.rollout == "vllm" and config.algorithm != "sft":
         needed["vllm"] = _GPU_INSTALL if config.profile == "gpu" else "make train-env"
+    if config.trainer_mode == "separate_async":
+        needed["cupy"] = "pip install cupy-cuda12x (or the one of your CUDA)"  # sends weights over NCCL
     for package, cure in needed.items():
         if find_spec(package) is None:
             raise ConfigError(f"training needs the package {package}, which is not installed: {cure}")
+    if config.trainer_mode != "sync" and not _has_mode(config.trainer_mode):
+        raise ConfigError(f"the installed verl has no trainer_mode={config.trainer_mode}: install verl 0.9.1")
+
+
+def _has_mode(mode: str) -> bool:
+    spec = find_spec("verl")
+    return bool(spec and spec.origin) and (Path(spec.origin).parent / f"trainer/ppo/v1/trainer_{mode}.py").is_file()
 
 
 def check_gpus(config: TrainConfig) -> None:
     import torch
 
-    found = torch.cuda.device_count()
-    if found >= config.gpus or config.nodes > 1:
+    found, wanted = torch.cuda.device_count(), config.gpus + config.rollout_gpus
+    if found >= wanted:
         return
     if not found:
         cure = "this machine has none: run it on a GPU node, or a small model with --profile cpu"
+    elif config.rollout_gpus:
+        cure = f"this machine has {found}: set gpus and rollout_gpus to fewer"
     else:
         cure = f"this machine has {found}: set gpus to that"
-    raise ConfigError(f"the profile gpu wants {config.gpus} GPU{'s' if config.gpus > 1 else ''}, and {cure}")
+    raise ConfigError(f"the profile gpu wants {wanted} GPU{'s' if wanted > 1 else ''}, and {cure}")
 
 
 def check_model(config: TrainConfig) -> None:
@@ -114,8 +125,57 @@ def check_model(config: TrainConfig) -> None:
     looks_like_path = config.model.startswith((".", "/", "~")) or config.model.count("/") > 1 or path.exists()
     if looks_like_path and not (path / "config.json").is_file():
         raise ConfigError(f"{config.model} holds no model: a folder with config.json, weights and tokenizer is needed")
-    if config.adapter and not (Path(config.adapter) / "adapter_config.json").is_file():
-        raise ConfigError(f"{config.adapter} holds no PEFT adapter: pass what pyrag train export wrote")
+    if config.adapter:
+        check_adapter(config.adapter, config)
+
+
+def check_adapter(adapter: str, config: TrainConfig) -> None:
+    """Check an adapter to start from against the settings: verl would train its rank and alpha, whatever these say.
+
+    Args:
+        adapter: Folder of a PEFT adapter.
+        config: The run.
+
+    Raises:
+        ConfigError: It is no adapter, or has another rank or alpha.
+    """
+    try:
+        values = json.loads((Path(adapter) / "adapter_config.json").read_text(encoding="utf-8"))
+        rank, alpha = int(values["r"]), values["lora_alpha"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{adapter} holds no PEFT adapter: pass what pyrag train export wrote") from error
+    if not config.lora_rank:
+        raise ConfigError(
+            f"lora_rank=0 trains all weights, and {adapter} is an adapter: merge it first "
+            "(pyrag train export --merged) and pass the merged folder with --model"
+        )
+    if (rank, alpha) != (config.lora_rank, config.lora_alpha):
+        raise ConfigError(
+            f"the adapter {adapter} has rank {rank} and alpha {alpha:g}, and the settings are lora_rank="
+            f"{config.lora_rank} and lora_alpha={config.lora_alpha}: set lora_rank={rank} and lora_alpha={alpha:g}"
+        )
+
+
+def model_shape(model: str) -> Mapping[str, Any]:
+    """Return the `config.json` of a model.
+
+    Args:
+        model: Folder or hub name.
+
+    Raises:
+        ConfigError: It cannot be read.
+    """
+    path = Path(model).expanduser() / "config.json"
+    try:
+        if path.is_file():
+            shape: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        else:
+            from transformers import PretrainedConfig
+
+            shape = PretrainedConfig.get_config_dict(model)[0]
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"the config of the model {model} cannot be read: {' '.join(str(error).split())}") from error
+    return shape
 
 
 def check_prescored(config: TrainConfig) -> None:
@@ -165,6 +225,11 @@ def _checked_rows(path: str, config: TrainConfig) -> Sequence[TrainRow]:
             raise DataError(f"{path} row {number} has no gold answer, so nothing can be rewarded: leave it out")
         if row.agent != config.agent:
             raise DataError(f"{path} row {number} is for the agent {row.agent}, not {config.agent}: pass its own set")
+        if config.reward == "coverage" and not row.supporting:
+            raise DataError(
+                f"{path} row {number} names no gold passages, which reward=coverage counts: build the set from data "
+                "sets that have them"
+            )
         if config.algorithm == "mapgrpo" and (task := _task_instead(row)):
             raise DataError(f"{path} row {number} is none for mapgrpo: build the set with pyrag train data {task}")
     return rows

@@ -17,7 +17,7 @@ from pyrag_rl.rewards.score import OUTSIDE
 
 # By Ray, in verl's output.
 _OUT_OF_MEMORY = re.compile(rb"\b([1-9]\d*) Workers \([^)]*\) killed due to memory pressure")
-_MAX_OUTSIDE = 0.5  # share of a step's rewards that may fail for reasons outside the completions
+_MAX_OUTSIDE = 0.05  # share of a step's rewards from which failures outside the completions end the run
 
 
 class Tail:
@@ -63,11 +63,11 @@ class Watch:
         outside = sum(self._recent[reason] for reason in OUTSIDE)
         # An evaluation scores more at once than a step does.
         wanted = max(self._config.batch_size * self._config.group_size, self._recent.total())
-        if outside <= _MAX_OUTSIDE * wanted:
+        if not outside or outside < _MAX_OUTSIDE * wanted:
             return ""
         reason = max(OUTSIDE, key=lambda one: self._recent[one])
         return (
-            f"{outside} of {self._recent.total()} rewards could not be computed ({reason}: "
+            f"{outside} of {self._recent.total()} rewards could not be computed, on any try ({reason}: "
             f"{self._details.get(reason, 'no detail')}): put that right, then run the same command to go on"
         )
 

@@ -1,0 +1,57 @@
+"""The questions of a curriculum's gates: drawn from a set's training questions, and held out of all training sets.
+
+The draw depends only on a question's words, so that it is the same on any machine. `pyrag bench --split gate` asks the
+questions, and `pyrag train data` leaves them out. Left out: the measurements (`pyrag_rl.curriculum`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyrag._io.files import write_atomic
+from pyrag.errors import UsageError
+from pyrag.evaluation.datasets.layout import find_file, read_questions
+from pyrag.evaluation.datasets.suite import open_set
+from pyrag_rl.data.held_out import draw, held_out, words_mark
+
+GATE = "gate"
+"""The split's name."""
+
+
+def write_gate(data: Path, name: str, count: int) -> Path:
+    """Write the gate of a set beside its training questions and return its path.
+
+    Args:
+        data: folder with one subfolder per set.
+        name: the set's name.
+        count: number of questions.
+
+    Raises:
+        UsageError: the set has too few training questions, or a gate of other questions.
+    """
+    import msgspec
+
+    folder, measured = data / name, find_file(data / name, "questions")
+    reported = held_out([measured] if measured else [])
+    drawn = {}
+    for one in sorted(open_set(name, data, split="train").questions, key=lambda one: draw(one.question)):
+        if one.answers and reported.holding(name, one.id, one.question) is None:
+            drawn.setdefault(words_mark(one.question), one)
+        if len(drawn) == count:
+            break
+    if len(drawn) < count:
+        raise UsageError(f"{folder} has {len(drawn)} training questions for a gate of {count}: pass a smaller --limit")
+    path = folder / f"{GATE}_questions.jsonl"
+    lines = [msgspec.json.encode(one) for one in drawn.values()]
+    _check_same(path, [one.id for one in drawn.values()])
+    write_atomic(path, b"\n".join(lines) + b"\n")
+    return path
+
+
+def _check_same(path: Path, ids: Sequence[str]) -> None:
+    if path.is_file() and [one.id for one in read_questions(path)] != list(ids):
+        raise UsageError(
+            f"{path} holds other questions, which training sets were built without: keep it, or remove it and build "
+            "the training sets again"
+        )
