@@ -104,7 +104,8 @@ def curriculum(
 ) -> None:
     """Train agents in stages. Each stage starts from the result of the one before."""
     from pyrag_rl.curriculum.backend import real_backend
-    from pyrag_rl.curriculum.stages import load_curriculum, run, table
+    from pyrag_rl.curriculum.notes import table
+    from pyrag_rl.curriculum.stages import load_curriculum, run
 
     plan = load_curriculum(file, out)
     if dry_run:

@@ -3,9 +3,9 @@
     start ── evaluate ── stage 1: train, export, evaluate ── stage 2: … ── report
 
 Each stage meets the agents that the stages before it made: they are served while it trains, and its rows may be built
-from questions that they run (`build`). A stage after which fewer gate questions come out right, by more than chance explains, ends the
-curriculum, with its adapter kept and not used. All that is done is noted in OUT/curriculum.json, so that the same command goes on
-after a kill: a run of training or of `pyrag bench` that was under way goes on itself.
+from questions that they run (`build`). A stage after which fewer gate questions come out right, by more than chance
+explains, ends the curriculum, with its adapter kept and not used. All that is done is noted in OUT/curriculum.json, so
+that the same command goes on after a kill: a run of training or of `pyrag bench` that was under way goes on itself.
 
 What trains, serves and asks is handed in (`CurriculumBackend`); `pyrag_rl.curriculum.backend` has the real ones.
 """
@@ -13,19 +13,16 @@ What trains, serves and asks is handed in (`CurriculumBackend`); `pyrag_rl.curri
 from __future__ import annotations
 
 import functools
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, field, fields
-from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from pyrag._io.files import write_json
 from pyrag._io.redaction import without_secrets
 from pyrag.errors import ConfigError, PyRAGError, nearest
-from pyrag.evaluation.runs.folder import SUMMARY, locked, make_folder
+from pyrag.evaluation.runs.folder import locked, make_folder
 from pyrag.settings import layered
 from pyrag_rl.config import (
     EMBEDDED,
@@ -39,9 +36,7 @@ from pyrag_rl.config import (
     runtime_of,
     with_smaller_updates,
 )
-
-NOTES = "curriculum.json"
-ONE_SIDED = 1.645  # quantile of the normal distribution for an error of 5 %
+from pyrag_rl.curriculum.notes import NOTES, Done, asked_in, chance_loss, check_ranks, noted, percent, write_notes
 
 
 class WorseError(PyRAGError):
@@ -116,26 +111,6 @@ class Curriculum:
                 raise ConfigError(f"stage {stage.name} builds rows for rewards: name a set of --sft under data instead")
             if stage.build and self.practice is None:
                 raise ConfigError(f"stage {stage.name} builds its rows from a run: say under practice what is asked")
-
-
-@dataclass(slots=True)
-class Done:
-    """Progress of a stage. Scores are exact match on the gate's questions, from 0 to 1. `model` is set where all weights
-    were trained, else `adapter`."""
-
-    name: str
-    before: float
-    after: float | None = None
-    adapter: str = ""
-    model: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Notes:
-    """Content of the file `NOTES`: the identity of the curriculum and its stages so far."""
-
-    curriculum: Any
-    stages: list[Done]
 
 
 # Settings of pyrag under which agents answer, while the servers run.
@@ -218,7 +193,7 @@ class _Run:
     def __init__(self, curriculum: Curriculum, backend: CurriculumBackend, console: Callable[[str], None]) -> None:
         self.curriculum, self.backend, self.console = curriculum, backend, console
         self.out = Path(curriculum.out)
-        self.done = _noted(self.out / NOTES, curriculum)
+        self.done = noted(self.out / NOTES, identity(curriculum))
         self.base = curriculum.model  # of shared stages: replaced where all weights are trained
         # An agent of another model is that model from the start, so that a stage is compared with its own beginning.
         self.adapters: dict[str, tuple[str, str]] = {
@@ -247,8 +222,8 @@ class _Run:
         if not self.curriculum.evaluation.split:
             sets = ", ".join(self.curriculum.evaluation.sets)
             self.console(
-                f"the gates measure the questions of {sets} that are to be reported, which selects on them: draw others "
-                "with pyrag train gate, and set evaluation.split to gate"
+                f"the gates measure the questions of {sets} that are to be reported, which selects on them: draw "
+                "others with pyrag train gate, and set evaluation.split to gate"
             )
         before: TrainConfig | None = None
         for stage in self.curriculum.stages:
@@ -260,7 +235,7 @@ class _Run:
                 if stage.data:
                     self.backend.apart(config, self.curriculum.evaluation)
             if self.curriculum.shared:
-                _check_ranks(before, config, stage.name)
+                check_ranks(before, config, stage.name)
             before = config
 
     def _agents(self) -> dict[str, str]:
@@ -286,7 +261,7 @@ class _Run:
         return found
 
     def _train(self, stage: Stage, done: Done) -> None:
-        self.console(f"stage {stage.name}: exact match {_percent(done.before)} before")
+        self.console(f"stage {stage.name}: exact match {percent(done.before)} before")
         config = self._config(stage, str(self._rows(stage)), self._agents())
         result = str(self.backend.train(config))
         done.adapter, done.model = (result, "") if config.lora_rank else ("", result)
@@ -294,7 +269,7 @@ class _Run:
     def _measure(self, done: Done) -> None:
         done.after = self._ask(self.curriculum.evaluation, f"{done.name}-evaluation")
         self._note()
-        self.console(f"stage {done.name}: exact match {_percent(done.after)} after")
+        self.console(f"stage {done.name}: exact match {percent(done.after)} after")
 
     def _judge(self, done: Done) -> None:
         assert done.after is not None
@@ -303,8 +278,8 @@ class _Run:
             made = (one.adapter or one.model for one in reversed(self.done) if one is not done)
             good = next(made, "") or "the model as it was"
             raise WorseError(
-                f"stage {done.name} made things worse: exact match {_percent(done.before)} before and "
-                f"{_percent(done.after)} after it, a loss of more than the {100 * tolerance:.1f} points that are "
+                f"stage {done.name} made things worse: exact match {percent(done.before)} before and "
+                f"{percent(done.after)} after it, a loss of more than the {100 * tolerance:.1f} points that are "
                 f"tolerated. It is kept in {done.adapter or done.model}, the last good one is {good}: "
                 f"look at {self.out / done.name / 'report.html'}, then change the stage and remove its folders "
                 f"{self.out / done.name}* and its entry in {self.out / NOTES}, or allow it with a larger tolerance"
@@ -356,61 +331,10 @@ class _Run:
         return merged
 
     def _note(self) -> None:
-        write_json(self.out / NOTES, _Notes(_identity(self.curriculum), self.done))
+        write_notes(self.out / NOTES, identity(self.curriculum), self.done)
 
 
-def _check_ranks(before: TrainConfig | None, config: TrainConfig, name: str) -> None:
-    """Check that a stage can go on with the adapter of the one before. Raises `ConfigError`."""
-    if before is None or not (before.lora_rank and config.lora_rank):
-        return
-    ranks = [(one.lora_rank, one.lora_alpha) for one in (before, config)]
-    if ranks[0] != ranks[1]:
-        (rank, alpha), (own_rank, own_alpha) = ranks
-        raise ConfigError(
-            f"stage {name} goes on with an adapter of rank {rank} and alpha {alpha}, and has lora_rank {own_rank} and "
-            f"lora_alpha {own_alpha}: give all stages of a shared adapter the same"
-        )
-
-
-def chance_loss(share: float, questions: int) -> float:
-    """Return the loss that chance exceeds in one of twenty pairs of measurements of a model that stayed as it was.
-
-    Args:
-        share: share of right answers before, from 0 to 1.
-        questions: number of questions of each measurement; 0 if unknown, which tolerates no loss.
-    """
-    if not questions:
-        return 0.0
-    smoothed = (share * questions + 1) / (questions + 2)  # a share of 0 or 1 is measured no better than others
-    return ONE_SIDED * sqrt(2 * smoothed * (1 - smoothed) / questions)
-
-
-def asked_in(run: Path) -> int:
-    """Return the number of questions of a run of `pyrag bench`; 0 if it has no summary."""
-    path = run / SUMMARY
-    return int(json.loads(path.read_bytes())["questions"]) if path.is_file() else 0
-
-
-def _noted(path: Path, curriculum: Curriculum) -> list[Done]:
-    """The stages that earlier sessions noted. Raises `ConfigError` where they were of another curriculum."""
-    import msgspec
-
-    if not path.is_file():
-        return []
-    try:
-        noted = msgspec.json.decode(path.read_bytes(), type=_Notes)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"{path} does not hold the notes of a curriculum ({error}): put it right, or remove it"
-        ) from error
-    if noted.curriculum != _identity(curriculum):
-        raise ConfigError(
-            f"{path.parent} holds another curriculum (another model, stages or evaluation): choose another --out"
-        )
-    return noted.stages
-
-
-def _identity(curriculum: Curriculum) -> Any:
+def identity(curriculum: Curriculum) -> Any:
     """Return what must not change between sessions: evaluation, model, and the order of the stages."""
     import msgspec
 
@@ -420,14 +344,3 @@ def _identity(curriculum: Curriculum) -> Any:
     stages = [stage.name for stage in curriculum.stages]
     whole = {"model": curriculum.model, "stages": stages, "evaluation": evaluation}
     return msgspec.json.decode(msgspec.json.encode(whole))  # as it will be read back
-
-
-def _percent(score: float | None) -> str:
-    return "–" if score is None else f"{100 * score:.1f}"
-
-
-def table(done: Sequence[Done]) -> str:
-    from pyrag.evaluation.reports.writer import Table
-
-    rows = [(one.name, _percent(one.before), _percent(one.after), one.adapter or one.model) for one in done]
-    return str(Table(("stage", "EM before", "after", "adapter or model"), rows))

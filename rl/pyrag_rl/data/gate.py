@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pyrag._io.files import write_atomic
 from pyrag.errors import UsageError
-from pyrag.evaluation.datasets.layout import find_file, read_questions
+from pyrag.evaluation.datasets.layout import Question, find_file, read_questions
 from pyrag.evaluation.datasets.suite import open_set
 from pyrag_rl.data.held_out import draw, held_out, words_mark
 
@@ -34,7 +34,7 @@ def write_gate(data: Path, name: str, count: int) -> Path:
 
     folder, measured = data / name, find_file(data / name, "questions")
     reported = held_out([measured] if measured else [])
-    drawn = {}
+    drawn: dict[bytes, Question] = {}
     for one in sorted(open_set(name, data, split="train").questions, key=lambda one: draw(one.question)):
         if one.answers and reported.holding(name, one.id, one.question) is None:
             drawn.setdefault(words_mark(one.question), one)

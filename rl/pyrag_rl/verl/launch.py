@@ -42,8 +42,8 @@ _PATIENCE = 20.0  # seconds that a process has to end after a signal
 # What may change between two sessions of a run: it ends later, is watched otherwise, or runs on other machines.
 _MAY_CHANGE = {
     "epochs", "max_steps", "eval_every", "save_every", "keep_checkpoints", "loggers", "trace_every", "dump_rollouts",
-    "out", "gpus", "rollout_gpus", "nodes", "tensor_parallel", "gpu_memory", "reward_workers", "agent_workers", "micro_batch_size",
-    "threads",
+    "out", "gpus", "rollout_gpus", "nodes", "tensor_parallel", "gpu_memory", "reward_workers", "agent_workers",
+    "micro_batch_size", "threads",
 }  # fmt: skip
 
 

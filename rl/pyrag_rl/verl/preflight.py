@@ -101,7 +101,9 @@ def check_packages(config: TrainConfig) -> None:
 
 def _has_mode(mode: str) -> bool:
     spec = find_spec("verl")
-    return bool(spec and spec.origin) and (Path(spec.origin).parent / f"trainer/ppo/v1/trainer_{mode}.py").is_file()
+    if spec is None or spec.origin is None:
+        return False
+    return (Path(spec.origin).parent / f"trainer/ppo/v1/trainer_{mode}.py").is_file()
 
 
 def check_gpus(config: TrainConfig) -> None:

@@ -88,7 +88,7 @@ def _check_updates(config: TrainConfig) -> None:
         beyond = f" (and batch_size to at least {above})" if above > config.batch_size else ""
         fits = max(one for one in range(1, gpus + 1) if questions * group % one == 0)
         raise ConfigError(
-            f"mini_batch_size · group_size = {questions} · {group} = {questions * group} completions of a gradient step, "
+            f"mini_batch_size · group_size = {questions} · {group} = {questions * group} completions per step, "
             f"which {gpus} GPUs cannot share equally: set gpus={fits}, or mini_batch_size to {sizes}{beyond}"
         )
     if config.trainer_mode == "separate_async" and config.batch_size != config.sync_every * questions:
