@@ -14,19 +14,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrag.agents.protocol import Decomposition, Plan, Reading
-from pyrag.errors import RetryableServiceError
+from pyrag.errors import ContextLengthError, RetryableServiceError
 from pyrag.evaluation.metrics import score_text
 from pyrag.llm.protocol import Message
+from pyrag.retrieval.filters.tree import Filter
+from pyrag.retrieval.protocol import Retriever, search
 from pyrag.runtime.engines import open_engines
 from pyrag.settings import Settings
 from pyrag.trace.codec import from_json
+from pyrag.trace.events import AgentFinished, AgentStarted, Searched
 from pyrag.trace.model import Passage
 from pyrag_rl.config import TrainConfig, load_config, save_config
 from pyrag_rl.data.rows import Document, TrainRow, as_columns, write_rows
 from pyrag_rl.folder import RunFolder, read_lines
 from pyrag_rl.prompting import prompt_of
-from pyrag_rl.rewards.environment import REWARDS, Memo, RewardEnvironment, compute_score, reward_named
-from pyrag_rl.rewards.score import ERRORS, KEYS, OUTSIDE, Score
+from pyrag_rl.rewards.environment import (
+    REWARDS,
+    OutsideFailureError,
+    RewardEnvironment,
+    compute_score,
+    reward_named,
+)
+from pyrag_rl.rewards.score import KEYS, OUTSIDE, Score
+from pyrag_rl.rewards.services import Deadline, Memo, Waits
 
 RUNTIME = {"llm": "embedded", "retriever": None, "recovery": "none", "deadline": 30}
 QUESTION = "In which city was the director of The Seventh Seal born?"
@@ -73,6 +83,17 @@ async def test_a_joint_row_is_rewarded_without_sub_queries() -> None:
     assert (score.score, score.error) == (1.0, "")
     assert score.trace is not None
     assert len(score.trace.steps) == 4
+
+
+async def test_a_reply_without_its_tags_scores_nothing_as_released() -> None:
+    score = await scored("answer", "Uppsala")
+    assert (score.score, score.error) == (0.0, "bad_form")
+
+
+async def test_yes_with_more_words_has_the_release_s_f1() -> None:
+    changes = {"source": "hotpotqa", "question": "Where was he born?", "answers": ("yes",)}
+    score = await scored("answer", "<answer>surely yes indeed</answer>", **changes)
+    assert score.score == pytest.approx(0.7 * 0.5)
 
 
 async def test_weights_are_the_config_s() -> None:
@@ -221,21 +242,44 @@ class _Down:
         raise RetryableServiceError("openai:x at http://127.0.0.1:1: connection refused", service="openai:x")
 
 
-def with_answerer(answerer: object, agent: str = "plan", folder: RunFolder | None = None) -> RewardEnvironment:
+def with_answerer(
+    answerer: object, agent: str = "plan", folder: RunFolder | None = None, **changes: object
+) -> RewardEnvironment:
     engines = open_engines(Settings())
     engines.agents = replace(engines.agents, answerer=answerer)  # type: ignore[arg-type]
-    return RewardEnvironment(config(agent), folder, engines)
+    frozen = RewardEnvironment(config(agent, **changes), folder, engines)
+    frozen.pauses = (0.0, 0.0, 0.0)
+    return frozen
 
 
-async def test_an_unreachable_frozen_server_is_reported(tmp_path: Path) -> None:
+async def test_an_unreachable_frozen_server_is_no_reward_of_zero(tmp_path: Path) -> None:
     frozen = with_answerer(_Down(), folder=RunFolder(tmp_path))
-    numbers = await frozen.numbers(as_columns(row("plan"))["extra_info"], TWO_STEPS)
+    with pytest.raises(OutsideFailureError, match="connection refused"):
+        await frozen.numbers(as_columns(row("plan"))["extra_info"], TWO_STEPS)
     await frozen.aclose()
-    assert numbers["infra"] == 1.0
-    assert ERRORS[int(numbers["error"])] == "service"
     (line,) = next(iter(read_lines(path)[0] for path in (tmp_path / "scores").glob("*.jsonl")))
-    assert line["reason"] == "service"
+    assert (line["reason"], line["infra"], line["retries"]) == ("service", 1.0, 3.0)
     assert "connection refused" in line["detail"]
+
+
+class _Recovering:
+    """A frozen Answer agent whose server is down for some calls."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+
+    async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        self.failures -= 1
+        if self.failures >= 0:
+            raise RetryableServiceError("down", service="openai:x")
+        return Reading("Ingmar Bergman" if query.startswith("Who") else "Uppsala", known=True)
+
+
+async def test_a_server_that_comes_back_costs_no_reward() -> None:
+    frozen = with_answerer(_Recovering(2))
+    score = await frozen.score(row("plan"), TWO_STEPS)
+    await frozen.aclose()
+    assert (score.score, score.error, score.retries) == (1.0, "", 2.0)
 
 
 class _Slow:
@@ -244,13 +288,134 @@ class _Slow:
         raise AssertionError("nobody waits so long")
 
 
-async def test_a_score_is_bounded_by_the_deadline() -> None:
+@pytest.mark.parametrize(("agent", "completion"), [("plan", TWO_STEPS), ("decompose", json.dumps(SUBS))])
+async def test_a_deadline_spent_in_frozen_agents_is_their_failure(agent: str, completion: str) -> None:
+    frozen = with_answerer(_Slow(), agent, runtime={**RUNTIME, "deadline": 2.0})
+    frozen.pauses = (0.0,)
+    await started(frozen)
+    score = await frozen.score(row(agent), completion)
+    await frozen.aclose()
+    assert (score.error, score.retries) == ("service", 1.0)
+    assert score.waited >= 1.0
+    assert "in frozen agents and retriever" in score.detail
+
+
+async def started(frozen: RewardEnvironment) -> None:
+    """Wait for the sandbox, which is no service of a question."""
+    await frozen.engines.sandbox.run("x = 1", {})
+
+
+class _SlowRetriever:
+    name = "slow"
+
+    def __init__(self, inner: Retriever, seconds: float) -> None:
+        self.inner, self.seconds = inner, seconds
+
+    async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
+        await asyncio.sleep(self.seconds)
+        return await search(self.inner, query, topk, where)
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+
+
+def with_slow_retriever(seconds: float, agent: str, **runtime: object) -> RewardEnvironment:
     engines = open_engines(Settings())
-    engines.agents = replace(engines.agents, answerer=_Slow())
-    frozen = RewardEnvironment(config("plan", runtime={**RUNTIME, "deadline": 0.2}), None, engines)
+    engines = replace(engines, retriever=_SlowRetriever(engines.retriever, seconds))
+    frozen = RewardEnvironment(config(agent, runtime={**RUNTIME, **runtime}), None, engines)
+    frozen.pauses = (0.0, 0.0, 0.0)
+    return frozen
+
+
+async def test_a_slow_retriever_is_waited_for_over_several_tries() -> None:
+    """Each try finds what the tries before it had searched for."""
+    frozen = with_slow_retriever(1.2, "plan", deadline=2.0)
+    await started(frozen)
     score = await frozen.score(row("plan"), TWO_STEPS)
     await frozen.aclose()
-    assert score.error == "timeout"
+    assert (score.score, score.error) == (1.0, "")
+    assert score.retries >= 1
+
+
+async def test_a_retriever_that_never_replies_fails_the_rewriter_s_reward_outside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pyrag_rl.rewards.environment._BEYOND_DEADLINE", 0.1)
+    frozen = with_slow_retriever(60.0, "rewrite", deadline=0.2)
+    score = await frozen.score(
+        row("rewrite", supporting=("d",)), json.dumps({"query": "Bergman", "strategy": "", "keywords": []})
+    )
+    await frozen.aclose()
+    assert score.error == "service"
+
+
+async def test_a_program_that_idles_is_to_blame_for_its_deadline() -> None:
+    idle = "```python\nd = retrieve('Uppsala')\nx = 0\nwhile True:\n    x += 1\nfinal_answer = 'Uppsala'\n```"
+    frozen = with_slow_retriever(0.0, "plan", deadline=1.0)
+    score = await frozen.score(row("plan"), idle)
+    await frozen.aclose()
+    assert (score.score, score.error) == (0.0, "timeout")
+
+
+async def test_waits_side_by_side_count_once() -> None:
+    waits = Waits(own=("plan",))
+    waits(Searched(0, "q", 5, seconds=3.0))
+    waits(Searched(1, "q", 5, seconds=2.0))
+    waits(AgentStarted(2, "plan"))
+    waits(AgentFinished(2, "plan", 60.0))
+    assert waits.seconds == pytest.approx(3.0, abs=0.1)
+
+
+async def test_a_paused_deadline_lets_no_time_pass() -> None:
+    deadline = Deadline(0.3)
+
+    async def work(paused: float) -> str:
+        with deadline.paused():
+            await asyncio.sleep(paused)
+        await asyncio.sleep(0.05)
+        return "done"
+
+    assert await deadline.bound(work(0.6)) == "done"
+    with pytest.raises(TimeoutError):
+        await deadline.bound(asyncio.sleep(5))
+
+
+class _Narrow:
+    async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        raise ContextLengthError("the prompt is longer than the window")
+
+
+async def test_a_prompt_beyond_a_window_is_the_program_s_fault() -> None:
+    frozen = with_answerer(_Narrow())
+    score = await frozen.score(row("plan"), TWO_STEPS)
+    await frozen.aclose()
+    assert (score.error, score.retries) == ("runtime_error", 0.0)
+
+
+@pytest.mark.parametrize(("golds", "share"), [(("the-seventh-seal",), 1.0), (("the-seventh-seal", "no-such"), 0.5)])
+async def test_coverage_is_the_share_of_gold_passages_retrieved(golds: tuple[str, ...], share: float) -> None:
+    wrong = TWO_STEPS.replace("final_answer = city", "final_answer = 'nowhere'")
+    scores = [
+        await scored("plan", wrong, changes={"reward": kind}, supporting=golds) for kind in ("answer", "coverage")
+    ]
+    assert [score.coverage for score in scores] == [share, share]
+    assert [score.score for score in scores] == [0.0, share]
+
+
+async def test_coverage_counts_what_the_program_reached_not_its_recovery() -> None:
+    asked = "```python\nx = answer('Who?', retrieve('Who directed it?', topk=1))\nfinal_answer = x\n```"
+    frozen = with_answerer(_Unknown(), reward="coverage", runtime={**RUNTIME, "recovery": "boost", "boost_topk": 40})
+    score = await frozen.score(row("plan", supporting=("the-seventh-seal",)), asked)
+    await frozen.aclose()
+    assert score.trace is not None
+    recovered = {one for step in score.trace.steps for attempt in step.attempts for one in attempt.passages}
+    assert "the-seventh-seal" in recovered
+    assert score.score == 0.0
+
+
+class _Unknown:
+    async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        return Reading("unknown", known=False)
 
 
 async def test_a_timeout_without_a_deadline_is_one_too() -> None:
@@ -347,6 +512,7 @@ async def test_a_fault_of_ours_is_counted_apart() -> None:
     engines = open_engines(Settings())
     engines.agents = replace(engines.agents, planner=_BadPlanner())
     frozen = RewardEnvironment(config("decompose"), None, engines)
+    frozen.pauses = (0.0,)
     score = await frozen.score(row("decompose"), json.dumps(SUBS))
     await frozen.aclose()
     assert score.error == "crash"
@@ -369,17 +535,17 @@ async def test_verl_s_entry_returns_the_same_numbers_every_time(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("extra", [None, {}, {"index": "x"}, {"global_steps": object()}])
-async def test_verl_s_entry_never_raises(extra: dict[str, object] | None, tmp_path: Path) -> None:
-    numbers = await compute_score("toy", "<answer>x</answer>", "x", extra, run=str(run_folder(tmp_path)))
-    assert ERRORS[int(numbers["error"])] == "crash"
-    numbers = await compute_score("toy", "<answer>x</answer>", "x", extra, run=str(tmp_path / "none"))
-    assert tuple(numbers) == KEYS
+async def test_verl_s_entry_raises_where_it_cannot_score(extra: dict[str, object] | None, tmp_path: Path) -> None:
+    for run in (str(run_folder(tmp_path)), str(tmp_path / "none")):
+        with pytest.raises(OutsideFailureError):
+            await compute_score("toy", "<answer>x</answer>", "x", extra, run=run)
 
 
 async def test_agents_that_cannot_be_opened_are_no_zero_in_silence(tmp_path: Path) -> None:
     run = run_folder(tmp_path, "plan", runtime={"index": str(tmp_path / "none")})
     extra = {**as_columns(row("plan"))["extra_info"], "global_steps": 3}
-    await compute_score("toy", TWO_STEPS, "x", extra, run=str(run))
+    with pytest.raises(OutsideFailureError):
+        await compute_score("toy", TWO_STEPS, "x", extra, run=str(run))
     (line,) = next(iter(read_lines(path)[0] for path in (run / "scores").glob("*.jsonl")))
     assert (line["reason"], line["step"], line["id"], line["split"]) == ("crash", 3, "q", "train")
     assert "none" in line["detail"]
