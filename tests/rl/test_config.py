@@ -41,8 +41,20 @@ def test_a_smaller_batch_takes_its_updates_with_it() -> None:
         load_config("plan", batch_size=8, mini_batch_size=9)
 
 
-def test_a_pre_scored_candidate_is_learnt_from_by_default() -> None:
-    assert load_config("plan", "mapgrpo").injected == "gradient"
+def test_mapgrpo_s_defaults_follow_the_release_and_the_paper() -> None:
+    made = [load_config(agent, "mapgrpo") for agent in ("plan", "answer", "rewrite")]
+    assert made[0].injected == "no_gradient"
+    assert made[2].ndcg_k == 10
+    assert [one.norm_adv_by_std for one in made] == [False] * 3
+    assert load_config("plan").norm_adv_by_std
+    for algorithm, value in (("grpo", "false"), ("mapgrpo", "true")):
+        changed = with_settings(load_config("plan", algorithm), [f"norm_adv_by_std={value}"])
+        assert changed.norm_adv_by_std is (value == "true")
+
+
+def test_a_program_s_reward_includes_recovery_as_released() -> None:
+    runtime = load_config("plan").runtime
+    assert (runtime["recovery"], runtime["boost_topk"]) == ("boost", 10)
 
 
 @pytest.mark.parametrize("agent", ["plan", "decompose"])
@@ -84,7 +96,7 @@ def test_layers_go_from_package_to_file_to_flags_to_set(tmp_path: Path) -> None:
     assert (config.batch_size, config.epochs, config.model, config.adapter) == (16, 4, "m", None)
     assert config.runtime["topk"] == 3
     assert config.runtime["deadline"] == 7.5
-    assert config.runtime["recovery"] == "none"  # the package's
+    assert config.runtime["recovery"] == "boost"  # the package's
     assert config.loggers == ("wandb",)
 
 
@@ -107,6 +119,8 @@ def test_one_source_of_passages_replaces_the_packaged_one(tmp_path: Path) -> Non
         (["group_size=1"], "group_size must be at least 2"),
         (["mini_batch_size=99", "batch_size=9"], "larger than batch_size"),
         (["profile=tpu"], "Invalid enum value"),
+        (["trainer_mode=async"], "Invalid enum value"),
+        (["reward=coverage"], "goes with grpo and the agents plan and decompose, not with grpo and answer"),
         (["runtime.topkk=3"], "did you mean 'topk'"),
         (["runtime.topk=0"], "topk must be above 0"),
         (["repairs=1"], "repairs are turns of the plan agent"),

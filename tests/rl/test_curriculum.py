@@ -19,11 +19,12 @@ pytest.importorskip("yaml")
 
 from pyrag.errors import ConfigError, ServiceError, UsageError
 from pyrag.evaluation.runs.folder import locked
+from pyrag.llm.protocol import Message
 from pyrag_rl.config import Algorithm, TrainConfig, load_config, read_yaml
 from pyrag_rl.curriculum import backend as curriculum_backend
 from pyrag_rl.curriculum.backend import real_backend, settings_of
+from pyrag_rl.curriculum.notes import NOTES, asked_in, chance_loss, table
 from pyrag_rl.curriculum.stages import (
-    NOTES,
     Curriculum,
     CurriculumBackend,
     Questions,
@@ -32,8 +33,8 @@ from pyrag_rl.curriculum.stages import (
     WorseError,
     load_curriculum,
     run,
-    table,
 )
+from pyrag_rl.data.rows import TrainRow, write_rows
 
 CONFIGS = Path(__file__).parents[2] / "rl" / "configs"
 
@@ -51,10 +52,18 @@ class ScriptedBackend:
     asked: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     built: list[tuple[str, str, str]] = field(default_factory=list)
     checked: list[TrainConfig] = field(default_factory=list)
+    merged: list[tuple[str, str, Path]] = field(default_factory=list)
     running: int = 0
 
     def backend(self) -> CurriculumBackend:
-        return CurriculumBackend(self.checked.append, self.train, self.serve, self.ask, self.build)
+        return CurriculumBackend(
+            self.checked.append,
+            self.train,
+            self.serve,
+            self.ask,
+            self.build,
+            merge=lambda *one: self.merged.append(one),
+        )
 
     def train(self, config: TrainConfig) -> Path:
         assert self.running, "the frozen agents must be served while a stage trains"
@@ -227,13 +236,82 @@ def test_opera_s_grpo_is_mapgrpo_without_candidates_and_runs(tmp_path: Path) -> 
     assert (grpo.evaluation, grpo.practice) == (mapgrpo.evaluation, None)
 
 
-@pytest.mark.parametrize("settings", [{"lora_rank": 0}, {"model": "embedded"}])
-def test_a_stage_without_an_adapter_is_refused_first(settings: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"model": "embedded"}, "stage last would make nothing to hand on"),
+        ({"lora_rank": 16}, "goes on with an adapter of rank 64 and alpha 32, and has lora_rank 16"),
+        ({"lora_alpha": 64}, "give all stages of a shared adapter the same"),
+    ],
+)
+def test_a_stage_that_cannot_go_on_is_refused_first(settings: dict[str, Any], said: str, tmp_path: Path) -> None:
     scripted, plans = ScriptedBackend([]), curriculum("curriculum", tmp_path)
     last = Stage(name="last", agent="answer", data="x.parquet", settings=settings)
-    with pytest.raises(ConfigError, match="stage last would make no adapter"):
+    with pytest.raises(ConfigError, match=said):
         run(replace(plans, stages=(*plans.stages, last)), scripted.backend(), lambda _: None)
     assert (scripted.trained, scripted.asked) == ([], [])
+
+
+def test_stages_of_all_weights_go_on_from_merged_models(tmp_path: Path) -> None:
+    """As the release trains: an adapter for the Answer agent, all weights for the others."""
+    scripted, plans = ScriptedBackend([0.1, 0.2, 0.3, 0.4]), curriculum("curriculum", tmp_path)
+    answer, *others = plans.stages
+    whole = [replace(stage, settings={**stage.settings, "lora_rank": 0}) for stage in others]
+    run(replace(plans, stages=(answer, *whole)), scripted.backend(), lambda _: None)
+    first, plan, decompose = scripted.trained
+    assert (first.model, first.adapter) == ("Qwen/Qwen2.5-7B-Instruct", None)
+    assert scripted.merged == [("Qwen/Qwen2.5-7B-Instruct", str(tmp_path / "answer/adapter"), tmp_path / "plan-start")]
+    assert (plan.model, plan.adapter, plan.lora_rank) == (str(tmp_path / "plan-start"), None, 0)
+    assert (decompose.model, decompose.adapter) == (str(tmp_path / "plan/adapter"), None)
+    assert set(scripted.served[-1].values()) == {(str(tmp_path / "decompose/adapter"), "")}
+
+
+def test_a_gate_tolerates_what_chance_explains() -> None:
+    assert chance_loss(0.4, 500) == pytest.approx(0.051, abs=0.001)
+    assert chance_loss(0.4, 125) == pytest.approx(2 * chance_loss(0.4, 500), rel=0.02)
+    assert chance_loss(0.0, 500) > 0
+    assert chance_loss(0.4, 0) == 0.0
+
+
+@pytest.mark.parametrize(("after", "ends"), [(0.26, False), (0.24, True)])
+def test_the_tolerance_of_a_stage_follows_its_questions(after: float, ends: bool, tmp_path: Path) -> None:
+    scripted = ScriptedBackend([0.3, after, 0.3, 0.3])
+    plans = curriculum("curriculum", tmp_path)
+    if ends:
+        with pytest.raises(WorseError, match=r"more than the 4\.8 points that are tolerated"):
+            run(plans, scripted.backend(), lambda _: None)
+    else:
+        run(plans, scripted.backend(), lambda _: None)
+
+
+def test_packaged_gates_measure_a_split_of_their_own(tmp_path: Path) -> None:
+    said: list[str] = []
+    for name in ("curriculum", "mapgrpo", "opera-grpo"):
+        made = curriculum(name, tmp_path / name)
+        assert (made.evaluation.split, made.tolerance if name != "opera-grpo" else None) == ("gate", None)
+        run(made, ScriptedBackend([0.1] * 4).backend(), said.append)
+    assert not any("pyrag train gate" in line for line in said)
+    reported = curriculum("curriculum", tmp_path / "reported")
+    reported = replace(reported, evaluation=replace(reported.evaluation, split=""))
+    run(reported, ScriptedBackend([0.1] * 4).backend(), said.append)
+    assert "draw others with pyrag train gate" in " ".join(said)
+
+
+def test_rows_that_hold_questions_of_the_gate_are_refused(toy: Questions, tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows.parquet", [
+        TrainRow(
+            index=0, id="9", agent="answer", source="other", question="Who wrote  Dracula", answers=("x",),
+            messages=(Message("user", "?"),),
+        )
+    ])  # fmt: skip
+    config = load_config("answer", data=str(tmp_path / "rows.parquet"))
+    with pytest.raises(ConfigError, match=r"holds the question 'Who wrote  Dracula', on which the curriculum measures"):
+        real_backend(print).apart(config, toy)
+
+
+def test_the_questions_of_a_measurement_are_counted(toy: Questions, tmp_path: Path) -> None:
+    real_backend(print).ask(toy, {"llm": "embedded"}, tmp_path / "out")
+    assert (asked_in(tmp_path / "out"), asked_in(tmp_path / "none")) == (1, 0)
 
 
 @pytest.mark.parametrize(("algorithm", "trainer"), [("grpo", "launch.train"), ("sft", "sft.train_sft")])

@@ -28,23 +28,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def synchronised(folder: Path, strategy: str, *, without: str = "") -> dict[str, Any]:
+def synchronised(folder: Path, *words: str) -> dict[str, Any]:
     """What two ranks would send, and the error of sending nothing."""
     config = load_config("answer", profile="cpu-smoke", model=str(folder / "model"), out=str(folder / "run"))
     env = {**os.environ, **launch.environment(config, RunFolder(folder / "run"))}
     script = Path(__file__).with_name("lora_sync.py")
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     done = subprocess.run(
-        [*torchrun, str(script), str(folder / "model"), str(folder), strategy],
+        [*torchrun, str(script), str(folder / "model"), str(folder), *words],
         env=env, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    found: dict[str, Any] = json.loads((folder / f"{strategy}.json").read_text())
+    found: dict[str, Any] = json.loads((folder / "sent.json").read_text())
     return found
 
 
 def test_every_tensor_of_an_adapter_is_sent(folder: Path) -> None:
-    found = synchronised(folder, "fsdp2")
+    found = synchronised(folder)
     assert found["error"] == ""
     assert len(found["names"]) == TENSORS
     assert all("lora_" in name for name in found["names"])
@@ -55,8 +55,5 @@ def test_every_tensor_of_an_adapter_is_sent(folder: Path) -> None:
 
 
 def test_sending_nothing_ends_the_run_with_a_sentence(folder: Path) -> None:
-    """As verl's older FSDP does with peft 0.21 and newer."""
-    found = synchronised(folder, "fsdp")
-    if found["names"]:
-        pytest.skip("this peft finds the tensors with verl's older FSDP, too")
+    found = synchronised(folder, "nothing")
     assert "no tensor of the trained weights reaches the rollout engine" in found["error"]

@@ -18,7 +18,7 @@ from pyrag.trace.model import Passage
 from pyrag_rl.config import make_config, save_config
 from pyrag_rl.data.rows import Document, TrainRow, as_columns
 from pyrag_rl.folder import RunFolder
-from pyrag_rl.rewards.environment import RewardEnvironment, compute_score
+from pyrag_rl.rewards.environment import OutsideFailureError, RewardEnvironment, compute_score
 from pyrag_rl.rewards.score import ERRORS, KEYS
 
 QUESTION = "In which city was the director of The Seventh Seal born?"
@@ -91,8 +91,8 @@ class TestAnalysis:
         assert told(tmp_path, replace(self.row, sufficient=False), json.dumps(said))["score"] == pytest.approx(0.1)
 
     def test_a_row_without_a_document_label_is_our_fault(self, tmp_path: Path) -> None:
-        found = told(tmp_path, replace(self.row, sufficient=None), "x")
-        assert (ERRORS[int(found["error"])], found["infra"]) == ("crash", 1.0)
+        with pytest.raises(OutsideFailureError, match="crash: DataError"):
+            told(tmp_path, replace(self.row, sufficient=None), "x")
 
 
 class TestRewrite:
@@ -127,10 +127,11 @@ class TestRewrite:
             config = make_config({"agent": "rewrite", "algorithm": "mapgrpo", "runtime": {"llm": "embedded"}})
             frozen = RewardEnvironment(config)
             frozen.engines.retriever = Down()
+            frozen.pauses = ()
             try:
                 return await frozen.numbers(as_columns(self.row)["extra_info"], self.said("Fenway Park"))
             finally:
                 await frozen.aclose()
 
-        found = asyncio.run(work())
-        assert (ERRORS[int(found["error"])], found["infra"]) == ("service", 1.0)
+        with pytest.raises(OutsideFailureError, match="service: nobody there"):
+            asyncio.run(work())

@@ -512,7 +512,6 @@ async def test_a_fault_of_ours_is_counted_apart() -> None:
     engines = open_engines(Settings())
     engines.agents = replace(engines.agents, planner=_BadPlanner())
     frozen = RewardEnvironment(config("decompose"), None, engines)
-    frozen.pauses = (0.0,)
     score = await frozen.score(row("decompose"), json.dumps(SUBS))
     await frozen.aclose()
     assert score.error == "crash"

@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 _SHUFFLED = 256  # scores among which a control run draws
 _NAMED = ("id", "source", "index", "split")  # what a score's line says of its row
 _BEYOND_DEADLINE = 10.0  # seconds that a score may take after the runtime's own deadline should have ended it
-_PAUSES = (2.0, 10.0, 30.0)  # seconds before each further try of a score that failed outside its completion
+_PAUSES = (2.0, 10.0, 30.0)  # seconds before each further try of a score for which a service failed
 _OF_SERVICES = 0.5  # share of its deadline that a question waits for services from which the deadline is theirs
 _waits: ContextVar[Waits | None] = ContextVar("waits", default=None)  # of the score that is being made
 _environments: PerLoop[dict[str, RewardEnvironment]] = PerLoop(dict)
@@ -217,7 +217,7 @@ class RewardEnvironment:
         return self.told(score, row, extra_info.get("global_steps"))
 
     async def score(self, row: TrainRow, completion: str) -> Score:
-        """Score a completion, again after a pause if it failed outside the completion; errors are in the score.
+        """Score a completion, again after a pause if a service failed; errors are in the score.
 
         Args:
             row: the question.
@@ -231,14 +231,14 @@ class RewardEnvironment:
         return await self.retried(once)
 
     async def retried(self, once: Callable[[], Awaitable[Score]]) -> Score:
-        """Return a score, made again after each of the pauses while it fails outside the completion.
+        """Return a score, made again after each of the pauses while a service fails; a fault of ours would come again.
 
         Args:
             once: makes the score.
         """
         score = await once()
         for tries, pause in enumerate(self.pauses, start=1):
-            if score.error not in OUTSIDE:
+            if score.error != "service":
                 break
             await asyncio.sleep(pause)
             score = replace(await once(), retries=float(tries))
