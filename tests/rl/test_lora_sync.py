@@ -54,6 +54,25 @@ def test_every_tensor_of_an_adapter_is_sent(folder: Path) -> None:
         assert all("lora_" in name for name in torch.load(shard, weights_only=False))
 
 
+def test_shards_of_an_adapter_are_joined_without_the_base(folder: Path) -> None:
+    import torch
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    synchronised(folder)
+    done = subprocess.run(
+        [sys.executable, "-m", "pyrag_rl.verl.adapter_merger", str(folder / "checkpoint"), str(folder / "out")],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in (folder / "out").iterdir()] == ["lora_adapter"]
+    base = AutoModelForCausalLM.from_pretrained(folder / "model", dtype=torch.float32)
+    adapted = PeftModel.from_pretrained(base, folder / "out" / "lora_adapter")
+    assert (adapted.peft_config["default"].r, adapted.peft_config["default"].lora_alpha) == (4, 8)
+    assert len([name for name, _ in adapted.named_parameters() if "lora_" in name]) == TENSORS
+
+
 def test_sending_nothing_ends_the_run_with_a_sentence(folder: Path) -> None:
     found = synchronised(folder, "nothing")
     assert "no tensor of the trained weights reaches the rollout engine" in found["error"]

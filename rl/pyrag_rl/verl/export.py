@@ -1,6 +1,6 @@
 """From a checkpoint of verl to what others load: a PEFT adapter, on request a merged model, and how to serve them.
 
-verl's merger writes the adapter, and beside it the base model *without* it; a merged model is therefore made by PEFT.
+Checkpoints of adapters hold no base model; a merged model is made by PEFT.
 """
 
 from __future__ import annotations
@@ -151,8 +151,11 @@ def merge_adapter(base: str, adapter: Path, out: Path) -> None:
 
 
 def _merge_shards(config: TrainConfig, folder: RunFolder, shards: Path, out: Path) -> None:
-    command = [sys.executable, "-m", "verl.model_merger", "merge", "--backend", "fsdp"]
-    command += ["--local_dir", str(shards), "--target_dir", str(out)]
+    if config.lora_rank:
+        command = [sys.executable, "-m", "pyrag_rl.verl.adapter_merger", str(shards), str(out)]
+    else:
+        command = [sys.executable, "-m", "verl.model_merger", "merge", "--backend", "fsdp"]
+        command += ["--local_dir", str(shards), "--target_dir", str(out)]
     log = folder.path / "export.log"
     with log.open("wb") as file:
         done = subprocess.run(  # noqa: S603  our own interpreter and module

@@ -133,12 +133,15 @@ def _data(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
 
 
 def _model(config: TrainConfig) -> dict[str, Any]:
-    adapter = {"model.lora_adapter_path": config.adapter} if config.adapter else {}
+    adapter: dict[str, Any] = {"model.lora_adapter_path": config.adapter} if config.adapter else {}
+    if config.lora_rank:
+        adapter["+checkpoint.save_lora_only"] = True  # not the frozen weights
     return {
         "model.path": config.model,
         "model.lora_rank": config.lora_rank,
         "model.lora_alpha": config.lora_alpha,
         "model.target_modules": "all-linear",
+        "engine.seed": config.seed,
         "optim.lr": config.learning_rate,
         "optim.lr_scheduler_type": config.schedule,
         "optim.lr_warmup_steps_ratio": config.warmup,

@@ -1,0 +1,41 @@
+"""verl's merger for checkpoints that hold an adapter only: it joins the shards, and leaves the base model alone.
+
+`python -m pyrag_rl.verl.adapter_merger CHECKPOINT OUT` writes OUT/lora_adapter. A process of its own, as verl's merger.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from verl.model_merger.base_model_merger import ModelMergerConfig
+from verl.model_merger.fsdp_model_merger import FSDPModelMerger
+
+
+class AdapterMerger(FSDPModelMerger):  # type: ignore[misc,unused-ignore]
+    def save_hf_model_and_tokenizer(self, state_dict: dict[str, Any]) -> None:
+        """Write the adapter. Raises `ValueError` where the checkpoint holds none."""
+        if self.save_lora_adapter(state_dict) is None:
+            raise ValueError(f"{self.config.local_dir} holds no adapter")
+
+
+def merge(checkpoint: Path, out: Path) -> None:
+    """Write the adapter of a checkpoint.
+
+    Args:
+        checkpoint: folder of the shards.
+        out: folder to write.
+    """
+    config = ModelMergerConfig(
+        operation="merge",
+        backend="fsdp",
+        local_dir=str(checkpoint),
+        hf_model_config_path=str(checkpoint / "huggingface"),
+        target_dir=str(out),
+    )
+    AdapterMerger(config).merge_and_save()
+
+
+if __name__ == "__main__":
+    merge(Path(sys.argv[1]), Path(sys.argv[2]))
