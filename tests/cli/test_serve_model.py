@@ -13,7 +13,10 @@ from tests.cli.conftest import Run
 from tests.llm.test_serve_line import adapter_folder
 
 KEY = "sk-planted-0123456789abcdef"
-LINE = "vllm serve org/model --host 127.0.0.1 --port 8000 --enable-prefix-caching"
+LINE = (
+    "vllm serve org/model --host 127.0.0.1 --port 8000 --enable-prefix-caching "
+    "--override-generation-config '{\"repetition_penalty\": 1.0}'"
+)
 TELLING = '#!/bin/sh\nprintf "%s\\n" "$0" "$@" "no stats=$VLLM_NO_USAGE_STATS" "key=$VLLM_API_KEY"\n'
 
 

@@ -24,6 +24,7 @@ def adapter_folder(folder: Path, config: Any) -> Path:
 def test_a_model_alone_is_served_on_loopback_with_prefix_caching() -> None:
     assert serve_line(Serving(model="org/model")) == [
         "vllm", "serve", "org/model", "--host", "127.0.0.1", "--port", "8000", "--enable-prefix-caching",
+        "--override-generation-config", '{"repetition_penalty": 1.0}',
     ]  # fmt: skip
 
 
@@ -46,7 +47,8 @@ def test_everything_that_can_be_said() -> None:
     assert shown(line) == (
         "vllm serve m --host 0.0.0.0 --port 9000 --served-model-name base --tensor-parallel-size 2 "
         "--data-parallel-size 4 --dtype bfloat16 --max-model-len 8192 --gpu-memory-utilization 0.8 "
-        "--no-enable-prefix-caching --enable-lora --max-lora-rank 16 --max-loras 2 "
+        "--no-enable-prefix-caching --override-generation-config '{\"repetition_penalty\": 1.0}' "
+        "--enable-lora --max-lora-rank 16 --max-loras 2 "
         "--lora-modules planner=/a/planner answerer=/a/answerer --enforce-eager"
     )
     assert shlex.split(shown(line)) == line

@@ -42,10 +42,14 @@ def test_the_lines_serve_the_adapter_and_ask_its_agent(
     run = exported(tmp_path)
     serve, ask = commands(load_config(agent, algorithm, model="Qwen/x"), run, merged=False)
     assert serve == (
-        "vllm serve Qwen/x --host 127.0.0.1 --port 8000 --enable-prefix-caching --enable-lora --max-lora-rank 32 "
+        "vllm serve Qwen/x --host 127.0.0.1 --port 8000 --enable-prefix-caching "
+        "--override-generation-config '{\"repetition_penalty\": 1.0}' --enable-lora --max-lora-rank 32 "
         f"--max-loras 1 --lora-modules planner={run.adapter}"
     )
-    assert ask == f"pyrag ask {options} openai:planner@http://127.0.0.1:8000/v1 'Who directed the film Dracula?'"
+    assert ask == (
+        f"pyrag ask --request {agent}.extra_body.repetition_penalty=1.0 {options} "
+        "openai:planner@http://127.0.0.1:8000/v1 'Who directed the film Dracula?'"
+    )
 
 
 @pytest.mark.parametrize(

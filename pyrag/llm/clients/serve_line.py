@@ -15,6 +15,8 @@ from pyrag.llm.clients.adapters import Adapter, lora_rank
 
 KEY_VARIABLE = "VLLM_API_KEY"
 LOOPBACK = "127.0.0.1"
+# Rollouts of training have none either, so that a policy is served as it was trained; some models bring 1.05.
+PLAIN_SAMPLING = '{"repetition_penalty": 1.0}'
 _MAX_AT_ONCE = 8  # adapters that lie in GPU memory together; more take turns
 
 
@@ -53,6 +55,7 @@ def serve_line(serving: Serving) -> list[str]:
     for flag, value in options.items():
         line += [] if value is None else [flag, str(value)]
     line.append("--enable-prefix-caching" if serving.prefix_caching else "--no-enable-prefix-caching")
+    line += ["--override-generation-config", PLAIN_SAMPLING]
     return [*line, *_adapter_flags(serving.adapters), *serving.more]
 
 

@@ -225,10 +225,11 @@ def _window(spec: LocalSpec, tokenizer: Any) -> int:
 
 
 def _greedy(defaults: Any, tokenizer: Any) -> Any:
-    """The model's own settings, but that the most likely token is taken."""
+    """The model's own settings, but that the most likely token is taken, and without a penalty for repetitions, which
+    rollouts of training do not have either."""
     settings = copy.deepcopy(defaults)
     settings.do_sample = False
-    settings.temperature = settings.top_k = settings.top_p = None
+    settings.temperature = settings.top_k = settings.top_p = settings.repetition_penalty = None
     ends = tokenizer.eos_token_id if settings.eos_token_id is None else settings.eos_token_id
     settings.eos_token_id = ends if isinstance(ends, list) else [ends] if ends is not None else []
     pads = (settings.pad_token_id, tokenizer.pad_token_id, *settings.eos_token_id, 0)

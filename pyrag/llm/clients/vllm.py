@@ -146,9 +146,11 @@ class VLLMRunner:
             structured = StructuredOutputsParams(json=dict(sampling.schema))
         elif sampling.pattern is not None:
             structured = StructuredOutputsParams(regex=sampling.pattern)
-        # What the model's authors recommend, as vLLM's server does; what was asked for wins.
+        # What the model's authors recommend, as vLLM's server does; what was asked for wins. A repetition penalty is
+        # left out, since rollouts of training have none.
         recommended = self._engine.model_config.get_diff_sampling_param()
-        recommended.pop("max_tokens", None)
+        for name in ("max_tokens", "repetition_penalty"):
+            recommended.pop(name, None)
         return SamplingParams(
             **{**recommended, "temperature": sampling.temperature},
             max_tokens=sampling.max_tokens,

@@ -25,6 +25,7 @@ class HFServer:
     def __init__(self, config: Any, model_config: Any) -> None:
         from transformers import AutoModelForCausalLM
 
+        torch.manual_seed(config.seed)
         torch.set_num_threads(max(1, (os.cpu_count() or 2) - 1))
         self._model = AutoModelForCausalLM.from_pretrained(model_config.local_path, dtype=torch.float32).eval()
         self._stop = self._model.generation_config.eos_token_id

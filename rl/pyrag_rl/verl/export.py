@@ -97,7 +97,9 @@ def commands(config: TrainConfig, folder: RunFolder, *, merged: bool) -> tuple[s
         serving = Serving(model=config.model, adapters=[read_adapter(f"{name}={folder.adapter.resolve()}")])
     method = ["--method", "opera"] if config.algorithm == "mapgrpo" else []
     engine = [f"--{config.agent}-llm", f"openai:{name}@http://127.0.0.1:8000/v1"]
-    ask = ["pyrag", "ask", *method, *engine, *_serving_options(config), "Who directed the film Dracula?"]
+    # Servers take the model's own penalty otherwise, such as 1.05; rollouts have none.
+    plain = ["--request", f"{config.agent}.extra_body.repetition_penalty=1.0"]
+    ask = ["pyrag", "ask", *plain, *method, *engine, *_serving_options(config), "Who directed the film Dracula?"]
     return shown(serve_line(serving)), shlex.join(ask)
 
 
