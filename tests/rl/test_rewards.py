@@ -337,7 +337,7 @@ async def test_a_slow_retriever_is_waited_for_over_several_tries() -> None:
     assert score.retries >= 1
 
 
-async def test_a_retriever_that_never_replies_fails_the_rewriter_s_reward_outside(
+async def test_a_retriever_that_never_replies_fails_outside(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("pyrag_rl.rewards.environment._BEYOND_DEADLINE", 0.1)

@@ -31,6 +31,7 @@ from pyrag.errors import ConfigError
 from pyrag_rl.config import TrainConfig, load_config, save_config, with_settings
 from pyrag_rl.data.rows import as_columns, read_rows
 from pyrag_rl.folder import RunFolder
+from pyrag_rl.rewards.environment import OutsideFailureError
 from pyrag_rl.rewards.score import ERRORS, KEYS
 from pyrag_rl.verl import sft
 from pyrag_rl.verl.launch import composed, composed_by, train, write_loops
@@ -272,6 +273,96 @@ def test_the_loop_names_reasons_as_the_reward_does(plan: tuple[tasks.Task, Path]
     out, _, _ = rolled_out(plan, [said], "response_tokens=192")
     whole(out)
     assert ERRORS[int(out.extra_fields["reward_extra_info"]["error"])] == reason
+
+
+def test_a_group_of_one_is_taken_out_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """verl's GRPO would take its reward itself for its advantage."""
+    import transfer_queue
+    from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
+
+    from pyrag_rl.verl.sampler import ComparableGroups
+
+    cleared: list[str] = []
+    monkeypatch.setattr(transfer_queue, "kv_clear", lambda keys, partition_id: cleared.extend(keys))
+    sampler = ComparableGroups.__new__(ComparableGroups)
+    keys = ["a_0_0", "a_2_0", "b_1_0", "b_1_1", "c_0_0", "c_1_0"]
+    whole = {key: {"seq_len": place} for place, key in enumerate(keys)}
+    batch = sampler._materialize_batch("train", ["a", "b", "c"], whole)
+    assert batch.keys == ["a_0_0", "a_2_0", "c_0_0", "c_1_0"]
+    assert [tag["seq_len"] for tag in batch.tags] == [0, 1, 4, 5]
+    assert {"b_1_0", "b_1_1"} <= set(cleared)
+    assert sampler._materialize_batch("val", ["b"], whole).keys == ["b_1_0", "b_1_1"]
+    with pytest.raises(RuntimeError, match="no completion of the step can be compared"):
+        sampler._materialize_batch("train", ["b"], whole)
+    assert issubclass(ComparableGroups, ReplayBuffer)
+
+
+def test_verl_finds_our_sampler(plan: tuple[tasks.Task, Path]) -> None:
+    from verl.utils.import_utils import load_extern_type
+
+    from pyrag_rl.verl.sampler import ComparableGroups
+
+    custom = compose_of(config_of(plan)).trainer.v1.sampler.custom_sampler
+    assert load_extern_type(custom.path, custom.name) is ComparableGroups
+
+
+@pytest.mark.parametrize("mode", ["sync", "colocate_async", "separate_async"])
+def test_verl_knows_every_trainer_mode(plan: tuple[tasks.Task, Path], mode: str) -> None:
+    from verl.trainer.ppo.v1 import get_trainer_cls
+
+    more = ["rollout_gpus=2", "sync_every=2", "batch_size=64", "gpus=4"] if mode == "separate_async" else []
+    made = compose_of(config_of(plan, f"trainer_mode={mode}", *more))
+    validate_config(made, need_reference_policy(made), need_critic(made))
+    assert get_trainer_cls(made.trainer.v1.trainer_mode).__name__
+    if mode == "separate_async":  # what its trainer asserts
+        assert made.data.train_batch_size == 2 * made.actor_rollout_ref.actor.ppo_mini_batch_size
+        assert made.actor_rollout_ref.rollout.n_gpus_per_node == 2
+        assert made.actor_rollout_ref.rollout.checkpoint_engine.backend == "nccl"
+        assert made.actor_rollout_ref.model.lora.merge  # its way of sending weights knows no adapters
+
+
+@pytest.mark.parametrize("profile", ["gpu", "cpu"])
+def test_actor_and_reference_are_fsdp2_and_seeds_reach_sampling(plan: tuple[tasks.Task, Path], profile: str) -> None:
+    made = compose_of(config_of(plan, f"profile={profile}", "seed=17")).actor_rollout_ref
+    assert (made.actor.strategy, made.ref.strategy) == ("fsdp2", "fsdp2")
+    assert made.rollout.seed == made.actor.data_loader_seed == made.actor.fsdp_config.seed == 17
+    assert made.actor.checkpoint.save_lora_only
+
+
+def test_forms_keep_rollout_probabilities_out_of_the_ratio(plan: tuple[tasks.Task, Path]) -> None:
+    """Under a form the rollout chooses from fewer tokens: its log-probabilities are not the policy's."""
+    task, folder = plan
+    paths = {"model": str(folder / "model"), "data": str(task.data), "out": str(folder / "run")}
+    for agent, constrained, bypassed in (("answer", True, False), ("answer", False, True), ("plan", True, True)):
+        made = load_config(agent, profile="cpu", constrained=constrained, runtime={"retriever": None}, **paths)
+        assert compose_of(made).algorithm.rollout_correction.bypass_mode is bypassed
+
+
+class SlowServer(FakeServer):
+    """A rollout server whose replies take longer than the question may."""
+
+    async def generate(self, *args: Any, **kwargs: Any) -> TokenOutput:
+        await asyncio.sleep(2.5)
+        return await super().generate(*args, **kwargs)
+
+
+def test_the_policys_own_writing_is_outside_the_deadline(
+    plan: tuple[tasks.Task, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.rl.test_verl.FakeServer", SlowServer)
+    limits = ("repairs=1", "response_tokens=2048", "runtime.deadline=4")
+    out, server, _ = rolled_out(plan, [_RAISES, _GOOD], *limits)
+    assert len(server.prompts) == 2
+    assert out.reward_score == 1.0
+
+
+def test_a_program_whose_services_fail_has_no_reward(
+    plan: tuple[tasks.Task, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyrag_rl.rewards.environment._PAUSES", (0.0, 0.0))
+    down = "runtime.llm=openai:x@http://127.0.0.1:9/v1"
+    with pytest.raises(OutsideFailureError, match="service"):
+        rolled_out(plan, [_GOOD], f"out={plan[1] / 'down'}", down, "repairs=1")
 
 
 def test_patches_fail_where_what_they_replace_is_gone() -> None:

@@ -1,4 +1,4 @@
-"""What a curriculum has done so far, its file, and what a gate tolerates.
+"""Progress of a curriculum, the file that holds it, and the loss that a gate tolerates.
 
 Left out: the stages themselves (`pyrag_rl.curriculum.stages`).
 """
@@ -44,7 +44,16 @@ class _Notes:
 
 
 def check_ranks(before: TrainConfig | None, config: TrainConfig, name: str) -> None:
-    """Check that a stage can go on with the adapter of the one before. Raises `ConfigError`."""
+    """Check that a stage can go on with the adapter of the one before.
+
+    Args:
+        before: the stage before; None for the first.
+        config: the stage.
+        name: its name.
+
+    Raises:
+        ConfigError: both train adapters, of another rank or alpha.
+    """
     if before is None or not (before.lora_rank and config.lora_rank):
         return
     ranks = [(one.lora_rank, one.lora_alpha) for one in (before, config)]
@@ -76,7 +85,15 @@ def asked_in(run: Path) -> int:
 
 
 def noted(path: Path, curriculum: Any) -> list[Done]:
-    """The stages that earlier sessions noted. Raises `ConfigError` where they were of another curriculum."""
+    """Return the stages that earlier sessions noted.
+
+    Args:
+        path: the file.
+        curriculum: the identity of the curriculum.
+
+    Raises:
+        ConfigError: the notes are another curriculum's, or cannot be read.
+    """
     import msgspec
 
     if not path.is_file():

@@ -158,8 +158,11 @@ async def _decompositions(question: Question, source: str, row_sources: RowSourc
 
 
 async def _programs(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
-    """Build rows of the Plan agent, with sub-queries of the engine's Decompose agent."""
-    sub_queries = (await row_sources.decomposer.decompose(asked(question))).sub_queries
+    """Build rows of the Plan agent, with sub-queries of the engine's Decompose agent; none where it gave no list."""
+    decomposition = await row_sources.decomposer.decompose(asked(question))
+    if decomposition.fallback:
+        return []
+    sub_queries = decomposition.sub_queries
     row = _row(question, source, "plan", sub_queries=sub_queries)
     return [PromptlessRow(row, ask_program(asked(question), sub_queries))]
 

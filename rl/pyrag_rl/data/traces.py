@@ -201,7 +201,12 @@ def _decompositions(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
 
 
 def _programs(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
-    """Yield Plan rows: the first program, from the sub-queries that it was written for."""
+    """Yield Plan rows: the first program, from the sub-queries that it was written for.
+
+    As in the release, a question whose Decompose agent gave no list has none: it stood in for its sub-queries itself.
+    """
+    if "decompose" in trace.fallbacks:
+        return
     for source, fault, mended in _first_programs(row, trace):
         yield PromptlessRow(
             _row(row, "plan", sub_queries=trace.sub_queries),

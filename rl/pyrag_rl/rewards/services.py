@@ -58,6 +58,7 @@ class SharedAnswerer:
     memo: Memo
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        """Return the shared reading of equal calls. Args: those of `Answerer.answer`."""
         ids = None if passages is None else tuple(passage.id for passage in passages)
         return await self.memo.get(("answer", query, ids), lambda: self.inner.answer(query, passages))
 
@@ -68,6 +69,7 @@ class SharedRetriever:
         self._inner, self._memo = inner, memo
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
+        """Return the shared passages of equal searches. Args: those of `Retriever.retrieve`."""
         key = ("retrieve", query, topk, None if where is None else str(where))
         return await self._memo.get(key, lambda: search(self._inner, query, topk, where))
 
