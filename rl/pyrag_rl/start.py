@@ -40,11 +40,13 @@ def _show(config: TrainConfig, console: Console = print) -> None:
     """Print the config that verl composes and the command; the overrides alone where verl is not installed."""
     from pyrag_rl.folder import RunFolder
     from pyrag_rl.verl import launch, preflight, sft
+    from pyrag_rl.verl.sizes import check_sizes
 
     preflight.check_named(config)
     if config.model == EMBEDDED:
         console(as_yaml(config))
         return
+    check_sizes(config)
     trainer = sft if config.algorithm == "sft" else launch
     folder = RunFolder(Path(config.out))
     try:

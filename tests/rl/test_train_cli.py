@@ -13,6 +13,7 @@ from pyrag.llm.protocol import Message
 from pyrag_rl.data.rows import TrainRow, write_rows
 
 ROOT = Path(__file__).parents[2]
+PATHS = ("--model", "m", "--data", "d", "--out", "o")
 
 
 def pyrag(*words: str) -> subprocess.CompletedProcess[str]:
@@ -31,6 +32,8 @@ def pyrag(*words: str) -> subprocess.CompletedProcess[str]:
         (["--agent", "answer"], "data is missing: pass --data"),
         (["--agent", "answer", "--model", "m", "--data", "d"], "out is missing: pass --out"),
         (["--agent", "plan", "--model", "embedded", "--data", "d", "--out", "o"], "choose another agent"),
+        (["--agent", "plan", *PATHS, "--dry-run", "--set", "gpus=6"], "6 GPUs cannot share equally: set gpus=4"),
+        (["--agent", "answer", *PATHS, "--reward", "coverage"], "reward=coverage scores programs"),
         (["export", "nowhere"], "nowhere is no run folder"),
     ],
 )

@@ -174,7 +174,7 @@ def model_shape(model: str) -> Mapping[str, Any]:
         else:
             from transformers import PretrainedConfig
 
-            shape = PretrainedConfig.get_config_dict(model)[0]
+            shape = PretrainedConfig.get_config_dict(model)[0] or {}
     except (OSError, ValueError) as error:
         raise ConfigError(f"the config of the model {model} cannot be read: {' '.join(str(error).split())}") from error
     return shape
