@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import pyrag_sandbox
-from pyrag_sandbox import Call, Limits, Sandbox, SandboxError
+from pyrag_sandbox import Call, Limits, Sandbox, SandboxError, WorkerLostError
 from pyrag_sandbox.host import process
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
