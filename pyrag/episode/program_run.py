@@ -222,22 +222,14 @@ class ProgramRun:
                 )
 
     def _rests_on_unknown(self, call: Call, query: str) -> bool:
-        """Return True if all facts of a synthesis are unknown; warn if some are.
-
-        Args:
-            call: The program's call; only answers that it depends on count.
-            query: The facts and the question.
-        """
+        """Return True if all facts of a synthesis are unknown; warn if some are."""
         if self.without_recovery or self.episode.unknown_policy == "allow" or not _UNKNOWN_WORD.search(query):
             return False
         answers = {self._steps[one].query: self._answers[one] for one in call.depends_on if one in self._answers}
         passages = (one.text for key in call.depends_on if key in self.retrieved for one in self.retrieved[key][2])
         facts = facts_in(query.replace(self.episode.question, ""), answers, passages)
         if facts.unknown and facts.has_known:
-            named = " and ".join(map(repr, facts.unknown))
-            self.episode.warn(
-                f"the final step uses an unknown fact beside known ones: the answer to {named} is unknown"
-            )
+            self.episode.warn(facts.warning)
         return bool(facts.unknown) and not facts.has_known
 
     def start(self, call: Call, query: str, **fields: Any) -> OpenStep:

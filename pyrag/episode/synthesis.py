@@ -23,6 +23,12 @@ class SynthesisFacts:
     unknown: tuple[str, ...] = ()
     has_known: bool = False
 
+    @property
+    def warning(self) -> str:
+        """Sentence that names the unknown facts."""
+        named = " and ".join(map(repr, self.unknown))
+        return f"a step uses an unknown fact beside known ones: the answer to {named} is unknown"
+
 
 def facts_in(query: str, answers: Mapping[str, Answer], passages: Iterable[str]) -> SynthesisFacts:
     """Return which facts a query for a synthesis holds.
