@@ -114,7 +114,7 @@ def update_index(
     parts: tuple[Part, ...] = (),
     columns: Columns | None = None,
     add: bool = False,
-    replace: bool = False,
+    replace: bool = True,
     rebuild: bool = False,
     check_contents: bool = False,
     follow_links: bool = False,
@@ -123,9 +123,8 @@ def update_index(
 ) -> Built:
     """Bring an index in line with files and folders; build it if there is none.
 
-    Files that are gone leave the index, and so do those of paths that are no longer named, if one of its paths is named
-    again. Another spelling of a path is the same path. An index of other settings or another version, or with a missing
-    or truncated file, is built anew.
+    Files that are gone or no longer named leave the index. Another spelling of a path is the same path. An index of
+    other settings or another version, or with a missing or truncated file, is built anew.
 
     Args:
         paths: Files, folders and globs.
@@ -134,7 +133,7 @@ def update_index(
         parts: Parts of the index; by default BM25 alone.
         columns: Columns of tables, and the encoding of text files.
         add: True to keep the paths that the index was built from.
-        replace: True to drop them, whatever is named.
+        replace: False to raise `DataError` where the index was built from other paths only, which would leave it.
         rebuild: True to read everything again.
         check_contents: True to compare the contents of files whose size and time did not change.
         follow_links: True to follow symbolic links that lead out of the named folders.
@@ -142,8 +141,8 @@ def update_index(
         on_wait: Called before waiting for another build of the same folder.
 
     Raises:
-        DataError: A named file is unreadable, `out` is not an index, or it was built from other paths and neither `add`
-            nor `replace` is set.
+        DataError: A named file is unreadable, `out` is not an index, or it was built from other paths and
+            neither `add` nor `replace` is set.
         PyRAGError: The index cannot be written. In both cases it is what it was before.
     """
     from pyrag.retrieval.indexing.build import Build, BuildOptions

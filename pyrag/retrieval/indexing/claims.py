@@ -38,9 +38,9 @@ class _SharedIds:
     def remarks(self) -> list[str]:
         found = []
         if self.equal:
-            found.append("passages that are there already, under the same id with the same text, are indexed once")
+            found.append(f"{self.equal} passages are there already, under the same id with the same text: indexed once")
         if self.distinct:
-            found.append(f"ids that another text has were made distinct, such as {self.example!r}")
+            found.append(f"{self.distinct} ids that another text has were made distinct, such as {self.example!r}")
         return found
 
 
@@ -90,6 +90,9 @@ class Claims:
             break
         if old is not None and old.file != file.file and not self._is_current(old, file):
             self._ask_holders(passage.id, file)
+        if passage is not placed.passage:
+            self._shared.distinct += 1
+            self._shared.example = self._shared.example or passage.id
         place = hash64(passage.source, passage.start, passage.end)
         new = known[passage.id] = Known(passage.id, file.file, file.version, content, place, facts)
         batch.put.append(new)
@@ -113,8 +116,6 @@ class Claims:
         passage = with_distinct_id(passage)
         if passage.id not in known:
             known.update(self._records.known([passage.id]))
-        self._shared.distinct += 1
-        self._shared.example = self._shared.example or passage.id
         return passage
 
     def _ask_holders(self, key: str, file: File) -> None:

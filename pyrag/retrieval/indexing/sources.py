@@ -134,11 +134,16 @@ def wanted_sources(
         excluded: Real paths that were removed from the index.
         add: Keep the known sources too.
         may_be_empty: Whether finding nothing is no mistake.
+
+    Raises:
+        DataError: A known source is to be kept and is not there.
     """
     chosen = list(named)
     if add:
         names = {one.name for one in named}
         stay = [one for one in known if one.name not in names]
+        if gone := [one.name for one in stay if not os.path.lexists(fixed_root(one.path))]:
+            raise DataError(f"{gone[0]}, which the index holds, is not there: take it away with pyrag index remove")
         chosen = [*stay, *named]
     again = {one.place for one in named}
     still = tuple(one for one in excluded if one not in again and any(is_below(one, its.place) for its in chosen))

@@ -93,7 +93,8 @@ class IndexUpdate:
         which = ALL if self._check_contents else CHANGED
         self._total = self._records.walk.bytes(which)
         self._settle(which)
-        if not self._records.count("passages") and not wanted.may_be_empty:
+        spoiled = self._records.count_problems() and not self.removed_files  # nothing is deleted, and all is unreadable
+        if not self._records.count("passages") and (spoiled or not wanted.may_be_empty):
             raise self._nothing(wanted.paths)
 
     def remove(self, removed: Callable[[str], bool], located: Callable[[str], tuple[Path, str]]) -> None:
