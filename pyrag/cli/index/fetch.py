@@ -52,12 +52,12 @@ def fetch(
     files.mkdir(parents=True, exist_ok=True)
     corpus = fetch_corpus(release, files, source, _say)
     if vectors is None:
-        build_parts([corpus], out, (Bm25Part(),), as_json=as_json)
+        build_parts([corpus], out, (Bm25Part(),), as_json=as_json, replace=False)
         return
     path = fetch_vectors(release, files, source, _say)
     part = stored_part(path, release.model, vectors.layout(made_before(out)[1]))
     try:
-        build_parts([corpus], out, (passages_part(vectors, out), part), as_json=as_json)
+        build_parts([corpus], out, (passages_part(vectors, out), part), as_json=as_json, replace=False)
     finally:
         part.close()
 
