@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import binascii
 import math
-import re
 import struct
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
@@ -42,8 +41,9 @@ _QUOTE_BYTES = 38  # half a string
 _LIST_BYTES = 96
 _DICT_BYTES = 240
 _HANDLE = b'{"$h":'  # the dict does not outlive the message: it stands for an object that is there already
-_WIDE = re.compile(rb"[\xf0-\xff]|\\u")  # characters that make a whole string take 4 bytes each ...
-_HALF_WIDE = re.compile(rb"[\xc4-\xef]")  # ... or 2
+_NO_STRUCTURE = bytes(set(range(256)) - set(b'[{,:"'))
+_NOT_WIDE = bytes(range(0xF0))  # all others are in characters that make a whole string take 4 bytes for each ...
+_NARROW = bytes(range(0xC4))  # ... or 2
 
 
 def memory_of(body: bytes | bytearray) -> int:
@@ -52,13 +52,27 @@ def memory_of(body: bytes | bytearray) -> int:
     Args:
         body: its JSON.
     """
-    width = 4 if _WIDE.search(body) else 2 if _HALF_WIDE.search(body) else 1
-    separators = body.count(b",") + body.count(b":")
-    dicts = _DICT_BYTES * (body.count(b"{") - body.count(_HANDLE))
-    containers = _LIST_BYTES * (body.count(b"[") + body.count(_HANDLE)) + dicts
+    structure = body.translate(None, _NO_STRUCTURE)
+    handles = body.count(_HANDLE) if b"{" in structure else 0
+    dicts = structure.count(b"{") - handles
+    separators = structure.count(b",") + structure.count(b":")
     return (
-        _FRAME_BYTES + width * len(body) + _SEPARATOR_BYTES * separators + _QUOTE_BYTES * body.count(b'"') + containers
+        _FRAME_BYTES
+        + _width(body) * len(body)
+        + _SEPARATOR_BYTES * separators
+        + _QUOTE_BYTES * structure.count(b'"')
+        + _LIST_BYTES * (structure.count(b"[") + handles)
+        + _DICT_BYTES * dicts
     )
+
+
+def _width(body: bytes | bytearray) -> int:
+    """Return the most bytes that a character of a message may take."""
+    if b"\\" in body and b"\\u" in body:
+        return 4
+    if body.isascii():
+        return 1
+    return 4 if body.translate(None, _NOT_WIDE) else 2 if body.translate(None, _NARROW) else 1
 
 
 class WireError(Exception):
