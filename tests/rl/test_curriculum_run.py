@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("verl", reason="make test-rl-e2e runs these where verl is installed")
 
-from pyrag_rl.curriculum.stages import NOTES
+from pyrag_rl.curriculum.notes import NOTES
 from pyrag_rl.data.rows import TrainRow
 from pyrag_rl.folder import RunFolder
 from tests.rl import facts, tasks

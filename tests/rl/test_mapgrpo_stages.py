@@ -18,7 +18,7 @@ pytest.importorskip("verl", reason="make test-rl-e2e runs these where verl is in
 
 from pyrag.evaluation.runs.folder import read_run
 from pyrag.trace.model import Passage
-from pyrag_rl.curriculum.stages import NOTES
+from pyrag_rl.curriculum.notes import NOTES
 from pyrag_rl.data.examples import Ask, ask_analysis, ask_rewrite
 from pyrag_rl.data.rows import read_rows
 from pyrag_rl.folder import RunFolder, read_lines
