@@ -131,7 +131,7 @@ async def test_an_adapter_that_came_too_late(
 
 def test_ask_ends_honestly(tiny: TinyModel, tmp_path: Path) -> None:
     logs = set(Path(tempfile.gettempdir()).glob("pyrag-vllm-*.log"))
-    spec = f"vllm:{tiny.folder},{OPTIONS}"
+    spec = f"vllm:{tiny.folder},{OPTIONS},max_model_len=4096"  # a random model writes until its window is full
     planner = f"{spec},adapter=planner={tiny.adapter}"
     done = ask(tmp_path, "--llm", spec, "--plan-llm", planner, "--joint", "--json")
     trace = json.loads(done.stdout)
