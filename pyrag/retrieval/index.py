@@ -33,7 +33,7 @@ from pyrag.retrieval.documents.reading import MARK, Columns, nothing_given
 from pyrag.retrieval.indexing.bm25_part import KIND, Bm25Part, open_bm25
 from pyrag.retrieval.indexing.checksums import cut_files
 from pyrag.retrieval.indexing.sources import (
-    Source,
+    IndexSource,
     WantedSources,
     check_dropped,
     known_sources,
@@ -170,7 +170,7 @@ def update_index(
         return published(work, target, options, before, outcome, wanted)
 
 
-def sources_of(info: IndexInfo | None) -> list[Source]:
+def sources_of(info: IndexInfo | None) -> list[IndexSource]:
     """Return the paths that an index was built from."""
     return known_sources(info.sources, info.places) if info else []
 

@@ -13,7 +13,7 @@ from pyrag.errors import DataError
 from pyrag.retrieval.index import Built, open_generation, published, read_info, sources_of, write_errors
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.retrieval.indexing.records import Records
-from pyrag.retrieval.indexing.sources import Source, WantedSources, is_below, located
+from pyrag.retrieval.indexing.sources import IndexSource, WantedSources, is_below, located
 
 if TYPE_CHECKING:
     from pyrag.retrieval.indexing.parts import Part
@@ -84,7 +84,7 @@ def _names(generation: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What leaves an index.
+    """Files and folders that leave an index.
 
     Attributes:
         names: files that leave it, as the index calls them.
@@ -94,10 +94,12 @@ class Removal:
 
     names: frozenset[str]
     places: tuple[str, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[IndexSource, ...]
 
     @classmethod
-    def of(cls, paths: Iterable[str | Path], files: Sequence[str], sources: Sequence[Source], out: Path) -> Removal:
+    def of(
+        cls, paths: Iterable[str | Path], files: Sequence[str], sources: Sequence[IndexSource], out: Path
+    ) -> Removal:
         """Return what leaves an index.
 
         Args:
@@ -134,7 +136,7 @@ class Removal:
         return WantedSources(left, tuple(one for one in removed if any(_is_in(one, its.place) for its in left)), True)
 
 
-def _held(place: str, real: dict[str, str], sources: Sequence[Source]) -> bool:
+def _held(place: str, real: dict[str, str], sources: Sequence[IndexSource]) -> bool:
     return any(_is_in(one, place) for one in (*real.values(), *(source.place for source in sources)))
 
 
@@ -143,7 +145,7 @@ def _is_in(path: str, place: str) -> bool:
     return is_below(path, place) or path.startswith(f"{place}!/")
 
 
-def _real(name: str, sources: Sequence[Source]) -> str:
+def _real(name: str, sources: Sequence[IndexSource]) -> str:
     """Return the real path of a file by its name in the index."""
     path, member = located(name, sources)
     return f"{os.path.realpath(path)}!/{member}" if member else os.path.realpath(path)

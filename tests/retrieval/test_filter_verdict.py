@@ -127,7 +127,7 @@ async def test_retrievers_around_another_pass_its_verdict_on() -> None:
     assert await filter_verdict(InMemoryRetriever([]), parsed("taem = 1")) == NOTHING_TO_SAY
 
 
-async def test_a_retriever_that_fails_to_judge_is_not_in_the_way() -> None:
+async def test_a_retriever_that_fails_to_judge_does_not_matter() -> None:
     class Broken(InMemoryRetriever):
         async def judge_filter(self, where: Filter, within: Filter | None = None) -> Any:
             raise OSError("gone")

@@ -218,7 +218,7 @@ def remove(
     json: Json = False,
 ) -> None:
     """Remove files and folders from an index. Updates leave them out until they are named again."""
-    from pyrag.cli.index.content import remove
+    from pyrag.cli.index.run import remove
 
     remove(folder, paths, as_json=json)
 

@@ -1,9 +1,8 @@
-"""What an index holds and what became of it: lists of files, outcomes of builds, and `pyrag index remove`."""
+"""Contents of an index and outcomes of builds, in words and as JSON."""
 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,31 +38,6 @@ def list_files(folder: Path, *, as_json: bool) -> None:
         print(printable(f"{count:{width}}  {name}"))
     if not files:
         print(f"{folder} is empty: add files with pyrag index PATH... --out {folder}", file=sys.stderr)
-
-
-def remove(folder: Path, paths: Sequence[Path], *, as_json: bool) -> None:
-    """Remove files and folders from an index.
-
-    Args:
-        folder: The index.
-        paths: Files and folders.
-        as_json: Print the outcome as one JSON line.
-    """
-    from pyrag.cli.index.run import Vectors, opened_parts
-    from pyrag.retrieval.removal import remove_from_index
-
-    started = time.perf_counter()
-    with opened_parts(Vectors(), folder) as parts:
-        built = remove_from_index(
-            folder, paths, parts=parts,
-            on_wait=lambda: print(f"a build of {folder} is going on: waiting for it to end", file=sys.stderr),
-        )  # fmt: skip
-    seconds = time.perf_counter() - started
-    if as_json:
-        print_json(as_object(built, folder, seconds))
-        return
-    print_notes(built)
-    print(outcome(built, folder, seconds))
 
 
 def outcome(built: Built, out: Path, seconds: float) -> str:

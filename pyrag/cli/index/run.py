@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,6 +113,30 @@ def build_parts(paths: list[Path], out: Path, parts: tuple[Part, ...], *, as_jso
     print_notes(built)
     _print_shortfall(out, built)
     print(f'{outcome(built, out, seconds)}. Ask with: pyrag ask --index {out} "…"')
+
+
+def remove(folder: Path, paths: Sequence[Path], *, as_json: bool) -> None:
+    """Remove files and folders from an index.
+
+    Args:
+        folder: The index.
+        paths: Files and folders.
+        as_json: Print the outcome as one JSON line.
+    """
+    from pyrag.retrieval.removal import remove_from_index
+
+    started = time.perf_counter()
+    with opened_parts(Vectors(), folder) as parts:
+        built = remove_from_index(
+            folder, paths, parts=parts,
+            on_wait=lambda: print(f"a build of {folder} is going on: waiting for it to end", file=sys.stderr),
+        )  # fmt: skip
+    seconds = time.perf_counter() - started
+    if as_json:
+        print_json(as_object(built, folder, seconds))
+        return
+    print_notes(built)
+    print(outcome(built, folder, seconds))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Why a filter finds nothing: a field that no passage has, a value of another kind, a date kept as text.
+"""Reasons for which a filter finds nothing: a field that no passage has, a value of another kind, a date as text.
 
 Only comparisons that no passage passes are explained. The fields and values that the sentences name are those of
 passages that the caller may see.
@@ -45,7 +45,7 @@ _MONTH = re.compile(r"(?:\d.*)?\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|
 
 @dataclass(frozen=True, slots=True)
 class FilterVerdict:
-    """What can be said of a filter before a search.
+    """Verdict on a filter before a search.
 
     Attributes:
         sentences: why it, or a part of it, finds nothing.

@@ -1,4 +1,4 @@
-"""Which passage has an id: ids of the user's own may be used twice, and equal texts come from several files.
+"""Claims of passages to ids: ids of the user's own may be used twice, and equal texts come from several files.
 
 Equal passages under one id are one passage, of the file whose name sorts first. Of different passages the first keeps
 the id, and the others get it with their hash (`with_distinct_id`). `also` of the records names the other files as heirs

@@ -1,4 +1,4 @@
-"""What an index was built from: the paths that the user named, under whatever spelling they are named again.
+"""Sources of an index: the paths that the user named, under whatever spelling they are named again.
 
 A source keeps the spelling of its first build, by which its files are called, and the real path that it had at the last
 one. Paths are the same source if their real paths are; a relative path also if what it stood for is gone, as when a
@@ -20,7 +20,7 @@ _MEMBER = "!/"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class IndexSource:
     """A file, folder or pattern of an index.
 
     Attributes:
@@ -49,7 +49,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class WantedSources:
-    """What an update is to index.
+    """Sources that an update is to index.
 
     Attributes:
         sources: files, folders and patterns.
@@ -57,7 +57,7 @@ class WantedSources:
         may_be_empty: whether finding nothing is no mistake, since there was something before.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[IndexSource, ...]
     excluded: tuple[str, ...] = ()
     may_be_empty: bool = False
 
@@ -83,18 +83,18 @@ class WantedSources:
         return any(is_below(real, one) or f"{real}{_MEMBER}{member}" == one for one in self.excluded)
 
 
-def source_of(path: Path) -> Source:
-    return Source(os.fsencode(path).decode("utf-8", "replace"), place_of(path))
+def source_of(path: Path) -> IndexSource:
+    return IndexSource(os.fsencode(path).decode("utf-8", "replace"), place_of(path))
 
 
 def place_of(path: Path) -> str:
-    """Return the real path of a file or folder, also of one that is not there; see `Source` for patterns."""
+    """Return the real path of a file or folder, also of one that is not there; see `IndexSource` for patterns."""
     root = fixed_root(path)
     rest = path.parts[len(root.parts) :]
     return os.fsencode(Path(os.path.realpath(root), *rest)).decode("utf-8", "replace")
 
 
-def known_sources(names: Sequence[str], places: Sequence[str]) -> list[Source]:
+def known_sources(names: Sequence[str], places: Sequence[str]) -> list[IndexSource]:
     """Return the sources of an index.
 
     Args:
@@ -102,12 +102,12 @@ def known_sources(names: Sequence[str], places: Sequence[str]) -> list[Source]:
         places: Their real paths; empty for an index that was built before these were kept.
     """
     return [
-        Source(name, place or place_of(Path(name)))
+        IndexSource(name, place or place_of(Path(name)))
         for name, place in zip(names, places or [""] * len(names), strict=True)
     ]
 
 
-def named_sources(paths: Iterable[Path], known: Sequence[Source]) -> list[Source]:
+def named_sources(paths: Iterable[Path], known: Sequence[IndexSource]) -> list[IndexSource]:
     """Return the sources that a user names, each once, under the spelling of the index.
 
     Args:
@@ -116,15 +116,20 @@ def named_sources(paths: Iterable[Path], known: Sequence[Source]) -> list[Source
     """
     by_place = {one.place: one for one in known}
     moved = {one.name: one for one in known if not os.path.lexists(fixed_root(Path(one.place)))}
-    found: dict[str, Source] = {}
+    found: dict[str, IndexSource] = {}
     for source in map(source_of, paths):
         before = by_place.get(source.place) or moved.get(source.name)
-        found.setdefault(source.place, Source(before.name if before else source.name, source.place))
+        found.setdefault(source.place, IndexSource(before.name if before else source.name, source.place))
     return list(found.values())
 
 
 def wanted_sources(
-    named: Sequence[Source], known: Sequence[Source], excluded: Sequence[str], *, add: bool, may_be_empty: bool
+    named: Sequence[IndexSource],
+    known: Sequence[IndexSource],
+    excluded: Sequence[str],
+    *,
+    add: bool,
+    may_be_empty: bool,
 ) -> WantedSources:
     """Return what an update is to index.
 
@@ -150,7 +155,7 @@ def wanted_sources(
     return WantedSources(tuple(chosen), still, may_be_empty)
 
 
-def check_dropped(named: Sequence[Source], known: Sequence[Source], out: Path) -> None:
+def check_dropped(named: Sequence[IndexSource], known: Sequence[IndexSource], out: Path) -> None:
     """Raise `DataError` if what an index holds would be dropped for paths that it does not know.
 
     Args:
@@ -180,7 +185,7 @@ def is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def located(name: str, sources: Iterable[Source]) -> tuple[Path, str]:
+def located(name: str, sources: Iterable[IndexSource]) -> tuple[Path, str]:
     """Return the path of a file of an index, and its name in an archive, which is empty outside of one.
 
     Args:

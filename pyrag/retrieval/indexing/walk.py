@@ -1,5 +1,5 @@
 # ruff: noqa: S608 (names of columns and question marks are all that is put into a statement)
-"""What is there now, beside what was there: the documents that an update met, in a table beside the records."""
+"""The documents that an update met, in a table beside the records of those that were there before."""
 
 from __future__ import annotations
 
