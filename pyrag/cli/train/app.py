@@ -84,9 +84,10 @@ def gate(
     sets: Annotated[list[str], typer.Option("--sets", help="Names of sets, separated by commas. Repeatable.")],
     limit: Annotated[int, typer.Option(help="Questions per set.", min=1)] = 500,
 ) -> None:
-    """Draw the questions of a curriculum's gates from the training questions of sets.
+    """Draw the questions of a curriculum's gates.
 
-    They are written to DATA/SET/gate_questions.jsonl, and pyrag train data leaves them out.
+    They come from the training questions of sets and are written to DATA/SET/gate_questions.jsonl. pyrag train data
+    leaves them out.
     """
     from pyrag.cli.bench.app import names
     from pyrag_rl.data.gate import write_gate

@@ -12,9 +12,11 @@ from typing import Any
 
 from verl.workers.engine.fsdp.transformer_impl import FSDPEngine
 
+from pyrag.errors import install_extra
+
 MESSAGE = (
     "no tensor of the trained weights reaches the rollout engine, and rollouts would stay those of the model before "
-    "training: install the versions of verl and peft that pip install 'pyrag-runtime[rl]' names"
+    f"training: {install_extra('rl')}, with the versions of verl and peft that it names"
 )
 
 
