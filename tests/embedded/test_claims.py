@@ -8,6 +8,7 @@ from pyrag import PyRAG
 from pyrag.agents.protocol import Reading
 from pyrag.embedded.question_analysis import analyse
 from pyrag.embedded.reader.claims.claim import read_claim
+from pyrag.embedded.reader.claims.clauses import clauses
 from pyrag.embedded.reader.claims.verdict import verdict_on
 from pyrag.embedded.reader.view import views
 from pyrag.trace.model import UNKNOWN, Passage
@@ -140,3 +141,13 @@ def test_claims_are_read_in_two_parts(question: str, subject: str, predicate: st
     claim = read_claim(question)
     assert claim is not None
     assert (claim.subject, claim.predicate, claim.denied) == (subject, predicate, denied)
+
+
+def test_work_on_long_texts_and_questions_is_bounded() -> None:
+    assert len(list(clauses("a, " * 5_000))) <= 101
+    assert read_claim("Is it true that " * 60) is None
+    question = "Is the hall open?"
+    page = Passage("1", "Hall", "Nobody came. " * 5_000 + "The hall is open.")
+    reading = verdict_on(question, views(analyse(question), [page]))
+    assert reading is not None
+    assert reading.text == "yes"

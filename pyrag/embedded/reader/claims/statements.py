@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from pyrag.embedded.lexicon import PEOPLES
 from pyrag.embedded.planner.grammar.verbs import is_participle
@@ -12,13 +13,16 @@ from pyrag.embedded.reader.claims.claim import Claim, content_words
 from pyrag.embedded.reader.claims.clauses import Clause, clauses
 from pyrag.embedded.reader.claims.opposites import OVER, are_alike, are_alternatives, are_opposite, has_opposite
 from pyrag.embedded.reader.claims.roles import swapped
-from pyrag.embedded.reader.claims.subjects import Standing, standing
+from pyrag.embedded.reader.claims.subjects import Standing, standing, surroundings
 from pyrag.embedded.reader.claims.values import Amount, When, same_name, unit_of
+from pyrag.embedded.reader.neural.times import other_number
 from pyrag.embedded.reader.view import View
+from pyrag.embedded.words import Sentence, content_stem, fold
 
 # The strength of a ruling where the claim itself is stated or denied; another value stands in its place; it is stated
 # of another thing; something is told to have ended; and where that answers "still". Below 0.5 an answer is weak.
 _STATED, _OTHERWISE, _OF_OTHER, _OVER, _NO_MORE = 0.8, 0.65, 0.55, 0.7, 0.85
+_MOST_SENTENCES = 40  # of a page that are compared with a claim
 _SLOT = re.compile(r"\b(in|at|by|from|to|into|with|under|on|for|as)\s+(?:the |a |an )?$")
 _UNTIL = re.compile(r"\b(?:until|till|to|through)\b|[–—-]")
 _BE = frozenset(("is", "are", "was", "were"))
@@ -51,9 +55,12 @@ def by_statement(claim: Claim, pages: Sequence[View]) -> Ruling | None:
 
 
 def _verdicts(claim: Claim, page: View) -> Iterator[Ruling]:
-    for sentence in page.sentences:
+    around = surroundings(claim, page)
+    for sentence in _relevant(claim, page):
+        if other_number(claim.subject, page, sentence):
+            continue
         for clause in clauses(sentence.text):
-            stands = standing(claim, clause, page, sentence)
+            stands = standing(claim, clause, around, sentence)
             if stands is None:
                 continue
             over = _over(claim, clause) if stands.named and _is_present(claim) else None
@@ -65,12 +72,25 @@ def _verdicts(claim: Claim, page: View) -> Iterator[Ruling]:
                 break
 
 
+def _relevant(claim: Claim, page: View) -> Sequence[Sentence]:
+    """The sentences of a page; of a long one, those that share most words with the claim."""
+    if len(page.sentences) <= _MOST_SENTENCES:
+        return page.sentences
+    asked = {stem for word in fold(claim.question).split() if (stem := content_stem(word))}
+    ranked = sorted(page.sentences, key=lambda each: (-len(asked & set(each.stems)), each.index))
+    return sorted(ranked[:_MOST_SENTENCES], key=lambda each: each.index)
+
+
 def _compared(claim: Claim, clause: Clause, stands: Standing) -> tuple[bool, float] | None:
     """Return if the claim holds by this clause, and how clearly."""
     if (" than " in f" {claim.predicate} ") != (" than " in f" {clause.text} ") and claim.bound is None:
         return None
-    states = [*_states_of_values(claim, clause, stands), *_states_of_words(claim, clause, stands)]
-    if not states or "missing" in states or (not stands.held and not content_words(claim.values.rest)):
+    states = []
+    for state in chain(_states_of_values(claim, clause, stands), _states_of_words(claim, clause, stands)):
+        if state == "missing":
+            return None
+        states.append(state)
+    if not states or (not stands.held and not content_words(claim.values.rest)):
         return None
     flips = (
         states.count("opposite")

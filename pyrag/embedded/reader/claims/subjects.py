@@ -11,7 +11,6 @@ from pyrag.embedded.reader.claims.claim import Claim, content_words
 from pyrag.embedded.reader.claims.clauses import Clause
 from pyrag.embedded.reader.claims.opposites import are_alike
 from pyrag.embedded.reader.claims.values import same_name, values_of
-from pyrag.embedded.reader.neural.times import other_number
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import STOPWORDS, UPPER_CLASS, Sentence
 
@@ -38,61 +37,80 @@ class Standing:
     names: tuple[str, ...]
 
 
-def standing(claim: Claim, clause: Clause, page: View, sentence: Sentence) -> Standing | None:
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a page has of a claim's subject, found once for all of its clauses."""
+
+    page: View
+    context: tuple[str, ...]  # words and numbers of the title
+    titles: tuple[str, ...]  # names of the title
+    titled: frozenset[str]  # names of the subject that the title stands for
+    named: frozenset[str]  # names of the subject that are on the page
+    words: frozenset[str]  # small words of the subject that are on the page
+
+
+def surroundings(claim: Claim, page: View) -> Surroundings:
+    """Return what a page has of a claim's subject.
+
+    Args:
+        claim: The claim.
+        page: The passage.
+    """
+    title, asked = values_of(page.title), claim.subject_values
+    titles = (*title.names, *values_of(page.base).names)
+    numbers = (each.text for each in title.amounts)
+    context = (*numbers, *content_words(title.rest), *content_words(" ".join(name.lower() for name in title.names)))
+    names = {name for each in page.sentences for name in values_of(each.text).names} if asked.names else set()
+    lowers = {word for each in page.sentences for word in each.lowers}
+    return Surroundings(
+        page,
+        context,
+        titles,
+        frozenset(name for name in asked.names if _is_titled(name, titles, names)),
+        frozenset(name for name in asked.names if any(same_name(name, each) for each in names)),
+        frozenset(word for word in content_words(asked.rest) if any(are_alike(word, each) for each in lowers)),
+    )
+
+
+def standing(claim: Claim, clause: Clause, around: Surroundings, sentence: Sentence) -> Standing | None:
     """Return how a clause stands to the claim's subject; None if it cannot be about it.
 
     Args:
         claim: The claim.
         clause: A clause of the sentence.
-        page: The passage.
+        around: What the page has of the subject.
         sentence: The sentence.
     """
-    title = values_of(page.title)
-    names = (*title.names, *values_of(page.base).names)
-    numbers = (each.text for each in title.amounts)
-    context = (*numbers, *content_words(title.rest), *content_words(" ".join(name.lower() for name in title.names)))
-    asked = claim.subject_values
-    named, weight = True, 1.0
-    missing = absent = False
-    for name in asked.names:
-        if any(same_name(name, each) for each in clause.values.names):
-            continue
-        named = False
-        if not _is_titled(name, names, page) and not _refers(name, clause, page, sentence):
-            if not _on_page(name, names, page, sentence) or not _strangers(claim, clause, ()):
+    page, asked = around.page, claim.subject_values
+    missing = [name for name in asked.names if not any(same_name(name, each) for each in clause.values.names)]
+    named, absent = not missing, False
+    for name in missing:
+        if name not in around.titled and not _refers(name, clause, page, sentence):
+            if name not in around.named or not _strangers(claim, clause, ()):
                 return None
             absent = True
-        missing = True
-    other = absent or (missing and _about_other(claim, clause, sentence, names))
-    near = _nearness(claim, clause, context, page, sentence)
-    if near is None or not _has_numbers(claim, clause, page, sentence) or other_number(claim.subject, page, sentence):
+    other = absent or (bool(missing) and _about_other(claim, clause, sentence, around.titles))
+    near = _nearness(claim, clause, around, sentence)
+    if near is None or not _has_numbers(claim, clause, page, sentence):
         return None
-    subject_words = content_words(asked.rest)
-    held = claim.subject.lower() == "there" or any(
-        are_alike(word, each) for word in subject_words for each in clause.words
-    )
-    if not other and not named and not held and _foreign_noun(claim, clause, context, page):
+    words = content_words(asked.rest)
+    held = claim.subject.lower() == "there" or any(are_alike(word, each) for word in words for each in clause.words)
+    if not other and not named and not held and _foreign_noun(claim, clause, around.context, page):
         return None
     if not asked.names:
         named = held
-        if not held and (_foreign_noun(claim, clause, context, page) or not _pronoun(clause, sentence)):
+        if not held and (_foreign_noun(claim, clause, around.context, page) or not _pronoun(clause, sentence)):
             return None
-    return Standing(weight * near, named, named or held, other, context, names)
+    return Standing(near, named, named or held, other, around.context, around.titles)
 
 
-def _is_titled(name: str, titles: tuple[str, ...], page: View) -> bool:
-    """Return whether a page's title names the subject, or the part of it that is no number: "Zephyr fan", "Zephyr 200"."""
+def _is_titled(name: str, titles: tuple[str, ...], names: set[str]) -> bool:
+    """Return whether a title names the subject, or its part without a number: "Zephyr fan" for "Zephyr 200"."""
     if any(same_name(name, each) for each in titles):
         return True
     bare = re.sub(r"\s+\S*\d\S*$", "", name)
-    numbered = {each for other in page.sentences for each in values_of(other.text).names if each.startswith(f"{bare} ")}
+    numbered = {each for each in names if each.startswith(f"{bare} ")}
     return bare != name and numbered == {name} and any(same_name(bare, each) for each in titles)
-
-
-def _on_page(name: str, titles: tuple[str, ...], page: View, sentence: Sentence) -> bool:
-    if any(same_name(name, each) for each in titles):
-        return True
-    return any(same_name(name, each) for other in page.sentences for each in values_of(other.text).names)
 
 
 def _about_other(claim: Claim, clause: Clause, sentence: Sentence, titles: tuple[str, ...]) -> bool:
@@ -142,6 +160,8 @@ def _refers(name: str, clause: Clause, page: View, sentence: Sentence) -> bool:
 
 def _has_numbers(claim: Claim, clause: Clause, page: View, sentence: Sentence) -> bool:
     """Return whether the numbers that name the subject are on the page before the clause: "proposal 7", "tarn 1.8"."""
+    if not claim.subject_values.amounts:
+        return True
     text = " ".join((page.title, *(each.text for each in page.sentences[: sentence.index]), clause.text))
     return all(
         re.search(rf"(?<![\w.,]){re.escape(each.text)}(?![\w%])(?!\.\d)", text) for each in claim.subject_values.amounts
@@ -158,18 +178,18 @@ def _has_subject(text: str) -> bool:
     )
 
 
-def _nearness(claim: Claim, clause: Clause, context: tuple[str, ...], page: View, sentence: Sentence) -> float | None:
+def _nearness(claim: Claim, clause: Clause, around: Surroundings, sentence: Sentence) -> float | None:
     """1 if all small words of the subject are in the clause or the title, less if further away; None if missing."""
     weight = 1.0
     before = sentence.text[: max(sentence.text.find(clause.text), 0)].lower()
     for word in content_words(claim.subject_values.rest):
-        if any(are_alike(word, each) for each in (*clause.words, *context)):
+        if any(are_alike(word, each) for each in (*clause.words, *around.context)):
             continue
         if any(are_alike(word, each) for each in sentence.lowers):
             if _has_subject(clause.text) or not any(are_alike(word, each) for each in content_words(before)):
                 return None  # clauses read together will have the word
             weight = min(weight, 0.97)
-        elif any(are_alike(word, each) for other in page.sentences for each in other.lowers):
+        elif word in around.words:
             weight = min(weight, _FAR)
         else:
             return None

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import UPPER_CLASS, Sentence, fold
@@ -29,6 +30,7 @@ _MONTH = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)
 def _numbered(text: str) -> dict[str, set[str]]:
     """The numbers that stand behind each name or noun: "Lodestar 2024", "version 3.0"."""
     found: dict[str, set[str]] = {}
