@@ -26,6 +26,7 @@ from pyrag.server.config import ServerConfig
 from pyrag.server.errors import ApiError
 
 _FULL = ApiError(503, "too_many_connections", "too many connections are open: close some, or try again in a moment")
+_READ_AT_ONCE = 1 << 14  # bytes that are parsed before others have their turn: asyncio's 256 KB may be 43,000 chunks
 _IPV6_NETWORK = 64  # bits that name one customer's network
 
 
@@ -94,6 +95,8 @@ class PatientConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        with contextlib.suppress(AttributeError):  # of another event loop
+            transport.max_size = _READ_AT_ONCE  # type: ignore[attr-defined]
         self.address = network_of(self.client)
         self.waits_since = self.loop.time()
         if self._among.admit(self):
