@@ -39,7 +39,7 @@ def decomposition_faults(
         return
     distinct = len({query.value if isinstance(query, ast.Constant) else ast.dump(query) for query in queries})
     hops = hops_of(question)
-    asked = [query for i, query in enumerate(sub_queries) if not (i >= 2 and _COMPARING.search(query))]
+    asked = {query for i, query in enumerate(sub_queries) if not (i >= 2 and _COMPARING.search(query))}
     if distinct < len(asked):
         yield (
             f"under-decomposition: there are {len(asked)} sub-queries but only {_counted(distinct, queries)}; "

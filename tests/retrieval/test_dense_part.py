@@ -79,12 +79,13 @@ async def test_an_updated_index_opens_as_a_hybrid(tmp_path: Path, backend: Words
     await retriever.aclose()
 
 
-def test_a_file_that_is_given_up_after_it_was_embedded(tmp_path: Path, parts: tuple[Bm25Part, DensePart]) -> None:
+def test_a_broken_line_behind_many_records_is_left_out(tmp_path: Path, parts: tuple[Bm25Part, DensePart]) -> None:
     folder, index = records(tmp_path / "n", 2, 20), tmp_path / "ix"
     lines = "".join(json.dumps({"id": f"lost{n}", "text": WORDS[n % 4]}) + "\n" for n in range(1500))
     (folder / "bad.jsonl").write_text(lines + "{nope\n")
     built = update_index([folder], index, parts=parts, checkpoint=0)
-    assert (built.info.passages, built.info.left_out) == (40, 1)
+    assert (built.info.passages, built.info.left_out) == (1540, 0)
+    assert "line 1501" in built.bad_records[0][1]
     assert verify_index(index).problems == ()
 
 

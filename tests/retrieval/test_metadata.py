@@ -172,6 +172,6 @@ def schema_before() -> tantivy.Schema:
     return builder.build()
 
 
-def document_before(one: Passage) -> tantivy.Document:
+def document_before(one: Passage, *, words: bool) -> tantivy.Document:
     stored = msgspec.msgpack.encode((one.id, one.title, one.text, one.source, one.start, one.end))
     return tantivy.Document(id=one.id, source=one.source, title=one.title, body=one.text, stored=stored)
