@@ -19,7 +19,7 @@ _AUXILIARY = re.compile(
     r"(?P<rest>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
-_MOST_WORDS = 60  # of a question that states one thing
+_MAX_WORDS = 60  # of a question that states one thing
 _BE = frozenset(("is", "are", "was", "were"))
 _INSIDE = re.compile(r"\b(is|are|was|were|does|did|has|have|had|can|could|will|would)\b\s*(not\b)?", re.IGNORECASE)
 _BOUND = re.compile(
@@ -93,7 +93,7 @@ def read_claim(question: str) -> Claim | None:
     text = plain_verbs(tidy(question).rstrip(" ?.!"))
     text = _without_possessive(_inverted(text))
     match = _AUXILIARY.match(text)
-    if match is None or not 2 <= len(match["rest"].split()) <= _MOST_WORDS:
+    if match is None or not 2 <= len(match["rest"].split()) <= _MAX_WORDS:
         return None
     rest, auxiliary = match["rest"], match["aux"].lower()
     rest, denials = _without_denials(rest)

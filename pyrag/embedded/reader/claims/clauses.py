@@ -20,7 +20,7 @@ _NO_DENIAL = re.compile(
     r"\bnot only\b|\bno (?:fewer|less|more|later|earlier) than\b|\bno doubt\b|\bif not\b|\bnumber \w+", re.I
 )
 _WIDEST = 4  # clauses read together
-_MOST_BREAKS = 24  # of a sentence; what follows them is one clause
+_MAX_BREAKS = 24  # of a sentence; what follows them is one clause
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def _meets(word: str, stated: str) -> bool:
 def clauses(sentence: str) -> Iterator[Clause]:
     """Yield single clauses, then ever longer runs of neighbours, then the sentence."""
     sentence = plain_verbs(sentence)
-    breaks = list(_SPLIT.finditer(sentence))[:_MOST_BREAKS]
+    breaks = list(_SPLIT.finditer(sentence))[:_MAX_BREAKS]
     starts = [0, *(match.end() for match in breaks)]
     stops = [*(match.start() for match in breaks), len(sentence)]
     for width in range(1, min(_WIDEST, len(starts)) + 1):

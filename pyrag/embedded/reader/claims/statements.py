@@ -22,7 +22,7 @@ from pyrag.embedded.words import Sentence, content_stem, fold
 # The strength of a ruling where the claim itself is stated or denied; another value stands in its place; it is stated
 # of another thing; something is told to have ended; and where that answers "still". Below 0.5 an answer is weak.
 _STATED, _OTHERWISE, _OF_OTHER, _OVER, _NO_MORE = 0.8, 0.65, 0.55, 0.7, 0.85
-_MOST_SENTENCES = 40  # of a page that are compared with a claim
+_MAX_SENTENCES = 40  # of a page that are compared with a claim
 _SLOT = re.compile(r"\b(in|at|by|from|to|into|with|under|on|for|as)\s+(?:the |a |an )?$")
 _UNTIL = re.compile(r"\b(?:until|till|to|through)\b|[–—-]")
 _BE = frozenset(("is", "are", "was", "were"))
@@ -74,11 +74,11 @@ def _verdicts(claim: Claim, page: View) -> Iterator[Ruling]:
 
 def _relevant(claim: Claim, page: View) -> Sequence[Sentence]:
     """The sentences of a page; of a long one, those that share most words with the claim."""
-    if len(page.sentences) <= _MOST_SENTENCES:
+    if len(page.sentences) <= _MAX_SENTENCES:
         return page.sentences
     asked = {stem for word in fold(claim.question).split() if (stem := content_stem(word))}
     ranked = sorted(page.sentences, key=lambda each: (-len(asked & set(each.stems)), each.index))
-    return sorted(ranked[:_MOST_SENTENCES], key=lambda each: each.index)
+    return sorted(ranked[:_MAX_SENTENCES], key=lambda each: each.index)
 
 
 def _compared(claim: Claim, clause: Clause, stands: Standing) -> tuple[bool, float] | None:

@@ -39,7 +39,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a page has of a claim's subject, found once for all of its clauses."""
+    """Traces of a claim's subject on a page, found once for all clauses."""
 
     page: View
     context: tuple[str, ...]  # words and numbers of the title
