@@ -44,6 +44,13 @@ def test_names_are_carried_through_several_turns() -> None:
     assert resolved("Which river flows there?", FILM, marked) == ("Which river flows in Uppsala?", "")
 
 
+def test_a_conversation_made_to_grow_stays_small() -> None:
+    turn = ("Where is he and it and her? " * 3_000, "Ann Bell " * 9_000)
+    for question in ("Was he born there?", "And " + "X" * 4_000 + "?", "What about " + "it. " * 1_500 + "?"):
+        assert len(resolved(question, *[turn] * 200)[0]) < 400_000
+        assert len(resolved(question, ("Who is A?" * 500, "A"), *[("And A A?", "B")] * 30)[0]) < 400_000
+
+
 def test_an_unknown_answer_names_nobody() -> None:
     question, note = resolved("Where was he born?", ("Who made the film?", "unknown"))
     assert question == "Where was he born?"

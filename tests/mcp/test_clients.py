@@ -168,6 +168,29 @@ async def test_keys_decide_which_indexes_a_client_sees(indexes: dict[str, str], 
             assert (refused.status, (await refused.json())["error"]["code"]) == (401, "invalid_api_key")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ('{"query": "x", "query": "y"}', "it names 'query' twice"),
+        ('{"query": [' + "1," * 100_000 + "1]}", "more than 50,000 values"),
+        ('{"query": ' + "[" * 500 + "]" * 500 + "}", "nested too deeply"),
+    ],
+)
+async def test_bodies_are_bounded_before_they_are_read(arguments: str, says: str) -> None:
+    body = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search", "arguments": ' + arguments
+    from pyrag.server.app import create_app
+
+    accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    for application in (create_mcp_app, create_app):
+        async with (
+            served(application) as url,
+            aiohttp.ClientSession(headers=accept) as session,
+            session.post(url, data=body + "}}") as refused,
+        ):
+            assert refused.status == 400
+            assert says in (await refused.json())["error"]["message"]
+
+
 async def test_pages_of_other_sites_are_refused() -> None:
     async with served() as url, aiohttp.ClientSession() as session:
         for headers in ({"Origin": "http://evil.example"}, {"Host": "evil.example:8011"}):

@@ -178,7 +178,7 @@ def test_the_layer_takes_time_in_proportion_to_a_body(shape: str) -> None:
         (b"[" + b",".join([b'""'] * (bodies.MAX_VALUES + 2)) + b"]", "more than 50,000 values"),
     ],
 )
-def test_what_may_be_read_in_two_ways_or_is_much_is_refused(body: bytes, says: str) -> None:
+def test_ambiguous_or_excessive_bodies_are_refused(body: bytes, says: str) -> None:
     with pytest.raises(ApiError, match=says):
         bodies.read_json(body)
 

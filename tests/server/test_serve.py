@@ -173,6 +173,29 @@ async def test_keys_are_required_and_bound_to_indexes(indexes: dict[str, str], t
         assert [one["id"] for one in listed] == [reply["id"]]
 
 
+async def test_state_names_only_indexes_of_the_caller(indexes: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    file.write_text(f"{BOUND} mill\n")
+    keys = read_keys(file, {"PYRAG_SERVE_API_KEY": KEY})
+    async with running(ServerConfig(indexes=indexes, keys=keys)) as client:
+        for index in ("zoo", "mill"):
+            body = {"question": "Who founded the mill?", "index": index}
+            assert (await client.post("/v1/ask", body, **{"X-API-Key": KEY}))[0] == 200
+        (tmp_path / "ix-zoo").rename(tmp_path / "gone")
+        state = {}
+        for key in ("", BOUND, KEY):
+            answers = [await client.get(path, **{"X-API-Key": key}) for path in ("/readyz", "/metrics", "/healthz")]
+            state[key] = json.dumps(answers)
+            assert answers[0][0] == 503
+            assert answers[1][0] == (200 if key else 401)
+        assert "zoo" not in state[""] + state[BOUND]
+        assert "an index is missing" in state[""]
+        assert 'index=\\"mill\\"' in state[BOUND]
+        assert "mill" not in state[""]
+        assert "the index zoo is missing" in state[KEY]
+        assert 'index=\\"zoo\\"' in state[KEY]
+
+
 async def test_pages_of_other_sites_and_large_bodies_are_refused() -> None:
     async with running(ServerConfig(max_body=1000)) as client:
         body = {"question": QUESTION}

@@ -21,8 +21,10 @@ TRACE = Trace("Who?", Answer("Ann"))
 
 
 @asynccontextmanager
-async def opened(path: Path | None = None, limit: int = 100, days: float | None = None) -> AsyncIterator[TraceStore]:
-    store = TraceStore(path, limit, days)
+async def opened(
+    path: Path | None = None, limit: int = 100, days: float | None = None, megabytes: float = 256.0
+) -> AsyncIterator[TraceStore]:
+    store = TraceStore(path, limit, days, megabytes)
     try:
         yield store
     finally:
@@ -53,6 +55,25 @@ async def test_the_oldest_go_first_by_number_and_by_age(clock: Callable[[float],
         clock(1000 + 3.6 * DAY)
         assert await ids(store) == ["t4"]
         assert await store.get("t3") is None
+
+
+@pytest.mark.parametrize("kept", ["turns", "reply"])
+async def test_the_oldest_go_first_by_their_bytes(kept: str, tmp_path: Path) -> None:
+    file = tmp_path / "t.sqlite"
+    large = "x" * 300_000
+    async with opened(file, megabytes=1.0) as store:
+        for number in range(20):
+            turns = [Message("user", large)] if kept == "turns" else []
+            await store.add(f"t{number}", "a", TRACE, turns=turns)
+            if kept == "reply":
+                await store.add_response(f"t{number}", large.encode())
+        assert await ids(store) == ["t19", "t18", "t17"]
+        assert await store.response("t16", "", ["a"]) is None
+        await store.add("t20", "a", TRACE, turns=[Message("user", "x" * 3_000_000)])
+        assert await ids(store) == ["t20"]  # the newest one stays, however large it is
+        await store.add("t21", "a", TRACE)
+        assert await ids(store) == ["t21"]
+    assert file.stat().st_size < 5 << 20
 
 
 async def test_a_reply_goes_with_its_trace() -> None:
