@@ -108,7 +108,7 @@ QUERIES = st.lists(
 @given(QUERIES, st.sampled_from(["{}", "```json\n{}\n```", "Here:\n{}\nDone.", "<think>x</think>{}"]))
 def test_any_list_survives(queries: list[str], frame: str) -> None:
     text = json.dumps(queries)
-    if "```" not in text and "think" not in text:
+    if not any(mark in text for mark in ("```", "think", "<|")):  # what a model's template writes is taken out
         assert parse_sub_queries(frame.replace("{}", text)) == tuple(queries)
 
 

@@ -170,6 +170,8 @@ class Reader:
             (notes / name).write_text(text, encoding="utf-8")
         for index in ("my-index", "notes/.pyrag"):
             update_index([notes], self.folder / index)
+        (self.folder / "more").mkdir()
+        (self.folder / "more" / "harbour.md").write_text("# Harbour\n\nThe harbour opened in 1891.\n")
         (self.folder / "questions.txt").write_text("When was Jed Hoyer born?\nWho directed Gravity?\n")
         mine = self.folder / "data/mine"
         mine.mkdir(parents=True)
