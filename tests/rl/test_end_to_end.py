@@ -208,15 +208,3 @@ def test_supervised_fine_tuning_ends_as_an_adapter(task: tuple[tasks.Task, Path]
     assert steps[6]["train/loss"] < steps[1]["train/loss"]
     subprocess.run([*PYRAG, "train", "export", str(folder.path), "--merged"], check=True, capture_output=True)
     differs_from_base(model, folder)
-
-
-def test_rollouts_that_run_ahead_train_and_tell_their_staleness(task: tuple[tasks.Task, Path], tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "run")
-    done = subprocess.run(
-        command(task, folder.path, "rollout=hf_cpu", "max_steps=3", "trainer_mode=colocate_async"),
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    steps = folder.read_metrics()
-    assert sorted(steps) == [1, 2, 3]
-    assert steps[3]["training/off_policy/trajectory_staleness/max"] >= 0
