@@ -26,6 +26,7 @@ from tests.local_models import TinyModel, tiny
 __all__ = ["Run", "environment", "pyrag", "tiny"]
 
 KEY = "sk-planted-0123456789abcdef"
+PATIENCE = 600.0  # seconds that a client waits for a reply, on a busy machine
 ON_CPU = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "VLLM_CPU_OMP_THREADS_BIND": "0-1",

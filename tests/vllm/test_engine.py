@@ -19,9 +19,9 @@ from pyrag.llm.clients.local import LocalChat
 from pyrag.llm.clients.openai import OpenAIChat
 from pyrag.llm.protocol import Message, Sampling
 from pyrag.llm.schema import fits
-from pyrag.llm.spec import open_chat_model
+from pyrag.llm.spec import ModelOptions, open_chat_model
 from tests.local_models import ASKED, PATTERN, VERDICT, WINDOW, TinyModel
-from tests.vllm.conftest import KEY, Served, ask, until
+from tests.vllm.conftest import KEY, PATIENCE, Served, ask, until
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -30,7 +30,7 @@ GREEDY = Sampling(max_tokens=24)
 
 
 def opened(spec: str) -> LocalChat:
-    model = open_chat_model(spec)
+    model = open_chat_model(spec, ModelOptions(timeout=PATIENCE))
     assert isinstance(model, LocalChat)
     return model
 
@@ -61,7 +61,7 @@ def children() -> list[str]:
 
 async def test_it_writes_what_the_server_writes(served: Served, clients: tuple[LocalChat, LocalChat]) -> None:
     for name, client in zip(("tiny", "planner"), clients, strict=True):
-        server = OpenAIChat(name, served.url, api_key=KEY)
+        server = OpenAIChat(name, served.url, api_key=KEY, timeout=PATIENCE)
         for sampling in (GREEDY, Sampling(temperature=1.0, max_tokens=24, seed=7)):
             ours, theirs = await client.complete(ASKED, sampling), await server.complete(ASKED, sampling)
             assert ours == theirs

@@ -23,7 +23,7 @@ from pyrag.llm.protocol import Message, Sampling
 from pyrag.llm.schema import fits, response_format
 from pyrag.trace.model import Passage
 from tests.local_models import ASKED, PATTERN, VERDICT, WINDOW, TinyModel
-from tests.vllm.conftest import KEY, Recorder, Run, Served, ask, until
+from tests.vllm.conftest import KEY, PATIENCE, Recorder, Run, Served, ask, until
 
 openai = pytest.importorskip("openai")
 pytestmark = pytest.mark.filterwarnings("default")
@@ -34,7 +34,7 @@ ENDLESS = Sampling(max_tokens=WINDOW - 100)
 
 @pytest.fixture
 async def chat(served: Served) -> AsyncIterator[OpenAIChat]:
-    model = OpenAIChat("tiny", served.url, api_key=KEY)
+    model = OpenAIChat("tiny", served.url, api_key=KEY, timeout=PATIENCE)
     yield model
     await model.aclose()
 
@@ -70,7 +70,7 @@ def said(messages: Sequence[Message]) -> list[dict[str, str]]:
 async def test_the_official_client_sends_and_gets_the_same(
     recorder: Recorder, sampling: Sampling, theirs: dict[str, Any]
 ) -> None:
-    chat = OpenAIChat("tiny", recorder.url, api_key=KEY)
+    chat = OpenAIChat("tiny", recorder.url, api_key=KEY, timeout=PATIENCE)
     ours = await chat.complete(ASKED, sampling)
     await chat.aclose()
     async with openai.AsyncOpenAI(base_url=recorder.url, api_key=KEY, max_retries=0) as official:
@@ -110,7 +110,7 @@ async def test_schemas_and_patterns_are_enforced(chat: OpenAIChat, seed: int) ->
 
 
 async def test_an_adapter_by_its_name(served: Served, chat: OpenAIChat) -> None:
-    planner = OpenAIChat("planner", served.url, api_key=KEY)
+    planner = OpenAIChat("planner", served.url, api_key=KEY, timeout=PATIENCE)
     sampling = Sampling(max_tokens=24)
     assert (await planner.complete(ASKED, sampling)).text != (await chat.complete(ASKED, sampling)).text
     offered = {model.id: model for model in await chat.offered()}
@@ -129,7 +129,7 @@ async def test_an_adapter_by_its_name(served: Served, chat: OpenAIChat) -> None:
     ],
 )
 async def test_refusals(served: Served, model: str, key: str | None, status: int, said: str) -> None:
-    chat = OpenAIChat(model, served.url, api_key=key)
+    chat = OpenAIChat(model, served.url, api_key=key, timeout=PATIENCE)
     with pytest.raises(PermanentServiceError, match=said) as refused:
         await chat.complete(ASKED)
     await chat.aclose()
@@ -154,7 +154,7 @@ async def test_documents_are_trimmed_once_when_the_server_says_too_long(recorder
     text = sentence * int((1.5 * WINDOW - 1250) / 10 / tokens)
     passages = [Passage(str(number), "Book", text, 1 / (number + 1)) for number in range(10)]
     assert WINDOW < sum(count(passage.text) for passage in passages) < 2 * WINDOW - 2500
-    chat = OpenAIChat("tiny", recorder.url, api_key=KEY)
+    chat = OpenAIChat("tiny", recorder.url, api_key=KEY, timeout=PATIENCE)
     answerer = LLMAnswerer(chat, load_prompts(), Sampling(max_tokens=64))
     reading = await WindowedAnswerer(answerer, ContextWindow(count=count)).answer("Who wrote the book?", passages)
     await chat.aclose()
