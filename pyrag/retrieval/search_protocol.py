@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from pyrag.errors import PyRAGError
+from pyrag.errors import FilterError, PyRAGError
 from pyrag.retrieval.filters.language import filter_of
-from pyrag.retrieval.filters.tree import Filter, all_of
+from pyrag.retrieval.filters.tree import Filter, all_of, comparisons_of
 from pyrag.retrieval.protocol import Retriever, filter_verdict, passages_of
 from pyrag.trace.model import Passage
 
@@ -24,6 +24,9 @@ MAX_QUERIES = 1024
 MAX_TOPK = 1000
 MAX_PASSAGES = 100_000
 """Maximum of a reply, as queries times topk. More would be hundreds of megabytes for a request of a few kilobytes."""
+
+MAX_COMPARED = 2_000_000
+"""Maximum of passages times comparisons of the request's filter, each checked once more: a second of CPU."""
 
 TOPK = 5
 AT_ONCE = 16
@@ -72,11 +75,12 @@ async def search_all(
         bound: filter that passages must pass besides the request's own.
 
     Raises:
-        FilterError: the filter cannot be read, or the retriever takes none.
+        FilterError: the filter cannot be read or compares too much, or the retriever takes none.
         PyRAGError: the retriever failed; the other searches are cancelled.
     """
     topk = TOPK if wanted.topk is None else wanted.topk
     own = filter_of(wanted.where)
+    _check_cost(len(wanted.queries) * topk, own)
     where = all_of(bound, own)
 
     async def search(query: str) -> list[Passage]:
@@ -95,6 +99,16 @@ async def search_all(
         return {"result": result}
     verdict = await filter_verdict(retriever, own, bound)
     return {"result": result, "where": str(own), **({"remarks": verdict.sentences} if verdict.sentences else {})}
+
+
+def _check_cost(passages: int, where: Filter | None) -> None:
+    """Raise `FilterError` where the passages of a reply would be compared more often than `MAX_COMPARED`."""
+    count = 0 if where is None else sum(1 for _ in comparisons_of(where))
+    if passages * count > MAX_COMPARED:
+        raise FilterError(
+            f"{passages} passages with a filter of {count} comparisons: send fewer queries, a smaller topk, or `in` "
+            "with a list in place of many comparisons"
+        )
 
 
 def _hit_of(passage: Passage, *, scored: bool) -> dict[str, Any]:

@@ -131,6 +131,11 @@ async def test_scores_of_parts_come_along() -> None:
         ({"queries": ["x"], "topk": "5"}, 400, "Expected `int | null`"),
         ({"queries": ["x"] * 1025}, 400, "1025 queries at once: send at most 1024"),
         ({"queries": ["x"] * 101, "topk": 1000}, 400, "101000 passages at once: send fewer queries, at most 100000"),
+        (
+            {"queries": ["x"] * 100, "topk": 1000, "where": " or ".join(f"a={n}" for n in range(21))},
+            400,
+            "100000 passages with a filter of 21 comparisons: send fewer queries, a smaller topk",
+        ),
         ({"queries": ["x" * 9000]}, 413, "the request is larger than 8,192 bytes: send less"),
     ],
 )

@@ -13,7 +13,7 @@ import dataclasses
 import json
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -161,6 +161,15 @@ def _joined(kind: type[Conjunction | Disjunction], filters: Sequence[Filter]) ->
     flat = [part for one in filters for part in (one.parts if isinstance(one, kind) else (one,))]
     distinct = tuple({str(one): one for one in flat}.values())
     return kind(distinct) if len(distinct) > 1 else next(iter(distinct), None)
+
+
+def comparisons_of(where: Filter) -> Iterator[Filter]:
+    """Yield the comparisons of a filter."""
+    if isinstance(where, Conjunction | Disjunction):
+        for part in where.parts:
+            yield from comparisons_of(part)
+    else:
+        yield where
 
 
 def kind_of(value: object) -> str:

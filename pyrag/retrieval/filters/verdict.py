@@ -7,7 +7,7 @@ passages that the caller may see.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property, partial
@@ -25,6 +25,7 @@ from pyrag.retrieval.filters.tree import (
     Filter,
     Membership,
     Scalar,
+    comparisons_of,
     value_text,
 )
 
@@ -78,20 +79,12 @@ def judge(where: Filter, columns: MetadataColumns, within: Filter | None = None,
     if not columns.terms or (visible is not None and not visible.any()):
         return NOTHING_TO_SAY
     judging = _Judging(columns, visible, stop)
-    leaves = list({str(leaf): leaf for leaf in _leaves(where)}.values())
+    leaves = list({str(leaf): leaf for leaf in comparisons_of(where)}.values())
     findings = {str(leaf): finding for leaf in leaves if (finding := judging.finding(leaf)) is not None}
     sentences = [finding.sentence() for finding in islice(findings.values(), _MAX_SENTENCES)]
     if not findings and not judging.passing(where).any():
         sentences = [f"{ABOUT_FILTER}passes no passage: each of its comparisons passes some, but none passes them all"]
     return FilterVerdict(tuple(sentences), _is_mismatched(where, findings))
-
-
-def _leaves(where: Filter) -> Iterator[Filter]:
-    if isinstance(where, Conjunction | Disjunction):
-        for part in where.parts:
-            yield from _leaves(part)
-    else:
-        yield where
 
 
 def _is_mismatched(where: Filter, findings: dict[str, _Finding]) -> bool:
