@@ -70,7 +70,9 @@ class Spending:
         owner.usage += spent
 
     def add_cached(self, reply: Reply) -> None:
-        """Count a reply that was stored before."""
+        """Count a reply that was stored before, unless it is a counted call's own."""
+        if _call.get() is not None:
+            return
         owner = self._root()
         owner.asked = True
         owner.usage += usage_of(reply)

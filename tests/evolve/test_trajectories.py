@@ -19,7 +19,6 @@ from pyrag.evolve.transcript import transcript
 from pyrag.llm.cache import CachedChat, ReplyStore
 from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.llm.protocol import Reply
-from pyrag.llm.spending import counted
 from pyrag.llm.wrappers import Meter
 from pyrag.methods.hera.topology import Topology
 from pyrag.methods.hera.topology_replies import read_topology
@@ -45,7 +44,7 @@ def players(case: Case, model: Any) -> Players:
 
 async def test_a_trajectory_has_its_f1_and_tokens(case: Case, tmp_path: Path) -> None:
     model = ScriptedChat(lambda _: Reply(yes("Ada Maria Berg", 1), 100, 20))
-    cached = CachedChat(counted(model), ReplyStore(tmp_path / "replies.sqlite"))
+    cached = CachedChat(model, ReplyStore(tmp_path / "replies.sqlite"))
     for _ in range(2):  # the second time from the cache
         found = await players(case, cached).run(QUESTION, TOPOLOGY)
         assert found.f1 == pytest.approx(4 / 5)

@@ -108,6 +108,15 @@ async def test_stored_replies_are_no_calls(tmp_path: object) -> None:
         assert own.usage == expected
 
 
+async def test_a_cache_inside_of_a_counted_model_counts_once(tmp_path: object) -> None:
+    chat = counted(CachedChat(Model(), ReplyStore(f"{tmp_path}/c.sqlite")))
+    for expected in (Usage(1, 0, 7, 2), Usage(cached_calls=1, cached_tokens=9)):
+        own = Spending(unlimited)
+        spending.set(own)
+        await chat.complete(ASKED)
+        assert own.usage == expected
+
+
 def test_a_model_is_counted_once() -> None:
     model = counted(Model())
     assert isinstance(model, CountedChat)
