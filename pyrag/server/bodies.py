@@ -149,8 +149,8 @@ def _repeated_name(body: bytes) -> str:
 
 def _wrong_field(message: str) -> ApiError:
     """Return the refusal of a body whose fields msgspec found wrong."""
-    problem, _, place = message.partition(" - at `$")
-    place = place.removesuffix("`").lstrip(".")
+    problem, _, path = message.partition(" - at `")  # of a name in an object: "key` in `$.metadata`"
+    place = path.removesuffix("`").rpartition("$")[2].lstrip(".")
     if field := _FIELD.match(problem):
         place = f"{place}.{field[2]}" if place else field[2]
         problem = "Field required" if field[1].startswith("missing") else "Extra inputs are not permitted"

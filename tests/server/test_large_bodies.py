@@ -217,3 +217,15 @@ async def test_a_large_body_is_read_beside_the_event_loop(path: str, monkeypatch
         served.set()
         assert [status for status, _ in await asyncio.gather(*asking)] == [400] * 3
         assert get_ident() not in threads
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [{f"n{number}": "x" for number in range(17)}, {"n": "x" * 513}, {"n" * 65: "x"}, {"n": 1}, {"n": ["x"]}],
+)
+async def test_metadata_has_limits_as_it_is_kept(metadata: dict[str, Any]) -> None:
+    async with application() as (ask, _):
+        body = {**BODIES["/v1/responses"], "metadata": metadata}
+        status, reply = await ask("/v1/responses", json.dumps(body).encode())
+        assert status == 400
+        assert json.loads(reply)["error"]["param"].startswith("metadata")
