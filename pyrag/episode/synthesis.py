@@ -41,7 +41,9 @@ def facts_in(query: str, answers: Mapping[str, Answer], passages: Iterable[str])
     text = query.casefold()
     unknown = tuple(asked for asked, answer in answers.items() if not answer.known)
     known = any(answer.known and _stands_in(answer.text, text) for answer in answers.values())
-    return SynthesisFacts(unknown, known or any(passage[:_QUOTED].casefold() in text for passage in passages))
+    return SynthesisFacts(
+        unknown, known or any(passage[:_QUOTED].casefold() in text for passage in passages if passage.strip())
+    )
 
 
 def _stands_in(answer: str, text: str) -> bool:

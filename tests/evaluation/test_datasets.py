@@ -123,9 +123,9 @@ def test_a_set_without_a_corpus_asks_for_one(tmp_path: Path) -> None:
         source_of(chosen, Given())
     told: list[str] = []
     given = Given(corpora=(elsewhere,), cache=tmp_path / "indexes")
-    source = source_of(chosen, given, told.append)
+    source = source_of(chosen, given, lambda corpus, _: told.append(corpus))
     assert source.identity == digest(elsewhere)
-    assert source_of(chosen, given, told.append) == source
+    assert source_of(chosen, given, lambda corpus, _: told.append(corpus)) == source
     assert len(told) == 1, "the index is built once"
 
 

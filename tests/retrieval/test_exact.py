@@ -97,7 +97,7 @@ def test_exact_refuses_approximate_vectors_and_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--vectors-only",), "--vectors-only needs vectors"),
+        (("--vectors-only",), "--vectors-only leaves nothing to search"),
         (("--dense", "--exact", "--type", "HNSW16"), "--exact means --type Flat, not HNSW16"),
     ],
 )

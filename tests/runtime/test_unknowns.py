@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 from pyrag.agents.protocol import Reading
-from pyrag.trace.model import UNKNOWN, UNPLANNED, Passage, Trace, Usage
+from pyrag.episode.synthesis import facts_in
+from pyrag.trace.model import UNKNOWN, UNPLANNED, Answer, Passage, Trace, Usage
 from tests.runtime.conftest import World
 
 LOST, FOUND = "Where was Ada born?", "What is the birthplace of Ada?"
@@ -367,6 +368,11 @@ async def test_a_known_answer_outside_the_synthesis_does_not_count(world: World)
 async def test_policy_allow_lets_a_synthesis_of_unknown_facts_pass(world: World) -> None:
     world.programs = [TWO_FACTS.replace("FACTS", "Alpha by {a}, Beta by {b}")]
     assert (await world.ask(unknown="allow")).answer.known
+
+
+def test_a_passage_without_text_is_no_fact() -> None:
+    facts = facts_in("Given: unknown.", {"Who?": Answer(UNKNOWN, known=False)}, ["", " "])
+    assert (facts.unknown, facts.has_known) == (("Who?",), False)
 
 
 async def test_passages_in_a_synthesis_are_facts(world: World) -> None:

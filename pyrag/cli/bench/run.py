@@ -134,12 +134,10 @@ def _open_sets(request: BenchRequest, out: Path) -> list[PreparedSet]:
 
 def _build_indexes(request: BenchRequest, sets: Sequence[PreparedSet]) -> None:
     """Build missing indexes, which may take long, once it is known that the engines can be opened."""
-    missing = [one.source for one in sets if one.source.index and not one.source.index.exists()]
-    if missing:
+    if any(prepared.source.index and not prepared.source.index.exists() for prepared in sets):
         asyncio.run(_check_engines(request.settings))
-    for one in sets:
-        folder = one.source.index and one.source.index.parent
-        build_index(one.source, lambda corpus, folder=folder: tell(f"building an index of {corpus} in {folder} …"))  # type: ignore[misc]
+    for prepared in sets:
+        build_index(prepared.source, lambda corpus, folder: tell(f"building an index of {corpus} in {folder} …"))
 
 
 async def _check_engines(settings: Settings) -> None:
@@ -148,22 +146,23 @@ async def _check_engines(settings: Settings) -> None:
     await engines.aclose()
 
 
-async def _gold(one: PreparedSet, settings: Settings) -> GoldPassages:
+async def _gold(prepared: PreparedSet, settings: Settings) -> GoldPassages:
     """Return the gold passages of a set, and say so if the retriever does not know them."""
-    passages = gold_passages(one.questions, one.source)
-    if one.source.corpora and (passages or one.questions.corpus or one.questions.bundled):
+    passages = gold_passages(prepared.questions, prepared.source)
+    if prepared.source.corpora and (passages or prepared.questions.corpus or prepared.questions.bundled):
         return GoldPassages(passages)
     retriever = retriever_of(settings)
     try:
-        gold = await recognise(one.questions.questions, passages, retriever)
+        gold = await recognise(prepared.questions.questions, passages, retriever)
     finally:
         await retriever.aclose()
+    source, name = prepared.source.name, prepared.questions.name
     if gold.known_by is KnownBy.TEXT:
-        tell(f"{one.source.name} has ids of its own: gold passages of {one.questions.name} are known by title and text")
+        tell(f"{source} has ids of its own: gold passages of {name} are known by title and text")
     elif gold.known_by is KnownBy.NOTHING:
         tell(
-            f"{one.source.name} does not know the gold passages of {one.questions.name}: recall is left out, and "
-            "causes of wrong answers are told from gold answers in passages"
+            f"{source} does not know the gold passages of {name}: recall is left out, and causes of wrong answers are "
+            "told from gold answers in passages"
         )
     return gold
 

@@ -158,7 +158,7 @@ def opened_parts(vectors: Vectors, out: Path) -> Iterator[tuple[Part, ...]]:
     named = [name for name in ("type", "target", "shards", "ray") if getattr(vectors, name) is not None]
     if embedder in ("", "none"):
         if vectors.only:
-            raise UsageError("--vectors-only needs vectors, and this index has none: add --dense or --embedder")
+            raise UsageError("--vectors-only leaves nothing to search without vectors: add --dense or --embedder")
         if named:
             option = "recall" if named[0] == "target" else named[0]
             raise UsageError(f"--{option} is about vectors, and this index has none: add --dense or --embedder")

@@ -145,13 +145,13 @@ def sample(questions: Sequence[Question], limit: int | None, seed: int) -> list[
     return [one for one in questions if one.id in kept]
 
 
-def source_of(chosen: QuestionSet, given: Given, building: Callable[[str], None] = lambda _: None) -> Source:
+def source_of(chosen: QuestionSet, given: Given, building: Callable[[str, Path], None] = lambda *_: None) -> Source:
     """Return the passages of a set, with their index built.
 
     Args:
         chosen: The set.
         given: Passages named by the user.
-        building: Called with the corpus's name before an index is built.
+        building: Called with the corpus's name and the folder before an index is built.
 
     Raises:
         UsageError: The set has no corpus, and none was named.
@@ -198,12 +198,12 @@ def _to_index(corpora: Sequence[Path], name: str, cache: Path) -> Source:
     return Source(f"{name} (BM25)", sha, folder, corpora=tuple(corpora))
 
 
-def build_index(source: Source, building: Callable[[str], None] = lambda _: None) -> None:
+def build_index(source: Source, building: Callable[[str, Path], None] = lambda *_: None) -> None:
     """Build the index of a source's corpora if it is missing.
 
     Args:
         source: The passages.
-        building: Called with the corpus's name before an index is built.
+        building: Called with the corpus's name and the folder before an index is built.
 
     Raises:
         DataError: A corpus cannot be read.
@@ -215,7 +215,7 @@ def build_index(source: Source, building: Callable[[str], None] = lambda _: None
     try:
         read_info(source.index)
     except DataError:
-        building(source.name.removesuffix(" (BM25)"))
+        building(source.name.removesuffix(" (BM25)"), source.index.parent)
         update_index(source.corpora, source.index)
 
 
