@@ -64,6 +64,8 @@ def get_method(name: str) -> Method:
 
     base, colon, variant = name.partition(":")
     if base not in method_names():
+        if owners := [owner for owner in MODULES if base in variants_of(owner)]:
+            raise ConfigError(f"there is no method {base!r}: did you mean {f'{owners[0]}:{base}'!r}?")
         raise ConfigError(f"there is no method {base!r}{nearest(base, method_names())}")
     if colon and variant not in variants_of(base):
         known = nearest(variant, variants_of(base)) if variants_of(base) else ": it has none"

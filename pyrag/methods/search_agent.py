@@ -1,7 +1,7 @@
 """Search agents: the model thinks, searches, reads what was found and goes on, in one text, until it answers.
 
-`search-agent:DIALECT` speaks as Search-R1, ReSearch, R1-Searcher or Search-o1, whose published checkpoints so run as
-they were trained. These models do not cite: an answer's citations are the passages found that state it.
+`search-agent:DIALECT` speaks as Search-R1, ReSearch, ZeroSearch, StepSearch, R1-Searcher or Search-o1, whose published
+checkpoints so run as they were trained. These models do not cite: an answer's citations are the passages found that state it.
 
 A `Dialect` holds the form in which one searches, is shown results and answers. The formats (marks, white space,
 numbering of passages) are those that the checkpoints were trained on, read from the authors' code; the instructions are
@@ -30,7 +30,8 @@ _QUOTES = " \t\n\"'“”"
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """`answer` is None where the answer only stands in a \\boxed{…}; `digest` says whether the model extracts what is
-    helpful from the passages before it is shown anything."""
+    helpful from the passages before it is shown anything. `thoughts` are marks that passages must not contain either.
+    `prompts` names the dialect whose templates are used, if not its own."""
 
     search: tuple[str, str]
     found: str
@@ -40,6 +41,8 @@ class Dialect:
     boxed: bool = False
     opening: str = ""  # what the model is taken to have begun with
     digest: bool = False
+    thoughts: tuple[str, ...] = ("<think>", "</think>")
+    prompts: str = ""
 
     @property
     def stop(self) -> tuple[str, ...]:
@@ -57,7 +60,7 @@ class Dialect:
         return "".join(written).strip() or "None"
 
     def _plain(self, text: str) -> str:
-        marks = [*self.search, *(self.answer or ()), *self.found.split("{documents}"), "<think>", "</think>"]
+        marks = [*self.search, *(self.answer or ()), *self.found.split("{documents}"), *self.thoughts]
         return _without(text, [mark.strip() for mark in marks if mark.strip()]).strip()
 
 
@@ -88,6 +91,20 @@ DIALECTS = {
         passage='"{title}"\n{text}\n\n',
         searches=8,
         boxed=True,
+    ),
+    "zerosearch": Dialect(
+        search=("<search>", "</search>"),
+        found="\n\n<information>{documents}</information>\n\n",
+        passage="Doc {number}: {title} {text}\n",
+        searches=5,
+        prompts="search-r1",
+    ),
+    "stepsearch": Dialect(
+        search=("<search>", "</search>"),
+        found="\n\n<information>{documents}</information>\n\n",
+        passage="Doc {number}<## Title: {title} ##> {text}\n",
+        searches=5,
+        thoughts=("<plan>", "</plan>", "<observation>", "</observation>", "<think>", "</think>", "<##", "##>"),
     ),
     "r1-searcher": Dialect(
         search=("<|begin_of_query|>", "<|end_of_query|>"),
@@ -173,6 +190,7 @@ class _Agent:
         self.recorder, self.settings = recorder, settings
         self.name = settings.method.partition(":")[2] or VARIANTS[0]
         self.dialect: Dialect = DIALECTS[self.name]
+        self.templates = f"search_agent.{self.dialect.prompts or self.name}"
         self.said = self.dialect.opening
         self.uses: list[Value] = []
         self.found: list[Passage] = []
@@ -189,9 +207,9 @@ class _Agent:
             if turn.answer is not None:
                 break
             if not turn.query:
-                self.said += f"\n{self._notice(f'{self.name}.retry')}\n"
+                self.said += f"\n{self._notice(f'{self.templates}.retry')}\n"
             elif searches == self.limit:
-                self.said += self.dialect.show(self._notice("limit"))
+                self.said += self.dialect.show(self._notice("search_agent.limit"))
             else:
                 searches, query = searches + 1, turn.query
                 self.said += self.dialect.show(await self._search(turn, said))
@@ -202,7 +220,7 @@ class _Agent:
         if self.dialect.digest:
             values["limit"] = str(self.limit)
         said = await self.recorder.write(
-            f"search_agent.{self.name}",
+            self.templates,
             values,
             query=query,
             uses=self.uses,
@@ -223,7 +241,7 @@ class _Agent:
 
     async def _digest(self, query: str, documents: str, found: Found) -> str:
         said = await self.recorder.write(
-            f"search_agent.{self.name}.digest",
+            f"{self.templates}.digest",
             {"reasoning": self.said[-_SHOWN:], "query": query, "documents": documents},
             query=query,
             uses=[found],
@@ -233,7 +251,7 @@ class _Agent:
         return said.text.rpartition(_DIGEST)[2].strip(" :\n") if _DIGEST in said.text else _NOTHING
 
     def _notice(self, name: str) -> str:
-        return load_prompts(self.settings.prompts).notice(f"search_agent.{name}")
+        return load_prompts(self.settings.prompts).notice(name)
 
 
 def as_answer(turn: Turn, passages: Sequence[Passage]) -> Answer | None:

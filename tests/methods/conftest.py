@@ -106,6 +106,17 @@ SCRIPTS: dict[str, list[str]] = {
         "<think>Now Ada.</think> <search> Ada Berg born </search>",
         r"<think>Good.</think> <answer> The final answer is \[ \boxed{\text{1 May 1950}} \] </answer>",
     ],
+    "search-agent:zerosearch": [
+        "<think>Who directed it?</think>\n<search> Who directed Alpha? ",
+        "<think>Now Ada Berg.</think><search>Ada Berg born</search><information>made up</information>",
+        "<think>That settles it.</think><answer> 1 May 1950 </answer>",
+    ],
+    "search-agent:stepsearch": [
+        "<plan>Find the director first.</plan><search>Who directed Alpha?",
+        "<observation>Doc1: Ada Berg.</observation> I forgot how to act.",
+        "<plan>Now Ada Berg.</plan><search> Ada Berg born </search>",
+        "<observation>Doc1: born on 1 May 1950.</observation><answer>1 May 1950",
+    ],
     "search-agent:r1-searcher": [
         'Who directed it? <|begin_of_query|>"Alpha director"',
         "Now Ada. <|begin_of_query|> Ada Berg born <|end_of_query|>",

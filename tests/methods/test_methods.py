@@ -20,7 +20,8 @@ def test_the_registry_is_the_folder() -> None:
         "adaptive", "cot", "decompose-only", "direct", "hera", "ircot", "iter-retgen", "opera", "plan-only", "pyrag",
         "search-agent", "self-ask", "vanilla",
     ]  # fmt: skip
-    assert variants_of("search-agent") == ("search-r1", "research", "r1-searcher", "search-o1")
+    dialects = ("search-r1", "research", "zerosearch", "stepsearch", "r1-searcher", "search-o1")
+    assert variants_of("search-agent") == dialects
     assert variants_of("pyrag") == ()
     assert get_method("search-agent:research") is get_method("search-agent")
 
@@ -33,6 +34,8 @@ def test_the_registry_is_the_folder() -> None:
         ("base", "no method 'base'"),
         ("search-agent:reserch", "no variant 'reserch': did you mean 'research'"),
         ("search-agent:", "no variant ''"),
+        ("zerosearch", "no method 'zerosearch': did you mean 'search-agent:zerosearch'"),
+        ("no-rewrite", "no method 'no-rewrite': did you mean 'opera:no-rewrite'"),
         ("pyrag:fast", "no variant 'fast': it has none"),
     ],
 )
