@@ -118,3 +118,33 @@ def phases(count: int) -> list[range]:
     """Return the paper's four phases of learning, as ranges of trajectories of about equal length."""
     bounds = [round(count * part / len(PHASES)) for part in range(len(PHASES) + 1)]
     return [range(low, high) for low, high in itertools.pairwise(bounds)]
+
+
+def lowess(x: Sequence[float], y: Sequence[float], share: float = 2 / 3, rounds: int = 3) -> list[float]:
+    """Return the LOWESS curve of points at each x (Cleveland, 1981): local lines, refitted without outliers.
+
+    Args:
+        x: Places, ascending.
+        y: Values.
+        share: Share of the points that a local line is fitted to.
+        rounds: Refits with bisquare weights of the residuals.
+    """
+    import numpy as np
+
+    places, values = np.asarray(x, float), np.asarray(y, float)
+    near = min(len(places), max(2, int(share * len(places) + 1e-7)))
+    trust, fitted = np.ones(len(places)), values
+    for _ in range(rounds + 1 if near > 1 else 0):
+        fitted = np.empty(len(places))
+        for index, place in enumerate(places):
+            away = np.abs(places - place)
+            width = np.partition(away, near - 1)[near - 1]
+            weights = trust * np.where(away <= 0.001 * width, 1, np.clip(1 - (away / (width or 1)) ** 3, 0, None) ** 3)
+            weights /= weights.sum() or 1
+            middle = weights @ places
+            spread = weights @ (places - middle) ** 2
+            slope = weights @ ((places - middle) * values) / spread if spread > 1e-6 * np.ptp(places) ** 2 else 0.0
+            fitted[index] = weights @ values + slope * (place - middle)
+        residuals = np.abs(values - fitted)
+        trust = np.clip(1 - (residuals / (6 * np.median(residuals) or np.inf)) ** 2, 0, None) ** 2
+    return [float(value) for value in fitted]

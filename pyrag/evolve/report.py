@@ -11,7 +11,7 @@ from statistics import fmean
 
 from pyrag.evaluation.reports import svg
 from pyrag.evaluation.reports.writer import Table, document, plots_html, section, table_html
-from pyrag.evolve.measures import PHASES, WINDOW, entropies, hand_overs, measures_of, phases
+from pyrag.evolve.measures import PHASES, WINDOW, entropies, hand_overs, lowess, measures_of, phases
 from pyrag.evolve.records import StepRecord, Tried
 from pyrag.methods.hera.experience.entry import Experience
 
@@ -31,7 +31,11 @@ def page(records: Sequence[StepRecord], entries: Sequence[Experience], differenc
         section(
             "Updates", "An update that lowers the validation score is refused.", table_html(updates_table(records))
         ),
-        section("Tokens", f"Dots: sampled trajectories; curve: mean of the last {WINDOW}.", _tokens(records)),
+        section(
+            "Tokens",
+            "Dots: sampled trajectories; curve: LOWESS over two thirds of them (HERA, figure 3).",
+            _tokens(records),
+        ),
         section("Transition entropy", f"Of the hand-overs in the last {WINDOW} trajectories.", _entropy(records)),
         section("Agent graphs", "Of the sampled trajectories; below, their means by phase.", _graphs(records)),
         section("Experience", "", table_html(experience_table(entries))),
@@ -60,10 +64,12 @@ def _graphs(records: Sequence[StepRecord]) -> str:
 
 
 def _smoothed(title: str, values: Sequence[float], y_name: str) -> str:
-    """Plot a dot for each trajectory, and the mean of the last `WINDOW` of them as a curve."""
-    curve = [(float(end), fmean(values[max(0, end - WINDOW) : end])) for end in range(1, len(values) + 1)]
-    dots = [(float(place), value) for place, value in enumerate(values, start=1)]
-    return svg.curves(title, {"mean": curve}, "trajectory", y_name, highest=None, dots=dots)
+    """Plot a dot for each trajectory, and their LOWESS curve."""
+    places = [float(place) for place in range(1, len(values) + 1)]
+    curve = list(zip(places, lowess(places, values), strict=True))
+    return svg.curves(
+        title, {"LOWESS": curve}, "trajectory", y_name, highest=None, dots=list(zip(places, values, strict=True))
+    )
 
 
 def _name(measure: str) -> str:

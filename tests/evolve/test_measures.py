@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrag.evolve.measures import Edge, count_cycles, diameter, entropies, measures_of, phases, transition_entropy
+from pyrag.evolve.measures import (
+    Edge,
+    count_cycles,
+    diameter,
+    entropies,
+    lowess,
+    measures_of,
+    phases,
+    transition_entropy,
+)
 from pyrag.methods.hera.topology import AGENTS, Node, Topology
 
 FEW = AGENTS[:5]
@@ -86,3 +95,30 @@ def test_phases_cut_learning_into_four(count: int) -> None:
     assert [one for part in parts for one in part] == list(range(count))
     assert len(parts) == 4
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_lowess_equals_the_one_of_r() -> None:
+    """The values of `lowess(cars)` in R, whose points have equal places and outliers."""
+    speed = [4, 4, 7, 7, 8, 9, 10, 10, 10, 11, 11, 12, 12, 12, 12, 13, 13, 13, 13, 14, 14, 14, 14, 15, 15]
+    speed += [15, 16, 16, 17, 17, 17, 18, 18, 18, 18, 19, 19, 19, 20, 20, 20, 20, 20, 22, 23, 24, 24, 24, 24, 25]
+    dist = [2, 10, 4, 22, 16, 10, 18, 26, 34, 17, 28, 14, 20, 24, 28, 26, 34, 34, 46, 26, 36, 60, 80, 20, 26]
+    dist += [54, 32, 40, 32, 40, 50, 42, 56, 76, 84, 36, 46, 68, 32, 48, 52, 56, 64, 66, 54, 70, 92, 93, 120, 85]
+    curve = lowess(speed, dist)
+    assert curve[:10] == pytest.approx(
+        [4.965459, 4.965459, 13.124495, 13.124495, 15.858633, 18.579691, 21.280313, 21.280313, 21.280313, 24.129277],
+        abs=1e-6,
+    )
+    assert curve[-2:] == pytest.approx([78.643164, 84.328698], abs=1e-6)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 40])
+def test_lowess_keeps_a_line(count: int) -> None:
+    places = [float(place) for place in range(count)]
+    assert lowess(places, [3 * place + 1 for place in places]) == pytest.approx([3 * place + 1 for place in places])
+
+
+def test_lowess_does_not_follow_an_outlier() -> None:
+    values = [10.0] * 30
+    values[15] = 900.0
+    values[16] = 11.0
+    assert max(lowess(range(30), values)) < 11.5

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pyrag.evaluation.agent_behaviour import agent_stats, outcomes_of
 from pyrag.evaluation.datasets.suite import REPAIRED_CORPUS
 from pyrag.evaluation.failures import KINDS
-from pyrag.evaluation.reports.reported import LABEL, NOTES, reported
+from pyrag.evaluation.reports.reported import LABEL, NOTES, reported, reported_rows
 from pyrag.evaluation.reports.summary import BenchSummary, SetStats, summarise
 from pyrag.evaluation.reports.tables import (
     agents_table,
@@ -25,6 +25,7 @@ from pyrag.evaluation.reports.tables import (
     main_table,
     opera_table,
     pair_table,
+    percent,
     role_table,
     slice_table,
 )
@@ -127,8 +128,8 @@ def _sections(
         ),
         Section(
             f"Beside the papers: {LABEL}",
-            "Exact match. The first figure is this report's; the second is copied from a paper, and not comparable as "
-            f"it stands. {NOTES}"
+            "Exact match, F1 and accuracy: this report's, and beside each the figure copied from a paper, which is not "
+            f"comparable as it stands. {NOTES}"
             + (f" Results over {REPAIRED_CORPUS}, which no paper searched, are left out." if repaired else ""),
             _papers_table(summary, methods, repaired),
         ),
@@ -139,7 +140,8 @@ def _sections(
         ),
         Section(
             "Gold passages per hop",
-            "nDCG@10: of the best search for each gold passage (OPERA, table 9). "
+            "nDCG@10: of the best search for each gold passage. Of rewrites, on HotpotQA, OPERA's table 9 reports 0.82 with "
+            "Qwen2.5-7B as Rewrite agent, 0.79 with 3B and 0.68 with 1.5B. "
             "hop n: share of questions whose n-th gold passage was found (hop order in MuSiQue, the file's order in "
             "other sets). by look-up n: share of all gold passages that the n-th retrieval was the first to find.",
             hop_table(summary.sets),
@@ -246,14 +248,22 @@ def _over_repaired(runs: Sequence[Run], labels: dict[tuple[int, str], str]) -> s
 
 
 def _papers_table(summary: BenchSummary, methods: dict[str, str], repaired: set[tuple[str, str]]) -> Table:
-    """Return our EM beside the papers' figures, one line per row of a paper's table."""
-    rows = [
-        [one.set, one.method, f"reported: {source}", interval(one.all.em), f"{figure:.1f}"]
-        for one in summary.sets
-        if (one.set, one.method) not in repaired
-        for source, figure in reported(methods[one.method], one.set).items()
-    ]
-    return Table(("set", "method", "where", "EM here", "reported EM"), rows, left=3)
+    """Return our scores beside the papers' figures, one line per row of a paper's table."""
+    rows = []
+    for one in summary.sets:
+        if (one.set, one.method) in repaired:
+            continue
+        ours = (interval(one.all.em), percent(one.all.f1.mean), percent(one.all.accuracy.mean))
+        for row in reported_rows(methods[one.method], one.set):
+            papers = (_figure(figures.get(one.set)) for figures in (row.em, row.f1, row.accuracy))
+            cells = [cell for pair in zip(ours, papers, strict=True) for cell in pair]
+            rows.append([one.set, one.method, f"reported: {row.source}", *cells])
+    header = ("EM here", "reported EM", "F1 here", "reported F1", "acc. here", "reported acc.")
+    return Table(("set", "method", "where", *header), rows, left=3)
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
 
 
 def failed_note(summary: BenchSummary) -> str:

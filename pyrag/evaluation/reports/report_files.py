@@ -101,12 +101,12 @@ class _Drawing:
 
 
 def _cost(report: BenchReport) -> _Drawing:
-    """Plot EM against model calls, and against tokens, averaged over the sets."""
+    """Plot EM against model calls, and F1 against tokens (HERA, figure 4), averaged over the sets."""
     calls = {one.method: (one.calls, 100 * one.em) for one in report.summary.averages}
-    tokens = {one.method: (one.tokens, 100 * one.em) for one in report.summary.averages}
+    tokens = {one.method: (one.tokens, 100 * one.f1) for one in report.summary.averages}
     plots = [svg.scatter("Accuracy against model calls", calls, "model calls a question", "EM, average of the sets")]
     if any(x for x, _ in tokens.values()):
-        plots.append(svg.scatter("Accuracy against tokens", tokens, "tokens a question", "EM, average of the sets"))
+        plots.append(svg.scatter("F1 against tokens", tokens, "tokens a question", "F1, average of the sets"))
     return _Drawing(plots)
 
 
