@@ -1,7 +1,8 @@
 """Search agents: the model thinks, searches, reads what was found and goes on, in one text, until it answers.
 
 `search-agent:DIALECT` speaks as Search-R1, ReSearch, ZeroSearch, StepSearch, R1-Searcher or Search-o1, whose published
-checkpoints so run as they were trained. These models do not cite: an answer's citations are the passages found that state it.
+checkpoints so run as they were trained. These models do not cite: an answer's citations are the passages found that
+state it.
 
 A `Dialect` holds the form in which one searches, is shown results and answers. The formats (marks, white space,
 numbering of passages) are those that the checkpoints were trained on, read from the authors' code; the instructions are

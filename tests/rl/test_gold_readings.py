@@ -16,6 +16,8 @@ from pyrag.agents.parsing.answers import parse_answer
 from pyrag.errors import UsageError
 from pyrag.evaluation.datasets.suite import Given
 from pyrag.retrieval.memory import InMemoryRetriever
+from pyrag.methods.opera.goals import read_goals
+from pyrag.methods.opera.judgements import parse_judged
 from pyrag.settings import Settings
 from pyrag.trace.model import Passage
 from pyrag_rl.data.build import Built, Request, build
@@ -178,3 +180,55 @@ def test_sets_and_decompositions_go_into_one_file(data: Path) -> None:
     counts, rows = built(data, "answer", "synthesis", gold=True, sets=True)
     assert len(rows) == 3  # the question of the set is a step, too
     assert counts.dropped["asked before"] == 1
+
+
+def test_whole_questions_without_gold_passages_stand_over_found_ones(data: Path) -> None:
+    write(
+        data / "toy" / "train_questions.jsonl",
+        {"id": "1", "question": QUESTION, "answers": ["MCXCI", "1191"]},
+        {"id": "2", "question": "Which town is late?", "answers": ["Rome"]},
+    )
+    counts, rows = built(data, "rag", sets=True)
+    assert [reply for _, reply in rows] == ["<answer>1191</answer>", "<answer>Rome</answer>"]
+    assert counts.rows == 2
+    assert GOLD.text in rows[0][0].replace("\n", " ")
+
+
+HOPS = [
+    {"question": "Which town was founded in 1191?", "answer": "Bern", "supporting": "g"},
+    {"question": "Who leads #1?", "answer": "Ada Roth", "supporting": "o1"},
+]
+
+
+def test_opera_learns_plans_from_sub_questions_of_a_set(data: Path) -> None:
+    question = {"id": "1", "question": "Who leads the town of 1191?", "answers": ["Ada Roth"], "decomposition": HOPS}
+    shorthand = [*HOPS[:1], {"question": "#1 >> leader", "answer": "Ada Roth", "supporting": "o1"}]
+    loop = [{**HOPS[0], "question": "Who leads #2?"}, HOPS[1]]
+    write(
+        data / "toy" / "train_questions.jsonl",
+        question,
+        {**question, "id": "2", "question": "In shorthand?", "decomposition": shorthand},
+        {**question, "id": "3", "question": "Round and round?", "decomposition": loop},
+        {"id": "4", "question": "Without hops?", "answers": ["x"]},
+    )
+    counts, rows = built(data, "goals", sets=True)
+    assert counts.dropped["without a reply worth learning"] == 3
+    ((prompt, reply),) = rows
+    assert "Who leads the town of 1191?" in prompt
+    goals = read_goals(reply).goals
+    assert [(goal.text, goal.needs, goal.search != "") for goal in goals] == [
+        ("Which town was founded in 1191?", (), True),
+        ("Who leads [answer from step 1]?", (1,), True),
+    ]
+
+
+def test_opera_learns_judgements_from_gold_passages(data: Path) -> None:
+    question = {"id": "1", "question": "Who leads the town of 1191?", "answers": ["Ada Roth"]}
+    hops = [HOPS[0], {"question": "Who leads #1?", "answer": "Ada Roth", "supporting": "nowhere"}]
+    write(data / "toy" / "train_questions.jsonl", {**question, "decomposition": hops})
+    _, rows = built(data, "analysis", sets=True)
+    judged = [parse_judged(reply, 10, "q") for _, reply in rows]
+    assert [(one.known, one.text) for one in judged] == [(True, "Bern"), (False, "unknown")]
+    assert len(judged[0].citations) == 1
+    assert "Who leads Bern?" in rows[1][0]
+    assert judged[1].missing == "Who leads Bern?"

@@ -158,8 +158,8 @@ REPORTED = (
 )  # fmt: skip
 NOTES = (
     "RAG-SFT and RAG-RL are vanilla with a trained model. HERA's single-turn rows read ten passages (vanilla with topk "
-    "10), PyRAG's and OPERA's five. OPERA's tables 1 and 2 print two F1 for the same run on MuSiQue; both are here. Rows "
-    "of methods that are not here (BGM, SELF-RAG, CORAG …) are left out."
+    "10), PyRAG's and OPERA's five. OPERA's tables 1 and 2 print two F1 for the same run on MuSiQue; both are here. "
+    "Rows of methods that are not here (BGM, SELF-RAG, CORAG …) are left out."
 )
 _DEFAULTS = {"search-agent:search-r1": "search-agent", "opera:full": "opera"}
 

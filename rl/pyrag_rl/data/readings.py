@@ -107,6 +107,20 @@ async def whole_reading(
     return GoldReading(tuple(passages), answer_reply(Answer(_bare(answer)), f"{cited} answer it."), True)
 
 
+def found_reading(answers: Sequence[str], found: Sequence[Passage]) -> GoldReading:
+    """Return a reading of what a search found, with the gold answer as reply, whether or not a passage holds it.
+
+    Args:
+        answers: The gold spellings.
+        found: The passages, best first.
+    """
+    spellings = [answer for answer in answers if any(_holds(passage, answer) for passage in found)]
+    answer = spellings[0] if spellings else answers[0]
+    numbers = [number for number, passage in enumerate(found, start=1) if _holds(passage, answer)]
+    rationale = f"{' '.join(f'Doc [{number}]' for number in numbers)} answer it." if numbers else "No document states it."
+    return GoldReading(tuple(found), answer_reply(Answer(_bare(answer)), rationale), bool(numbers))
+
+
 def _holds(passage: Passage, answer: str) -> bool:
     """Return whether a passage holds an answer word for word."""
     return f" {_plain(answer)} " in f" {_plain(f'{passage.title} {passage.text}')} "

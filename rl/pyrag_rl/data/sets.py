@@ -1,11 +1,11 @@
 """Rows from the questions of data sets, with what a retriever finds for them now.
 
     answer      the question on k passages, k drawn from `depths` for each question (NQ's layout in PyRAG's release)
-    rag         the same, with all gold passages of a multi-hop question where replies are learnt
+    rag         the same, with all gold passages where replies are learnt and the corpus holds them
     decompose   the question
     plan        the question with the sub-queries of the engine's Decompose agent
     joint       the question, for the Plan agent alone
-    goals       the question, for OPERA's Plan agent
+    goals       the question, for OPERA's Plan agent; replies to learn are the set's own sub-questions
     analysis    a hop's own question on k passages, and whether a gold passage is among them
     rewrite     a hop's own question whose search missed its gold passage
 
@@ -37,7 +37,8 @@ from pyrag_rl.data.examples import (
     ask_rewrite,
     documents_of,
 )
-from pyrag_rl.data.readings import GoldReading, ReadingMix, gold_reading, whole_reading
+from pyrag_rl.data.opera_gold import gold_judgement, gold_plan
+from pyrag_rl.data.readings import GoldReading, ReadingMix, found_reading, gold_reading, whole_reading
 from pyrag_rl.data.rows import TrainRow
 
 _REFERENCE = re.compile(r"#(\d+)")
@@ -140,13 +141,17 @@ def _learnt(question: Question, source: str, made: GoldReading) -> PromptlessRow
 
 
 async def _whole_readings(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
-    """Build rows of the Answer agent as vanilla RAG asks it: the whole question, on its gold passages where known."""
+    """Build rows of the Answer agent as vanilla RAG asks it: the whole question.
+
+    Replies are learnt over its gold passages, or over what is found for it where these are unknown (NQ).
+    """
     golds = [row_sources.corpus[one] for one in question.supporting if one in row_sources.corpus]
     mix = row_sources.mix
     if mix is None:
         return await _readings(question, source, row_sources)
     if not golds:
-        return []
+        found = await row_sources.retriever.retrieve(asked(question), row_sources.depth(question))
+        return [_learnt(question, source, found_reading(question.answers, found))] if found else []
     key, answer = f"{source}:{question.id}", question.answers[0]
     made = await whole_reading(key, asked(question), answer, golds, row_sources.retriever, mix)
     return [_learnt(question, source, made)]
@@ -174,7 +179,8 @@ async def _joint_programs(question: Question, source: str, row_sources: RowSourc
 
 async def _plans(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
     """Build rows of OPERA's Plan agent."""
-    return [PromptlessRow(_row(question, source, "plan"), ask_goals(asked(question)))]
+    reply = gold_plan(question) if row_sources.mix is not None else ""
+    return [PromptlessRow(_row(question, source, "plan"), ask_goals(asked(question)), reply)]
 
 
 async def _judgements(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
@@ -192,8 +198,10 @@ async def _judgements(question: Question, source: str, row_sources: RowSources) 
             documents=documents_of(found),
             sufficient=any(one.id in hop.supporting for one in found),
         )
+        learnt = found and row_sources.mix is not None
+        reply = gold_judgement(hop.query, hop.answers[0], hop.supporting, found) if learnt else ""
         if found:
-            examples.append(PromptlessRow(row, ask_analysis(hop.query, found, asked(question))))
+            examples.append(PromptlessRow(row, ask_analysis(hop.query, found, asked(question)), reply))
     return examples
 
 
@@ -230,5 +238,5 @@ EXAMPLES: dict[str, Callable[[Question, str, RowSources], Awaitable[list[Promptl
     "rewrite": _rewrites,
 }
 
-WITH_REPLIES = ("answer", "rag")
+WITH_REPLIES = ("answer", "rag", "goals", "analysis")
 """The tasks for which sets know replies to learn."""
