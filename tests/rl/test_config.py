@@ -206,3 +206,12 @@ def save_values(config: TrainConfig) -> dict[str, object]:
 def test_rag_rl_is_the_answer_agent_with_longer_prompts() -> None:
     config = load_config("answer", file=Path(__file__).parents[2] / "rl" / "configs" / "rag-rl.yaml")
     assert replace(config, prompt_tokens=2048) == load_config("answer")
+
+
+def test_both_rag_baselines_keep_their_agents_settings() -> None:
+    configs = Path(__file__).parents[2] / "rl" / "configs"
+    sft, base = load_config("answer", "sft", file=configs / "rag-sft.yaml"), load_config("answer", "sft")
+    assert (sft.prompt_tokens, sft.learning_rate, sft.batch_size) == (4096, base.learning_rate, base.batch_size)
+    for name, build in (("rag-sft", "data rag --sft"), ("rag-rl", "data rag")):
+        recipe = (configs / f"{name}.yaml").read_text()
+        assert f"pyrag train {build} --data data --sets nq,hotpotqa --depths 5" in recipe

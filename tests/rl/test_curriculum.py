@@ -387,3 +387,12 @@ def test_a_port_of_another_server_is_refused(tmp_path: Path, monkeypatch: pytest
         plans = replace(curriculum("curriculum", tmp_path), serving=Serving(port=port))
         with pytest.raises(ConfigError, match=f"port {port} is taken"), real_backend(print).serve(plans, {}):
             pass
+
+
+def test_operas_supervised_row_trains_its_three_agents(tmp_path: Path) -> None:
+    sft, grpo = (load_curriculum(CONFIGS / f"{name}.yaml", str(tmp_path)) for name in ("opera-sft", "opera-grpo"))
+    assert [(stage.agent, stage.algorithm) for stage in sft.stages] == [
+        ("plan", "sft"), ("answer", "sft"), ("rewrite", "sft"),
+    ]  # fmt: skip
+    assert (sft.evaluation, sft.serving, sft.shared) == (grpo.evaluation, grpo.serving, grpo.shared)
+    assert all(stage.data.endswith("-sft.parquet") for stage in sft.stages)

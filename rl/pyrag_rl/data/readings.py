@@ -117,7 +117,9 @@ def found_reading(answers: Sequence[str], found: Sequence[Passage]) -> GoldReadi
     spellings = [answer for answer in answers if any(_holds(passage, answer) for passage in found)]
     answer = spellings[0] if spellings else answers[0]
     numbers = [number for number, passage in enumerate(found, start=1) if _holds(passage, answer)]
-    rationale = f"{' '.join(f'Doc [{number}]' for number in numbers)} answer it." if numbers else "No document states it."
+    rationale = (
+        f"{' '.join(f'Doc [{number}]' for number in numbers)} answer it." if numbers else "No document states it."
+    )
     return GoldReading(tuple(found), answer_reply(Answer(_bare(answer)), rationale), bool(numbers))
 
 
