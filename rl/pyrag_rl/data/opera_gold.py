@@ -16,7 +16,7 @@ _REFERENCE = re.compile(r"#(\d+)")
 
 
 def gold_plan(question: Question) -> str:
-    """Return the plan of a question's own sub-questions; "" if it has none, or they are no plan that the reader accepts.
+    """Return the plan of a question's own sub-questions; "" if it has none, or the reader does not accept them.
 
     Args:
         question: A question whose data set names its hops; `#1` stands for the first answer.
