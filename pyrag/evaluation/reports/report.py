@@ -140,8 +140,8 @@ def _sections(
         ),
         Section(
             "Gold passages per hop",
-            "nDCG@10, in per cent: of the best search for each gold passage, rewrites included. On HotpotQA, OPERA's table "
-            "9 reports 82 with Qwen2.5-7B as Rewrite agent, 79 with 3B, 68 with 1.5B, and not over which searches. "
+            "nDCG@10, in per cent: of the best search for each gold passage, rewrites included. On HotpotQA, OPERA's "
+            "table 9 has 82 with Qwen2.5-7B as Rewrite agent, 79 with 3B, 68 with 1.5B; it does not name the searches. "
             "hop n: share of questions whose n-th gold passage was found (hop order in MuSiQue, the file's order in "
             "other sets). by look-up n: share of all gold passages that the n-th retrieval was the first to find.",
             hop_table(summary.sets),
