@@ -4,7 +4,8 @@ Three phases on the embedded engine and the bundled corpus:
 
     library     questions by `PyRAG.aask` in a process of their own, as many at once as the server answers
     quiet       the same questions by 64 askers over HTTP; its rate is compared with the library's
-    killed      the same as streams, while a sandbox worker is killed every second
+    killed      the same as streams, while a sandbox worker is killed every second, and every fifth the zygote that
+                forks them
 
 Each request must end in an answer or a clear error. Figures: rates, the time from an event to its receipt, memory of
 the server at the start, in the middle and at the end, CPU time of an answer with its sandbox, and that of the clients
@@ -77,6 +78,7 @@ class Report:
     cpu_ratio: float
     ended: dict[str, int]
     workers_killed: int
+    zygotes_killed: int
     first_event_p50: float
     first_event_p95: float
     event_p95: float
@@ -145,15 +147,16 @@ async def measure(seconds: float, askers: int, concurrency: int) -> Report:
         answers = max(1, quiet.ended["answer"])
         server_cpu, client_cpu = 1000 * (_cpu(pid) - spent) / answers, 1000 * (time.process_time() - asking) / answers
         middle = _memory(pid)
-        killing = asyncio.create_task(_kill_workers(pid))
+        kills: Counter[str] = Counter()
+        killing = asyncio.create_task(_kill_sandbox(pid, kills))
         killed = await _load(session, seconds, askers, stream=True)
         killing.cancel()
-        count = (await asyncio.gather(killing, return_exceptions=True))[0]
+        await asyncio.gather(killing, return_exceptions=True)
         end = _memory(pid)
     return Report(
         askers, concurrency, library, quiet.rate, killed.rate, quiet.rate / library, library_cpu,
         server_cpu, client_cpu, library_cpu / server_cpu, dict(quiet.ended + killed.ended),
-        count if isinstance(count, int) else 0, _quantile(killed.first_lags, 0.5), _quantile(killed.first_lags, 0.95),
+        kills["worker"], kills["zygote"], _quantile(killed.first_lags, 0.5), _quantile(killed.first_lags, 0.95),
         _quantile(killed.lags, 0.95), median(quiet.seconds) if quiet.seconds else 0.0, (start, middle, end),
     )  # fmt: skip
 
@@ -235,18 +238,22 @@ def _ending(reply: dict[str, Any]) -> str:
     return "answer" if reply["error"] is None else f"trace error {reply['error']['kind']}"
 
 
-async def _kill_workers(server: int) -> int:
-    """Kill one worker of the sandbox each second, for ever; return the number once cancelled."""
-    killed = 0
-    with suppress(asyncio.CancelledError):
-        while True:
-            await asyncio.sleep(1)
-            workers = [worker for zygote in _children(server) for worker in _children(zygote)]
-            if workers:
-                with suppress(ProcessLookupError):
-                    os.kill(random.choice(workers), signal.SIGKILL)  # noqa: S311
-                    killed += 1
-    return killed
+async def _kill_sandbox(server: int, kills: Counter[str]) -> None:
+    """Kill a worker of the sandbox each second, every fifth time a zygote instead, until cancelled.
+
+    Args:
+        server: process id of the server.
+        kills: counts the processes killed, by `worker` and `zygote`.
+    """
+    for second in itertools.count(1):
+        await asyncio.sleep(1)
+        zygotes = _children(server)
+        workers = [worker for zygote in zygotes for worker in _children(zygote)]
+        kind, victims = ("zygote", zygotes) if second % 5 == 0 else ("worker", workers)
+        if victims:
+            with suppress(ProcessLookupError):
+                os.kill(random.choice(victims), signal.SIGKILL)  # noqa: S311
+                kills[kind] += 1
 
 
 def _children(pid: int) -> list[int]:
