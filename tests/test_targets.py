@@ -61,7 +61,7 @@ LEFT_OUT = {
     **dict.fromkeys(("bench-speed", "bench-serve"), "minutes of load"),
     **dict.fromkeys(("test-slow", "test-rl-e2e", "train-learns", "test-model"), "tens of minutes"),
     **dict.fromkeys(("model-env", "train-env"), "an environment that other targets set up"),
-    **dict.fromkeys(("small-model", "reader", "bench-harness"), "hours, or data beside the checkout"),
+    **dict.fromkeys(("small-model", "reader", "bench-harness", "bench-gpu"), "hours, or data beside the checkout"),
 }
 
 
