@@ -287,7 +287,8 @@ class ProgramRun:
         """
         done = step.step(seconds=self.episode.ledger.elapsed() - step.started, **fields)
         self._steps[step.call] = done
-        self.episode.observer(StepFinished(replace(done, depends_on=self.begun(sorted(done.depends_on)))))
+        needs = self.begun(sorted(done.depends_on))
+        self.episode.observer(StepFinished(done if needs == done.depends_on else replace(done, depends_on=needs)))
 
     def finished(self, order: list[int] | None) -> list[Step]:
         """The steps in program order (`order` holds call ids), renumbered; without an order, as they began."""

@@ -163,23 +163,25 @@ class _Check:
 
 def _is_sound(passage: Passage) -> bool:
     """True for nearly all, at a cost of microseconds."""
-    names = (passage.id, passage.title, passage.source)
+    key, title, text, source, parts = passage.id, passage.title, passage.text, passage.source, passage.parts
     return (
-        all(type(one) is str and len(one) <= _MAX_NAME for one in names)
+        type(key) is type(title) is type(text) is type(source) is str
+        and 0 < len(key) <= _MAX_NAME
+        and len(title) <= _MAX_NAME
+        and len(source) <= _MAX_NAME
         and type(passage.score) is float
         and math.isfinite(passage.score)
-        and passage.id != ""
-        and type(passage.parts) is dict
-        and type(passage.metadata) is dict
+        and type(parts) is type(passage.metadata) is dict
         and not passage.metadata
-        and all(type(one) is float and math.isfinite(one) for one in passage.parts.values())
-        and all(one is None or type(one) is int for one in (passage.start, passage.end))
-        and not any(map(_needs_mending, (*names, passage.text)))
+        and (not parts or all(type(value) is float and math.isfinite(value) for value in parts.values()))
+        and (passage.start is None or type(passage.start) is int)
+        and (passage.end is None or type(passage.end) is int)
+        and not _needs_mending(f"{key}{title}{source}{text}")
     )
 
 
 def _needs_mending(text: str) -> bool:
-    return type(text) is not str or _CONTROLS.search(text) is not None or _has_halves(text)
+    return _CONTROLS.search(text) is not None or _has_halves(text)
 
 
 def _has_halves(text: str) -> bool:

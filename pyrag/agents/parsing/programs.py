@@ -164,6 +164,7 @@ def _is_prose(block: str) -> bool:
     return not any(char in block for char in "=()[]{}#") and block.strip()[:1].isupper()
 
 
+@functools.lru_cache(64)  # a program is read, checked and run, and compiling it is most of that
 def syntax_error(source: str) -> str | None:
     """Return the syntax error of a program, with line and caret as Python shows it; None if it compiles."""
     try:

@@ -64,7 +64,7 @@ class RequestRules:
             sent["messages"] = _rewritten(sent["messages"], self.role_rules)
             if sent["messages"][-1:] and sent["messages"][-1]["role"] != "assistant":
                 sent = {name: value for name, value in sent.items() if name not in _CONTINUES}
-        return {name: value for name, value in sent.items() if name not in self.dropped}
+        return {name: value for name, value in sent.items() if name not in self.dropped} if self.dropped else sent
 
     def after(self, refusal: Refusal, body: Body, sent: Body) -> RequestRules | None:
         """Return these rules with those that a refusal teaches, or None if none would change the request.
