@@ -50,6 +50,8 @@ _CITED = re.compile(r"<(cite|sup|ref)>\s?\[?\d{1,3}\]?\s?</\1>", re.IGNORECASE)
 _CONFIDENCE = re.compile(r"(?<=\S)\s{0,2}[(\[]confidence[^()\[\]]{0,30}[)\]]\.?\Z", re.IGNORECASE)
 _CLOSING_QUOTES = tuple("\"'”’»")
 _MIN_REMARK_WORDS = 6
+_MIN_SENTENCE_WORDS = 3
+_ANY_DOCUMENT = 1_000  # numbers of documents that count as citations
 _MAX_LAST_WORDS = 10  # of a last line that is taken for the answer
 _CONCLUDES = re.compile(
     r"\W*(?:so|thus|hence|therefore|in conclusion|overall|finally|i|it|the answer)\b", re.IGNORECASE
@@ -221,7 +223,7 @@ def _untagged(text: str, documents: int) -> str:
 
 
 def _last_words(rest: str) -> str | None:
-    """A short reply as it is; of a longer one, its last line where that is short."""
+    """Return a short reply unchanged, or the lines behind its sentences; of a longer one, a short last line."""
     lines = [line.strip() for line in lines_of(_MARKUP.sub(" ", rest)) if line.strip()]
     whole = " ".join(lines)
     if whole and (is_unknown(whole) or (len(lines) > 1 and _CONCLUDES.match(lines[-1]) and is_unknown(lines[-1]))):
@@ -229,9 +231,27 @@ def _last_words(rest: str) -> str | None:
     if whole.startswith(("{", '["')) or is_form(without_label(whole)):
         return None
     if 0 < len(whole) <= _SHORT:
-        return whole
+        return _below_sentences(lines) or whole
     last = lines[-1] if len(lines) > 1 else ""
     return last if 0 < len(last.split()) <= _MAX_LAST_WORDS and not last.endswith((":", "?")) else None
+
+
+def _below_sentences(lines: list[str]) -> str:
+    """Return the short lines below a reply's sentences, joined by commas; empty if the reply has another form."""
+    start = next((place for place, line in enumerate(lines) if not _is_sentence(line, lines[:place])), 0)
+    below = lines[start:]
+    if not start or any(_is_sentence(line, lines[:start]) or line.endswith((":", "?")) for line in below):
+        return ""
+    return ", ".join(below) if all(len(line.split()) <= _MAX_LAST_WORDS for line in below) else ""
+
+
+def _is_sentence(line: str, before: list[str]) -> bool:
+    """Return whether a line ends or cites like a sentence, and is not a name that an earlier line holds."""
+    words = line.split()
+    if len(words) <= _MAX_NAME_WORDS and any(line.rstrip(".") in earlier for earlier in before):
+        return False
+    ended = line.rstrip("\"'”’*_)]").endswith((".", "!")) and len(words) >= _MIN_SENTENCE_WORDS
+    return ended or (len(words) > _MAX_NAME_WORDS and bool(find_citations(line, _ANY_DOCUMENT)))
 
 
 def _unwrapped(answer: str, query: str) -> str:

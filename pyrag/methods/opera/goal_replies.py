@@ -69,17 +69,27 @@ def listed_goals(text: str) -> tuple[list[Any], str]:
 def _steps_of(text: str) -> tuple[list[Any], str] | None:
     objects, lists = parse_json(text, "{"), parse_json(text, "[")
     for value in objects:
-        if listed := _listed(value):
+        # Braces around a placeholder such as {answer_1} are no list of steps.
+        if (listed := _listed(value)) and (isinstance(value, dict) or _holds_objects(listed) or _asks(listed)):
             return listed, _said(value)
     for found in (
-        next((one for one in lists if any(isinstance(item, dict) for item in one)), None),
+        next(filter(_holds_objects, lists), None),
         _each_alone(objects),
-        next((one for one in lists if any(isinstance(item, str) and _ASKS.match(item) for item in one)), None),
+        next(filter(_asks, lists), None),
         _written(text),
     ):
         if found is not None:
             return found, ""
     return None
+
+
+def _holds_objects(listed: Sequence[Any]) -> bool:
+    return any(isinstance(item, dict) for item in listed)
+
+
+def _asks(listed: Sequence[Any]) -> bool:
+    """Return whether an item is a question or an instruction."""
+    return any(isinstance(item, str) and _ASKS.match(item) for item in listed)
 
 
 def plain_keys(value: Mapping[Any, Any]) -> Step:

@@ -169,7 +169,7 @@ def _of_name(content: str, steps: Steps) -> list[tuple[str, int]]:
         if step := steps.names.get(name.strip().casefold()):
             return [(_type_before(head) or steps.type_of(step), step)]
     said = _clean(content).casefold()
-    typed = steps.wanted([step for step, type_ in steps.types.items() if step < steps.step and type_ == said])
+    typed = steps.wanted([step for step, type_ in steps.types.items() if said and step < steps.step and type_ == said])
     return [(said, typed[-1])] if typed else []
 
 
