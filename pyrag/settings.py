@@ -54,17 +54,29 @@ _ABOVE_ZERO = (
 PROFILES: Mapping[str, Mapping[str, Any]] = {
     "paper": {},
     "fast": {"joint": True, "synthesis": "needed", "prompts": "fast", "topk": 4},
+    "paper-release": {
+        "prompts": "paper",
+        "structured": False,
+        "request": {"temperature": 0.7},
+        "reply_retries": 2,
+        "max_calls": 100_000,
+        "deadline": 3_600.0,
+        "unknown": "allow",
+        "no_passages": "aggregate",
+        "plan_checks": False,
+    },
 }
 """The settings that a profile stands for; those that are given by themselves win. `fast` makes the fewest calls, with
-the shortest prompts and replies."""
+the shortest prompts and replies. `paper-release` has the values of the code that PyRAG's authors released
+(docs/papers.md names its files); its limits only stop a program that never ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All knobs with their defaults. Numbers come from the paper where it has them."""
 
-    # What all settings begin as that are not given: paper, or fast (see `PROFILES`); read by `make_settings`.
-    profile: Literal["paper", "fast"] = "paper"
+    # What all settings begin as that are not given: paper, fast or paper-release (see `PROFILES`); read by `make_settings`.
+    profile: Literal["paper", "fast", "paper-release"] = "paper"
     llm: str = "embedded"
     plan_llm: str | None = None  # the Plan agent's own model (paper: a coder model)
     decompose_llm: str | None = None
@@ -86,7 +98,10 @@ class Settings:
     synthesis: Literal["always", "needed"] = "always"
     whole_question: bool = False  # if the programs end without an answer, ask the whole question over one search
     repairs: int = 3
+    reply_retries: int = 3  # further replies after a bad list of sub-queries or a syntax error
+    plan_checks: bool = True  # check a program before it runs, and have its planner correct it once
     unknown: Literal["repair", "allow"] = "repair"
+    no_passages: Literal["unknown", "aggregate"] = "unknown"  # what answer(query, []) does
     # Minimum evidence (0 to 1, by the embedded reader) for an answer to count as known; 0 disables the check. None: the
     # embedded engine's own threshold, and no check of a language model's answers.
     least_evidence: float | None = None
@@ -114,7 +129,7 @@ class Settings:
     cache_mb: int = 1024  # its maximum size, in MiB
     context_tokens: int | None = None  # the answer model's window; None: as its server tells
     tokenizer: str | None = None  # a tokenizer.json to count by; without one, four bytes are a token
-    prompts: str | None = None  # a folder of prompt templates or a packaged set ("small") instead of the default ones
+    prompts: str | None = None  # a folder of prompt templates, or a packaged set: small, fast or paper
     experience: str | None = None  # an experience library that pyrag evolve made, for the method hera
     sandbox: Literal["kernel", "policy"] = "kernel"
     otel: bool | None = None  # export spans by OpenTelemetry; None: where the variables OTEL_* name a receiver
@@ -136,8 +151,8 @@ class Settings:
         self._check_prices()
         if self.rounds is not None and self.rounds <= 0:
             raise ConfigError(f"rounds must be above 0, not {self.rounds}")
-        if self.repairs < 0 or self.boost_topk < 0:
-            raise ConfigError("repairs and boost_topk must not be negative")
+        if min(self.repairs, self.reply_retries, self.boost_topk) < 0:
+            raise ConfigError("repairs, reply_retries and boost_topk must not be negative")
         if self.topk > 100 or self.boost_topk > 100:
             raise ConfigError("topk and boost_topk must be at most 100")
         self._check_shares()
@@ -228,7 +243,7 @@ def layered(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any
 def make_settings(values: Mapping[str, Any]) -> Settings:
     """Checked settings from plain values, over those of their profile. Raises `ConfigError`."""
     known = _types()
-    values = {**PROFILES.get(str(values.get("profile")), {}), **values}
+    values = layered(PROFILES.get(str(values.get("profile")), {}), values)
     for key in values:
         if key not in known:
             raise ConfigError(f"unknown setting {key!r}{nearest(key, known)}")

@@ -7,6 +7,7 @@ do about an unknown answer, and every fault of a service, which passes through u
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from pyrag.agents.prompted_agent import PromptedEngine
 from pyrag.agents.prompts import Prompts, load_prompts
 from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading, RoleEngines
 from pyrag.agents.rewriter import LLMRewriter
-from pyrag.agents.schemas import SUB_QUERIES, TAGGED_ANSWER
+from pyrag.agents.schemas import SUB_QUERIES, TAGGED_ANSWER, asks_for
 from pyrag.agents.writer import LLMFollowUp, LLMWriter
 from pyrag.errors import BadOutputError, BudgetExceededError
 from pyrag.llm.context import CountTokens, about_tokens
@@ -43,32 +44,36 @@ _MAX_ERROR = 400  # characters that a repair shows where the window is small
 
 @dataclass(frozen=True, slots=True)
 class LLMDecomposer:
-    """Decompose Agent: question → JSON list of atomic sub-queries; after `RETRIES` bad lists, the question itself."""
+    """Decompose Agent: question → JSON list of atomic sub-queries.
+
+    After a bad list and `retries` further ones, the question itself.
+    """
 
     model: ChatModel
     prompts: Prompts
     sampling: Sampling = Sampling()
+    retries: int = RETRIES
 
     async def decompose(self, question: str) -> Decomposition:
         render = self.prompts.render
-        sampling = replace(self.sampling, schema=SUB_QUERIES)
-        user = render("decompose.user", question=question)
-        talk = Conversation(self.model, sampling, render("decompose.system"), user, request=question)
+        system, user = render("decompose.system"), render("decompose.user", question=question)
+        sampling = replace(self.sampling, schema=SUB_QUERIES if asks_for(SUB_QUERIES, system + user) else None)
+        talk = Conversation(self.model, sampling, system, user, request=question)
 
         def again(_: str, problem: str) -> str:
             return render("decompose.retry", reason=problem, question=question)
 
         try:
-            found = await talk.asked(parse_sub_queries, again, RETRIES)
+            found = await talk.asked(parse_sub_queries, again, self.retries)
             return Decomposition(found, usage=talk.usage, raw=talk.raw, note=talk.note)
         except BadOutputError as error:
-            note = f"the question was not decomposed: no usable list in {RETRIES + 1} replies ({error})"
+            note = f"the question was not decomposed: no usable list in {self.retries + 1} replies ({error})"
             return Decomposition((question,), fallback=True, usage=talk.usage, raw=talk.raw, note=talk.noted(note))
 
 
 @dataclass(frozen=True, slots=True)
 class LLMPlanner:
-    """Plan Agent: a program, with syntax errors repaired within the generation (at most `RETRIES` times).
+    """Plan Agent: a program, with syntax errors repaired within the generation (at most `retries` times).
 
     `repair` shows the failing program: with its traceback if it ran into an exception, else with what was found
     against it (a plan check, a refusal of the sandbox, a limit).
@@ -80,6 +85,7 @@ class LLMPlanner:
     on_draft: OnDraft | None = None  # called with each program as far as its statements are finished
     on_text: OnDraft = ignore_draft  # called with each program as far as it is written
     tools: str = ""  # description of the functions that programs may call besides
+    retries: int = RETRIES
 
     def drafting(self, on_draft: OnDraft, on_text: OnDraft) -> LLMPlanner:
         """Return this planner, showing its programs while it writes them. Args: those of `DraftingPlanner.drafting`."""
@@ -94,7 +100,8 @@ class LLMPlanner:
         if sub_queries is None:
             return await self._joint_plan(question)
         listed = numbered(sub_queries)
-        user = self.prompts.render("plan.user", question=question, sub_queries=listed)
+        quoted = json.dumps(list(sub_queries), ensure_ascii=False)
+        user = self.prompts.render("plan.user", question=question, sub_queries=listed, sub_query_list=quoted)
         talk = self._talk("plan.system", user, f"{question}\n{listed}", question=question)
         return await self._program(talk, question)
 
@@ -147,11 +154,11 @@ class LLMPlanner:
             )
 
         try:
-            source = await talk.asked(_compiled, again, RETRIES)
+            source = await talk.asked(_compiled, again, self.retries)
             return Plan(source, usage=talk.usage, raw=talk.raw, note=talk.note)
         except BadOutputError as error:
             raise BadOutputError(
-                f"{self.model.name} wrote no program that compiles in {RETRIES + 1} replies "
+                f"{self.model.name} wrote no program that compiles in {self.retries + 1} replies "
                 f"({' '.join(str(error).split())[:200]}): try another model for the plan (--plan-llm)",
                 talk.usage,
             ) from error
@@ -279,6 +286,7 @@ def make_llm_agents(
     sampling: Sampling | None = None,
     context_tokens: int | None = None,
     count_tokens: CountTokens = about_tokens,
+    retries: int = RETRIES,
 ) -> Agents:
     """Return all agents over chat models.
 
@@ -291,6 +299,7 @@ def make_llm_agents(
         sampling: Parameters of all replies.
         context_tokens: The window of `answer_model`, if known.
         count_tokens: Counts the tokens of a text.
+        retries: Maximum number of further replies after a bad list of sub-queries or a syntax error.
 
     Raises:
         ConfigError: The prompts folder lacks a file or a placeholder.
@@ -312,8 +321,8 @@ def make_llm_agents(
     rewriter = LLMRewriter(answer_model, prompts, engine.sampling)
     return Agents(
         name=_name(answer_model, planner.model, decomposer.model),
-        decomposer=LLMDecomposer(decomposer.model, prompts, engine.sampling),
-        planner=LLMPlanner(planner.model, prompts, engine.sampling),
+        decomposer=LLMDecomposer(decomposer.model, prompts, engine.sampling, retries),
+        planner=LLMPlanner(planner.model, prompts, engine.sampling, retries=retries),
         answerer=WindowedAnswerer(answerer, engine.context_window("Answer", evidence)),
         writer=LLMWriter(answer_model, prompts, engine.sampling),
         rewriter=WindowedRewriter(rewriter, engine.context_window_of("Rewrite", rewriter.template, rewriter.template)),

@@ -12,7 +12,7 @@ from typing import TypeVar
 from pyrag.agents.context_window import ContextWindow
 from pyrag.agents.conversation import Conversation
 from pyrag.agents.prompts import Prompts
-from pyrag.agents.schemas import Schema
+from pyrag.agents.schemas import Schema, asks_for
 from pyrag.llm.context import CountTokens, about_tokens
 from pyrag.llm.protocol import ChatModel, Sampling
 
@@ -40,14 +40,15 @@ class PromptedAgent:
         Args:
             template: Name of the prompt template.
             values: Texts for its placeholders.
-            schema: JSON schema of the replies.
+            schema: JSON schema of the replies; enforced only if the prompt asks for its form.
             system: Name of the template whose system message is used instead of its own.
             optional: Names among `values` that the template may leave out.
         """
         own, user = self.prompts.render_method(template, values, optional)
         said = self.prompts.notice(f"{system}.system") if system else own
         request = "\n".join(values.values())
-        return Conversation(self.model, replace(self.sampling, schema=schema), said, user, request=request)
+        enforced = schema if asks_for(schema, said + user) else None
+        return Conversation(self.model, replace(self.sampling, schema=enforced), said, user, request=request)
 
     async def asked(self, talk: Conversation, parse: Callable[[str], T], retry: str, retries: int) -> T:
         """Return the value of the first reply in form.

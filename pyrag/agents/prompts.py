@@ -72,7 +72,7 @@ _TEMPLATES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
         ("decompose.user", "question", ""),
         ("decompose.retry", "reason", "question"),
         ("plan.system", "", "tools"),
-        ("plan.user", "question sub_queries", ""),
+        ("plan.user", "question sub_queries|sub_query_list", ""),
         ("plan.syntax_repair", "source error|error_line", "question"),
         ("plan.runtime_repair", "question source error|error_line", "sub_queries"),
         ("plan.check_repair", "question source error|error_line", "sub_queries"),
@@ -144,6 +144,10 @@ class Prompts:
                 f"the prompt {self._methods / template}.user.txt {problem} placeholder {{{{{wrong[0]}}}}}: use {known}"
             )
         return self._guided(_filled(system, values), template), _filled(user, values)
+
+    def has_method(self, template: str) -> bool:
+        """Return whether there is a user message of that name for a method."""
+        return bool(self._method_text(f"{template}.user", optional=True))
 
     def retry(self, template: str, reason: str) -> str:
         """Return the message after a text out of form.

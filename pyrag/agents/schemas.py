@@ -36,5 +36,17 @@ def closed(title: str, properties: Schema) -> Schema:
     }
 
 
+def asks_for(schema: Schema, prompt: str) -> bool:
+    """Return whether a prompt names every field of a schema, in quotes.
+
+    Prompts of another set or folder may ask for replies of another form, which no server must be made to refuse.
+
+    Args:
+        schema: Schema of an object.
+        prompt: System and user message.
+    """
+    return all(f'"{name}"' in prompt for name in schema["properties"])
+
+
 SUB_QUERIES = closed("sub_queries", {"sub_queries": TEXTS})  # an object around the list: the parser finds it there
 REWRITE = closed("rewrite", {"strategy": TEXT, "query": TEXT, "keywords": TEXTS})

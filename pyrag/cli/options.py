@@ -92,7 +92,7 @@ CallTimeout = Annotated[
 ]
 Profile = Annotated[
     str | None,
-    _setting("profile", "Profile: paper, or fast (few calls, short prompts); other options override its settings."),
+    _setting("profile", "Profile: paper, fast (few calls, short prompts) or paper-release; other options override it."),
 ]
 Joint = Annotated[
     bool | None,
@@ -115,14 +115,16 @@ Stream = Annotated[
     bool | None, _setting("stream", "Run programs while they are being written.", "--stream/--no-stream")
 ]
 MaxCalls = Annotated[
-    int | None, _setting("max_calls", "Limit of model calls for a question.", shown="20; for opera 42")
+    int | None, _setting("max_calls", "Limit of model calls for a question.", shown="20; for opera 44")
 ]
 SandboxMode = Annotated[
     str | None, _setting("sandbox", "Sandbox mode: kernel, or policy where the system lacks kernel isolation.")
 ]
 Prompts = Annotated[
     str | None,
-    _setting("prompts", "Folder of prompt templates, or the packaged set small.", shown="the default templates"),
+    _setting(
+        "prompts", "Folder of prompt templates, or a packaged set: small, fast or paper.", shown="the default templates"
+    ),
 ]
 Experience = Annotated[str | None, _setting("experience", "Experience library of pyrag evolve, for --method hera.")]
 Otel = Annotated[

@@ -45,6 +45,8 @@ class Episode:
     Attributes:
         unknown_policy: What using an unknown answer in a query does: an error that goes back to the planner (`repair`),
             or nothing (`allow`).
+        no_passages: What `answer(query, [])` does: it is `unknown` without a call, or it does `aggregate` the facts in
+            its query, as without documents.
         extensions: The method's own part of the trace: see `pyrag.trace.extensions`.
         shared: What the method keeps open between questions.
         more: Primitives of the method and of tools beside the usual two, each called with the program's run and a call.
@@ -62,6 +64,7 @@ class Episode:
     topk: int = 5
     ladder: Ladder = (Boost(10),)
     unknown_policy: UnknownPolicy = "repair"
+    no_passages: Literal["unknown", "aggregate"] = "unknown"
     parallel: bool = True
     prefetch_stats: PrefetchStats | None = None
     observer: Observer = ignore
@@ -199,6 +202,10 @@ class Episode:
             return passage
         self.warn(f"{origin}: other texts under the same id {passage.id!r}")
         return replace(passage, id=f"{passage.id}#{content_id(passage.title, passage.text)}")
+
+    def evidence(self, passages: list[Passage]) -> list[Passage] | None:
+        """Return the passages to answer from; None if facts in the query are to be aggregated."""
+        return None if not passages and self.no_passages == "aggregate" else passages
 
     async def read(
         self, query: str, passages: Sequence[Passage] | None, role: str = "answer", agent: Answerer | None = None

@@ -104,18 +104,18 @@ class ProgramRun:
         """
         query, docs = bind(call, role, ("query", "docs"), {"docs": None})
         query = check_query(query, role)
-        passages = None if docs is None else self.passages_of(docs)
+        passages = None if docs is None else self.episode.evidence(self.passages_of(docs))
         if passages is not None:
             self.refuse_unknown(call, query)
-        mode = "aggregation" if docs is None else "evidence"
+        mode = "aggregation" if passages is None else "evidence"
         step = self.start(call, query, passages=ids_of(passages or ()), mode=mode)
         if passages is None and self._rests_on_unknown(call, query):
             reading, memo = Reading(UNKNOWN, known=False), False
         else:
             reading, memo = await self.watched(step, self.episode.read(query, passages, role, agent))
         attempts = [attempt("first", query, passages or (), reading)]
-        if passages is not None and not reading.known and recover:
-            attempts += await self.watched(step, self._recover(call, step, query, passages, reading))
+        if docs is not None and not reading.known and recover:
+            attempts += await self.watched(step, self._recover(call, step, query, passages or [], reading))
         last = attempts[-1]
         assert last.answer is not None
         self._answers[call.id] = last.answer

@@ -48,8 +48,8 @@ _MIN_CALLS = 20
 
 
 def calls_for(ladder: Ladder) -> int:
-    """Model calls enough for a plan of four hops that all climb the whole ladder, and for its revision likewise."""
-    return max(_MIN_CALLS, 2 * (1 + _HOPS * calls_of_step(ladder)))
+    """Return the model calls of a plan with four hops that use the whole ladder, a synthesis, and the same revised."""
+    return max(_MIN_CALLS, 2 * (2 + _HOPS * calls_of_step(ladder)))
 
 
 def calls_of_step(ladder: Ladder) -> int:

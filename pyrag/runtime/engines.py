@@ -302,6 +302,7 @@ def _agents_of(
         sampling=_sampling(options, window),
         context_tokens=window,
         count_tokens=token_counter(settings.tokenizer or getattr(model, "tokenizer", None)),
+        retries=settings.reply_retries,
     )
 
 

@@ -122,6 +122,7 @@ async def _answer(
         topk=settings.topk,
         ladder=ladder,
         unknown_policy=settings.unknown,
+        no_passages=settings.no_passages,
         parallel=settings.parallel,
         prefetch_stats=engines.prefetch_stats,
         observer=recorder,

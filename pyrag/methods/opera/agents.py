@@ -26,6 +26,7 @@ from pyrag.methods.opera.protocol import Goal, GoalPlan, GoalPlanner, OperaAgent
 from pyrag.methods.opera.schemas import GOALS, JUDGEMENT
 from pyrag.trace.model import UNKNOWN, Passage
 
+_SYNTHESIS = "opera.synthesise"
 PLAN_RETRIES = 3
 RETRIES = 1
 
@@ -142,7 +143,20 @@ def opera_agents(engines: RoleEngines) -> OperaAgents | None:
     return OperaAgents(planner, _analyst(answer) if isinstance(answer, PromptedEngine) else None)
 
 
+def _synthesiser(engine: PromptedEngine) -> Answerer:
+    """Return the agent that concludes from earlier answers: the Answer agent, unless the prompts have one of its own."""
+    if not engine.prompts.has_method(_SYNTHESIS):
+        return LLMAnswerer(engine.model, engine.prompts, engine.sampling)
+    return LLMAnalyst(
+        engine.model,
+        engine.prompts,
+        engine.sampling,
+        system=_SYNTHESIS,
+        retry=f"{_SYNTHESIS}.retry",
+        facts=_SYNTHESIS,
+    )
+
+
 def _analyst(engine: PromptedEngine) -> WindowedAnswerer:
-    answerer = LLMAnswerer(engine.model, engine.prompts, engine.sampling)
-    analyst = LLMAnalyst(engine.model, engine.prompts, engine.sampling, answerer)
+    analyst = LLMAnalyst(engine.model, engine.prompts, engine.sampling, _synthesiser(engine))
     return WindowedAnswerer(analyst, engine.context_window_of("Analysis-Answer", analyst.system, analyst.template))

@@ -21,12 +21,14 @@ from pyrag.methods.program_text import attempted
 _ASKS_FOR_MORE = re.compile(r"(?:\w+ )?(?:who|whom|whose|what|which|when|where|how)\b", re.IGNORECASE)
 
 
-def compile_goals(question: str, goals: Sequence[Goal]) -> str:
+def compile_goals(question: str, goals: Sequence[Goal], *, synthesis: bool = False) -> str:
     """Return the program of a plan. A last goal that only checks another one decides whether that one holds.
 
     Args:
         question: The question.
         goals: A plan without errors.
+        synthesis: Compose the final answer from the answers of all goals, unless the last goal does so itself or is
+            the question.
     """
     lines = [line for goal in goals for line in _lines(goal, goals)]
     last = goals[-1]
@@ -38,6 +40,14 @@ def compile_goals(question: str, goals: Sequence[Goal]) -> str:
             f"    final_answer = {checked}",
             "else:",
             f"    final_answer = {otherwise}",
+        ]
+    elif synthesis and last.search and last.type != EVIDENCE and (len(goals) > 1 or last.text != question):
+        composed = f"answer({_facts(goals, goals, question)})"
+        lines += [
+            f"if is_known({variable(last)}):",
+            f"    final_answer = {composed}",
+            "else:",
+            f"    final_answer = {variable(last)}",
         ]
     else:
         lines.append(f"final_answer = {variable(last)}")

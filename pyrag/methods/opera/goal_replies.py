@@ -45,6 +45,7 @@ _DEPENDENCIES = re.compile(
     r"(?P<said>[^()\n]{0,60})[\])}]*\s*\Z",
     re.IGNORECASE,
 )
+_REASONING = re.compile(r"<reasoning>([^<]{1,4000})</reasoning>", re.IGNORECASE)
 _TAGGED = re.compile(r"<(?:sub[_-]?)?(?:question|goal|query|step)\b[^<>]{0,60}>", re.IGNORECASE)
 _NAMED = re.compile(r"[\s*_]{0,4}(?:sub-?)?(?:goal|question|query)[\s*_]{0,4}:[\s*_]{0,4}", re.IGNORECASE)
 _KEYED = re.compile(r"\s{0,12}(?P<new>-\s{1,4})?[\"']?(?P<key>[A-Za-z_]{1,20})[\"']?\s?:\s*(?P<value>\S.*)")
@@ -59,7 +60,8 @@ Step = dict[str, Any]
 def listed_goals(text: str) -> tuple[list[Any], str]:
     """The steps of a reply as they were written, and the rationale given with them. Raises `BadOutputError`."""
     if (found := first_read(text, _steps_of)) is not None:
-        return found
+        reasoning = _REASONING.search(text)
+        return found if found[1] or reasoning is None else (found[0], " ".join(reasoning[1].split()))
     others = [one for one in parse_json(text, "[") if one or text.strip() == "[]"]
     if not others and not any(_listed(value) is not None for value in parse_json(text, "{")):
         raise BadOutputError("it holds no JSON list of goals")

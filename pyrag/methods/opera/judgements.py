@@ -87,10 +87,23 @@ def _judgement(text: str) -> dict[str, Any]:
         return object_with(text, "decision")
     except BadOutputError:
         try:
-            return object_with(text, "answer")
+            return _with_status(object_with(text, "answer"))
         except BadOutputError:
             pass
         raise
+
+
+def _with_status(value: dict[str, Any]) -> dict[str, Any]:
+    """Return an object whose decision is its status, as in OPERA's release; unchanged if that is not yes or no.
+
+    Its analysis then says what is missing.
+    """
+    status = next((said for key, said in value.items() if str(key).strip().casefold() == "status"), None)
+    try:
+        decision_of(status)
+    except BadOutputError:
+        return value
+    return {"missing": value.get("analysis"), **value, "decision": status}
 
 
 def _judged(value: dict[str, Any], answer: str, documents: int, rest: str, *, known: bool) -> Judged:

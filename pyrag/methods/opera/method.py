@@ -4,8 +4,9 @@ Another planner and a longer ladder over PyRAG's episode: the Plan agent's goals
 Analysis-Answer agent reads; the ladder rewrites. How deep a question goes is the Plan agent's to say: a question that
 one search settles is a single goal, which costs its one call and nothing else. (Answering first, and planning only
 where that is unsure, lost answers on multi-hop questions or saved no calls: direct answers are sure of themselves too
-often.) A plan whose program ends in an unknown answer is revised once, as in PyRAG. Variants leave out the plan, the
-rewriting or both (paper, table 2).
+often.) The answers of the goals are composed to the final one in a call of its own, as in the release, unless
+`synthesis` is `needed` or the engine has no language model. A plan that needs an answer which stays unknown is revised
+once, as in PyRAG. Variants leave out the plan, the rewriting or both (paper, table 2).
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ async def answer(episode: Episode, settings: Settings) -> Result:
 
     Args:
         episode: The question under way.
-        settings: `method` names the variant behind a colon; `repairs` is the maximum number of revisions.
+        settings: `method` names the variant behind a colon; `repairs` is the maximum number of revisions; `synthesis`
+            says whether the final answer is composed.
 
     Raises:
         ConfigError: the engine has no Plan agent, and the variant needs one.
@@ -47,14 +49,16 @@ async def answer(episode: Episode, settings: Settings) -> Result:
     if "no-rewrite" in variant:
         episode.ladder = ()
     planned = "no-plan" not in variant
+    team = episode.agents.team(opera_agents)
+    synthesis = planned and settings.synthesis == "always" and team is not None and team.analyst is not None
 
     async def revise(program: Program, error: str, origin: str) -> Draft:
         if not planned:
             raise BadOutputError("there is no Plan agent to ask for another way")
-        return await _revise(episode, error, origin)
+        return await _revise(episode, error, origin, synthesis=synthesis)
 
     plan = await _plan(episode) if planned else GoalPlan((Goal(1, episode.question, search=episode.question),))
-    draft = _draft(episode, plan, "plan" if planned else UNPLANNED)
+    draft = _draft(episode, plan, "plan" if planned else UNPLANNED, synthesis=synthesis)
     return await run_repaired(episode, announce(episode, draft), revise, settings.repairs)
 
 
@@ -80,7 +84,7 @@ def _planner(episode: Episode) -> GoalPlanner:
     return team.goal_planner
 
 
-async def _revise(episode: Episode, error: str, origin: str) -> Draft:
+async def _revise(episode: Episode, error: str, origin: str, *, synthesis: bool) -> Draft:
     planner, question, goals = _planner(episode), episode.question, planned_goals(episode)
     texts = [goal.text for goal in goals]
     plan = await episode.ledger.call(
@@ -89,16 +93,16 @@ async def _revise(episode: Episode, error: str, origin: str) -> Draft:
         lambda: planner.revise(question, goals, error),
         GoalPlan,
     )
-    return _draft(episode, plan, origin)
+    return _draft(episode, plan, origin, synthesis=synthesis)
 
 
-def _draft(episode: Episode, plan: GoalPlan, origin: str) -> Draft:
+def _draft(episode: Episode, plan: GoalPlan, origin: str, *, synthesis: bool) -> Draft:
     """The plan as a program; its goals become the episode's."""
     episode.keep_notes("goals", plan)
     STATE.write(episode, OperaState(plan.goals))
     episode.sub_queries = tuple(goal.text for goal in plan.goals)
     episode.observer(Decomposed(episode.sub_queries, plan.note))
-    source = compile_goals(episode.question, plan.goals)
+    source = compile_goals(episode.question, plan.goals, synthesis=synthesis)
     return Draft(
         Program(source, planner=episode.agents.name, origin=origin, rationale=plan.rationale), plan.note, plan.doubt
     )

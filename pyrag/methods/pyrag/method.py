@@ -55,7 +55,9 @@ async def _by_programs(episode: Episode, settings: Settings) -> Result:
     async with SpeculativeExecution(episode, on=settings.stream) as ahead:
         revise = partial(_revise, episode, settings, ahead)
         written = await write_program(episode, settings, ahead)
-        program = await revise_after_checks(episode, written, revise, partial(problems, episode))
+        program = written
+        if settings.plan_checks:
+            program = await revise_after_checks(episode, written, revise, partial(problems, episode))
         result = await run_repaired(episode, program, revise, settings.repairs)
     return await _once_more(episode, result)
 
