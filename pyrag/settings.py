@@ -75,7 +75,7 @@ the shortest prompts and replies. `paper-release` has the values of the code tha
 class Settings:
     """All knobs with their defaults. Numbers come from the paper where it has them."""
 
-    # What all settings begin as that are not given: paper, fast or paper-release (see `PROFILES`); read by `make_settings`.
+    # What all settings begin as that are not given (see `PROFILES`); read by `make_settings`.
     profile: Literal["paper", "fast", "paper-release"] = "paper"
     llm: str = "embedded"
     plan_llm: str | None = None  # the Plan agent's own model (paper: a coder model)

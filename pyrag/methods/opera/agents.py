@@ -33,7 +33,12 @@ RETRIES = 1
 
 @dataclass(frozen=True, slots=True)
 class LLMGoalPlanner(PromptedAgent):
-    """Plan Agent: question → goals. After `PLAN_RETRIES` plans with errors, the question is its only goal."""
+    """Plan Agent: question → goals. After `PLAN_RETRIES` plans with errors, the question is its only goal.
+
+    `composed` is that of its plans.
+    """
+
+    composed: bool = True
 
     async def plan(self, question: str) -> GoalPlan:
         talk = self.talk("opera.plan", {"question": question}, GOALS)
@@ -58,7 +63,15 @@ class LLMGoalPlanner(PromptedAgent):
 
     async def _goals(self, talk: Conversation, question: str) -> GoalPlan:
         read = await self.asked(talk, lambda reply: read_goals(reply, question), "opera.plan.retry", PLAN_RETRIES)
-        return GoalPlan(read.goals, read.rationale, read.warnings, usage=talk.usage, raw=talk.raw, note=talk.note)
+        return GoalPlan(
+            read.goals,
+            read.rationale,
+            read.warnings,
+            composed=self.composed,
+            usage=talk.usage,
+            raw=talk.raw,
+            note=talk.note,
+        )
 
 
 def written_goal(goal: Goal) -> dict[str, Any]:
@@ -133,7 +146,8 @@ def opera_agents(engines: RoleEngines) -> OperaAgents | None:
     plan, answer = engines.plan, engines.answer
     planner: GoalPlanner
     if isinstance(plan, PromptedEngine):
-        planner = LLMGoalPlanner(plan.model, plan.prompts, plan.sampling)
+        composed = isinstance(answer, PromptedEngine)  # rules conclude nothing beyond what a goal asked
+        planner = LLMGoalPlanner(plan.model, plan.prompts, plan.sampling, composed)
     elif isinstance(plan, EmbeddedEngine):
         from pyrag.methods.opera.embedded import EmbeddedGoalPlanner
 
@@ -144,7 +158,7 @@ def opera_agents(engines: RoleEngines) -> OperaAgents | None:
 
 
 def _synthesiser(engine: PromptedEngine) -> Answerer:
-    """Return the agent that concludes from earlier answers: the Answer agent, unless the prompts have one of its own."""
+    """Return the agent that concludes from answers: the Answer agent, unless the prompts have one for OPERA."""
     if not engine.prompts.has_method(_SYNTHESIS):
         return LLMAnswerer(engine.model, engine.prompts, engine.sampling)
     return LLMAnalyst(

@@ -49,8 +49,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
     if "no-rewrite" in variant:
         episode.ladder = ()
     planned = "no-plan" not in variant
-    team = episode.agents.team(opera_agents)
-    synthesis = planned and settings.synthesis == "always" and team is not None and team.analyst is not None
+    synthesis = settings.synthesis == "always"
 
     async def revise(program: Program, error: str, origin: str) -> Draft:
         if not planned:
@@ -102,7 +101,7 @@ def _draft(episode: Episode, plan: GoalPlan, origin: str, *, synthesis: bool) ->
     STATE.write(episode, OperaState(plan.goals))
     episode.sub_queries = tuple(goal.text for goal in plan.goals)
     episode.observer(Decomposed(episode.sub_queries, plan.note))
-    source = compile_goals(episode.question, plan.goals, synthesis=synthesis)
+    source = compile_goals(episode.question, plan.goals, synthesis=synthesis and plan.composed)
     return Draft(
         Program(source, planner=episode.agents.name, origin=origin, rationale=plan.rationale), plan.note, plan.doubt
     )

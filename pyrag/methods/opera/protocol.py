@@ -37,6 +37,7 @@ class GoalPlan(AgentReply):
     rationale: str = ""
     warnings: tuple[str, ...] = ()
     fallback: bool = False  # no reply held a plan that can run: the question is its only goal
+    composed: bool = False  # a language model composes the final answer from the answers of all goals
 
 
 class GoalPlanner(Protocol):
