@@ -90,9 +90,9 @@ SCRIPTS: dict[str, list[str]] = {
     "iter-retgen": [ADA.replace("Berg.", "Berg, a director of films."), BORN.replace("Doc [2]", "Doc [1]")],
     "decompose-only": [SUB_QUERIES, ADA, BORN, DATE],
     "plan-only": [SUB_QUERIES, PROGRAM, BORN],
-    "opera:full": [GOALS, YES_ADA, NO, REWRITTEN, YES_BORN],
+    "opera:full": [GOALS, YES_ADA, NO, REWRITTEN, YES_BORN, DATE],
     "opera:no-plan": [NO, REWRITTEN, YES_BORN],
-    "opera:no-rewrite": [GOALS, YES_ADA, YES_BORN],
+    "opera:no-rewrite": [GOALS, YES_ADA, YES_BORN, DATE],
     "opera:no-plan-no-rewrite": [YES_BORN],
     "hera": [TOPOLOGY, YES_ADA, YES_BORN],
     "search-agent:search-r1": [

@@ -46,6 +46,7 @@ POPULATION_SCRIPT = {
         yes("Menlo Park, California", 1, confidence=0.98),
         no("population figures", "Retrieved documents lack specific population data."),
         yes("35,211 (as of 2020 census)", 1, 2, confidence=0.93),
+        "<answer>35,211 (as of 2020 census)</answer>",
     ],
     "rewrite": [
         rewrite(
@@ -106,13 +107,14 @@ async def test_table_5_the_complete_trajectory(case: Case) -> None:
         ("analysis", "NO"),
         ("rewrite", "searched"),
         ("analysis", "YES"),
+        ("synthesis", "YES"),
     ]
     assert [one.role for one in done].count("analysis") == 4  # the table's metrics: plan 1, analysis 4, rewrite 1
     assert done[1].outcome == "company from step 1 = Facebook (now Meta)"
     assert done[3].rationale == "Retrieved documents lack specific population data."
     assert (done[4].input, done[4].output) == ("What is the population of Menlo Park, California?", REWRITTEN)
     assert done[4].keywords == ("population", "census", "demographics", "statistics", "residents")
-    assert [one.confidence for one in done[1:]] == [0.95, 0.98, 0.1, None, 0.93]
+    assert [one.confidence for one in done[1:]] == [0.95, 0.98, 0.1, None, 0.93, None]
     assert case.log[-2:] == [("What is the population of Menlo Park, California?", 5), (REWRITTEN, 10)]
     assert trace.programs[0].rationale == "Company, then its city, then the city's population."
     assert len(trace.citations) == 5
@@ -126,9 +128,10 @@ async def test_a_claim_is_planned_checked_and_scored_by_its_label(case: Case, sa
         goal(2, "Was [person from step 1] born in Rome?", "yes/no", 1),
     )
     case.found = {"Who directed Alpha?": ["Ada Berg directed Alpha."], "Was Ada Berg born in Rome?": ["Berg: Rome."]}
-    trace = await case.ask(asked(claim), {"plan": [goals], "answer": [yes("Ada Berg", 1), yes(said, 1)]})
+    answers = [yes("Ada Berg", 1), yes(said, 1), f"<answer>{said}</answer>"]
+    trace = await case.ask(asked(claim), {"plan": [goals], "answer": answers})
     row = score("hover", "opera", claim, trace)
-    assert (row.answer, row.em, trace.usage.model_calls) == (said, em, 3)
+    assert (row.em, trace.usage.model_calls) == (em, 4)
 
 
 async def test_recorded_cases_replay_equal(case: Case) -> None:

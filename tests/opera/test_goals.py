@@ -197,7 +197,7 @@ def test_substitution_is_literal(before: str, value: str, after: str) -> None:
 async def test_special_characters_reach_the_next_search_unchanged(case: Case) -> None:
     name = r'A "B" \1 {C} {{D}} [city from step 2] \N{BEL}'
     script = {"plan": [plan(FIRST, where())], "answer": [yes(name, 1), yes("Rome", 1)]}
-    trace = await case.ask("Where?", script)
+    trace = await case.ask("Where?", script, synthesis="needed")
     assert (trace.answer.text, trace.error) == ("Rome", None)
     assert case.log[1][0] == f"Where is {name} headquartered?"
 
@@ -242,7 +242,8 @@ async def test_without_a_usable_plan_the_question_is_its_only_goal(case: Case) -
 
 async def test_a_type_that_differs_is_a_warning_of_the_trace(case: Case) -> None:
     second = where(goal="Where is [messenger from step 1] based?")
-    trace = await case.ask("Where?", {"plan": [plan(FIRST, second)], "answer": [yes("Meta", 1), yes("Rome", 1)]})
+    script = {"plan": [plan(FIRST, second)], "answer": [yes("Meta", 1), yes("Rome", 1)]}
+    trace = await case.ask("Where?", script, synthesis="needed")
     assert (trace.answer.text, trace.fallbacks) == ("Rome", ())
     assert trace.warnings == ("goal 2 of the plan takes the company of step 1 for a messenger",)
 
@@ -253,7 +254,7 @@ async def test_a_plan_that_ends_unknown_is_revised_once(case: Case) -> None:
         "plan": [plan(FIRST, where()), other],
         "answer": [no("the buyer"), yes("Meta", 1), yes("Menlo Park", 1)],
     }
-    trace = await case.ask("Where is WhatsApp's owner?", script, recovery="none")
+    trace = await case.ask("Where is WhatsApp's owner?", script, recovery="none", synthesis="needed")
     assert (trace.answer.text, trace.repairs, planned_goals(trace)[0].text) == ("Menlo Park", 1, "Who bought WhatsApp?")
     assert trace.programs[0].error.endswith("test is_known(…) first")
 
@@ -279,5 +280,38 @@ async def test_unused_answers_are_combined_in_one_more_call(case: Case) -> None:
 
 async def test_a_goal_repeating_the_answer_costs_no_call(case: Case) -> None:
     plans = plan(FIRST, where(), goal(3, "Provide the final answer", "answer", 2))
-    trace = await case.ask("Where?", {"plan": [plans], "answer": [yes("Meta", 1), yes("Menlo Park", 1)]})
+    script = {"plan": [plans], "answer": [yes("Meta", 1), yes("Menlo Park", 1)]}
+    trace = await case.ask("Where?", script, synthesis="needed")
     assert (trace.answer.text, trace.usage.model_calls) == ("Menlo Park", 3)
+
+
+BORN = plan(goal(1, "Who wrote Alpha?", "person"), goal(2, "When was [person from step 1] born?", "date", 1))
+BORN_QUESTION = "When was the author of Alpha born?"
+
+
+async def test_the_final_answer_is_composed_from_all_goals(case: Case) -> None:
+    answers = [yes("Ada Berg", 1), yes("1 May 1950", 1), "<answer>1950</answer>"]
+    trace = await case.ask(BORN_QUESTION, {"plan": [BORN], "answer": answers})
+    assert (trace.answer.text, trace.usage.model_calls) == ("1950", 4)
+    assert trace.steps[-1].query == (
+        f"Given: Who wrote Alpha? Ada Berg; When was Ada Berg born? 1 May 1950. Answer the question: {BORN_QUESTION}"
+    )
+    assert trace.citations
+
+
+async def test_without_synthesis_the_last_goal_answers(case: Case) -> None:
+    script = {"plan": [BORN], "answer": [yes("Ada Berg", 1), yes("1 May 1950", 1)]}
+    trace = await case.ask(BORN_QUESTION, script, synthesis="needed")
+    assert (trace.answer.text, trace.usage.model_calls) == ("1 May 1950", 3)
+
+
+async def test_an_unknown_last_goal_is_not_composed(case: Case) -> None:
+    script = {"plan": [BORN], "answer": [yes("Ada Berg", 1), no("the date")]}
+    trace = await case.ask(BORN_QUESTION, script, recovery="none")
+    assert (trace.answer.known, trace.usage.model_calls, trace.repairs, trace.error) == (False, 3, 0, None)
+
+
+async def test_the_question_as_its_only_goal_is_not_composed(case: Case) -> None:
+    only = plan(goal(1, "Who wrote Alpha?", "person"))
+    trace = await case.ask("Who wrote Alpha?", {"plan": [only], "answer": [yes("Ada Berg", 1)]})
+    assert (trace.answer.text, trace.usage.model_calls) == ("Ada Berg", 2)

@@ -16,8 +16,13 @@ from pyrag.methods.opera.protocol import Goal, planned_goals
 from pyrag.trace.model import UNPLANNED, Attempt, Passage, Program, Step, Trace, shorten
 from pyrag.trace.view import Line, ViewItem, line
 
-Role = Literal["plan", "analysis", "rewrite"]
-_ROLES: dict[Role, str] = {"plan": "Plan Agent", "analysis": "Analysis-Answer Agent", "rewrite": "Rewrite Agent"}
+Role = Literal["plan", "analysis", "rewrite", "synthesis"]
+_ROLES: dict[Role, str] = {
+    "plan": "Plan Agent",
+    "analysis": "Analysis-Answer Agent",
+    "rewrite": "Rewrite Agent",
+    "synthesis": "Final synthesis",
+}
 _SHOWN = 2  # passages of an analysis
 
 
@@ -63,6 +68,8 @@ def _planned(trace: Trace, program: Program, *, last: bool) -> Action:
 
 def _answered(trace: Trace, step: Step) -> Iterator[Action]:
     goal = goal_of(trace, step)
+    composed = step.mode == "aggregation" and goal is None and planned_goals(trace)
+    role: Role = "synthesis" if composed else "analysis"
     failed = step.query
     for one in step.tries:
         if one.policy == "rewrite":
@@ -80,14 +87,14 @@ def _answered(trace: Trace, step: Step) -> Iterator[Action]:
             )
             failed = one.query
         if one.policy != "rewrite" or one.topk:
-            yield _analysed(one, step, goal)
+            yield _analysed(one, step, goal, role)
 
 
-def _analysed(one: Attempt, step: Step, goal: Goal | None) -> Action:
+def _analysed(one: Attempt, step: Step, goal: Goal | None, role: Role) -> Action:
     answer = one.answer
     known = answer is not None and answer.known
     return Action(
-        "analysis",
+        role,
         step.query,
         answer.text if answer and known else one.missing,
         "YES" if known else "NO",
@@ -136,8 +143,9 @@ def view(trace: Trace) -> list[ViewItem]:
 def _metrics(done: Sequence[Action], seconds: float) -> str:
     """As in the paper; its success is the share of analyses that decide YES."""
     roles = Counter(action.role for action in done)
-    counts = ", ".join(f"{_ROLES[role].removesuffix(' Agent')} {roles[role]}" for role in _ROLES)
-    sure = sum(action.decision == "YES" for action in done) / max(roles["analysis"], 1)
+    shown = [role for role in _ROLES if roles[role] or role != "synthesis"]
+    counts = ", ".join(f"{_ROLES[role].removesuffix(' Agent')} {roles[role]}" for role in shown)
+    sure = sum(one.role == "analysis" and one.decision == "YES" for one in done) / max(roles["analysis"], 1)
     return f"Actions: {len(done)} ({counts}) · success {100 * sure:.0f} % · {seconds:.1f} s"
 
 
