@@ -309,7 +309,8 @@ def test_the_small_set_is_named_like_a_folder() -> None:
     small = load_prompts("small")
     assert small.render("joint.user", question=QUESTION) == QUESTION
     assert len(small.render("joint.system")) < 200 < len(load_prompts().render("joint.system"))
-    with pytest.raises(ConfigError, match=r"no prompts folder tiny and no packaged set of that name \(small, fast, paper\)"):
+    named = r"no prompts folder tiny and no packaged set of that name \(small, fast, paper\)"
+    with pytest.raises(ConfigError, match=named):
         load_prompts("tiny")
 
 

@@ -35,9 +35,10 @@ class GivenGoals:
     """A Plan agent that has spoken already, and has no other plan."""
 
     goals: Sequence[Goal]
+    composed: bool = False  # see `GoalPlan`
 
     async def plan(self, question: str) -> GoalPlan:
-        return GoalPlan(tuple(self.goals))
+        return GoalPlan(tuple(self.goals), composed=self.composed)
 
     async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
         """Raise `BadOutputError`: the plan is what is scored. Args: those of `GoalPlanner.revise`."""
@@ -71,7 +72,8 @@ async def run_goals(question: str, goals: Sequence[Goal], environment: RewardEnv
     """
     known = environment.engines.agents
     team = known.team(opera_agents)
-    agents = known.with_team(opera_agents, OperaAgents(GivenGoals(goals), team.analyst if team else None))
+    analyst = team.analyst if team else None
+    agents = known.with_team(opera_agents, OperaAgents(GivenGoals(goals, analyst is not None), analyst))
     return await environment.ask(question, agents, method="opera", repairs=0)
 
 
