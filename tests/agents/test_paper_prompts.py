@@ -126,8 +126,13 @@ Output format (STRICT):
 === QUESTION ===
 No retrieved documents.""",
     "opera plan": "\n".join(
-        ["## CRITICAL RULES:", *(f"### Rule {n}:" for n in range(1, 9)), "## OUTPUT FORMAT:"]
-        + ["<reasoning>", "<subquestions>", "<subquestion>", "<question>"]
+        [
+            "## CRITICAL RULES:",
+            *(f"### Rule {n}:" for n in range(1, 9)),
+            "## OUTPUT FORMAT:",
+            "<reasoning>",
+            "<question>",
+        ]
     ),
     "analysis": """Original multi-hop question:
 Sub-question:
