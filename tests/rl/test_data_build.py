@@ -105,7 +105,12 @@ def opera(write: Callable[[Trace, str], Path]) -> Ran:
     chat = ScriptedChat(
         {
             "plan": [json.dumps({"rationale": "two hops", "goals": GOALS})],
-            "answer": [judged("YES", "Meta", [1]), judged("NO", missing="its seat"), judged("YES", "Menlo Park", [1])],
+            "answer": [
+                judged("YES", "Meta", [1]),
+                judged("NO", missing="its seat"),
+                judged("YES", "Menlo Park", [1]),
+                "<answer>Menlo Park</answer>",
+            ],
             "rewrite": [rewritten],
         }
     )
