@@ -109,7 +109,7 @@ class Settings:
     parallel: bool = True
     structured: bool = True  # ask the model's server to enforce the form of replies (JSON schemas, patterns)
     stream: bool = True  # begin to retrieve and to run the program while it is still being written
-    max_calls: int | None = None  # model calls a question; None: 20, and more with a long ladder (OPERA's: 42)
+    max_calls: int | None = None  # model calls a question; None: 20, and more with a long ladder (OPERA's: 44)
     max_tokens: int | None = None  # prompt and completion tokens a question
     price_in: float | None = None  # of a million prompt tokens, in any currency
     price_out: float | None = None  # of a million completion tokens
