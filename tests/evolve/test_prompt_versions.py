@@ -68,12 +68,13 @@ def test_of_a_users_folder_only_the_templates_are_taken(tmp_path: Path) -> None:
     assert "-Gr\ufffd\ufffde" in versions.difference(0, 1)
 
 
-def test_a_packaged_set_is_completed_by_the_defaults(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["fast", "paper"])
+def test_a_packaged_set_is_completed_by_the_defaults(tmp_path: Path, name: str) -> None:
     versions = PromptVersions(tmp_path)
-    versions.begin("fast")
-    prompts, fast, default = versions.prompts(0), load_prompts("fast"), load_prompts()
-    assert prompts.render("joint.system") == fast.render("joint.system")
-    assert prompts.render("plan.system") == default.render("plan.system")
+    versions.begin(name)
+    prompts, own, default = versions.prompts(0), load_prompts(name), load_prompts()
+    assert prompts.render("joint.system") == own.render("joint.system")
+    assert prompts.notice("hera.reflect.system") == default.notice("hera.reflect.system")
 
 
 def test_a_run_that_was_copied_without_its_links_says_so(versions: PromptVersions, tmp_path: Path) -> None:
