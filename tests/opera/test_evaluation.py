@@ -59,7 +59,7 @@ async def test_calls_patterns_and_recall(traces: list[Trace]) -> None:
     assert (stats.goals, stats.hops) == (5 / 3, 4 / 3)
     assert stats.depth == {1: Depth(2, 1.0, 1.0, 0.0), 3: Depth(1, 3.0, 0.0, 0.0)}
     assert "3.00" in str(depth_table(stats.depth))
-    assert stats.em_per_call == pytest.approx(100 * (2 / 3) / ((6 + 2 + 6) / 3))
+    assert stats.em_per_call == pytest.approx(100 * (2 / 3) / ((7 + 2 + 6) / 3))
     assert [pattern(one) for one in traces] == ["one rewrite", "direct", "several rewrites"]
     assert "one rewrite" in str(agents_table([("opera", stats)]))
     assert "EM/call" in str(ladder_table([("opera", stats)]))

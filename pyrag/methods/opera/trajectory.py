@@ -141,10 +141,10 @@ def view(trace: Trace) -> list[ViewItem]:
 
 
 def _metrics(done: Sequence[Action], seconds: float) -> str:
-    """As in the paper; its success is the share of analyses that decide YES."""
+    """As in the paper, without the synthesis; its success is the share of analyses that decide YES."""
+    done = [action for action in done if action.role != "synthesis"]
     roles = Counter(action.role for action in done)
-    shown = [role for role in _ROLES if roles[role] or role != "synthesis"]
-    counts = ", ".join(f"{_ROLES[role].removesuffix(' Agent')} {roles[role]}" for role in shown)
+    counts = ", ".join(f"{_ROLES[role].removesuffix(' Agent')} {roles[role]}" for role in _ROLES if role != "synthesis")
     sure = sum(one.role == "analysis" and one.decision == "YES" for one in done) / max(roles["analysis"], 1)
     return f"Actions: {len(done)} ({counts}) · success {100 * sure:.0f} % · {seconds:.1f} s"
 
