@@ -1,0 +1,91 @@
+"""Models of the papers by short name, and what this version has of the parts that tables refer to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from pyrag.errors import UsageError, nearest
+from pyrag.methods.registry import MODULES, variants_of
+
+
+@dataclass(frozen=True, slots=True)
+class PaperModel:
+    """A model of a paper.
+
+    Attributes:
+        hub: Name on the hub; empty if no checkpoint with that name is known here.
+        label: Name in the papers' tables, as in `pyrag.evaluation.reports.reported`.
+        billions: Weights in billions.
+        tensor_parallel: GPUs of 80 GB for one copy (PyRAG's paper: 2, and 4 for 72B).
+        api: True if a service serves it, not this machine.
+    """
+
+    hub: str
+    label: str
+    billions: float = 7.6
+    tensor_parallel: int = 2
+    api: bool = False
+
+
+MODELS = {
+    "qwen2.5-7b": PaperModel("Qwen/Qwen2.5-7B-Instruct", "Qwen2.5-7B"),
+    "qwen2.5-72b": PaperModel("Qwen/Qwen2.5-72B-Instruct", "Qwen2.5-72B", 72.7, 4),
+    "qwen2.5-14b": PaperModel("Qwen/Qwen2.5-14B-Instruct", "Qwen2.5-14B", 14.8),
+    "qwen2.5-3b": PaperModel("Qwen/Qwen2.5-3B-Instruct", "Qwen2.5-3B", 3.1, 1),
+    "qwen2.5-1.5b": PaperModel("Qwen/Qwen2.5-1.5B-Instruct", "Qwen2.5-1.5B", 1.5, 1),
+    "qwen2.5-coder-7b": PaperModel("Qwen/Qwen2.5-Coder-7B-Instruct", "Qwen2.5-Coder-7B"),
+    "qwen3-4b": PaperModel("Qwen/Qwen3-4B-Instruct-2507", "Qwen3-4B", 4.0, 1),
+    "qwen3-8b": PaperModel("Qwen/Qwen3-8B", "Qwen3-8B", 8.2),
+    "qwen3-14b": PaperModel("Qwen/Qwen3-14B", "Qwen3-14B", 14.8),
+    "llama-3.1-8b": PaperModel("meta-llama/Llama-3.1-8B-Instruct", "Llama-3.1-8B", 8.0),
+    "llama-3.1-70b": PaperModel("meta-llama/Llama-3.1-70B-Instruct", "Llama-3.1-70B", 70.6, 4),
+    "search-r1": PaperModel("PeterJinGo/SearchR1-nq_hotpotqa_train-qwen2.5-7b-em-ppo", "Search-R1"),
+    "research": PaperModel("agentrl/ReSearch-Qwen-7B-Instruct", "ReSearch"),
+    "zerosearch": PaperModel("Alibaba-NLP/ZeroSearch_wiki_V2_Qwen2.5_7B_Instruct", "ZeroSearch"),
+    "stepsearch": PaperModel("", "StepSearch"),  # released (github.com/Zillwang/StepSearch); its name is not known here
+    "r1-searcher": PaperModel("XXsongLALA/Qwen-2.5-7B-base-RAG-RL", "R1-Searcher"),
+    "gpt-4o-mini": PaperModel("gpt-4o-mini", "GPT-4o-mini", 0.0, 0, api=True),
+}
+
+# Options of every run that follows PyRAG's paper, each used as soon as this version has it.
+PAPER_OPTIONS = (("--prompts", "paper"), ("--profile", "paper-release"))
+
+
+def model_of(name: str) -> PaperModel:
+    """Return a model by short name. Raises `UsageError` with the nearest known one."""
+    if name not in MODELS:
+        raise UsageError(f"there is no model {name!r} in the tables{nearest(name, MODELS)}")
+    return MODELS[name]
+
+
+def has_option(option: str, value: str) -> bool:
+    """Return whether this version knows an option's value.
+
+    Args:
+        option: `--prompts` or `--profile`.
+        value: Name of a packaged prompt set or of a profile.
+    """
+    if option == "--profile":
+        from pyrag.settings import PROFILES
+
+        return value in PROFILES
+    spec = find_spec("pyrag_prompts")
+    return bool(spec and spec.origin) and (Path(str(spec and spec.origin)).parent / value).is_dir()
+
+
+def has_method(name: str) -> bool:
+    """Return whether this version has a method, with its variant."""
+    base, _, variant = name.partition(":")
+    return base in MODULES and (not variant or variant in variants_of(base))
+
+
+def packaged_config(name: str) -> Path | None:
+    """Return the path of a packaged training config; None if this version lacks it."""
+    spec = find_spec("pyrag_rl")
+    if spec is None or spec.origin is None:
+        return None
+    package = Path(spec.origin).parent
+    folders = (package / "configs", package.parent / "configs")
+    return next((folder / f"{name}.yaml" for folder in folders if (folder / f"{name}.yaml").is_file()), None)

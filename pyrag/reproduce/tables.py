@@ -1,0 +1,76 @@
+"""Description of a table or figure of a paper: its rows, what they ask, search and train, and what it cannot show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+WIKI, WIKI_BGE, OWN = "wiki-18", "wiki-18-bge", "own-passages"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRow:
+    """A row: one method with its settings.
+
+    Attributes:
+        name: Name in our report, and of the run's folder.
+        method: Our registry's name; empty for a row that only trains or evolves.
+        paper: Source in `pyrag.evaluation.reports.reported`, in which `{model}` is the backbone's label.
+        model: Short name of the model; empty for the backbone that `--models` names.
+        plan: Model of the Plan agent (HERA: the orchestrator); empty for `model`.
+        rewrite: Model of the Rewrite agent; empty for `model`.
+        training: Name of a recipe (`pyrag.reproduce.recipes`) whose result is measured.
+        options: Further options of `pyrag bench`.
+        figures: Exact match by set, for figures that `reported` lacks.
+        fixed: True if the row does not change with the backbone, so that it runs once.
+    """
+
+    name: str
+    method: str
+    paper: str = ""
+    model: str = ""
+    plan: str = ""
+    rewrite: str = ""
+    training: str = ""
+    options: tuple[str, ...] = ()
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def fixed(self) -> bool:
+        """True if the row does not change with the backbone."""
+        return bool(self.model and not self.training and self.plan in ("", self.model))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperTable:
+    """A table or figure.
+
+    Attributes:
+        key: Name on the command line, such as "pyrag/table2".
+        title: Short description.
+        models: Backbones that `--models` may name; the first is the default.
+        corpora: Sets by the passages that they are asked over.
+        rows: Rows in the paper's order.
+        limit: Questions per set; None for all.
+        section: Section of the benchmark report that holds the table's own figures, if not exact match.
+        remarks: What cannot be reproduced, and what differs from the paper.
+    """
+
+    key: str
+    title: str
+    models: tuple[str, ...]
+    corpora: Mapping[str, tuple[str, ...]]
+    rows: tuple[TableRow, ...]
+    limit: int | None = None
+    section: str = ""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """All sets."""
+        return tuple(name for names in self.corpora.values() for name in names)
+
+    @property
+    def paper(self) -> str:
+        """The paper: pyrag, opera or hera."""
+        return self.key.partition("/")[0]
