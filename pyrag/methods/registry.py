@@ -83,6 +83,11 @@ def recovery_of(name: str) -> Recovery:
     return cast(Recovery, getattr(_module(name.partition(":")[0]), "RECOVERY", "boost"))
 
 
+def writes(name: str) -> bool:
+    """Return True if a method has a language model write text of its own."""
+    return bool(getattr(_module(name.partition(":")[0]), "WRITES", False))
+
+
 def calls_tools(name: str) -> bool:
     """Return True if a method runs programs of the Plan agent, which may call the caller's own functions."""
     return bool(getattr(_module(name.partition(":")[0]), "CALLS_TOOLS", False))
@@ -113,7 +118,7 @@ def check_writer(name: str, *, can_write: bool) -> None:
         ConfigError: the method needs a language model, and the engine has none.
     """
     base = name.partition(":")[0]
-    if getattr(_module(base), "WRITES", False) and not can_write:
+    if writes(base) and not can_write:
         raise ConfigError(f"method {base} needs a language model: pass --llm openai:MODEL@http://host:port/v1")
 
 

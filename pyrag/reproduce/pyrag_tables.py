@@ -38,7 +38,7 @@ TABLES = (
         models=("qwen2.5-7b", "qwen3-4b", "llama-3.1-8b"),
         corpora={WIKI: ("hotpotqa", "2wikimultihopqa", "musique", "bamboogle")},
         rows=(
-            TableRow(name="vanilla", method="vanilla", paper="PyRAG, {model} (table 3)"),
+            TableRow(name="vanilla", method="vanilla", paper="PyRAG, {model} (table 3)|PyRAG, {model} (table 2)"),
             TableRow(name="rag-sft", method="vanilla", training="rag-sft", paper="PyRAG, RAG-SFT, {model} (table 3)"),
             TableRow(name="rag-rl", method="vanilla", training="rag-rl", paper="PyRAG, RAG-RL, {model} (table 3)"),
             _searcher("zerosearch", "search-agent:zerosearch"),

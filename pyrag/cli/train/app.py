@@ -100,6 +100,11 @@ def gate(
 def curriculum(
     file: Annotated[Path, typer.Argument(metavar="CONFIG", help="YAML file, such as rl/configs/curriculum.yaml.")],
     out: Annotated[str, typer.Option("--out", "-o", help="Folder of all stages; an existing one is continued.")],
+    model: Annotated[str | None, typer.Option(help="Model, in place of the file's.")] = None,
+    rows: Annotated[str | None, typer.Option(help="Folder of the training sets, in place of the file's.")] = None,
+    prompts: Annotated[
+        str | None, typer.Option(help="Prompts of all stages, in place of the file's: a folder or a packaged set.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the stages without starting them.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the stages as JSON.")] = False,
 ) -> None:
@@ -108,7 +113,7 @@ def curriculum(
     from pyrag_rl.curriculum.notes import table
     from pyrag_rl.curriculum.stages import load_curriculum, run
 
-    plan = load_curriculum(file, out)
+    plan = load_curriculum(file, out, model=model, rows=rows, prompts=prompts)
     if dry_run:
         _show_stages(plan, as_json=json)
         return

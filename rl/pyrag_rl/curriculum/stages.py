@@ -16,7 +16,7 @@ import functools
 import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -142,12 +142,17 @@ class CurriculumBackend:
     merge: Callable[[str, str, Path], None] = lambda model, adapter, out: None
 
 
-def load_curriculum(file: Path, out: str) -> Curriculum:
+def load_curriculum(
+    file: Path, out: str, *, model: str | None = None, rows: str | None = None, prompts: str | None = None
+) -> Curriculum:
     """Read a curriculum.
 
     Args:
         file: a YAML file.
         out: folder of all stages.
+        model: model of the curriculum, in place of the file's.
+        rows: folder of the training sets and candidates, in place of those in the file.
+        prompts: prompts of all that is trained, run and measured, in place of the file's.
 
     Raises:
         ConfigError: the file has an unknown key or a value of a wrong type.
@@ -155,6 +160,10 @@ def load_curriculum(file: Path, out: str) -> Curriculum:
     import msgspec
 
     values = {**read_yaml(file), "out": out}
+    if model:
+        values["model"] = model
+    if prompts:
+        values["runtime"] = {**runtime_of(values), "prompts": prompts}
     try:
         made = msgspec.convert(values, Curriculum)
     except msgspec.ValidationError as error:
@@ -164,7 +173,19 @@ def load_curriculum(file: Path, out: str) -> Curriculum:
         _check_keys(values.get(key) or {}, kind, file)
     for stage in values["stages"]:
         _check_keys(stage, Stage, file)
-    return made
+    return made if rows is None else replace(made, stages=tuple(_with_rows(stage, rows) for stage in made.stages))
+
+
+def _with_rows(stage: Stage, folder: str) -> Stage:
+    """Return a stage whose files lie in another folder, under their names."""
+
+    def moved(path: str) -> str:
+        return str(Path(folder) / Path(path).name) if path else ""
+
+    settings = dict(stage.settings)
+    if settings.get("prescored"):
+        settings["prescored"] = moved(settings["prescored"])
+    return replace(stage, data=moved(stage.data), settings=settings)
 
 
 def _check_keys(values: Mapping[str, Any], kind: type[Any], file: Path) -> None:

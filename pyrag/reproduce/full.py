@@ -1,0 +1,230 @@
+"""The plan of a table at full scale: data, corpus, retriever, models, training, every method, report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyrag.errors import UsageError, nearest
+from pyrag.evaluation.reports.reported import REPORTED
+from pyrag.reproduce.models import MODELS, PAPER_OPTIONS, has_method, has_option, model_of
+from pyrag.reproduce.steps import Choice, Command, Measured, PlanDraft, ReproductionPlan, Service
+from pyrag.reproduce.tables import OWN, WIKI, WIKI_BGE, PaperTable, TableRow
+from pyrag.reproduce.training import Trained, add_training
+
+_GPUS = ((0, 1, 2, 3), (4, 5), (6, 7))  # of the servers of a row: its main model, then the others
+_E5, _BGE, _BGE_M3 = "wiki-index", "st:BAAI/bge-base-en-v1.5", "st:BAAI/bge-m3"
+ELSEWHERE = {"hover": "HoVer is not on the hub: pyrag data import hover FILE --out data/hover, then run this again"}
+
+
+def full_plan(table: PaperTable, choice: Choice, present: frozenset[str] = frozenset()) -> ReproductionPlan:
+    """Return the plan of a table.
+
+    Args:
+        table: The table.
+        choice: Backbones, limit and ports.
+        present: Sets of `ELSEWHERE` that were imported already.
+
+    Raises:
+        UsageError: A backbone is not one of the table's.
+    """
+    return _FullPlan(table, choice, present).plan()
+
+
+class _FullPlan:
+    def __init__(self, table: PaperTable, choice: Choice, present: frozenset[str]) -> None:
+        self.table, self.choice, self.draft = table, choice, PlanDraft.empty()
+        self.missing = {name for name in table.sets if name in ELSEWHERE and name not in present}
+        for sentence in table.remarks:
+            self.draft.note(sentence)
+        for name in self.missing:
+            self.draft.skipped[name] = ELSEWHERE[name]
+
+    def plan(self) -> ReproductionPlan:
+        check_models(self.table, self.choice)
+        self._data()
+        corpora = {corpus: self._corpus(corpus) for corpus in self.table.corpora}
+        for backbone in self.choice.models:
+            for row in self.table.rows:
+                if reason := lacking(row):
+                    self.draft.skipped[row.name] = reason
+                else:
+                    self._row(row, backbone, corpora)
+        self.draft.add(self.choice.report())
+        return self.draft.plan()
+
+    def _data(self) -> None:
+        for name in self.table.sets:
+            if name not in ELSEWHERE:
+                argv = ("data", "download", name, "--out", f"data/{name}")
+                self.draft.add(Command(name=f"data-{name}", argv=argv, outputs=(f"data/{name}/questions.jsonl",)))
+
+    def _corpus(self, corpus: str) -> str:
+        """Add the commands that make an index, and return the name of its server."""
+        index = {WIKI: _E5, WIKI_BGE: "wiki-bge", OWN: "own-index"}[corpus]
+        if corpus == WIKI:
+            argv = ("index", "fetch", "wiki-18", "--out", index, "--exact", "--vectors-only")
+            self.draft.add(Command(name="corpus-wiki-18", argv=argv, outputs=(index,), about="64.6 GB to download"))
+        elif corpus == WIKI_BGE:
+            self._wiki_bge(index)
+        else:
+            self._own(index)
+        argv = ("serve-retriever", index, "--port", str(self.choice.port + 8), "--exact")
+        return self.draft.serve(Service(name=f"retriever-{corpus}", argv=argv, port=self.choice.port + 8))
+
+    def _wiki_bge(self, index: str) -> None:
+        argv: tuple[str, ...] = ("index", "fetch", "wiki-18", "--out", "wiki-words", "--no-vectors")
+        self.draft.add(Command(name="corpus-wiki-18-words", argv=argv, outputs=("wiki-18/wiki-18.jsonl.gz",)))
+        file = "wiki-18/wiki-18.jsonl.gz"
+        argv = ("index", "build", file, "--out", index, "--embedder", _BGE, "--exact", "--vectors-only", "--shards", "8")
+        self.draft.add(Command(name="corpus-wiki-18-bge", argv=argv, outputs=(index,), gpus=(*range(8),)))
+
+    def _own(self, index: str) -> None:
+        own = self.table.corpora[OWN]
+        files = [f"data/{name}/corpus.jsonl" for name in own]
+        if any(row.training for row in self.table.rows):
+            trained = ("hotpotqa", "2wikimultihopqa", "musique")
+            for name in trained:
+                argv: tuple[str, ...] = ("data", "download", name, "--split", "train", "--out", f"data/{name}")
+                outputs = (f"data/{name}/train_questions.jsonl",)
+                self.draft.add(Command(name=f"data-{name}-train", argv=argv, outputs=outputs))
+            files += [f"data/{name}/train_corpus.jsonl" for name in trained]
+        argv = ("index", "build", *files, "--out", index, "--embedder", _BGE_M3, "--exact", "--vectors-only")
+        self.draft.add(Command(name="corpus-own-passages", argv=argv, outputs=(index,), gpus=(*range(8),)))
+
+    def _row(self, row: TableRow, backbone: str, corpora: Mapping[str, str]) -> None:
+        trained = Trained()
+        if row.training:
+            retriever = next(iter(reversed(corpora.values())))
+            trained = add_training(self.draft, row.training, backbone, self.choice, retriever, paper_options(self.table))
+        if not row.method or trained.reason:
+            if trained.reason:
+                self.draft.skipped[row.name] = trained.reason
+            return
+        engines, services = self._engines(row, backbone, trained)
+        for corpus, names in self.table.corpora.items():
+            sets = [name for name in names if name not in self.missing]
+            folder = run_folder(row, backbone, corpus if len(self.table.corpora) > 1 else "")
+            argv = ("bench", "--data", "data", "--sets", ",".join(sets), "--method", row.method, *self._sample(row))
+            argv += ("--retriever", self.choice.retriever, *engines, *self._options(row), *trained.options)
+            command = Command(
+                name=folder.replace("/", "-"),
+                argv=(*argv, "--concurrency", "64", "--out", folder),
+                outputs=(f"{folder}/summary.json",),
+                services=(corpora[corpus], *services),
+            )
+            self.draft.add(command)
+            add_measured(self.draft, row, backbone, folder)
+
+    def _sample(self, row: TableRow) -> tuple[str, ...]:
+        limit = self.choice.limit or self.table.limit
+        return ("--limit", str(limit), "--seed", "0") if limit else ()
+
+    def _options(self, row: TableRow) -> tuple[str, ...]:
+        for option, value in PAPER_OPTIONS if self.table.paper == "pyrag" else ():
+            if not has_option(option, value):
+                self.draft.note(f"This version has no {option} {value}: pyrag's own take its place.")
+        return (*row.options, *(() if "--prompts" in row.options else paper_options(self.table)))
+
+    def _engines(self, row: TableRow, backbone: str, trained: Trained) -> tuple[tuple[str, ...], list[str]]:
+        """Return the options that name engines, and the servers behind them."""
+        main = row.model or backbone
+        roles = {"": main, "plan": row.plan.format(backbone=backbone) or main, "rewrite": row.rewrite or main}
+        if any(role in trained.adapters for role in ("answer", "plan")):
+            roles["answer"] = main
+        services: list[str] = []
+        options: list[str] = []
+        models = list(dict.fromkeys(name for name in roles.values() if not MODELS[name].api))
+        for place, model in enumerate(models):
+            own = {trained.adapters[role] for role in roles if roles[role] == model and role in trained.adapters}
+            services.append(self.draft.serve(self._server(model, place, sorted(own))))
+        for role, model in roles.items():
+            adapter = trained.adapters.get(role)
+            if role and model == main and adapter is None:
+                continue
+            name = adapter[0] if adapter else MODELS[model].hub
+            place = 0 if MODELS[model].api else models.index(model)
+            at = "" if MODELS[model].api else f"@http://127.0.0.1:{self.choice.port + place}/v1"
+            options += [f"--{role}-llm" if role else "--llm", f"openai:{name}{at}"]
+        return tuple(options), services
+
+    def _server(self, model: str, place: int, adapters: list[tuple[str, str]]) -> Service:
+        about, gpus, port = MODELS[model], _GPUS[place], self.choice.port + place
+        parallel = min(about.tensor_parallel, len(gpus))
+        argv = ["serve-model", about.hub, "--port", str(port), "--tensor-parallel", str(parallel)]
+        argv += ["--data-parallel", str(len(gpus) // parallel)] if len(gpus) > parallel else []
+        for name, folder in adapters:
+            argv += ["--lora", f"{name}={folder}"]
+        name = "-".join(["model", model, *(name for name, _ in adapters), str(port)])
+        return Service(name=name, argv=tuple(argv), port=port, gpus=gpus)
+
+
+def check_models(table: PaperTable, choice: Choice) -> None:
+    """Refuse backbones that a table does not have.
+
+    Args:
+        table: The table.
+        choice: The backbones asked for.
+
+    Raises:
+        UsageError: A backbone is unknown or not one of the table's.
+    """
+    for name in choice.models:
+        if name not in table.models:
+            hint = nearest(name, table.models)
+            raise UsageError(f"{table.key} has no rows of {name}{hint}: it has {', '.join(table.models)}")
+
+
+def lacking(row: TableRow) -> str:
+    """Return why this version cannot run a row; empty if it can."""
+    if row.method and not has_method(row.method):
+        return f"this version has no method {row.method}"
+    names = (row.model, row.rewrite, "" if "{" in row.plan else row.plan)
+    unknown = [name for name in names if name and not model_of(name).hub]
+    return f"the name of the released checkpoint of {MODELS[unknown[0]].label} is not known here" if unknown else ""
+
+
+def paper_options(table: PaperTable) -> tuple[str, ...]:
+    """Return the options of PyRAG's own prompts and profile, as far as this version has them."""
+    chosen = PAPER_OPTIONS if table.paper == "pyrag" else ()
+    return tuple(word for option, value in chosen if has_option(option, value) for word in (option, value))
+
+
+def run_folder(row: TableRow, backbone: str, corpus: str = "") -> str:
+    """Return the folder of a row's run.
+
+    Args:
+        row: The row.
+        backbone: Short name of the backbone.
+        corpus: Name of its passages, if the table has several.
+    """
+    parts = [row.name] if row.fixed else [backbone, row.name]
+    return "runs/" + "-".join([*parts, *([corpus] if corpus else [])])
+
+
+def add_measured(draft: PlanDraft, row: TableRow, backbone: str, folder: str) -> None:
+    """Note that a run measures a row.
+
+    Args:
+        draft: The plan.
+        row: The row.
+        backbone: Short name of the backbone, whose label the paper's row has.
+        folder: Folder of the run.
+    """
+    if any(one.folder == folder for one in draft.measured):
+        return
+    name = row.name if row.fixed else f"{row.name}, {backbone}"
+    draft.measured.append(Measured(row=name, method=row.method, folder=folder, paper=source_of(row, backbone),
+                                   figures=dict(row.figures)))  # fmt: skip
+
+
+def source_of(row: TableRow, backbone: str) -> str:
+    """Return the source of the paper's figures of a row; empty if `reported` has none.
+
+    Args:
+        row: The row.
+        backbone: Short name of the backbone.
+    """
+    label = MODELS[backbone].label
+    wanted = [text.format(model=label) for text in row.paper.split("|")]
+    sources = {one.source for one in REPORTED}
+    return next((text for text in wanted if text in sources), "")

@@ -1,0 +1,181 @@
+"""The plan of a reproduction: commands of pyrag in their order, and the servers that they need."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+REPORT = "report"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command line of pyrag, run in the folder of the reproduction.
+
+    Attributes:
+        name: Unique name; also of its log.
+        argv: Words after `pyrag`.
+        outputs: Files and folders that it leaves.
+        services: Names of the servers that it asks.
+        gpus: GPUs that it uses itself; servers on them are stopped before it.
+        visible: GPUs that it is shown (CUDA_VISIBLE_DEVICES); empty for all.
+        about: One sentence for people; empty if the command speaks for itself.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    outputs: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
+    gpus: tuple[int, ...] = ()
+    visible: tuple[int, ...] = ()
+    about: str = ""
+
+    @property
+    def line(self) -> str:
+        """The command as a line for a shell."""
+        return _line(self.argv, self.visible)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A server of pyrag on the loopback address.
+
+    Attributes:
+        name: Unique name; also of its log.
+        argv: Words after `pyrag`.
+        port: Port; GET /health answers there as soon as it is ready.
+        gpus: GPUs that it takes.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    port: int
+    gpus: tuple[int, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The command as a line for a shell."""
+        return _line(self.argv, self.gpus)
+
+    @property
+    def health(self) -> str:
+        """The address that answers when it is ready."""
+        return f"http://127.0.0.1:{self.port}/health"
+
+    def is_in_the_way(self, other: Service | Command) -> bool:
+        """Return whether both cannot run at the same time."""
+        return bool(set(self.gpus) & set(other.gpus)) or (isinstance(other, Service) and self.port == other.port)
+
+
+def _line(argv: tuple[str, ...], gpus: tuple[int, ...]) -> str:
+    shown = f"CUDA_VISIBLE_DEVICES={','.join(map(str, gpus))} " if gpus else ""
+    return f"{shown}pyrag {shlex.join(argv)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A run of `pyrag bench` and the row that it measures.
+
+    Attributes:
+        row: Name of the row.
+        method: Our registry's name.
+        folder: Folder of the run.
+        paper: Source of the paper's figures; empty if it prints none.
+        figures: The paper's exact match by set.
+    """
+
+    row: str
+    method: str
+    folder: str
+    paper: str
+    figures: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ReproductionPlan:
+    """Everything that a reproduction does.
+
+    Attributes:
+        commands: Commands in their order; the last one writes the report.
+        services: Servers by name.
+        measured: Runs that the report compares.
+        skipped: Reasons by name of what is left out.
+        notes: Sentences for people, which the report repeats.
+    """
+
+    commands: tuple[Command, ...]
+    services: dict[str, Service]
+    measured: tuple[Measured, ...]
+    skipped: dict[str, str]
+    notes: tuple[str, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class PlanDraft:
+    """A plan while it is made: what is added twice under one name is added once."""
+
+    commands: dict[str, Command]
+    services: dict[str, Service]
+    measured: list[Measured]
+    skipped: dict[str, str]
+    notes: list[str]
+
+    @classmethod
+    def empty(cls) -> PlanDraft:
+        """Return a draft without anything."""
+        return cls(commands={}, services={}, measured=[], skipped={}, notes=[])
+
+    def add(self, command: Command) -> None:
+        """Add a command."""
+        self.commands.setdefault(command.name, command)
+
+    def serve(self, service: Service) -> str:
+        """Add a server, and return its name."""
+        return self.services.setdefault(service.name, service).name
+
+    def note(self, sentence: str) -> None:
+        """Add a sentence."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    def plan(self) -> ReproductionPlan:
+        """Return the plan."""
+        commands = tuple(self.commands.values())
+        return ReproductionPlan(commands, self.services, tuple(self.measured), self.skipped, tuple(self.notes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What was asked for.
+
+    Attributes:
+        table: Name of the table.
+        models: Short names of the backbones.
+        scale: full or tiny.
+        limit: Questions per set; None for the table's own number.
+        port: First port of the servers; the retriever has the eighth after it.
+        llm: Engine of the tiny scale for methods that write text; empty for none.
+        author: Engine that writes OPERA's candidate plans.
+    """
+
+    table: str
+    models: tuple[str, ...]
+    scale: str = "full"
+    limit: int | None = None
+    port: int = 8000
+    llm: str = ""
+    author: str = ""
+
+    @property
+    def retriever(self) -> str:
+        """Address of the retriever."""
+        return f"http://127.0.0.1:{self.port + 8}"
+
+    def report(self) -> Command:
+        """Return the command that writes the report."""
+        argv = ["reproduce", self.table, "--models", ",".join(self.models), "--out", ".", "--report"]
+        argv += ["--scale", self.scale] if self.scale != "full" else []
+        argv += ["--limit", str(self.limit)] if self.limit else []
+        argv += ["--llm", self.llm] if self.llm else []
+        argv += ["--port", str(self.port)] if self.port != 8000 else []
+        return Command(name=REPORT, argv=tuple(argv), outputs=("report/report.md", "report/report.html"))

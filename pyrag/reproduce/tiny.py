@@ -1,0 +1,186 @@
+"""The plan of a table at tiny scale: the same graph in minutes on one machine, whose figures mean nothing.
+
+The bundled questions and passages take the place of the paper's, the embedded engine that of its models, and a step on
+the CPU that of its training. What cannot run here is left out by name.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from pyrag.evaluation.datasets.suite import BUNDLED, BUNDLED_CORPUS
+from pyrag.methods.registry import get_method, writes
+from pyrag.reproduce.full import add_measured, check_models, lacking, run_folder
+from pyrag.reproduce.models import has_method
+from pyrag.reproduce.recipes import EVOLVED, RECIPES, Recipe
+from pyrag.reproduce.steps import Choice, Command, PlanDraft, ReproductionPlan, Service
+from pyrag.reproduce.tables import PaperTable, TableRow
+
+QUESTIONS = 3  # per set
+_LEARNT = 6  # questions to learn from
+_STAND_INS = {"nq": "popqa", "ambigqa": "popqa", "multihoprag": "hotpotqa", "hover": ""}
+_TASKS = ("answer", "rag", "plan", "goals")  # that bundled questions have rows for
+_CPU = ("--profile", "cpu-smoke", "--set", "max_steps=1", "--set", "batch_size=2", "--set", "group_size=2")
+TITLE = "Tiny scale: not comparable with the paper"
+_ABOUT = (
+    "Bundled questions and passages, and the embedded engine (rules and a small reader) in place of the paper's models: "
+    "this shows that every step works, and nothing about methods."
+)
+
+
+def tiny_plan(table: PaperTable, choice: Choice) -> ReproductionPlan:
+    """Return the plan of a table at tiny scale.
+
+    Args:
+        table: The table.
+        choice: Backbones, limit, ports, and an engine for methods that write text.
+
+    Raises:
+        UsageError: A backbone is not one of the table's.
+    """
+    return _TinyPlan(table, choice).plan()
+
+
+class _TinyPlan:
+    def __init__(self, table: PaperTable, choice: Choice) -> None:
+        self.table, self.choice, self.draft = table, choice, PlanDraft.empty()
+        self.retriever: tuple[str, ...] = ()  # servers
+        self.passages: tuple[str, ...] = ()  # options
+        files = {name: _STAND_INS.get(name, name) for name in table.sets}
+        self.learns = any(row.training for row in table.rows)
+        self.practice = "bamboogle" if "popqa" in files.values() else "popqa"
+        self.files = {name: file for name, file in files.items() if file and not (self.learns and file == self.practice)}
+        for name in files.keys() - self.files.keys():
+            reason = "its bundled questions are learnt from" if files[name] else "it has no bundled questions"
+            self.draft.skipped[name] = f"{reason} at tiny scale"
+
+    def plan(self) -> ReproductionPlan:
+        check_models(self.table, self.choice)
+        self.draft.note(_ABOUT)
+        self._data()
+        self._corpus()
+        for backbone in self.choice.models:
+            for row in self.table.rows:
+                self._row(row, backbone)
+        self.draft.add(self.choice.report())
+        return self.draft.plan()
+
+    def _data(self) -> None:
+        for name, file in self.files.items():
+            about = "" if name == file else f"in the manner of {file}, since {name} has no bundled questions"
+            argv = ("data", "import", name, str(BUNDLED / f"{file}.jsonl"), "--out", f"data/{name}")
+            outputs = (f"data/{name}/questions.jsonl",)
+            self.draft.add(Command(name=f"data-{name}", argv=argv, outputs=outputs, about=about))
+        if self.learns:
+            argv = ("data", "import", self.practice, str(BUNDLED / f"{self.practice}.jsonl"), "--split", "train")
+            outputs = ("data/practice/train_questions.jsonl",)
+            self.draft.add(Command(name="data-train", argv=(*argv, "--out", "data/practice"), outputs=outputs))
+
+    def _corpus(self) -> None:
+        argv: tuple[str, ...] = ("index", "build", str(BUNDLED_CORPUS), "--out", "index")
+        self.draft.add(Command(name="corpus-bundled", argv=argv, outputs=("index",)))
+        if find_spec("fastapi") is None or find_spec("uvicorn") is None:
+            self.draft.skipped["retriever"] = (
+                "serve-retriever needs pip install '.[serve]' in a checkout of pyrag: every command opens the index itself"
+            )
+            self.passages = ("--index", "index")
+            return
+        argv = ("serve-retriever", "index", "--port", str(self.choice.port + 8))
+        self.retriever = (self.draft.serve(Service(name="retriever-bundled", argv=argv, port=self.choice.port + 8)),)
+        self.passages = ("--retriever", self.choice.retriever)
+
+    def _row(self, row: TableRow, backbone: str) -> None:
+        if row.method and not has_method(row.method):
+            self.draft.skipped[row.name] = lacking(row)
+            return
+        learnt = self._learn(row.training, backbone) if row.training else ()
+        if not row.method:
+            return
+        get_method(row.method)
+        if writes(row.method) and not self.choice.llm:
+            self.draft.skipped[row.name] = (
+                f"the method {row.method} has a language model write text, and the embedded engine is none: name one "
+                "with --llm (make model-env makes a small one)"
+            )
+            return
+        if row.model or row.plan or row.rewrite or row.training:
+            self.draft.note("One engine takes the place of all models of a row, trained ones too.")
+        engine = self.choice.llm if writes(row.method) else "embedded"
+        folder = run_folder(row, backbone)
+        sample = ("--limit", str(self.choice.limit or QUESTIONS), "--seed", "0")
+        argv = ("bench", "--data", "data", "--sets", ",".join(self.files), "--method", row.method, *sample)
+        argv += (*self.passages, "--llm", engine, *row.options, *learnt, "--out", folder)
+        outputs = (f"{folder}/summary.json",)
+        name = folder.replace("/", "-")
+        self.draft.add(Command(name=name, argv=argv, outputs=outputs, services=self.retriever))
+        add_measured(self.draft, row, backbone, folder)
+
+    def _learn(self, name: str, backbone: str) -> tuple[str, ...]:
+        """Add the commands of a recipe, and return the options that use the result."""
+        if name in EVOLVED:
+            return self._evolve(name, backbone)
+        recipe = RECIPES[name]
+        out = f"training/{backbone}-{name}"
+        if recipe.run:
+            argv = ("bench", "--data", "data", "--sets", "practice", "--split", "train", "--method", recipe.run)
+            argv += ("--limit", str(_LEARNT), *self.passages, "--llm", "embedded", "--out", f"{out}-run")
+            outputs = (f"{out}-run/summary.json",)
+            self._add(Command(name=f"{backbone}-{name}-run", argv=argv, outputs=outputs, services=self.retriever))
+        if recipe.gate[0]:
+            argv = ("train", "gate", "--data", "data", "--sets", "practice", "--limit", "5")
+            self._add(Command(name="gate-practice", argv=argv, outputs=("data/practice/gate_questions.jsonl",)))
+        for row_set in recipe.rows:
+            if row_set.tasks[0] not in _TASKS:
+                self.draft.skipped[f"{name}-rows-{row_set.file}"] = "bundled questions have no rows of this task"
+                continue
+            file = f"{out}-rows/{row_set.file}.parquet"
+            argv = ("train", "data", *row_set.tasks, "--leave-out")
+            argv += ("--data", "data", "--sets", "practice") if row_set.sets else ()
+            argv += ("--from-run", f"{out}-run") if row_set.run else ()
+            argv += (*self.passages, *_without_limit(row_set.options), *(("--limit", str(_LEARNT)) * bool(row_set.sets)))
+            argv += ("--out", file)
+            step = f"{backbone}-{name}-rows-{row_set.file}"
+            self._add(Command(name=step, argv=argv, outputs=(file,), services=self.retriever))
+        if recipe.rows:
+            self._train(recipe, name, out)
+        else:
+            self.draft.skipped[f"{name}-train"] = f"it goes on from {recipe.after}, whose stages are not run here"
+        return ()
+
+    def _train(self, recipe: Recipe, name: str, out: str) -> None:
+        """Add one step of training on the CPU, or the check of its settings if nothing here can train."""
+        data = f"{out}-rows/{recipe.rows[0].file}.parquet"
+        argv = ("train", "--agent", recipe.agent, "--data", data, "--out", out)
+        local = self.choice.llm.removeprefix("transformers:").partition(",")[0]
+        if find_spec("verl") and self.choice.llm.startswith("transformers:"):
+            argv += ("--algorithm", recipe.algorithm, "--model", local, *_CPU)
+        elif recipe.agent == "answer" and recipe.algorithm == "grpo" and find_spec("torch") and find_spec("onnx"):
+            argv += ("--model", "embedded", "--set", "max_steps=2")
+            self.draft.note("The embedded reader is trained in place of the paper's model.")
+        else:
+            argv += ("--algorithm", recipe.algorithm, "--model", "none", "--dry-run")
+            self.draft.skipped[f"{name}-train"] = (
+                "nothing is trained: it needs verl (make train-env) and a small model (--llm transformers:FOLDER); its "
+                "rows are written and its settings checked"
+            )
+        self._add(Command(name=f"{out.partition('/')[2]}-train", argv=argv, services=self.retriever))
+
+    def _evolve(self, name: str, backbone: str) -> tuple[str, ...]:
+        out = f"evolved/{backbone}-{name}"
+        argv = ("evolve", "--train", "data/practice/train_questions.jsonl", "--limit", str(_LEARNT), "--group", "2")
+        argv += ("--out", out, "--topologies", "--llm", "embedded", *self.passages)
+        kept = tuple(option for option in EVOLVED[name] if option == "--no-library")
+        outputs = (f"{out}/prompts", f"{out}/experience.db")
+        self._add(
+            Command(name=f"{backbone}-{name}-evolve", argv=(*argv, *kept), outputs=outputs, services=self.retriever)
+        )
+        self.draft.note("The embedded engine evolves topologies only; its agents have no prompts to learn.")
+        return ("--prompts", f"{out}/prompts", "--experience", f"{out}/experience.db")
+
+    def _add(self, command: Command) -> None:
+        self.draft.add(command)
+
+
+def _without_limit(options: tuple[str, ...]) -> tuple[str, ...]:
+    at = options.index("--limit") if "--limit" in options else len(options)
+    return options[:at] + options[at + 2 :]
