@@ -60,7 +60,7 @@ class _FullPlan:
 
     def _corpus(self, corpus: str) -> str:
         """Add the commands that make an index, and return the name of its server."""
-        index = {WIKI: _E5, WIKI_BGE: "wiki-bge", OWN: "own-index"}[corpus]
+        index = {WIKI: _E5, WIKI_BGE: "wiki-bge", OWN: self._own_index()}[corpus]
         if corpus == WIKI:
             argv = ("index", "fetch", "wiki-18", "--out", index, "--exact", "--vectors-only")
             self.draft.add(Command(name="corpus-wiki-18", argv=argv, outputs=(index,), about="64.6 GB to download"))
@@ -69,7 +69,7 @@ class _FullPlan:
         else:
             self._own(index)
         argv = ("serve-retriever", index, "--port", str(self.choice.port + 8), "--exact")
-        return self.draft.serve(Service(name=f"retriever-{corpus}", argv=argv, port=self.choice.port + 8))
+        return self.draft.serve(Service(name=f"retriever-{index}", argv=argv, port=self.choice.port + 8))
 
     def _wiki_bge(self, index: str) -> None:
         argv: tuple[str, ...] = ("index", "fetch", "wiki-18", "--out", "wiki-words", "--no-vectors")
@@ -77,6 +77,10 @@ class _FullPlan:
         file = "wiki-18/wiki-18.jsonl.gz"
         argv = ("index", "build", file, "--out", index, "--embedder", _BGE, "--exact", "--vectors-only", "--shards", "8")
         self.draft.add(Command(name="corpus-wiki-18-bge", argv=argv, outputs=(index,), gpus=(*range(8),)))
+
+    def _own_index(self) -> str:
+        learns = any(row.training for row in self.table.rows)
+        return "-".join(["index", *self.table.corpora.get(OWN, ()), *(["train"] if learns else [])])
 
     def _own(self, index: str) -> None:
         own = self.table.corpora[OWN]
@@ -89,7 +93,7 @@ class _FullPlan:
                 self.draft.add(Command(name=f"data-{name}-train", argv=argv, outputs=outputs))
             files += [f"data/{name}/train_corpus.jsonl" for name in trained]
         argv = ("index", "build", *files, "--out", index, "--embedder", _BGE_M3, "--exact", "--vectors-only")
-        self.draft.add(Command(name="corpus-own-passages", argv=argv, outputs=(index,), gpus=(*range(8),)))
+        self.draft.add(Command(name=f"corpus-{index}", argv=argv, outputs=(index,), gpus=(*range(8),)))
 
     def _row(self, row: TableRow, backbone: str, corpora: Mapping[str, str]) -> None:
         trained = Trained()
@@ -103,7 +107,7 @@ class _FullPlan:
         engines, services = self._engines(row, backbone, trained)
         for corpus, names in self.table.corpora.items():
             sets = [name for name in names if name not in self.missing]
-            folder = run_folder(row, backbone, corpus if len(self.table.corpora) > 1 else "")
+            folder = run_folder(self.choice, row, backbone, corpus if len(self.table.corpora) > 1 else "")
             argv = ("bench", "--data", "data", "--sets", ",".join(sets), "--method", row.method, *self._sample(row))
             argv += ("--retriever", self.choice.retriever, *engines, *self._options(row), *trained.options)
             command = Command(
@@ -189,16 +193,17 @@ def paper_options(table: PaperTable) -> tuple[str, ...]:
     return tuple(word for option, value in chosen if has_option(option, value) for word in (option, value))
 
 
-def run_folder(row: TableRow, backbone: str, corpus: str = "") -> str:
+def run_folder(choice: Choice, row: TableRow, backbone: str, corpus: str = "") -> str:
     """Return the folder of a row's run.
 
     Args:
+        choice: The table.
         row: The row.
         backbone: Short name of the backbone.
         corpus: Name of its passages, if the table has several.
     """
     parts = [row.name] if row.fixed else [backbone, row.name]
-    return "runs/" + "-".join([*parts, *([corpus] if corpus else [])])
+    return f"runs/{choice.label}/" + "-".join([*parts, *([corpus] if corpus else [])])
 
 
 def add_measured(draft: PlanDraft, row: TableRow, backbone: str, folder: str) -> None:

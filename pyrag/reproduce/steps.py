@@ -171,6 +171,16 @@ class Choice:
         """Address of the retriever."""
         return f"http://127.0.0.1:{self.port + 8}"
 
+    @property
+    def label(self) -> str:
+        """Name of the table in paths."""
+        return self.table.replace("/", "-")
+
+    @property
+    def reports(self) -> str:
+        """Folder of the report."""
+        return f"report/{self.label}"
+
     def report(self) -> Command:
         """Return the command that writes the report."""
         argv = ["reproduce", self.table, "--models", ",".join(self.models), "--out", ".", "--report"]
@@ -178,4 +188,4 @@ class Choice:
         argv += ["--limit", str(self.limit)] if self.limit else []
         argv += ["--llm", self.llm] if self.llm else []
         argv += ["--port", str(self.port)] if self.port != 8000 else []
-        return Command(name=REPORT, argv=tuple(argv), outputs=("report/report.md", "report/report.html"))
+        return Command(name=REPORT, argv=tuple(argv), outputs=(f"{self.reports}/report.md",))

@@ -22,7 +22,6 @@ class TableRow:
         training: Name of a recipe (`pyrag.reproduce.recipes`) whose result is measured.
         options: Further options of `pyrag bench`.
         figures: Exact match by set, for figures that `reported` lacks.
-        fixed: True if the row does not change with the backbone, so that it runs once.
     """
 
     name: str

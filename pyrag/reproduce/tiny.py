@@ -106,7 +106,7 @@ class _TinyPlan:
         if row.model or row.plan or row.rewrite or row.training:
             self.draft.note("One engine takes the place of all models of a row, trained ones too.")
         engine = self.choice.llm if writes(row.method) else "embedded"
-        folder = run_folder(row, backbone)
+        folder = run_folder(self.choice, row, backbone)
         sample = ("--limit", str(self.choice.limit or QUESTIONS), "--seed", "0")
         argv = ("bench", "--data", "data", "--sets", ",".join(self.files), "--method", row.method, *sample)
         argv += (*self.passages, "--llm", engine, *row.options, *learnt, "--out", folder)

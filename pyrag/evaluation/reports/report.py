@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyrag.evaluation.agent_behaviour import agent_stats, outcomes_of
@@ -19,6 +19,7 @@ from pyrag.evaluation.reports.tables import (
     agents_table,
     course_table,
     failure_table,
+    from_figure,
     hop_table,
     interval,
     ladder_table,
@@ -44,6 +45,10 @@ class Section:
     table: Table | None = None
     plots: tuple[str, ...] = ()
     links: Mapping[tuple[int, int], str] = field(default_factory=dict)
+
+
+# Sections at the top of a report, from its summary and the number of the run by label.
+FirstSections = Callable[[BenchSummary, Mapping[str, int]], Sequence[Section]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +80,16 @@ def wrong_links(sets: Sequence[SetStats]) -> dict[tuple[int, int], str]:
     return {(row, column): f"#{wrong_anchor(one.set, one.method)}" for row, one in enumerate(sets) if one.all.failures}
 
 
-def make_report(runs: Sequence[Run]) -> BenchReport:
-    """Return the report over runs. Raises `DataError` where a run has no result."""
+def make_report(runs: Sequence[Run], first: FirstSections = lambda *_: ()) -> BenchReport:
+    """Return the report over runs.
+
+    Args:
+        runs: The runs.
+        first: Makes the sections at the top, from the summary and the number of the run by label.
+
+    Raises:
+        DataError: A run has no result.
+    """
     from pyrag.errors import DataError
 
     for run in runs:
@@ -88,7 +101,8 @@ def make_report(runs: Sequence[Run]) -> BenchReport:
     sets = list(dict.fromkeys(name for run in runs for name in run.config["run"]["sets"]))
     summary = summarise(rows, sets, names, len(rows))
     methods = {label: method for (_, method), label in labels.items()}
-    sections = (*_sections(runs, summary, methods, rows, _over_repaired(runs, labels)), *_agents(runs, labels))
+    top = first(summary, {label: number for (number, _), label in labels.items()})
+    sections = (*top, *_sections(runs, summary, methods, rows, _over_repaired(runs, labels)), *_agents(runs, labels))
     return BenchReport(tuple(runs), rows, names, methods, summary, sections)
 
 
@@ -129,7 +143,8 @@ def _sections(
         Section(
             f"Beside the papers: {LABEL}",
             "Exact match, F1 and accuracy: this report's, and beside each the figure copied from a paper, which is not "
-            f"comparable as it stands. {NOTES}"
+            "comparable as it stands. The difference in exact match has the interval of this report's figure. "
+            f"{NOTES}"
             + (f" Results over {REPAIRED_CORPUS}, which no paper searched, are left out." if repaired else ""),
             _papers_table(summary, methods, repaired),
         ),
@@ -257,8 +272,10 @@ def _papers_table(summary: BenchSummary, methods: dict[str, str], repaired: set[
         for row in reported_rows(methods[one.method], one.set):
             papers = (_figure(figures.get(one.set)) for figures in (row.em, row.f1, row.accuracy))
             cells = [cell for pair in zip(ours, papers, strict=True) for cell in pair]
+            exact = row.em.get(one.set)
+            cells.insert(2, "" if exact is None else from_figure(one.all.em, exact))
             rows.append([one.set, one.method, f"reported: {row.source}", *cells])
-    header = ("EM here", "reported EM", "F1 here", "reported F1", "acc. here", "reported acc.")
+    header = ("EM here", "reported EM", "difference", "F1 here", "reported F1", "acc. here", "reported acc.")
     return Table(("set", "method", "where", *header), rows, left=3)
 
 

@@ -17,6 +17,7 @@ from pyrag.evaluation.failures import KINDS
 from pyrag.evaluation.reports import svg
 from pyrag.evaluation.reports.report import (
     BenchReport,
+    FirstSections,
     Section,
     failed_note,
     failure_shares,
@@ -43,18 +44,19 @@ _KIND_COLOURS = {
 }  # fmt: skip
 
 
-def report_files(runs: Sequence[Run], out: Path) -> list[Path]:
+def report_files(runs: Sequence[Run], out: Path, first: FirstSections = lambda *_: ()) -> list[Path]:
     """Write `report.md` and `report.html`, and return their paths.
 
     Args:
         runs: The runs to compare.
         out: Folder to write to.
+        first: Makes sections for the top (see `make_report`).
 
     Raises:
         DataError: A run has no result.
         UsageError: The folder cannot be written.
     """
-    report = make_report(runs)
+    report = make_report(runs, first)
     make_folder(out)
     paths = [out / "report.md", out / "report.html"]
     for path, text in zip(paths, (markdown(report), _page(report, out)), strict=True):

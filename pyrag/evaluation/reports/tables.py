@@ -23,6 +23,17 @@ def interval(value: Estimate) -> str:
     return f"{percent(value.mean)} [{percent(value.low)}, {percent(value.high)}]"
 
 
+def from_figure(value: Estimate, figure: float) -> str:
+    """Return ours minus a printed figure, with the interval of ours.
+
+    Args:
+        value: Ours, as shares.
+        figure: The other, in per cent and without an interval of its own.
+    """
+    mean, low, high = (100 * one - figure for one in (value.mean, value.low, value.high))
+    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
+
+
 def signed(value: MeanDifference) -> str:
     return f"{100 * value.mean:+.1f} [{100 * value.low:+.1f}, {100 * value.high:+.1f}]"
 

@@ -10,7 +10,6 @@ whatever still runs from it afterwards is ended by its id.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import shutil
 import signal
@@ -22,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from pyrag._io.processes import die_with_parent, end
 from pyrag.errors import ConfigError, PyRAGError
 from pyrag.evaluation.runs.folder import locked, make_folder
 from pyrag_rl import packed
@@ -34,11 +34,9 @@ from pyrag_rl.verl.watch import Watch
 
 Console = Callable[[str], None]
 _POLL = 0.5  # seconds
-_PR_SET_PDEATHSIG = 1
 _OF_TORCHRUN = "torch.distributed.elastic."  # says that a process failed, not why
 _MODULES = "VERL_USE_EXTERNAL_MODULES"  # what verl imports in each of its processes
 WEIGHT_CHECK = "pyrag_rl.verl.weight_check"
-_PATIENCE = 20.0  # seconds that a process has to end after a signal
 # What may change between two sessions of a run: it ends later, is watched otherwise, or runs on other machines.
 _MAY_CHANGE = {
     "epochs", "max_steps", "eval_every", "save_every", "keep_checkpoints", "loggers", "trace_every", "dump_rollouts",
@@ -244,31 +242,6 @@ def last_error(log: Path, start: int = 0) -> str:
         lines = [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
     named = [line for line in lines if "Error" in line.partition(":")[0] and not line.startswith((" ", _OF_TORCHRUN))]
     return (named or lines or ["it said nothing"])[-1].strip()[:300]
-
-
-def die_with_parent() -> None:
-    """For `preexec_fn`: should we be killed, the process is ended too, and what goes with it, as Ray's daemons."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
-def end(process: subprocess.Popen[bytes], *signals: signal.Signals, patience: float = _PATIENCE) -> None:
-    """End a process and its group.
-
-    Args:
-        process: the leader of its group.
-        signals: sent one after the other until it ends; by default it is asked twice, then killed.
-        patience: seconds that it has to end after each.
-    """
-    for number in signals or (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-        if process.poll() is not None:
-            break
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(patience)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def end_leftovers(temp: str) -> None:

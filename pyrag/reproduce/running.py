@@ -1,0 +1,242 @@
+"""Run of a plan: command by command, with the servers that each needs, resumed where it was stopped.
+
+    reproduce.json     paper, scale and first port; a folder takes the tables of one paper at one scale
+    done/NAME.json     a command that ended well, with its words
+    logs/NAME.log      output of a command or server
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from pyrag._io.files import write_json
+from pyrag._io.processes import die_with_parent, end
+from pyrag.errors import DataError, PyRAGError, ServiceError, UsageError
+from pyrag.evaluation.runs.folder import locked, make_folder
+from pyrag.reproduce.steps import REPORT, Command, ReproductionPlan, Service
+
+STATE = "reproduce.json"
+_READY = 3600.0  # seconds for a server: a model may have to be downloaded first
+_POLL = 0.2
+_FREE = 20.0  # seconds until a port must be free
+
+
+class StepError(PyRAGError):
+    """A step of a reproduction failed."""
+
+    kind = "reproduction"
+
+
+def saved_port(folder: Path, kind: str) -> int | None:
+    """Return the first port that a folder's servers have had; None for a new folder.
+
+    Args:
+        folder: Folder of the reproduction.
+        kind: Paper and scale that are asked for, such as "opera at tiny scale".
+
+    Raises:
+        UsageError: The folder holds tables of another paper or scale.
+        DataError: Its state cannot be read.
+    """
+    try:
+        state: dict[str, Any] = json.loads((folder / STATE).read_text(encoding="utf-8"))
+        before, port = str(state["kind"]), int(state["port"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"cannot read {folder / STATE}: remove the file, or choose another folder with --out") from error
+    if before != kind:
+        raise UsageError(f"{folder} holds tables of {before}: choose another folder with --out for {kind}")
+    return port
+
+
+def free_port() -> int:
+    """Return a port of the loopback address that is free now, as is the eighth after it."""
+    while True:
+        with socket.socket() as first:
+            first.bind(("127.0.0.1", 0))
+            port: int = first.getsockname()[1]
+            if port + 8 < 65536 and _is_free(port + 8):
+                return port
+
+
+def run_plan(plan: ReproductionPlan, folder: Path, kind: str, port: int, say: Callable[[str], None]) -> None:
+    """Run the commands of a plan that are not done yet.
+
+    Args:
+        plan: The plan.
+        folder: Folder of the reproduction; an existing one is continued.
+        kind: Paper and scale of the plan, noted in the folder.
+        port: First port, noted in the folder.
+        say: Called with one line at a time.
+
+    Raises:
+        StepError: A command failed.
+        ServiceError: A server did not start.
+        UsageError: Another process has the folder.
+    """
+    for name in ("done", "logs"):
+        make_folder(folder / name)
+    with locked(folder), ExitStack() as stack:
+        write_json(folder / STATE, {"kind": kind, "port": port})
+        servers = _Servers(plan.services, folder, say)
+        stack.callback(servers.stop_all)
+        for number, command in enumerate(plan.commands):
+            place = f"[{number + 1}/{len(plan.commands)}] {command.name}"
+            if _is_done(command, folder):
+                say(f"{place}: done before")
+                continue
+            servers.prepare(command)
+            say(f"{place}: {command.line}")
+            started = time.monotonic()
+            _run(command, folder)
+            say(f"{place}: {time.monotonic() - started:.0f} s")
+            servers.stop_unneeded(plan.commands[number + 1 :])
+
+
+def _is_done(command: Command, folder: Path) -> bool:
+    try:
+        words = json.loads(_marker(command, folder).read_text(encoding="utf-8"))["argv"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return command.name != REPORT and words == [*command.argv] and all((folder / one).exists() for one in command.outputs)
+
+
+def _marker(command: Command, folder: Path) -> Path:
+    return folder / "done" / f"{command.name}.json"
+
+
+def _run(command: Command, folder: Path) -> None:
+    log = folder / "logs" / f"{command.name}.log"
+    with _started(command, folder, log) as process:
+        code = process.wait()
+    again = "mend the cause and run the same command again, which goes on with this step"
+    if code:
+        raise StepError(f"step {command.name} ended with code {code}: {_last_line(log)} (all of it: {log}); {again}")
+    if missing := [one for one in command.outputs if not (folder / one).exists()]:
+        raise StepError(f"step {command.name} left no {missing[0]}: read {log}; {again}")
+    write_json(_marker(command, folder), {"argv": command.argv})
+
+
+@contextlib.contextmanager
+def _started(step: Command | Service, folder: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a command of this pyrag in the folder, and end it and its children at the end of the block."""
+    gpus = step.visible if isinstance(step, Command) else step.gpus
+    paths = [path for path in sys.path if path and Path(path).is_dir()]  # as this process finds pyrag
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    if gpus:
+        environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, gpus))
+    with log.open("ab") as file:
+        file.write(f"$ {step.line}\n".encode())
+        file.flush()
+        process = subprocess.Popen(  # noqa: S603  our own command
+            [sys.executable, "-m", "pyrag", *step.argv],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+        )
+    try:
+        yield process
+    finally:
+        end(process, signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+
+
+def _last_line(log: Path) -> str:
+    with contextlib.suppress(OSError):
+        lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+        if lines and not lines[-1].startswith("$ "):
+            return lines[-1].strip()[:300]
+    return "it printed nothing"
+
+
+class _Servers:
+    """The servers that run now; one is stopped when another step needs its GPUs or port, or nobody needs it."""
+
+    def __init__(self, known: dict[str, Service], folder: Path, say: Callable[[str], None]) -> None:
+        self.known, self.folder, self.say = known, folder, say
+        self.running: dict[str, tuple[subprocess.Popen[bytes], ExitStack]] = {}
+
+    def prepare(self, command: Command) -> None:
+        needed = [self.known[name] for name in command.services]
+        for name in [*self.running]:
+            service = self.known[name]
+            others = [one for one in needed if one.name != name]
+            if service.is_in_the_way(command) or any(service.is_in_the_way(one) for one in others):
+                self._stop(name)
+        for service in needed:
+            if service.name in self.running and self.running[service.name][0].poll() is not None:
+                self._stop(service.name)
+            if service.name not in self.running:
+                self._start(service)
+
+    def stop_unneeded(self, ahead: tuple[Command, ...]) -> None:
+        needed = {name for command in ahead if not _is_done(command, self.folder) for name in command.services}
+        for name in self.running.keys() - needed:
+            self._stop(name)
+
+    def stop_all(self) -> None:
+        for name in [*self.running]:
+            self._stop(name)
+
+    def _start(self, service: Service) -> None:
+        until = time.monotonic() + _FREE
+        while not _is_free(service.port):
+            if time.monotonic() > until:
+                raise ServiceError(
+                    f"port {service.port}, which {service.name} is to have, is taken by another process: end that, or "
+                    "pass another --port",
+                    service=service.name,
+                )
+            time.sleep(_POLL)
+        log = self.folder / "logs" / f"{service.name}.log"
+        stack = ExitStack()
+        process = stack.enter_context(_started(service, self.folder, log))
+        self.running[service.name] = process, stack
+        self.say(f"server {service.name}: {service.line}")
+        self._await(service, process, log)
+
+    def _await(self, service: Service, process: subprocess.Popen[bytes], log: Path) -> None:
+        until = time.monotonic() + _READY
+        while process.poll() is None and time.monotonic() < until:
+            with (
+                contextlib.suppress(urllib.error.URLError, OSError),
+                urllib.request.urlopen(service.health, timeout=5) as reply,
+            ):
+                if reply.status == 200:
+                    return
+            time.sleep(_POLL)
+        raise ServiceError(
+            f"the server {service.name} did not start: {_last_line(log)} (all of it: {log}); mend the cause and run the "
+            "same command again",
+            service=service.name,
+        )
+
+    def _stop(self, name: str) -> None:
+        self.running.pop(name)[1].close()
+        self.say(f"server {name}: stopped")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return True
+    return False
