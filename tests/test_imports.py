@@ -33,7 +33,7 @@ LAYERS = [
     {"methods"},
     {"evaluation"},
     {"runtime", "api"},
-    {"evolve"},
+    {"evolve", "reproduce"},
     {"server"},
     {"testing", "integrations"},
     {"cli"},

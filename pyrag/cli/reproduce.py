@@ -1,0 +1,168 @@
+"""`pyrag reproduce`: list the papers' tables, print their commands, run them."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyrag.cli.output import print_json
+
+if TYPE_CHECKING:
+    from pyrag.reproduce.steps import Choice, ReproductionPlan
+    from pyrag.reproduce.tables import PaperTable
+
+SMALL_MODEL = Path("runs/models/smollm2-135m-instruct")  # where `make model-env` writes it
+
+
+def show_tables(folder: Path, *, as_json: bool) -> None:
+    """Print all tables, what each needs, and what is missing on this machine.
+
+    Args:
+        folder: Folder of a reproduction, whose disk and data are looked at.
+        as_json: Print JSON.
+    """
+    from pyrag.reproduce.catalogue import TABLES
+    from pyrag.reproduce.needs import missing_here, needs_of
+
+    shown = []
+    for table in TABLES.values():
+        needs = needs_of(table, table.models[:1])
+        shown.append((table, needs, missing_here(table, needs, folder)))
+    if as_json:
+        print_json(
+            [
+                {"table": table.key, "title": table.title, "models": table.models, "sets": table.sets,
+                 "needs": asdict(needs), "hours": "estimate", "missing": missing, "remarks": table.remarks}
+                for table, needs, missing in shown
+            ]
+        )  # fmt: skip
+        return
+    for table, needs, missing in shown:
+        print(f"{table.key}: {table.title}")
+        print(f"  models   {', '.join(table.models)} (needs below are for the first)")
+        print(f"  data     {', '.join(table.sets) or 'training questions only'}; passages: {', '.join(table.corpora)}")
+        training = f", {needs.training:.0f} h of training ({', '.join(needs.trains)})" if needs.trains else ""
+        print(
+            f"  needs    {needs.gpus} GPUs of 80 GB, {needs.disk:.0f} GB of disk, {needs.memory:.0f} GB of memory; "
+            f"estimated: {needs.measuring:.1f} h of measuring{training}"
+        )
+        print(f"  missing  {'; '.join(missing) or 'nothing that can be seen without the network'}")
+    print(f"\n{len(shown)} tables. Hours are estimates, computed as docs/reproduce.md says; nothing was measured.")
+
+
+def reproduce(table_name: str, choice: Choice, out: Path | None, *, dry_run: bool, report: bool, as_json: bool) -> None:
+    """Run a table, or print its commands.
+
+    Args:
+        table_name: Name of the table.
+        choice: Models, scale, limit, ports.
+        out: Folder of the reproduction.
+        dry_run: Print the commands only.
+        report: Write the report of runs that are there only.
+        as_json: Print the plan of a dry run as JSON.
+
+    Raises:
+        UsageError: An option is missing or wrong.
+        PyRAGError: A step failed.
+    """
+    from pyrag.errors import UsageError
+    from pyrag.reproduce.catalogue import table_of
+    from pyrag.reproduce.full import ELSEWHERE
+    from pyrag.reproduce.running import free_port, run_plan, saved_port
+
+    table = table_of(table_name)
+    if choice.scale not in ("full", "tiny"):
+        raise UsageError(f"there is no scale {choice.scale!r}: choose full or tiny")
+    if out is None and not dry_run:
+        raise UsageError("where to? name a folder with --out")
+    folder = (out or Path("reproduction")).expanduser()
+    kind = f"{table.paper} at {choice.scale} scale"
+    port = choice.port or saved_port(folder, kind) or (free_port() if choice.scale == "tiny" and not dry_run else 8000)
+    _check_port(table, choice, port)
+    choice = replace(choice, port=port, models=choice.models or table.models[:1])
+    if choice.scale == "tiny":
+        choice = replace(choice, llm=choice.llm or _small_model())
+    present = frozenset(name for name in ELSEWHERE if (folder / "data" / name / "questions.jsonl").is_file())
+    plan = _plan(table, choice, present)
+    if dry_run:
+        _show_plan(plan, folder, as_json=as_json)
+        return
+    if report:
+        from pyrag.reproduce.report import write_table_report
+
+        print(write_table_report(table, choice, plan, folder))
+        return
+    if choice.scale == "full":
+        _warn(table, choice, folder)
+    run_plan(plan, folder, kind, port, lambda line: print(line, flush=True))
+    _conclude(plan, folder / choice.reports)
+
+
+def _check_port(table: PaperTable, choice: Choice, port: int) -> None:
+    from pyrag.errors import UsageError
+
+    trains = any(row.training and table.paper != "hera" for row in table.rows)
+    if choice.scale == "full" and trains and port != 8000:
+        raise UsageError(f"{table.key} trains by the packaged curricula, which serve on 8000: leave out --port {port}")
+
+
+def _plan(table: PaperTable, choice: Choice, present: frozenset[str]) -> ReproductionPlan:
+    from pyrag.reproduce.full import full_plan
+    from pyrag.reproduce.tiny import tiny_plan
+
+    return tiny_plan(table, choice) if choice.scale == "tiny" else full_plan(table, choice, present)
+
+
+def _small_model() -> str:
+    """Return the engine of the small model if it is here and can be used; else an empty text."""
+    usable = (SMALL_MODEL / "complete").is_file() and find_spec("transformers") is not None and find_spec("torch")
+    return f"transformers:{SMALL_MODEL.resolve()}" if usable else ""
+
+
+def _show_plan(plan: ReproductionPlan, folder: Path, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"folder": str(folder), "plan": asdict(plan), "lines": [one.line for one in plan.commands]})
+        return
+    print(f"mkdir -p {shlex.quote(str(folder))} && cd {shlex.quote(str(folder))}")
+    running: set[str] = set()
+    for number, command in enumerate(plan.commands):
+        for name in sorted(running):
+            others = [plan.services[one] for one in command.services if one != name]
+            if any(plan.services[name].is_in_the_way(one) for one in (command, *others)):
+                running.remove(name)
+                print(f"# stop the server {name}")
+        for name in (one for one in command.services if one not in running):
+            running.add(name)
+            service = plan.services[name]
+            print(f"# the server {name}, in a terminal of its own; ready as soon as {service.health} answers")
+            print(service.line)
+        print(f"# {number + 1}. {command.name}{': ' if command.about else ''}{command.about}")
+        print(command.line)
+    _print_remarks(plan, sys.stdout)
+
+
+def _print_remarks(plan: ReproductionPlan, stream: Any) -> None:
+    for name, reason in plan.skipped.items():
+        print(f"# left out: {name}: {reason}", file=stream)
+    for sentence in plan.notes:
+        print(f"# {sentence}", file=stream)
+
+
+def _warn(table: PaperTable, choice: Choice, folder: Path) -> None:
+    from pyrag.reproduce.needs import missing_here, needs_of
+
+    missing = missing_here(table, needs_of(table, choice.models), folder)
+    lacks: Sequence[str] = [one for one in missing if not one.startswith("data in")]
+    if lacks:
+        print(f"missing on this machine: {'; '.join(lacks)}", file=sys.stderr)
+
+
+def _conclude(plan: ReproductionPlan, reports: Path) -> None:
+    print(f"{len(plan.commands)} steps done, {len(plan.skipped)} left out: {reports / 'report.md'}")
+    for name, reason in plan.skipped.items():
+        print(f"left out: {name}: {reason}")

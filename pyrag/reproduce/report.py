@@ -1,0 +1,111 @@
+"""The report of a table: the paper's rows beside ours with their differences, then the benchmark report of the runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyrag._io.files import write_atomic
+from pyrag.errors import DataError
+from pyrag.evaluation.reports.report import FirstSections, Section
+from pyrag.evaluation.reports.report_files import report_files
+from pyrag.evaluation.reports.reported import REPORTED
+from pyrag.evaluation.reports.summary import BenchSummary
+from pyrag.evaluation.reports.tables import from_figure, interval
+from pyrag.evaluation.reports.writer import Table
+from pyrag.evaluation.runs.folder import make_folder, read_run
+from pyrag.reproduce.steps import Choice, Measured, ReproductionPlan
+from pyrag.reproduce.tables import PaperTable
+from pyrag.reproduce.tiny import TITLE
+
+_FIGURES = (
+    "Exact match in per cent, ours with its 95 % bootstrap interval over the questions. The paper prints no intervals: "
+    "that of a difference is ours."
+)
+
+
+def write_table_report(table: PaperTable, choice: Choice, plan: ReproductionPlan, folder: Path) -> Path:
+    """Write the report of a table, and return its path.
+
+    Args:
+        table: The table.
+        choice: What was asked for.
+        plan: The plan; its runs must be there.
+        folder: Folder of the reproduction.
+
+    Raises:
+        DataError: A run is missing.
+    """
+    out = folder / choice.reports
+    absent = [one.folder for one in plan.measured if not (folder / one.folder / "summary.json").is_file()]
+    if absent:
+        raise DataError(f"{folder / absent[0]} is not finished: run pyrag reproduce {table.key} --out {folder} first")
+    top = _Top(table, choice, plan)
+    if not plan.measured:
+        make_folder(out)
+        parts = [f"# {table.key}: {table.title}"]
+        for one in top.texts():
+            parts += [f"## {one.title}", one.text]
+        write_atomic(out / "report.md", ("\n\n".join(parts) + "\n").encode())
+        return out / "report.md"
+    runs = [read_run(folder / one.folder) for one in plan.measured]
+    first: FirstSections = top.sections
+    return report_files(runs, out, first)[0]
+
+
+class _Top:
+    """The sections above the benchmark report."""
+
+    def __init__(self, table: PaperTable, choice: Choice, plan: ReproductionPlan) -> None:
+        self.table, self.choice, self.plan = table, choice, plan
+
+    def sections(self, summary: BenchSummary, runs: Mapping[str, int]) -> Sequence[Section]:
+        rows = [
+            row
+            for stats in summary.sets
+            for row in [self._row(self.plan.measured[runs[stats.method]], stats.set, stats.all.em, stats.all.n)]
+        ]
+        title = f"{self.table.key}: {self.table.title}"
+        where = f" The table's own figures are under “{self.table.section}”." if self.table.section else ""
+        header = ("row", "set", "the paper's row", "n", "EM here", "EM in the paper", "difference")
+        texts = self.texts()
+        tiny = [one for one in texts if one.title == TITLE]
+        rest = [one for one in texts if one.title != TITLE]
+        return (*tiny, Section(title, _FIGURES + where, Table(header, rows, left=3)), *rest)
+
+    def _row(self, measured: Measured, name: str, em: object, count: int) -> list[str]:
+        from pyrag.evaluation.intervals import Estimate
+
+        assert isinstance(em, Estimate)
+        figure = figure_of(measured, name)
+        printed = ("–", "–") if figure is None else (f"{figure:.1f}", from_figure(em, figure))
+        source = measured.paper or ("printed in the text" if figure is not None else "not printed")
+        return [measured.row, name, source, str(count), interval(em), *printed]
+
+    def texts(self) -> list[Section]:
+        sections = []
+        if self.choice.scale == "tiny":
+            sections.append(Section(TITLE, self.plan.notes[0]))
+        elif self.choice.limit:
+            text = f"{self.choice.limit} questions a set, drawn with seed 0, in place of the paper's number."
+            sections.append(Section("A sample of the paper's questions", text))
+        if self.plan.skipped:
+            text = " ".join(f"{name}: {reason}." for name, reason in self.plan.skipped.items())
+            sections.append(Section(f"Left out ({len(self.plan.skipped)})", text))
+        notes = self.plan.notes[1:] if self.choice.scale == "tiny" else self.plan.notes
+        if remarks := list(dict.fromkeys([*notes, *self.table.remarks])):
+            sections.append(Section("What differs from the paper", " ".join(remarks)))
+        return sections
+
+
+def figure_of(measured: Measured, name: str) -> float | None:
+    """Return the exact match that the paper reports for a row on a set; None if it prints none.
+
+    Args:
+        measured: The row.
+        name: The set.
+    """
+    if name in measured.figures:
+        return measured.figures[name]
+    rows = (one for one in REPORTED if one.source == measured.paper and one.method == measured.method)
+    return next((one.em[name] for one in rows if name in one.em), None)
