@@ -87,7 +87,7 @@ def reproduce(table_name: str, choice: Choice, out: Path | None, *, dry_run: boo
     choice = replace(choice, port=port, models=choice.models or table.models[:1])
     if choice.scale == "tiny":
         choice = replace(choice, llm=choice.llm or _small_model())
-    present = frozenset(name for name in ELSEWHERE if (folder / "data" / name / "questions.jsonl").is_file())
+    present = frozenset(name for name, (file, _) in ELSEWHERE.items() if (folder / file).is_file())
     plan = _plan(table, choice, present)
     if dry_run:
         _show_plan(plan, folder, as_json=as_json)
@@ -132,8 +132,9 @@ def _show_plan(plan: ReproductionPlan, folder: Path, *, as_json: bool) -> None:
     running: set[str] = set()
     for number, command in enumerate(plan.commands):
         for name in sorted(running):
+            service = plan.services[name]
             others = [plan.services[one] for one in command.services if one != name]
-            if any(plan.services[name].is_in_the_way(one) for one in (command, *others)):
+            if service.is_in_the_way(command) or any(service.is_in_the_way(one) for one in others):
                 running.remove(name)
                 print(f"# stop the server {name}")
         for name in (one for one in command.services if one not in running):

@@ -6,7 +6,9 @@ from pyrag.errors import UsageError, nearest
 from pyrag.reproduce import hera_tables, opera_tables, pyrag_tables
 from pyrag.reproduce.tables import PaperTable
 
-TABLES = {table.key: table for module in (pyrag_tables, opera_tables, hera_tables) for table in module.TABLES}
+TABLES: dict[str, PaperTable] = {
+    table.key: table for table in (*pyrag_tables.TABLES, *opera_tables.TABLES, *hera_tables.TABLES)
+}
 
 
 def table_of(name: str) -> PaperTable:

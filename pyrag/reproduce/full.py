@@ -8,12 +8,26 @@ from pyrag.errors import UsageError, nearest
 from pyrag.evaluation.reports.reported import REPORTED
 from pyrag.reproduce.models import MODELS, PAPER_OPTIONS, has_method, has_option, model_of
 from pyrag.reproduce.steps import Choice, Command, Measured, PlanDraft, ReproductionPlan, Service
-from pyrag.reproduce.tables import OWN, WIKI, WIKI_BGE, PaperTable, TableRow
+from pyrag.reproduce.tables import NEWS, OWN, WIKI, WIKI_BGE, PaperTable, TableRow
 from pyrag.reproduce.training import Trained, add_training
 
 _GPUS = ((0, 1, 2, 3), (4, 5), (6, 7))  # of the servers of a row: its main model, then the others
 _E5, _BGE, _BGE_M3 = "wiki-index", "st:BAAI/bge-base-en-v1.5", "st:BAAI/bge-m3"
-ELSEWHERE = {"hover": "HoVer is not on the hub: pyrag data import hover FILE --out data/hover, then run this again"}
+_OWN_SETS = ("hotpotqa", "2wikimultihopqa", "musique")
+_LEARNT_OVER = {"pyrag": WIKI, "opera": OWN, "hera": WIKI_BGE}  # passages of a paper's training
+NEWS_FILE = "data/multihoprag-corpus.json"
+# Sets that need a file which no command fetches: the file, and what to do.
+ELSEWHERE = {
+    "hover": (
+        "data/hover/questions.jsonl",
+        "HoVer is not on the hub: pyrag data import hover FILE --out data/hover in the folder, then run this again",
+    ),
+    "multihoprag": (
+        NEWS_FILE,
+        f"its passages are a file of their own: save corpus.json of yixuantt/MultiHopRAG on the hub as {NEWS_FILE} in "
+        "the folder, then run this again",
+    ),
+}
 
 
 def full_plan(table: PaperTable, choice: Choice, present: frozenset[str] = frozenset()) -> ReproductionPlan:
@@ -37,12 +51,15 @@ class _FullPlan:
         for sentence in table.remarks:
             self.draft.note(sentence)
         for name in self.missing:
-            self.draft.skipped[name] = ELSEWHERE[name]
+            self.draft.skipped[name] = ELSEWHERE[name][1]
 
     def plan(self) -> ReproductionPlan:
         check_models(self.table, self.choice)
         self._data()
-        corpora = {corpus: self._corpus(corpus) for corpus in self.table.corpora}
+        learns = any(row.training for row in self.table.rows)
+        asked = [one for one, sets in self.table.corpora.items() if not sets or set(sets) - self.missing]
+        names = [*asked, *([_LEARNT_OVER[self.table.paper]] if learns else [])]
+        corpora = {corpus: self._corpus(corpus) for corpus in dict.fromkeys(names)}
         for backbone in self.choice.models:
             for row in self.table.rows:
                 if reason := lacking(row):
@@ -54,18 +71,25 @@ class _FullPlan:
 
     def _data(self) -> None:
         for name in self.table.sets:
-            if name not in ELSEWHERE:
+            if name != "hover" and name not in self.missing:
                 argv = ("data", "download", name, "--out", f"data/{name}")
                 self.draft.add(Command(name=f"data-{name}", argv=argv, outputs=(f"data/{name}/questions.jsonl",)))
 
     def _corpus(self, corpus: str) -> str:
         """Add the commands that make an index, and return the name of its server."""
-        index = {WIKI: _E5, WIKI_BGE: "wiki-bge", OWN: self._own_index()}[corpus]
+        argv: tuple[str, ...]
+        index = {WIKI: _E5, WIKI_BGE: "wiki-bge", OWN: "opera-index", NEWS: "news-index"}[corpus]
         if corpus == WIKI:
             argv = ("index", "fetch", "wiki-18", "--out", index, "--exact", "--vectors-only")
             self.draft.add(Command(name="corpus-wiki-18", argv=argv, outputs=(index,), about="64.6 GB to download"))
         elif corpus == WIKI_BGE:
             self._wiki_bge(index)
+        elif corpus == NEWS:
+            line = (
+                f"index build {NEWS_FILE} --text-column body --out {index} --embedder {_BGE_M3} --exact --vectors-only"
+            )
+            argv = tuple(line.split())
+            self.draft.add(Command(name=f"corpus-{index}", argv=argv, outputs=(index,), gpus=(*range(8),)))
         else:
             self._own(index)
         argv = ("serve-retriever", index, "--port", str(self.choice.port + 8), "--exact")
@@ -74,32 +98,30 @@ class _FullPlan:
     def _wiki_bge(self, index: str) -> None:
         argv: tuple[str, ...] = ("index", "fetch", "wiki-18", "--out", "wiki-words", "--no-vectors")
         self.draft.add(Command(name="corpus-wiki-18-words", argv=argv, outputs=("wiki-18/wiki-18.jsonl.gz",)))
-        file = "wiki-18/wiki-18.jsonl.gz"
-        argv = ("index", "build", file, "--out", index, "--embedder", _BGE, "--exact", "--vectors-only", "--shards", "8")
+        line = f"index build wiki-18/wiki-18.jsonl.gz --out {index} --embedder {_BGE} --exact --vectors-only --shards 8"
+        argv = tuple(line.split())
         self.draft.add(Command(name="corpus-wiki-18-bge", argv=argv, outputs=(index,), gpus=(*range(8),)))
 
-    def _own_index(self) -> str:
-        learns = any(row.training for row in self.table.rows)
-        return "-".join(["index", *self.table.corpora.get(OWN, ()), *(["train"] if learns else [])])
-
     def _own(self, index: str) -> None:
-        own = self.table.corpora[OWN]
-        files = [f"data/{name}/corpus.jsonl" for name in own]
-        if any(row.training for row in self.table.rows):
-            trained = ("hotpotqa", "2wikimultihopqa", "musique")
-            for name in trained:
-                argv: tuple[str, ...] = ("data", "download", name, "--split", "train", "--out", f"data/{name}")
-                outputs = (f"data/{name}/train_questions.jsonl",)
-                self.draft.add(Command(name=f"data-{name}-train", argv=argv, outputs=outputs))
-            files += [f"data/{name}/train_corpus.jsonl" for name in trained]
+        """Index the paragraphs of OPERA's sets, those of training questions too: one index for all of its tables."""
+        files = []
+        for split in ((), ("--split", "train")):
+            for name in _OWN_SETS:
+                stem, label = ("train_", "-train") if split else ("", "")
+                argv: tuple[str, ...] = ("data", "download", name, *split, "--out", f"data/{name}")
+                outputs = (f"data/{name}/{stem}questions.jsonl",)
+                self.draft.add(Command(name=f"data-{name}{label}", argv=argv, outputs=outputs))
+                files.append(f"data/{name}/{stem}corpus.jsonl")
         argv = ("index", "build", *files, "--out", index, "--embedder", _BGE_M3, "--exact", "--vectors-only")
         self.draft.add(Command(name=f"corpus-{index}", argv=argv, outputs=(index,), gpus=(*range(8),)))
 
     def _row(self, row: TableRow, backbone: str, corpora: Mapping[str, str]) -> None:
         trained = Trained()
         if row.training:
-            retriever = next(iter(reversed(corpora.values())))
-            trained = add_training(self.draft, row.training, backbone, self.choice, retriever, paper_options(self.table))
+            retriever = corpora[_LEARNT_OVER[self.table.paper]]
+            trained = add_training(
+                self.draft, row.training, backbone, self.choice, retriever, paper_options(self.table)
+            )
         if not row.method or trained.reason:
             if trained.reason:
                 self.draft.skipped[row.name] = trained.reason
@@ -107,6 +129,8 @@ class _FullPlan:
         engines, services = self._engines(row, backbone, trained)
         for corpus, names in self.table.corpora.items():
             sets = [name for name in names if name not in self.missing]
+            if not sets:
+                continue
             folder = run_folder(self.choice, row, backbone, corpus if len(self.table.corpora) > 1 else "")
             argv = ("bench", "--data", "data", "--sets", ",".join(sets), "--method", row.method, *self._sample(row))
             argv += ("--retriever", self.choice.retriever, *engines, *self._options(row), *trained.options)

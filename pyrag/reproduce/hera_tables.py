@@ -13,8 +13,8 @@ _HERA = TableRow(
     name="hera", method="hera", model=_API, plan="{backbone}", training="hera", paper="HERA, {model} (table 1)"
 )
 _REMARKS = (
-    "The paper learns from a curated mixture that GPT-4o annotated: here from 200 training questions of HotpotQA (ours).",
-    "The paper names BGE without its size: here bge-base-en-v1.5 over wiki-18 (ours). HoVer has to be imported by hand.",
+    "The paper learns from a mixture that GPT-4o annotated: here 200 training questions of HotpotQA (ours).",
+    "The paper names BGE without its size: here bge-base-en-v1.5 over wiki-18 (ours). HoVer is imported by hand.",
     "Question counts are not printed: here 500 of each set (ours).",
 )
 
@@ -41,7 +41,10 @@ def _ablated(key: str, model: str) -> PaperTable:
 
 def _learning(figure: int, title: str) -> PaperTable:
     row = TableRow(name="hera", method="", model=_API, plan="{backbone}", training="hera")
-    remarks = (f"The curve is in evolved/MODEL-hera/report.html, which pyrag evolve writes: figure {figure}.", _REMARKS[0])
+    remarks = (
+        f"Figure {figure}: the curve is in evolved/MODEL-hera/report.html, which pyrag evolve writes.",
+        _REMARKS[0],
+    )
     return PaperTable(
         key=f"hera/figure{figure}", title=title, models=_BOTH, corpora={WIKI_BGE: ()}, rows=(row,), remarks=remarks
     )
@@ -55,12 +58,8 @@ TABLES = (
         corpora=_ALL,
         rows=(
             *(_single(name) for name in ("qwen2.5-14b", "qwen3-14b", "qwen3-8b", _API, "llama-3.1-8b")),
-            TableRow(
-                name="search-r1", method="search-agent", model="search-r1", paper="HERA, Search-R1-7B (table 1)"
-            ),
-            TableRow(
-                name="iter-retgen", method="iter-retgen", model="qwen2.5-7b", paper="HERA, Qwen2.5-7B (table 1)"
-            ),
+            TableRow(name="search-r1", method="search-agent", model="search-r1", paper="HERA, Search-R1-7B (table 1)"),
+            TableRow(name="iter-retgen", method="iter-retgen", model="qwen2.5-7b", paper="HERA, Qwen2.5-7B (table 1)"),
             TableRow(
                 name="r1-searcher",
                 method="search-agent:r1-searcher",

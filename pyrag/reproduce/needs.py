@@ -2,8 +2,8 @@
 
 Hours are estimates, computed from counts and from rates that were assumed, not measured on such a node:
 
-* a model call reads 1,600 tokens and writes 200: two operations a weight and token at 35 % of 312 TFLOP/s on each of four
-  A100s, and as much again half for writing token by token;
+* a model call reads 1,600 tokens and writes 200: two operations a weight and token at 35 % of 312 TFLOP/s on each of
+  four A100s, and as much again half for writing token by token;
 * a search compares 21 million vectors: 13 a second, scaled by size and cores from a measurement of 1 million vectors of
   half the length on 2 cores (17 a second), for 64 cores;
 * training takes ten operations a weight and token at the same rate, and as much again half for rollouts.
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from pyrag.reproduce.models import MODELS
 from pyrag.reproduce.recipes import EVOLVE_QUESTIONS, EVOLVED, RECIPES
-from pyrag.reproduce.tables import OWN, WIKI, WIKI_BGE, PaperTable, TableRow
+from pyrag.reproduce.tables import NEWS, OWN, WIKI, WIKI_BGE, PaperTable, TableRow
 
 # Questions of each set: PyRAG's table 4, and the released files of the others.
 COUNTS = {
@@ -35,9 +35,9 @@ _CALLS = {
     "pyrag": (4.7, 2.4), "search-agent": (4.0, 2.5), "opera": (6.0, 4.0), "hera": (8.0, 4.0),
 }  # fmt: skip
 _FLOPS = 0.35 * 312e12 * 4
-_SEARCHES = {WIKI: 13.0, WIKI_BGE: 13.0, OWN: 100.0}  # a second
-_DISK = {WIKI: 181.0, WIKI_BGE: 128.0, OWN: 12.0}  # GB: downloads and index; the last two are estimates
-_MEMORY = {WIKI: 65.0, WIKI_BGE: 65.0, OWN: 8.0}
+_SEARCHES = {WIKI: 13.0, WIKI_BGE: 13.0, OWN: 100.0, NEWS: 100.0}  # a second
+_DISK = {WIKI: 181.0, WIKI_BGE: 128.0, OWN: 12.0, NEWS: 1.0}  # GB: downloads and index; the last three are estimates
+_MEMORY = {WIKI: 65.0, WIKI_BGE: 65.0, OWN: 8.0, NEWS: 1.0}
 _TRAINING_DISK = 40.0  # GB: checkpoints, rollouts, traces of a recipe
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyrag.reproduce.tables import OWN, WIKI, PaperTable, TableRow
+from pyrag.reproduce.tables import NEWS, OWN, WIKI, PaperTable, TableRow
 
 _SETS = ("hotpotqa", "2wikimultihopqa", "musique")
 _SMALL = "qwen2.5-3b"
@@ -14,7 +14,12 @@ _PASSAGES = (
 
 def _trained(name: str, training: str, paper: str, *, method: str = "opera", **more: object) -> TableRow:
     return TableRow(
-        name=name, method=method, training=training, rewrite=_SMALL, paper=paper, **more  # type: ignore[arg-type]
+        name=name,
+        method=method,
+        training=training,
+        rewrite=_SMALL,
+        paper=paper,
+        **more,  # type: ignore[arg-type]
     )
 
 
@@ -28,9 +33,7 @@ _MAPGRPO = _trained("opera-mapgrpo", "opera-mapgrpo", "OPERA, MAPGRPO, {model} (
 
 def _of_rewriter(model: str, em: float) -> TableRow:
     training = "opera-mapgrpo" if model == _SMALL else f"opera-rewrite-{model.removeprefix('qwen2.5-')}"
-    return TableRow(
-        name=f"rewrite-{model}", method="opera", training=training, rewrite=model, figures={"hotpotqa": em}
-    )
+    return TableRow(name=f"rewrite-{model}", method="opera", training=training, rewrite=model, figures={"hotpotqa": em})
 
 
 TABLES = (
@@ -48,7 +51,10 @@ TABLES = (
             TableRow(name="adaptive", method="adaptive", paper="OPERA, {model} (table 1)"),
             _MAPGRPO,
         ),
-        remarks=("BGM is not here. Adaptive-RAG's classifier is trained in the paper; here a prompt decides.", *_PASSAGES),
+        remarks=(
+            "BGM is not here. The paper trains Adaptive-RAG's classifier; here a prompt decides.",
+            *_PASSAGES,
+        ),
     ),
     PaperTable(
         key="opera/table2",
@@ -71,7 +77,7 @@ TABLES = (
         key="opera/table3",
         title="OPERA on sets that it was not trained on",
         models=("qwen2.5-7b",),
-        corpora={WIKI: ("nq",), OWN: ("multihoprag",)},
+        corpora={WIKI: ("nq",), NEWS: ("multihoprag",)},
         rows=(
             TableRow(name="opera-cot", method="opera", rewrite=_SMALL, paper=_three("CoT")),
             _trained("opera-sft", "opera-sft", _three("SFT")),
@@ -119,7 +125,7 @@ TABLES = (
             )
             for k, em in ((3, 46.8), (5, 50.4), (10, 51.2), (15, 51.0), (20, 50.2))
         ),
-        remarks=("The paper does not name the set: here HotpotQA. Nor whether the agent is trained: here it is (ours).",),
+        remarks=("The paper names neither the set nor the training: here HotpotQA, with the trained agent (ours).",),
     ),
     PaperTable(
         key="opera/table11",

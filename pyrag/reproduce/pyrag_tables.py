@@ -75,7 +75,10 @@ TABLES = (
         rows=(
             TableRow(name="vanilla", method="vanilla", paper=_TWO),
             TableRow(
-                name="vanilla-coder", method="vanilla", model=_CODER, figures={"hotpotqa": 29.1, "2wikimultihopqa": 18.6}
+                name="vanilla-coder",
+                method="vanilla",
+                model=_CODER,
+                figures={"hotpotqa": 29.1, "2wikimultihopqa": 18.6},
             ),
             TableRow(name="pyrag-instruct", method="pyrag"),
             TableRow(name="pyrag-coder", method="pyrag", plan=_CODER, paper=_TWO),
@@ -109,7 +112,7 @@ TABLES = (
         limit=200,
         section="Wrong answers by cause",
         remarks=(
-            "The paper sorted 100 wrong answers by hand; pyrag sorts all of them by rule, from trace and gold passages.",
+            "The paper sorted 100 wrong answers by hand; pyrag sorts all of them by rule.",
             "The paper's shares: retrieval about half, program errors 5 %.",
         ),
     ),

@@ -1,8 +1,8 @@
 """Run of a plan: command by command, with the servers that each needs, resumed where it was stopped.
 
-    reproduce.json     paper, scale and first port; a folder takes the tables of one paper at one scale
-    done/NAME.json     a command that ended well, with its words
-    logs/NAME.log      output of a command or server
+reproduce.json     paper, scale and first port; a folder takes the tables of one paper at one scale
+done/NAME.json     a command that ended well, with its words
+logs/NAME.log      output of a command or server
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def saved_port(folder: Path, kind: str) -> int | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"cannot read {folder / STATE}: remove the file, or choose another folder with --out") from error
+        raise DataError(
+            f"cannot read {folder / STATE}: remove the file, or choose another folder with --out"
+        ) from error
     if before != kind:
         raise UsageError(f"{folder} holds tables of {before}: choose another folder with --out for {kind}")
     return port
@@ -112,7 +114,9 @@ def _is_done(command: Command, folder: Path) -> bool:
         words = json.loads(_marker(command, folder).read_text(encoding="utf-8"))["argv"]
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    return command.name != REPORT and words == [*command.argv] and all((folder / one).exists() for one in command.outputs)
+    return (
+        command.name != REPORT and words == [*command.argv] and all((folder / one).exists() for one in command.outputs)
+    )
 
 
 def _marker(command: Command, folder: Path) -> Path:
@@ -217,14 +221,14 @@ class _Servers:
         while process.poll() is None and time.monotonic() < until:
             with (
                 contextlib.suppress(urllib.error.URLError, OSError),
-                urllib.request.urlopen(service.health, timeout=5) as reply,
+                urllib.request.urlopen(service.health, timeout=5) as reply,  # noqa: S310  loopback
             ):
                 if reply.status == 200:
                     return
             time.sleep(_POLL)
         raise ServiceError(
-            f"the server {service.name} did not start: {_last_line(log)} (all of it: {log}); mend the cause and run the "
-            "same command again",
+            f"the server {service.name} did not start: {_last_line(log)} (all of it: {log}); mend the cause and run "
+            "the same command again",
             service=service.name,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-WIKI, WIKI_BGE, OWN = "wiki-18", "wiki-18-bge", "own-passages"
+WIKI, WIKI_BGE, OWN, NEWS = "wiki-18", "wiki-18-bge", "own-passages", "multihoprag"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

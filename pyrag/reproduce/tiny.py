@@ -23,7 +23,7 @@ _TASKS = ("answer", "rag", "plan", "goals")  # that bundled questions have rows 
 _CPU = ("--profile", "cpu-smoke", "--set", "max_steps=1", "--set", "batch_size=2", "--set", "group_size=2")
 TITLE = "Tiny scale: not comparable with the paper"
 _ABOUT = (
-    "Bundled questions and passages, and the embedded engine (rules and a small reader) in place of the paper's models: "
+    "Bundled questions and passages, and the embedded engine (rules, a small reader) in place of the paper's models: "
     "this shows that every step works, and nothing about methods."
 )
 
@@ -49,7 +49,9 @@ class _TinyPlan:
         files = {name: _STAND_INS.get(name, name) for name in table.sets}
         self.learns = any(row.training for row in table.rows)
         self.practice = "bamboogle" if "popqa" in files.values() else "popqa"
-        self.files = {name: file for name, file in files.items() if file and not (self.learns and file == self.practice)}
+        self.files = {
+            name: file for name, file in files.items() if file and not (self.learns and file == self.practice)
+        }
         for name in files.keys() - self.files.keys():
             reason = "its bundled questions are learnt from" if files[name] else "it has no bundled questions"
             self.draft.skipped[name] = f"{reason} at tiny scale"
@@ -81,7 +83,7 @@ class _TinyPlan:
         self.draft.add(Command(name="corpus-bundled", argv=argv, outputs=("index",)))
         if find_spec("fastapi") is None or find_spec("uvicorn") is None:
             self.draft.skipped["retriever"] = (
-                "serve-retriever needs pip install '.[serve]' in a checkout of pyrag: every command opens the index itself"
+                "serve-retriever needs pip install '.[serve]' in a checkout of pyrag: each command opens the index"
             )
             self.passages = ("--index", "index")
             return
@@ -108,7 +110,16 @@ class _TinyPlan:
         engine = self.choice.llm if writes(row.method) else "embedded"
         folder = run_folder(self.choice, row, backbone)
         sample = ("--limit", str(self.choice.limit or QUESTIONS), "--seed", "0")
-        argv = ("bench", "--data", "data", "--sets", ",".join(self.files), "--method", row.method, *sample)
+        argv: tuple[str, ...] = (
+            "bench",
+            "--data",
+            "data",
+            "--sets",
+            ",".join(self.files),
+            "--method",
+            row.method,
+            *sample,
+        )
         argv += (*self.passages, "--llm", engine, *row.options, *learnt, "--out", folder)
         outputs = (f"{folder}/summary.json",)
         name = folder.replace("/", "-")
@@ -117,6 +128,7 @@ class _TinyPlan:
 
     def _learn(self, name: str, backbone: str) -> tuple[str, ...]:
         """Add the commands of a recipe, and return the options that use the result."""
+        argv: tuple[str, ...]
         if name in EVOLVED:
             return self._evolve(name, backbone)
         recipe = RECIPES[name]
@@ -137,7 +149,11 @@ class _TinyPlan:
             argv = ("train", "data", *row_set.tasks, "--leave-out")
             argv += ("--data", "data", "--sets", "practice") if row_set.sets else ()
             argv += ("--from-run", f"{out}-run") if row_set.run else ()
-            argv += (*self.passages, *_without_limit(row_set.options), *(("--limit", str(_LEARNT)) * bool(row_set.sets)))
+            argv += (
+                *self.passages,
+                *_without_limit(row_set.options),
+                *self._sample(row_set.sets),
+            )
             argv += ("--out", file)
             step = f"{backbone}-{name}-rows-{row_set.file}"
             self._add(Command(name=step, argv=argv, outputs=(file,), services=self.retriever))
@@ -149,6 +165,7 @@ class _TinyPlan:
 
     def _train(self, recipe: Recipe, name: str, out: str) -> None:
         """Add one step of training on the CPU, or the check of its settings if nothing here can train."""
+        argv: tuple[str, ...]
         data = f"{out}-rows/{recipe.rows[0].file}.parquet"
         argv = ("train", "--agent", recipe.agent, "--data", data, "--out", out)
         local = self.choice.llm.removeprefix("transformers:").partition(",")[0]
@@ -166,6 +183,7 @@ class _TinyPlan:
         self._add(Command(name=f"{out.partition('/')[2]}-train", argv=argv, services=self.retriever))
 
     def _evolve(self, name: str, backbone: str) -> tuple[str, ...]:
+        argv: tuple[str, ...]
         out = f"evolved/{backbone}-{name}"
         argv = ("evolve", "--train", "data/practice/train_questions.jsonl", "--limit", str(_LEARNT), "--group", "2")
         argv += ("--out", out, "--topologies", "--llm", "embedded", *self.passages)
@@ -176,6 +194,10 @@ class _TinyPlan:
         )
         self.draft.note("The embedded engine evolves topologies only; its agents have no prompts to learn.")
         return ("--prompts", f"{out}/prompts", "--experience", f"{out}/experience.db")
+
+    @staticmethod
+    def _sample(sets: tuple[str, ...]) -> tuple[str, ...]:
+        return ("--limit", str(_LEARNT)) if sets else ()
 
     def _add(self, command: Command) -> None:
         self.draft.add(command)

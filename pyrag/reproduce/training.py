@@ -99,12 +99,15 @@ class _Training:
 
     def adapters(self) -> dict[str, tuple[str, str]]:
         if self.recipe.adapters:
-            return {role: (f"{self.name}-{role}", f"{self.out}/{stage}/adapter") for role, stage in self.recipe.adapters}
+            return {
+                role: (f"{self.name}-{role}", f"{self.out}/{stage}/adapter") for role, stage in self.recipe.adapters
+            }
         role = self.recipe.agent if self.recipe.after else ""
         folder = f"{self.out}/{self.recipe.rows[-1].file}/adapter" if self.recipe.gate[0] else f"{self.out}/adapter"
         return {role: (self.name, folder)}
 
     def _data(self) -> None:
+        argv: tuple[str, ...]
         for source in self.recipe.sources:
             out = "data" if source == "search-r1" else f"data/{source}"
             first = "data/nq" if source == "search-r1" else out
@@ -121,7 +124,14 @@ class _Training:
 
     def _run(self) -> None:
         about = MODELS[self.backbone]
-        argv = ["serve-model", about.hub, "--port", str(self.choice.port), "--tensor-parallel", str(about.tensor_parallel)]
+        argv = [
+            "serve-model",
+            about.hub,
+            "--port",
+            str(self.choice.port),
+            "--tensor-parallel",
+            str(about.tensor_parallel),
+        ]
         argv += ["--data-parallel", str(4 // about.tensor_parallel)] if about.tensor_parallel < 4 else []
         name = f"model-{self.backbone}-{self.choice.port}"
         service = self.draft.serve(Service(name=name, argv=tuple(argv), port=self.choice.port, gpus=HALF))
@@ -149,6 +159,7 @@ class _Training:
         self.draft.add(Command(name=name, argv=tuple(argv), outputs=(file,), services=(self.retriever,)))
 
     def _prescore(self) -> None:
+        argv: tuple[str, ...]
         small = MODELS["qwen2.5-3b"]
         services = [self.retriever]
         for place, model in enumerate((MODELS[self.backbone], small)):
@@ -168,11 +179,12 @@ class _Training:
                 argv=(*argv, "--out", file),
                 outputs=(file,),
                 services=tuple(services),
-                about="twelve plans a question by the author; its service needs a key in PYRAG_API_KEY, and is paid for",
+                about="twelve plans a question by the author; it needs a key in PYRAG_API_KEY, and is paid for",
             )
         )
 
     def _curriculum(self) -> None:
+        argv: tuple[str, ...]
         config = packaged_config(self.recipe.config)
         argv = ("train", "curriculum", str(config), "--model", self.model, "--rows", self.rows, *self._prompts)
         argv = (*argv, "--out", self.out)

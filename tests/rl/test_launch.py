@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pyrag._io.processes import end
 from pyrag.errors import ConfigError, DataError, UsageError
 from pyrag.evaluation.runs.folder import locked
 from pyrag.llm.protocol import Message
@@ -328,7 +329,7 @@ def test_ending_a_process_ends_its_group() -> None:
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
     assert process.stdout is not None
     child = int(process.stdout.readline())
-    launch.end(process)
+    end(process)
     process.stdout.close()
     assert process.returncode is not None
     assert gone(child)

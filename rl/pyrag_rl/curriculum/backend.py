@@ -19,13 +19,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pyrag._io.processes import die_with_parent, end
 from pyrag.errors import BadOutputError, BudgetExceededError, ConfigError, ProgramFailedError, ServiceError
 from pyrag.evaluation.runs.folder import SUMMARY
 from pyrag.settings import make_settings
 from pyrag_rl.config import TrainConfig
 from pyrag_rl.curriculum.stages import Adapters, Curriculum, CurriculumBackend, Questions, Serving
 from pyrag_rl.folder import RunFolder
-from pyrag_rl.verl.launch import Console, die_with_parent, end
+from pyrag_rl.verl.launch import Console
 
 _COMMAND = [sys.executable, "-c", "from pyrag.cli.main import main; main()"]
 _READY = 1800.0  # seconds that a server may take to load a model
