@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyrag.errors import UsageError, nearest
 from pyrag.evaluation.reports.reported import REPORTED
 from pyrag.reproduce.models import MODELS, PAPER_OPTIONS, has_method, has_option, model_of
-from pyrag.reproduce.steps import Choice, Command, Measured, PlanDraft, ReproductionPlan, Service
+from pyrag.reproduce.steps import Command, Measured, PlanDraft, ReproductionPlan, Service, TableRequest
 from pyrag.reproduce.tables import NEWS, OWN, WIKI, WIKI_BGE, PaperTable, TableRow
 from pyrag.reproduce.training import Trained, add_training
 
@@ -30,23 +30,23 @@ ELSEWHERE = {
 }
 
 
-def full_plan(table: PaperTable, choice: Choice, present: frozenset[str] = frozenset()) -> ReproductionPlan:
+def full_plan(table: PaperTable, request: TableRequest, present: frozenset[str] = frozenset()) -> ReproductionPlan:
     """Return the plan of a table.
 
     Args:
         table: The table.
-        choice: Backbones, limit and ports.
+        request: Backbones, limit and ports.
         present: Sets of `ELSEWHERE` that were imported already.
 
     Raises:
         UsageError: A backbone is not one of the table's.
     """
-    return _FullPlan(table, choice, present).plan()
+    return _FullPlan(table, request, present).plan()
 
 
 class _FullPlan:
-    def __init__(self, table: PaperTable, choice: Choice, present: frozenset[str]) -> None:
-        self.table, self.choice, self.draft = table, choice, PlanDraft.empty()
+    def __init__(self, table: PaperTable, request: TableRequest, present: frozenset[str]) -> None:
+        self.table, self.request, self.draft = table, request, PlanDraft.empty()
         self.missing = {name for name in table.sets if name in ELSEWHERE and name not in present}
         for sentence in table.remarks:
             self.draft.note(sentence)
@@ -54,19 +54,19 @@ class _FullPlan:
             self.draft.skipped[name] = ELSEWHERE[name][1]
 
     def plan(self) -> ReproductionPlan:
-        check_models(self.table, self.choice)
+        check_models(self.table, self.request)
         self._data()
         learns = any(row.training for row in self.table.rows)
         asked = [one for one, sets in self.table.corpora.items() if not sets or set(sets) - self.missing]
         names = [*asked, *([_LEARNT_OVER[self.table.paper]] if learns else [])]
         corpora = {corpus: self._corpus(corpus) for corpus in dict.fromkeys(names)}
-        for backbone in self.choice.models:
+        for backbone in self.request.models:
             for row in self.table.rows:
                 if reason := lacking(row):
                     self.draft.skipped[row.name] = reason
                 else:
                     self._row(row, backbone, corpora)
-        self.draft.add(self.choice.report())
+        self.draft.add(self.request.report())
         return self.draft.plan()
 
     def _data(self) -> None:
@@ -92,8 +92,8 @@ class _FullPlan:
             self.draft.add(Command(name=f"corpus-{index}", argv=argv, outputs=(index,), gpus=(*range(8),)))
         else:
             self._own(index)
-        argv = ("serve-retriever", index, "--port", str(self.choice.port + 8), "--exact")
-        return self.draft.serve(Service(name=f"retriever-{index}", argv=argv, port=self.choice.port + 8))
+        argv = ("serve-retriever", index, "--port", str(self.request.port + 8), "--exact")
+        return self.draft.serve(Service(name=f"retriever-{index}", argv=argv, port=self.request.port + 8))
 
     def _wiki_bge(self, index: str) -> None:
         argv: tuple[str, ...] = ("index", "fetch", "wiki-18", "--out", "wiki-words", "--no-vectors")
@@ -120,7 +120,7 @@ class _FullPlan:
         if row.training:
             retriever = corpora[_LEARNT_OVER[self.table.paper]]
             trained = add_training(
-                self.draft, row.training, backbone, self.choice, retriever, paper_options(self.table)
+                self.draft, row.training, backbone, self.request, retriever, paper_options(self.table)
             )
         if not row.method or trained.reason:
             if trained.reason:
@@ -131,9 +131,9 @@ class _FullPlan:
             sets = [name for name in names if name not in self.missing]
             if not sets:
                 continue
-            folder = run_folder(self.choice, row, backbone, corpus if len(self.table.corpora) > 1 else "")
+            folder = run_folder(self.request, row, backbone, corpus if len(self.table.corpora) > 1 else "")
             argv = ("bench", "--data", "data", "--sets", ",".join(sets), "--method", row.method, *self._sample(row))
-            argv += ("--retriever", self.choice.retriever, *engines, *self._options(row), *trained.options)
+            argv += ("--retriever", self.request.retriever, *engines, *self._options(row), *trained.options)
             command = Command(
                 name=folder.replace("/", "-"),
                 argv=(*argv, "--concurrency", "64", "--out", folder),
@@ -144,7 +144,7 @@ class _FullPlan:
             add_measured(self.draft, row, backbone, folder)
 
     def _sample(self, row: TableRow) -> tuple[str, ...]:
-        limit = self.choice.limit or self.table.limit
+        limit = self.request.limit or self.table.limit
         return ("--limit", str(limit), "--seed", "0") if limit else ()
 
     def _options(self, row: TableRow) -> tuple[str, ...]:
@@ -171,12 +171,12 @@ class _FullPlan:
                 continue
             name = adapter[0] if adapter else MODELS[model].hub
             place = 0 if MODELS[model].api else models.index(model)
-            at = "" if MODELS[model].api else f"@http://127.0.0.1:{self.choice.port + place}/v1"
+            at = "" if MODELS[model].api else f"@http://127.0.0.1:{self.request.port + place}/v1"
             options += [f"--{role}-llm" if role else "--llm", f"openai:{name}{at}"]
         return tuple(options), services
 
     def _server(self, model: str, place: int, adapters: list[tuple[str, str]]) -> Service:
-        about, gpus, port = MODELS[model], _GPUS[place], self.choice.port + place
+        about, gpus, port = MODELS[model], _GPUS[place], self.request.port + place
         parallel = min(about.tensor_parallel, len(gpus))
         argv = ["serve-model", about.hub, "--port", str(port), "--tensor-parallel", str(parallel)]
         argv += ["--data-parallel", str(len(gpus) // parallel)] if len(gpus) > parallel else []
@@ -186,17 +186,17 @@ class _FullPlan:
         return Service(name=name, argv=tuple(argv), port=port, gpus=gpus)
 
 
-def check_models(table: PaperTable, choice: Choice) -> None:
+def check_models(table: PaperTable, request: TableRequest) -> None:
     """Refuse backbones that a table does not have.
 
     Args:
         table: The table.
-        choice: The backbones asked for.
+        request: The backbones asked for.
 
     Raises:
         UsageError: A backbone is unknown or not one of the table's.
     """
-    for name in choice.models:
+    for name in request.models:
         if name not in table.models:
             hint = nearest(name, table.models)
             raise UsageError(f"{table.key} has no rows of {name}{hint}: it has {', '.join(table.models)}")
@@ -217,17 +217,17 @@ def paper_options(table: PaperTable) -> tuple[str, ...]:
     return tuple(word for option, value in chosen if has_option(option, value) for word in (option, value))
 
 
-def run_folder(choice: Choice, row: TableRow, backbone: str, corpus: str = "") -> str:
+def run_folder(request: TableRequest, row: TableRow, backbone: str, corpus: str = "") -> str:
     """Return the folder of a row's run.
 
     Args:
-        choice: The table.
+        request: The table.
         row: The row.
         backbone: Short name of the backbone.
         corpus: Name of its passages, if the table has several.
     """
     parts = [row.name] if row.fixed else [backbone, row.name]
-    return f"runs/{choice.label}/" + "-".join([*parts, *([corpus] if corpus else [])])
+    return f"runs/{request.label}/" + "-".join([*parts, *([corpus] if corpus else [])])
 
 
 def add_measured(draft: PlanDraft, row: TableRow, backbone: str, folder: str) -> None:

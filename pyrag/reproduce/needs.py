@@ -1,4 +1,4 @@
-"""What a table needs, and what of it this machine lacks. Nothing is asked of the network.
+"""Needs of a table, and what of them this machine lacks. Nothing is asked of the network.
 
 Hours are estimates, computed from counts and from rates that were assumed, not measured on such a node:
 

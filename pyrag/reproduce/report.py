@@ -14,7 +14,7 @@ from pyrag.evaluation.reports.summary import BenchSummary
 from pyrag.evaluation.reports.tables import from_figure, interval
 from pyrag.evaluation.reports.writer import Table
 from pyrag.evaluation.runs.folder import make_folder, read_run
-from pyrag.reproduce.steps import Choice, Measured, ReproductionPlan
+from pyrag.reproduce.steps import Measured, ReproductionPlan, TableRequest
 from pyrag.reproduce.tables import PaperTable
 from pyrag.reproduce.tiny import TITLE
 
@@ -24,23 +24,23 @@ _FIGURES = (
 )
 
 
-def write_table_report(table: PaperTable, choice: Choice, plan: ReproductionPlan, folder: Path) -> Path:
+def write_table_report(table: PaperTable, request: TableRequest, plan: ReproductionPlan, folder: Path) -> Path:
     """Write the report of a table, and return its path.
 
     Args:
         table: The table.
-        choice: What was asked for.
+        request: What was asked for.
         plan: The plan; its runs must be there.
         folder: Folder of the reproduction.
 
     Raises:
         DataError: A run is missing.
     """
-    out = folder / choice.reports
+    out = folder / request.reports
     absent = [one.folder for one in plan.measured if not (folder / one.folder / "summary.json").is_file()]
     if absent:
         raise DataError(f"{folder / absent[0]} is not finished: run pyrag reproduce {table.key} --out {folder} first")
-    top = _Top(table, choice, plan)
+    top = _Top(table, request, plan)
     if not plan.measured:
         make_folder(out)
         parts = [f"# {table.key}: {table.title}"]
@@ -56,8 +56,8 @@ def write_table_report(table: PaperTable, choice: Choice, plan: ReproductionPlan
 class _Top:
     """The sections above the benchmark report."""
 
-    def __init__(self, table: PaperTable, choice: Choice, plan: ReproductionPlan) -> None:
-        self.table, self.choice, self.plan = table, choice, plan
+    def __init__(self, table: PaperTable, request: TableRequest, plan: ReproductionPlan) -> None:
+        self.table, self.request, self.plan = table, request, plan
 
     def sections(self, summary: BenchSummary, runs: Mapping[str, int]) -> Sequence[Section]:
         rows = [
@@ -84,15 +84,15 @@ class _Top:
 
     def texts(self) -> list[Section]:
         sections = []
-        if self.choice.scale == "tiny":
+        if self.request.scale == "tiny":
             sections.append(Section(TITLE, self.plan.notes[0]))
-        elif self.choice.limit:
-            text = f"{self.choice.limit} questions a set, drawn with seed 0, in place of the paper's number."
+        elif self.request.limit:
+            text = f"{self.request.limit} questions a set, drawn with seed 0, in place of the paper's number."
             sections.append(Section("A sample of the paper's questions", text))
         if self.plan.skipped:
             text = " ".join(f"{name}: {reason}." for name, reason in self.plan.skipped.items())
             sections.append(Section(f"Left out ({len(self.plan.skipped)})", text))
-        notes = self.plan.notes[1:] if self.choice.scale == "tiny" else self.plan.notes
+        notes = self.plan.notes[1:] if self.request.scale == "tiny" else self.plan.notes
         if remarks := list(dict.fromkeys([*notes, *self.table.remarks])):
             sections.append(Section("What differs from the paper", " ".join(remarks)))
         return sections

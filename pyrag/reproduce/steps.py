@@ -145,7 +145,7 @@ class PlanDraft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class TableRequest:
     """What was asked for.
 
     Attributes:

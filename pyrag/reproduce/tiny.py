@@ -13,7 +13,7 @@ from pyrag.methods.registry import get_method, writes
 from pyrag.reproduce.full import add_measured, check_models, lacking, run_folder
 from pyrag.reproduce.models import has_method
 from pyrag.reproduce.recipes import EVOLVED, RECIPES, Recipe
-from pyrag.reproduce.steps import Choice, Command, PlanDraft, ReproductionPlan, Service
+from pyrag.reproduce.steps import Command, PlanDraft, ReproductionPlan, Service, TableRequest
 from pyrag.reproduce.tables import PaperTable, TableRow
 
 QUESTIONS = 3  # per set
@@ -28,22 +28,22 @@ _ABOUT = (
 )
 
 
-def tiny_plan(table: PaperTable, choice: Choice) -> ReproductionPlan:
+def tiny_plan(table: PaperTable, request: TableRequest) -> ReproductionPlan:
     """Return the plan of a table at tiny scale.
 
     Args:
         table: The table.
-        choice: Backbones, limit, ports, and an engine for methods that write text.
+        request: Backbones, limit, ports, and an engine for methods that write text.
 
     Raises:
         UsageError: A backbone is not one of the table's.
     """
-    return _TinyPlan(table, choice).plan()
+    return _TinyPlan(table, request).plan()
 
 
 class _TinyPlan:
-    def __init__(self, table: PaperTable, choice: Choice) -> None:
-        self.table, self.choice, self.draft = table, choice, PlanDraft.empty()
+    def __init__(self, table: PaperTable, request: TableRequest) -> None:
+        self.table, self.request, self.draft = table, request, PlanDraft.empty()
         self.retriever: tuple[str, ...] = ()  # servers
         self.passages: tuple[str, ...] = ()  # options
         files = {name: _STAND_INS.get(name, name) for name in table.sets}
@@ -57,14 +57,14 @@ class _TinyPlan:
             self.draft.skipped[name] = f"{reason} at tiny scale"
 
     def plan(self) -> ReproductionPlan:
-        check_models(self.table, self.choice)
+        check_models(self.table, self.request)
         self.draft.note(_ABOUT)
         self._data()
         self._corpus()
-        for backbone in self.choice.models:
+        for backbone in self.request.models:
             for row in self.table.rows:
                 self._row(row, backbone)
-        self.draft.add(self.choice.report())
+        self.draft.add(self.request.report())
         return self.draft.plan()
 
     def _data(self) -> None:
@@ -87,9 +87,9 @@ class _TinyPlan:
             )
             self.passages = ("--index", "index")
             return
-        argv = ("serve-retriever", "index", "--port", str(self.choice.port + 8))
-        self.retriever = (self.draft.serve(Service(name="retriever-bundled", argv=argv, port=self.choice.port + 8)),)
-        self.passages = ("--retriever", self.choice.retriever)
+        argv = ("serve-retriever", "index", "--port", str(self.request.port + 8))
+        self.retriever = (self.draft.serve(Service(name="retriever-bundled", argv=argv, port=self.request.port + 8)),)
+        self.passages = ("--retriever", self.request.retriever)
 
     def _row(self, row: TableRow, backbone: str) -> None:
         if row.method and not has_method(row.method):
@@ -99,7 +99,7 @@ class _TinyPlan:
         if not row.method:
             return
         get_method(row.method)
-        if writes(row.method) and not self.choice.llm:
+        if writes(row.method) and not self.request.llm:
             self.draft.skipped[row.name] = (
                 f"the method {row.method} has a language model write text, and the embedded engine is none: name one "
                 "with --llm (make model-env makes a small one)"
@@ -107,9 +107,9 @@ class _TinyPlan:
             return
         if row.model or row.plan or row.rewrite or row.training:
             self.draft.note("One engine takes the place of all models of a row, trained ones too.")
-        engine = self.choice.llm if writes(row.method) else "embedded"
-        folder = run_folder(self.choice, row, backbone)
-        sample = ("--limit", str(self.choice.limit or QUESTIONS), "--seed", "0")
+        engine = self.request.llm if writes(row.method) else "embedded"
+        folder = run_folder(self.request, row, backbone)
+        sample = ("--limit", str(self.request.limit or QUESTIONS), "--seed", "0")
         argv: tuple[str, ...] = (
             "bench",
             "--data",
@@ -168,8 +168,8 @@ class _TinyPlan:
         argv: tuple[str, ...]
         data = f"{out}-rows/{recipe.rows[0].file}.parquet"
         argv = ("train", "--agent", recipe.agent, "--data", data, "--out", out)
-        local = self.choice.llm.removeprefix("transformers:").partition(",")[0]
-        if find_spec("verl") and self.choice.llm.startswith("transformers:"):
+        local = self.request.llm.removeprefix("transformers:").partition(",")[0]
+        if find_spec("verl") and self.request.llm.startswith("transformers:"):
             argv += ("--algorithm", recipe.algorithm, "--model", local, *_CPU)
         elif recipe.agent == "answer" and recipe.algorithm == "grpo" and find_spec("torch") and find_spec("onnx"):
             argv += ("--model", "embedded", "--set", "max_steps=2")

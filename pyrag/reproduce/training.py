@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from pyrag.reproduce.models import MODELS, packaged_config
 from pyrag.reproduce.recipes import EVOLVE_QUESTIONS, EVOLVED, RECIPES, Recipe, RowSet
-from pyrag.reproduce.steps import Choice, Command, PlanDraft, Service
+from pyrag.reproduce.steps import Command, PlanDraft, Service, TableRequest
 
 ALL = tuple(range(8))
 HALF = (0, 1, 2, 3)  # train; the packaged curricula serve on the others
@@ -30,7 +30,7 @@ class Trained:
 
 
 def add_training(
-    draft: PlanDraft, name: str, backbone: str, choice: Choice, retriever: str, prompts: tuple[str, ...]
+    draft: PlanDraft, name: str, backbone: str, request: TableRequest, retriever: str, prompts: tuple[str, ...]
 ) -> Trained:
     """Add the commands of a recipe to a plan.
 
@@ -38,7 +38,7 @@ def add_training(
         draft: The plan.
         name: The recipe.
         backbone: Short name of the backbone.
-        choice: Ports, and the author of candidate plans.
+        request: Ports, and the author of candidate plans.
         retriever: Name of the retriever's server.
         prompts: Options of the paper's prompts and profile.
 
@@ -46,12 +46,12 @@ def add_training(
         What the measured run needs.
     """
     if name in EVOLVED:
-        return _evolved(draft, name, backbone, choice, retriever)
+        return _evolved(draft, name, backbone, request, retriever)
     recipe = RECIPES[name]
     if recipe.gate[0] and packaged_config(recipe.config) is None:
         return Trained(reason=f"this version has no recipe {recipe.config}")
-    before = add_training(draft, recipe.after, backbone, choice, retriever, prompts) if recipe.after else Trained()
-    made = _Training(draft, name, recipe, backbone, choice, retriever, prompts)
+    before = add_training(draft, recipe.after, backbone, request, retriever, prompts) if recipe.after else Trained()
+    made = _Training(draft, name, recipe, backbone, request, retriever, prompts)
     made.add()
     return Trained(adapters={**before.adapters, **made.adapters()})
 
@@ -62,7 +62,7 @@ class _Training:
     name: str
     recipe: Recipe
     backbone: str
-    choice: Choice
+    request: TableRequest
     retriever: str
     prompts: tuple[str, ...]
 
@@ -128,17 +128,17 @@ class _Training:
             "serve-model",
             about.hub,
             "--port",
-            str(self.choice.port),
+            str(self.request.port),
             "--tensor-parallel",
             str(about.tensor_parallel),
         ]
         argv += ["--data-parallel", str(4 // about.tensor_parallel)] if about.tensor_parallel < 4 else []
-        name = f"model-{self.backbone}-{self.choice.port}"
-        service = self.draft.serve(Service(name=name, argv=tuple(argv), port=self.choice.port, gpus=HALF))
+        name = f"model-{self.backbone}-{self.request.port}"
+        service = self.draft.serve(Service(name=name, argv=tuple(argv), port=self.request.port, gpus=HALF))
         run = f"{self.out}-run"
         argv = ["bench", "--data", "data", "--sets", "hotpotqa", "--split", "train", "--method", self.recipe.run]
-        argv += ["--llm", f"openai:{about.hub}@http://127.0.0.1:{self.choice.port}/v1", "--retriever"]
-        argv += [self.choice.retriever, *self.prompts, "--concurrency", "64", "--out", run]
+        argv += ["--llm", f"openai:{about.hub}@http://127.0.0.1:{self.request.port}/v1", "--retriever"]
+        argv += [self.request.retriever, *self.prompts, "--concurrency", "64", "--out", run]
         self.draft.add(
             Command(
                 name=f"{self.backbone}-{self.name}-run",
@@ -154,7 +154,7 @@ class _Training:
         argv = ["train", "data", *row_set.tasks]
         argv += ["--data", "data", "--sets", ",".join(row_set.sets), "--leave-out"] if row_set.sets else ["--leave-out"]
         argv += ["--from-run", f"{self.out}-run"] if row_set.run else []
-        argv += ["--retriever", self.choice.retriever, *row_set.options, *self._prompts, "--out", file]
+        argv += ["--retriever", self.request.retriever, *row_set.options, *self._prompts, "--out", file]
         name = f"{self.backbone}-{self.name}-rows-{row_set.file}"
         self.draft.add(Command(name=name, argv=tuple(argv), outputs=(file,), services=(self.retriever,)))
 
@@ -163,16 +163,16 @@ class _Training:
         small = MODELS["qwen2.5-3b"]
         services = [self.retriever]
         for place, model in enumerate((MODELS[self.backbone], small)):
-            gpus, port = ((0, 1, 2, 3), (4, 5))[place], self.choice.port + place
+            gpus, port = ((0, 1, 2, 3), (4, 5))[place], self.request.port + place
             parallel = str(model.tensor_parallel)
             argv = ("serve-model", model.hub, "--port", str(port), "--tensor-parallel", parallel)
             name = f"model-{PurePosixPath(model.hub).name}-{port}"
             services.append(self.draft.serve(Service(name=name, argv=argv, port=port, gpus=gpus)))
-        at = f"@http://127.0.0.1:{self.choice.port}/v1"
-        rewriter = f"openai:{small.hub}@http://127.0.0.1:{self.choice.port + 1}/v1"
+        at = f"@http://127.0.0.1:{self.request.port}/v1"
+        rewriter = f"openai:{small.hub}@http://127.0.0.1:{self.request.port + 1}/v1"
         file = f"{self.rows}/prescored.jsonl"
-        argv = ("train", "prescore", f"{self.rows}/goals.parquet", "--author", self.choice.author or AUTHOR)
-        argv += ("--llm", f"openai:{self.model}{at}", "--rewrite-llm", rewriter, "--retriever", self.choice.retriever)
+        argv = ("train", "prescore", f"{self.rows}/goals.parquet", "--author", self.request.author or AUTHOR)
+        argv += ("--llm", f"openai:{self.model}{at}", "--rewrite-llm", rewriter, "--retriever", self.request.retriever)
         self.draft.add(
             Command(
                 name=f"{self.backbone}-{self.name}-prescore",
@@ -218,17 +218,17 @@ class _Training:
         self.draft.add(Command(name=f"{name}-export", argv=export, outputs=(f"{self.out}/adapter",)))
 
 
-def _evolved(draft: PlanDraft, name: str, backbone: str, choice: Choice, retriever: str) -> Trained:
+def _evolved(draft: PlanDraft, name: str, backbone: str, request: TableRequest, retriever: str) -> Trained:
     """Add the commands that evolve HERA: the backbone orchestrates, GPT-4o-mini is behind the agents."""
     about, out = MODELS[backbone], f"evolved/{backbone}-{name}"
     argv: tuple[str, ...] = ("data", "download", "hotpotqa", "--split", "train", "--out", "data/hotpotqa")
     draft.add(Command(name="data-hotpotqa-train", argv=argv, outputs=("data/hotpotqa/train_questions.jsonl",)))
-    argv = ("serve-model", about.hub, "--port", str(choice.port), "--tensor-parallel", str(about.tensor_parallel))
+    argv = ("serve-model", about.hub, "--port", str(request.port), "--tensor-parallel", str(about.tensor_parallel))
     argv += ("--data-parallel", str(4 // about.tensor_parallel))
-    server = Service(name=f"model-{backbone}-{choice.port}", argv=argv, port=choice.port, gpus=HALF)
+    server = Service(name=f"model-{backbone}-{request.port}", argv=argv, port=request.port, gpus=HALF)
     argv = ("evolve", "--train", "data/hotpotqa/train_questions.jsonl", "--limit", str(EVOLVE_QUESTIONS), "--out", out)
-    argv += ("--llm", "openai:gpt-4o-mini", "--plan-llm", f"openai:{about.hub}@http://127.0.0.1:{choice.port}/v1")
-    argv += ("--retriever", choice.retriever, *EVOLVED[name])
+    argv += ("--llm", "openai:gpt-4o-mini", "--plan-llm", f"openai:{about.hub}@http://127.0.0.1:{request.port}/v1")
+    argv += ("--retriever", request.retriever, *EVOLVED[name])
     draft.add(
         Command(
             name=f"{backbone}-{name}-evolve",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyrag.cli.output import print_json
 
 if TYPE_CHECKING:
-    from pyrag.reproduce.steps import Choice, ReproductionPlan
+    from pyrag.reproduce.steps import ReproductionPlan, TableRequest
     from pyrag.reproduce.tables import PaperTable
 
 SMALL_MODEL = Path("runs/models/smollm2-135m-instruct")  # where `make model-env` writes it
@@ -55,12 +55,14 @@ def show_tables(folder: Path, *, as_json: bool) -> None:
     print(f"\n{len(shown)} tables. Hours are estimates, computed as docs/reproduce.md says; nothing was measured.")
 
 
-def reproduce(table_name: str, choice: Choice, out: Path | None, *, dry_run: bool, report: bool, as_json: bool) -> None:
+def reproduce(
+    table_name: str, request: TableRequest, out: Path | None, *, dry_run: bool, report: bool, as_json: bool
+) -> None:
     """Run a table, or print its commands.
 
     Args:
         table_name: Name of the table.
-        choice: Models, scale, limit, ports.
+        request: Models, scale, limit, ports.
         out: Folder of the reproduction.
         dry_run: Print the commands only.
         report: Write the report of runs that are there only.
@@ -76,46 +78,48 @@ def reproduce(table_name: str, choice: Choice, out: Path | None, *, dry_run: boo
     from pyrag.reproduce.running import free_port, run_plan, saved_port
 
     table = table_of(table_name)
-    if choice.scale not in ("full", "tiny"):
-        raise UsageError(f"there is no scale {choice.scale!r}: choose full or tiny")
+    if request.scale not in ("full", "tiny"):
+        raise UsageError(f"there is no scale {request.scale!r}: choose full or tiny")
     if out is None and not dry_run:
         raise UsageError("where to? name a folder with --out")
     folder = (out or Path("reproduction")).expanduser()
-    kind = f"{table.paper} at {choice.scale} scale"
-    port = choice.port or saved_port(folder, kind) or (free_port() if choice.scale == "tiny" and not dry_run else 8000)
-    _check_port(table, choice, port)
-    choice = replace(choice, port=port, models=choice.models or table.models[:1])
-    if choice.scale == "tiny":
-        choice = replace(choice, llm=choice.llm or _small_model())
+    kind = f"{table.paper} at {request.scale} scale"
+    port = (
+        request.port or saved_port(folder, kind) or (free_port() if request.scale == "tiny" and not dry_run else 8000)
+    )
+    _check_port(table, request, port)
+    request = replace(request, port=port, models=request.models or table.models[:1])
+    if request.scale == "tiny":
+        request = replace(request, llm=request.llm or _small_model())
     present = frozenset(name for name, (file, _) in ELSEWHERE.items() if (folder / file).is_file())
-    plan = _plan(table, choice, present)
+    plan = _plan(table, request, present)
     if dry_run:
         _show_plan(plan, folder, as_json=as_json)
         return
     if report:
         from pyrag.reproduce.report import write_table_report
 
-        print(write_table_report(table, choice, plan, folder))
+        print(write_table_report(table, request, plan, folder))
         return
-    if choice.scale == "full":
-        _warn(table, choice, folder)
+    if request.scale == "full":
+        _warn(table, request, folder)
     run_plan(plan, folder, kind, port, lambda line: print(line, flush=True))
-    _conclude(plan, folder / choice.reports)
+    _conclude(plan, folder / request.reports)
 
 
-def _check_port(table: PaperTable, choice: Choice, port: int) -> None:
+def _check_port(table: PaperTable, request: TableRequest, port: int) -> None:
     from pyrag.errors import UsageError
 
     trains = any(row.training and table.paper != "hera" for row in table.rows)
-    if choice.scale == "full" and trains and port != 8000:
+    if request.scale == "full" and trains and port != 8000:
         raise UsageError(f"{table.key} trains by the packaged curricula, which serve on 8000: leave out --port {port}")
 
 
-def _plan(table: PaperTable, choice: Choice, present: frozenset[str]) -> ReproductionPlan:
+def _plan(table: PaperTable, request: TableRequest, present: frozenset[str]) -> ReproductionPlan:
     from pyrag.reproduce.full import full_plan
     from pyrag.reproduce.tiny import tiny_plan
 
-    return tiny_plan(table, choice) if choice.scale == "tiny" else full_plan(table, choice, present)
+    return tiny_plan(table, request) if request.scale == "tiny" else full_plan(table, request, present)
 
 
 def _small_model() -> str:
@@ -154,10 +158,10 @@ def _print_remarks(plan: ReproductionPlan, stream: Any) -> None:
         print(f"# {sentence}", file=stream)
 
 
-def _warn(table: PaperTable, choice: Choice, folder: Path) -> None:
+def _warn(table: PaperTable, request: TableRequest, folder: Path) -> None:
     from pyrag.reproduce.needs import missing_here, needs_of
 
-    missing = missing_here(table, needs_of(table, choice.models), folder)
+    missing = missing_here(table, needs_of(table, request.models), folder)
     lacks: Sequence[str] = [one for one in missing if not one.startswith("data in")]
     if lacks:
         print(f"missing on this machine: {'; '.join(lacks)}", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""`pyrag evolve` and `pyrag experience`."""
