@@ -28,7 +28,7 @@ class RowSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How something is trained.
+    """A way to train what a row measures.
 
     Attributes:
         config: Name of the packaged config; empty for the agent's own.

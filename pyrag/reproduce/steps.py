@@ -146,7 +146,7 @@ class PlanDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRequest:
-    """What was asked for.
+    """A table with the options of its reproduction.
 
     Attributes:
         table: Name of the table.

@@ -34,7 +34,7 @@ def add_reproduce(app: typer.Typer) -> None:
         ] = None,
         author: Annotated[
             str | None,
-            typer.Option(help="Engine that writes OPERA's candidate plans.", show_default="DeepSeek's service"),
+            typer.Option(help="Engine that writes OPERA's candidate plans.", show_default="DeepSeek"),
         ] = None,
         port: Annotated[
             int | None,
@@ -49,7 +49,10 @@ def add_reproduce(app: typer.Typer) -> None:
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the commands without running them.")] = False,
         json: Annotated[bool, typer.Option("--json", help="Print the list or the commands as JSON.")] = False,
     ) -> None:
-        """Reproduce a table of the papers: data, servers, training, runs, report. The same command resumes."""
+        """Reproduce a table of the papers.
+
+        Data, servers, training, runs and report, in this order. The same command resumes a stopped run.
+        """
         from pyrag.cli.reproduce.run import reproduce, show_tables
         from pyrag.reproduce.steps import TableRequest
 
@@ -60,4 +63,4 @@ def add_reproduce(app: typer.Typer) -> None:
         request = TableRequest(
             table=what, models=chosen, scale=scale, limit=limit, port=port or 0, llm=llm or "", author=author or ""
         )
-        reproduce(what, request, out, dry_run=dry_run, report=report, as_json=json)
+        reproduce(request, out, dry_run=dry_run, report=report, as_json=json)

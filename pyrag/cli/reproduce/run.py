@@ -61,8 +61,7 @@ def reproduce(
     """Run a table, or print its commands.
 
     Args:
-        table_name: Name of the table.
-        request: Models, scale, limit, ports.
+        request: Table, models, scale, limit, ports.
         out: Folder of the reproduction.
         dry_run: Print the commands only.
         report: Write the report of runs that are there only.
@@ -77,7 +76,7 @@ def reproduce(
     from pyrag.reproduce.full import ELSEWHERE
     from pyrag.reproduce.running import free_port, run_plan, saved_port
 
-    table = table_of(table_name)
+    table = table_of(request.table)
     if request.scale not in ("full", "tiny"):
         raise UsageError(f"there is no scale {request.scale!r}: choose full or tiny")
     if out is None and not dry_run:
