@@ -171,6 +171,9 @@ class _TinyPlan:
         local = self.request.llm.removeprefix("transformers:").partition(",")[0]
         if find_spec("verl") and self.request.llm.startswith("transformers:"):
             argv += ("--algorithm", recipe.algorithm, "--model", local, *_CPU)
+            if recipe.agent != "answer" and recipe.algorithm != "sft":
+                asked = f"runtime.{self.passages[0].removeprefix('--')}={self.passages[1]}"
+                argv += ("--set", asked, "--set", "runtime.llm=embedded")
         elif recipe.agent == "answer" and recipe.algorithm == "grpo" and find_spec("torch") and find_spec("onnx"):
             argv += ("--model", "embedded", "--set", "max_steps=2")
             self.draft.note("The embedded reader is trained in place of the paper's model.")
@@ -180,7 +183,9 @@ class _TinyPlan:
                 "nothing is trained: it needs verl (make train-env) and a small model (--llm transformers:FOLDER); its "
                 "rows are written and its settings checked"
             )
-        self._add(Command(name=f"{out.partition('/')[2]}-train", argv=argv, services=self.retriever))
+        asks = any(word.startswith("runtime.retriever=") for word in argv)
+        services = self.retriever if asks else ()
+        self._add(Command(name=f"{out.partition('/')[2]}-train", argv=argv, services=services))
 
     def _evolve(self, name: str, backbone: str) -> tuple[str, ...]:
         argv: tuple[str, ...]

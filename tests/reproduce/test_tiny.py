@@ -20,26 +20,11 @@ ROOT = Path(__file__).parents[2]
 TABLE = "opera/table12"
 
 
-def started(out: Path, *words: str, table: str = TABLE) -> subprocess.Popen[str]:
+def started(out: Path) -> subprocess.Popen[str]:
     paths = os.pathsep.join(str(ROOT / one) for one in (".", "sandbox", "rl", "prompts"))
-    line = [
-        sys.executable,
-        "-m",
-        "pyrag",
-        "reproduce",
-        table,
-        "--scale",
-        "tiny",
-        "--limit",
-        "1",
-        "--out",
-        str(out),
-        *words,
-    ]
-    environment = {**os.environ, "PYTHONPATH": paths}
-    return subprocess.Popen(
-        line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, cwd=ROOT
-    )
+    line = [sys.executable, "-m", "pyrag", "reproduce", TABLE, "--scale", "tiny", "--limit", "1", "--out", str(out)]
+    environment, pipe = {**os.environ, "PYTHONPATH": paths}, subprocess.PIPE
+    return subprocess.Popen(line, stdout=pipe, stderr=subprocess.STDOUT, text=True, env=environment, cwd=ROOT)
 
 
 def wait_for(path: Path, process: subprocess.Popen[str]) -> None:

@@ -55,9 +55,7 @@ def show_tables(folder: Path, *, as_json: bool) -> None:
     print(f"\n{len(shown)} tables. Hours are estimates, computed as docs/reproduce.md says; nothing was measured.")
 
 
-def reproduce(
-    table_name: str, request: TableRequest, out: Path | None, *, dry_run: bool, report: bool, as_json: bool
-) -> None:
+def reproduce(request: TableRequest, out: Path | None, *, dry_run: bool, report: bool, as_json: bool) -> None:
     """Run a table, or print its commands.
 
     Args:
