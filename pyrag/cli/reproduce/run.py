@@ -46,7 +46,7 @@ def show_tables(folder: Path, *, as_json: bool) -> None:
         print(f"{table.key}: {table.title}")
         print(f"  models   {', '.join(table.models)} (needs below are for the first)")
         print(f"  data     {', '.join(table.sets) or 'training questions only'}; passages: {', '.join(table.corpora)}")
-        training = f", {needs.training:.0f} h of training ({', '.join(needs.trains)})" if needs.trains else ""
+        training = f", {needs.training:.1f} h of training ({', '.join(needs.trains)})" if needs.trains else ""
         print(
             f"  needs    {needs.gpus} GPUs of 80 GB, {needs.disk:.0f} GB of disk, {needs.memory:.0f} GB of memory; "
             f"estimated: {needs.measuring:.1f} h of measuring{training}"
