@@ -223,6 +223,17 @@ def test_a_dry_run_prints_lines_for_a_shell(tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
+def test_an_engine_is_named_by_its_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "small").mkdir()
+    monkeypatch.chdir(tmp_path)
+    words = ["reproduce", "pyrag/table2", "--scale", "tiny", "--llm", "transformers:small,device=cpu", "--dry-run"]
+    lines = CliRunner().invoke(app, words).stdout
+    assert (
+        f"--method direct --limit 3 --seed 0 --retriever http://127.0.0.1:8008 --llm transformers:{tmp_path}" in lines
+    )
+    assert "left out: direct" not in lines
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

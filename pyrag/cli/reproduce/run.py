@@ -87,7 +87,7 @@ def reproduce(request: TableRequest, out: Path | None, *, dry_run: bool, report:
     _check_port(table, request, port)
     request = replace(request, port=port, models=request.models or table.models[:1])
     if request.scale == "tiny":
-        request = replace(request, llm=request.llm or _small_model())
+        request = replace(request, llm=_with_absolute_path(request.llm) or _small_model())
     present = frozenset(name for name, (file, _) in ELSEWHERE.items() if (folder / file).is_file())
     plan = _plan(table, request, present)
     if dry_run:
@@ -117,6 +117,13 @@ def _plan(table: PaperTable, request: TableRequest, present: frozenset[str]) -> 
     from pyrag.reproduce.tiny import tiny_plan
 
     return tiny_plan(table, request) if request.scale == "tiny" else full_plan(table, request, present)
+
+
+def _with_absolute_path(engine: str) -> str:
+    """Return an engine whose file or folder is named by its absolute path: commands run in another folder."""
+    scheme, _, rest = engine.partition(":")
+    path, comma, options = rest.partition(",")
+    return f"{scheme}:{Path(path).resolve()}{comma}{options}" if path and Path(path).exists() else engine
 
 
 def _small_model() -> str:
