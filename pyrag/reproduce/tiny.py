@@ -18,6 +18,7 @@ from pyrag.reproduce.tables import PaperTable, TableRow
 
 QUESTIONS = 3  # per set
 _LEARNT = 6  # questions to learn from
+_PRACTICE = "bamboogle"  # whose bundled questions are learnt from, and not measured by tables that learn
 _STAND_INS = {"nq": "popqa", "ambigqa": "popqa", "multihoprag": "hotpotqa", "hover": ""}
 _TASKS = ("answer", "rag", "plan", "goals")  # that bundled questions have rows for
 _CPU = ("--profile", "cpu-smoke", "--set", "max_steps=1", "--set", "batch_size=2", "--set", "group_size=2")
@@ -48,10 +49,7 @@ class _TinyPlan:
         self.passages: tuple[str, ...] = ()  # options
         files = {name: _STAND_INS.get(name, name) for name in table.sets}
         self.learns = any(row.training for row in table.rows)
-        self.practice = "bamboogle" if "popqa" in files.values() else "popqa"
-        self.files = {
-            name: file for name, file in files.items() if file and not (self.learns and file == self.practice)
-        }
+        self.files = {name: file for name, file in files.items() if file and not (self.learns and file == _PRACTICE)}
         for name in files.keys() - self.files.keys():
             reason = "its bundled questions are learnt from" if files[name] else "it has no bundled questions"
             self.draft.skipped[name] = f"{reason} at tiny scale"
@@ -74,7 +72,7 @@ class _TinyPlan:
             outputs = (f"data/{name}/questions.jsonl",)
             self.draft.add(Command(name=f"data-{name}", argv=argv, outputs=outputs, about=about))
         if self.learns:
-            argv = ("data", "import", self.practice, str(BUNDLED / f"{self.practice}.jsonl"), "--split", "train")
+            argv = ("data", "import", _PRACTICE, str(BUNDLED / f"{_PRACTICE}.jsonl"), "--split", "train")
             outputs = ("data/practice/train_questions.jsonl",)
             self.draft.add(Command(name="data-train", argv=(*argv, "--out", "data/practice"), outputs=outputs))
 
