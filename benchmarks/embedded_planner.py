@@ -37,7 +37,9 @@ from pyrag.evaluation.metrics import score_text, script_of
 from pyrag.retrieval.bm25 import index_of
 from pyrag.retrieval.index import update_index
 from pyrag.trace.model import Passage
-from pyrag_sandbox.helpers import HELPERS, is_known, parse_date
+from pyrag_helpers import HELPERS
+from pyrag_helpers.dates import parse_date
+from pyrag_helpers.known import is_known
 
 Question = dict[str, Any]
 

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTS = [*sorted((ROOT / "docs").glob("*.md")), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md"))]
 PACKAGES = {
     "pyrag": ROOT / "pyrag",
+    "pyrag_helpers": ROOT / "pyrag_helpers",
     "pyrag_sandbox": ROOT / "sandbox/pyrag_sandbox",
     "pyrag_rl": ROOT / "rl/pyrag_rl",
     "pyrag_prompts": ROOT / "prompts/pyrag_prompts",

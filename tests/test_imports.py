@@ -11,8 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FORBIDDEN = {
-    "sandbox/pyrag_sandbox": {"pyrag", "pyrag_prompts", "pyrag_rl", "benchmarks", "tests"},
-    "prompts/pyrag_prompts": {"pyrag", "pyrag_sandbox", "pyrag_rl", "benchmarks", "tests"},
+    "pyrag_helpers": {"pyrag", "pyrag_sandbox", "pyrag_prompts", "pyrag_rl", "benchmarks", "tests"},
+    "sandbox/pyrag_sandbox": {"pyrag", "pyrag_helpers", "pyrag_prompts", "pyrag_rl", "benchmarks", "tests"},
+    "prompts/pyrag_prompts": {"pyrag", "pyrag_helpers", "pyrag_sandbox", "pyrag_rl", "benchmarks", "tests"},
     "pyrag": {"pyrag_rl", "benchmarks", "tests"},
     "rl/pyrag_rl": {"benchmarks", "tests"},
     "benchmarks": {"tests"},
@@ -41,6 +42,7 @@ LAYERS = [
 ]
 PACKAGES = {
     "pyrag": "pyrag",
+    "pyrag_helpers": "pyrag_helpers",
     "pyrag_sandbox": "sandbox/pyrag_sandbox",
     "pyrag_rl": "rl/pyrag_rl",
     "pyrag_prompts": "prompts/pyrag_prompts",

@@ -26,6 +26,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 OWN = {
     "pyrag": ROOT / "pyrag",
     "pyrag_runtime": ROOT,
+    "pyrag_helpers": ROOT / "pyrag_helpers",
     "pyrag_sandbox": ROOT / "sandbox/pyrag_sandbox",
     "pyrag_rl": ROOT / "rl/pyrag_rl",
     "pyrag_prompts": ROOT / "prompts/pyrag_prompts",

@@ -17,7 +17,7 @@ from pyrag.agents.protocol import Rewritten
 from pyrag.agents.schemas import REWRITE
 from pyrag.errors import BadOutputError
 from pyrag.trace.model import Passage
-from pyrag_sandbox.unknown import is_unknown
+from pyrag_helpers.unknown import is_unknown
 
 RETRIES = 1
 _MAX_QUERY = 500  # characters

@@ -133,9 +133,10 @@ async def _checked(what: str, examine: Callable[[], Awaitable[str]]) -> Finding:
 
 
 async def _sandbox(engines: Engines) -> str:
+    from pyrag_helpers import MODULE
     from pyrag_sandbox import SandboxError, capabilities
 
-    outcome = await engines.sandbox.run("final_answer = 6 * 7", {})
+    outcome = await engines.sandbox.run("final_answer = 6 * 7", {}, helpers=MODULE)
     if outcome.value != 42:
         raise SandboxError(f"a program that should give 42 ended {outcome.status} ({outcome.reason})")
     foreign = [layer for system, layers in _LAYERS.items() if system != sys.platform for layer in layers]

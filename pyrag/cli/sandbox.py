@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pyrag.cli.output import print_json
 from pyrag.errors import ConfigError, DataError, ServiceError, nearest
-from pyrag_sandbox import SandboxError
+from pyrag_helpers import MODULE
+from pyrag_sandbox import Call, Primitive, PrimitiveError, SandboxError, bind
 from pyrag_sandbox.host.check import MODES, Judgement, Mode, Sample, Summary, judge, load, summarise
 
 
@@ -43,7 +46,7 @@ def check(file: Path, mode: str, *, as_json: bool) -> None:
 
 async def _judge(file: Path, mode: Mode, as_json: bool) -> Summary:
     judgements = []
-    async for judgement in judge(_samples(file), mode=mode):
+    async for judgement in judge(_samples(file), STUBS, mode=mode, helpers=MODULE):
         judgements.append(judgement)
         _print(judgement, as_json)
     return summarise(judgements, mode)
@@ -70,3 +73,41 @@ def _print(judgement: Judgement, as_json: bool) -> None:
         f"{judgement.verdict:8} {judgement.id:24} {judgement.seconds:.3f} s {where} {judgement.reason}{mark}",
         flush=True,
     )
+
+
+# Primitives of the programs that are checked
+
+_MAX_QUERY_BYTES = 8 * 1024
+
+
+def _text(name: str, value: Any) -> str:
+    if type(value) is not str:
+        raise PrimitiveError(f"{name} must be text, not {type(value).__name__}", "TypeError")
+    if len(value.encode()) > _MAX_QUERY_BYTES:
+        raise PrimitiveError(f"{name} is longer than {_MAX_QUERY_BYTES} bytes")
+    return value
+
+
+async def retrieve(call: Call) -> list[str]:
+    """`retrieve(query: str, topk: int = 5) -> list`, with made-up results."""
+    values = bind(call, ("query", "topk"), {"topk": 5})
+    query = _text("query", values["query"])
+    topk = values["topk"]
+    if type(topk) is not int:
+        raise PrimitiveError(f"topk must be a whole number, not {type(topk).__name__}", "TypeError")
+    if not 1 <= topk <= 100:
+        raise PrimitiveError("topk must be between 1 and 100")
+    return [f"document {number} about {query[:100]}" for number in range(topk)]
+
+
+async def answer(call: Call) -> str:
+    """`answer(query: str, docs: list | None = None) -> str`, with a made-up result."""
+    values = bind(call, ("query", "docs"), {"docs": None})
+    _text("query", values["query"])
+    docs = values["docs"]
+    if docs is not None and not (isinstance(docs, (list, tuple)) and all(type(doc) is str for doc in docs)):
+        raise PrimitiveError("docs must be a list of documents", "TypeError")
+    return "1969"
+
+
+STUBS: Mapping[str, Primitive] = {"retrieve": retrieve, "answer": answer}

@@ -13,6 +13,7 @@ from functools import partial, reduce
 from operator import add
 from typing import Any
 
+import pyrag_helpers
 import pyrag_sandbox
 from pyrag.agents.protocol import Answerer, Reading, Written
 from pyrag.agents.reply_room import written_answer
@@ -368,7 +369,9 @@ async def _run_once(episode: Episode, program: Program) -> tuple[Outcome, Progra
     limits = Limits(calls=max(100, budget.calls + budget.retrievals + budget.tool_calls))
     side_by_side = episode.parallel and not _has_effects(program.source, episode.tools)
     try:
-        outcome = await episode.sandbox.run(program.source, primitives, limits=limits, concurrent=side_by_side)
+        outcome = await episode.sandbox.run(
+            program.source, primitives, limits=limits, concurrent=side_by_side, helpers=pyrag_helpers.MODULE
+        )
     except BaseException:
         episode.steps += program_run.finished(None)
         episode.observer(ProgramFinished(program_run.index, "stopped"))

@@ -17,8 +17,8 @@ from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.protocol import check_filters
 from pyrag.trace.model import Answer, Passage
 from pyrag.trace.plain import jsonable
+from pyrag_helpers.known import UnknownAnswerError
 from pyrag_sandbox import Absent, Call, PrimitiveError, Record, Text
-from pyrag_sandbox.helpers import UnknownAnswerError
 
 
 def answer_text(answer: Answer, asked: str, source: str) -> Text:

@@ -120,7 +120,7 @@ def problems(episode: Episode, program: Program) -> tuple[Problem, ...]:
 def _problems(
     source: str, sub_queries: tuple[str, ...], primitives: tuple[str, ...], tools: tuple[str, ...], question: str
 ) -> tuple[Problem, ...]:
-    from pyrag_sandbox.helpers import ERRORS, HELPERS
+    from pyrag_helpers import ERRORS, HELPERS
 
     return tuple(check_plan(source, sub_queries, primitives, (*HELPERS, *ERRORS), tools, question))
 

@@ -34,6 +34,7 @@ from pyrag.server.wire import public_event, public_trace
 from pyrag.settings import Settings
 from pyrag.trace.events import Event, ignore
 from pyrag.trace.model import Trace
+from pyrag_helpers import MODULE
 from pyrag_sandbox import SandboxError
 
 Where = str | dict[str, Any]
@@ -326,7 +327,7 @@ class QuestionService(SearchService):
             self._sandbox_checked = now
             try:
                 async with asyncio.timeout(_SANDBOX_PATIENCE):
-                    outcome = await self._engines.sandbox.run("final_answer = 1", {})
+                    outcome = await self._engines.sandbox.run("final_answer = 1", {}, helpers=MODULE)
                 self._sandbox_problem = "" if outcome.value == 1 else public_text(str(outcome.error or outcome.status))
             except (SandboxError, TimeoutError) as error:
                 self._sandbox_problem = public_text(str(error)) or "it gave no answer in time"

@@ -227,7 +227,7 @@ def check_name(name: str) -> None:
     Raises:
         ConfigError: The name is no identifier, is too long or is taken.
     """
-    from pyrag_sandbox.helpers import ERRORS, HELPERS
+    from pyrag_helpers import ERRORS, HELPERS
 
     if not name.isidentifier() or not name.isascii() or keyword.iskeyword(name) or name.startswith("_"):
         raise ConfigError(f"programs cannot call a tool named {name!r}: give it a plain name with tool(name=…)")

@@ -35,7 +35,7 @@ from pyrag.methods.opera.goals import read_goals
 from pyrag.methods.opera.judgements import parse_judged, salvage_judged
 from pyrag.methods.opera.schemas import JUDGEMENT
 from pyrag.methods.search_agent import DIALECTS, boxed, read_turn
-from pyrag_sandbox.unknown import is_unknown
+from pyrag_helpers.unknown import is_unknown
 
 QUERY = "In which town was Ines Valdoria born?"
 SMALL, LARGE = 10_000, 40_000  # characters

@@ -16,7 +16,7 @@ from pyrag.agents.parsing.answers import (
     strip_citations,
 )
 from pyrag.errors import BadOutputError
-from pyrag_sandbox.unknown_words import ENGLISH, FOREIGN
+from pyrag_helpers.unknown_words import ENGLISH, FOREIGN
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.llm.protocol import Message
 from pyrag.methods.opera.agents import opera_agents
 from pyrag.trace.model import Passage
-from pyrag_sandbox.helpers import HELPERS
+from pyrag_helpers import HELPERS
 
 PACKAGE = Path(pyrag_prompts.__file__).parent
 GOLDEN = Path(__file__).parent / "golden"

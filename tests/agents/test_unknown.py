@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pyrag.agents.parsing.answers import is_unknown, parse_answer
-from pyrag_sandbox.helpers import is_known
+from pyrag_helpers.known import is_known
 
 ROWS = [json.loads(line) for line in Path(__file__).with_name("unknown.jsonl").read_text(encoding="utf-8").splitlines()]
 WORDINGS = [row["said"] for row in ROWS if row["unknown"]]

@@ -11,7 +11,7 @@ from pyrag.episode.plan_checks import check_plan
 from pyrag.errors import BadOutputError
 from pyrag.methods.hera.embedded.orchestrator import EmbeddedOrchestrator
 from pyrag.methods.opera.embedded import EmbeddedGoalPlanner
-from pyrag_sandbox.helpers import HELPERS
+from pyrag_helpers import HELPERS
 
 PLANNER = EmbeddedPlanner()
 

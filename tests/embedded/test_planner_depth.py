@@ -10,7 +10,7 @@ from pyrag.embedded.planner.planner import note_of, parse
 from pyrag.embedded.planner.program_text import sub_queries, write_program
 from pyrag.episode.plan_checks import check_plan
 from pyrag.methods.opera.embedded import goals_of
-from pyrag_sandbox.helpers import HELPERS
+from pyrag_helpers import HELPERS
 
 NAMES = {
     "person": ("Ada Quill", "Bo Lind"),

@@ -16,7 +16,7 @@ from pyrag.embedded.planner.planner import parse
 from pyrag.embedded.planner.program_text import listed_program, sub_queries, whole_program, write_program
 from pyrag.embedded.relations.table import BY_NAME, COMPOSED, RELATIONS
 from pyrag.episode.plan_checks import check_plan
-from pyrag_sandbox.helpers import HELPERS
+from pyrag_helpers import HELPERS
 
 CALLS = {"retrieve", "answer", "str", *HELPERS}
 NAME = re.compile(r"[a-z][a-z0-9_]*|ValueError")

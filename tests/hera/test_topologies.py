@@ -25,8 +25,8 @@ from pyrag.methods.hera.topology_checks import check_topology
 from pyrag.methods.hera.topology_graph import Graph
 from pyrag.methods.hera.topology_program import compile_topology
 from pyrag.methods.hera.topology_replies import MAX_NODES, checked, read_topology, written_topology
+from pyrag_helpers import HELPERS
 from pyrag_sandbox import Call, Sandbox, Text
-from pyrag_sandbox.helpers import HELPERS
 from tests.hera.conftest import agent, topology
 
 # Topologies as models of 3 to 8 billion parameters write them. Each line has a reply, and for every agent its id, what

@@ -19,7 +19,7 @@ from pyrag.methods.opera.goal_types import same_type
 from pyrag.methods.opera.goals import malformed, read_goals
 from pyrag.methods.opera.protocol import Goal, planned_goals
 from pyrag.methods.opera.step_references import PLACEHOLDER
-from pyrag_sandbox.helpers import HELPERS
+from pyrag_helpers import HELPERS
 from tests.opera.conftest import Case, goal, no, plan, yes
 
 # Plans as models of 3 to 8 billion parameters write them. Each line has a reply, and for every goal its text with

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,6 +38,14 @@ def make_sandbox(kind: str) -> Sandbox:
     return Sandbox(require="policy", kernel=False, prefork=1)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def sample_helpers() -> Iterator[None]:
+    """Make `sample_helpers` a module that can be imported by its name, as a caller's module is."""
+    sys.path.append(str(Path(__file__).parent))
+    yield
+    sys.path.remove(str(Path(__file__).parent))
+
+
 @pytest.fixture(scope="session")
 def sandboxes() -> Iterator[dict[str, Sandbox]]:
     made = {kind: make_sandbox(kind) for kind in BACKENDS}
@@ -47,6 +57,7 @@ def sandboxes() -> Iterator[dict[str, Sandbox]]:
 def _runner(sandbox: Sandbox) -> Runner:
     async def run(source: str, primitives: Any = PRIMITIVES, **options: Any) -> Outcome:
         options.setdefault("limits", SHORT)
+        options.setdefault("helpers", "sample_helpers")
         return await sandbox.run(source, primitives, **options)
 
     return run

@@ -9,7 +9,7 @@ import pytest
 from pyrag_sandbox import Absent, Call, Text
 
 WORDS = ("N/A", "n/a", "Not found", "not found.", "none", "Unable to determine")
-ABSENT = Absent(WORDS, (*WORDS, "not", "not found"), "UnknownAnswerError", "the answer is unknown")
+ABSENT = Absent(WORDS, (*WORDS, "not", "not found"), "LostError", "the value is unknown")
 
 
 async def find(call: Call) -> Text:
@@ -57,8 +57,8 @@ TESTS = [
     "f'{x}'.lower() == 'unknown'",
     "'{}'.format(x) == 'unknown'",
     "x.known is False",
-    "not is_known(x)",
-    "not is_known(x.strip())",
+    "not is_present(x)",
+    "not is_present(x.strip())",
     "(x or 'fallback') == 'fallback'",
     "not any([x])",
     "list(filter(None, [x])) == []",
@@ -75,7 +75,7 @@ OTHERS = [
     "' ' in x",
     "x.startswith('Y')",
     "x == 7",
-    "is_known(x)",
+    "is_present(x)",
 ]
 
 
@@ -126,17 +126,8 @@ USES = [
     "int(x[:4])",
     "int(x.split()[-1])",
     "range(x)",
-    "parse_date(x)",
-    "parse_year(x)",
-    "parse_number(x)",
-    "years_between(x, '1901')",
-    "years_between('1901', x.strip())",
-    "overlap(x, '1901-1910')",
-    "same_entity(x, y)",
-    "same_entity(y, f'{x}')",
-    "common(x, y)",
-    "parse_year(None)",
-    "parse_number('unknown')",
+    "shouted(x)",
+    "shouted(x.strip())",
 ]
 
 
@@ -145,11 +136,11 @@ async def test_uses_of_unknown_raise_its_error(run_anywhere: Any, use: str) -> N
     source = f"x = find('lost')\ny = find('found')\nfinal_answer = {use}"
     outcome = await run_anywhere(source, {"find": find})
     assert outcome.status == "error"
-    assert (outcome.error.type, outcome.error.line) == ("UnknownAnswerError", 3)
+    assert (outcome.error.type, outcome.error.line) == ("LostError", 3)
 
 
-@pytest.mark.parametrize("caught", ["UnknownAnswerError", "ValueError", "Exception", "(UnknownAnswerError, TypeError)"])
-@pytest.mark.parametrize("use", ["parse_year(x)", "int(x)", "x < 'b'"])
+@pytest.mark.parametrize("caught", ["LostError", "ValueError", "Exception", "(LostError, TypeError)"])
+@pytest.mark.parametrize("use", ["shouted(x)", "int(x)", "x < 'b'"])
 async def test_the_error_can_be_caught(run_anywhere: Any, caught: str, use: str) -> None:
     source = f"x = find('lost')\ntry:\n    final_answer = {use}\nexcept {caught} as e:\n    final_answer = 'caught'"
     assert (await run_anywhere(source, {"find": find})).value == "caught"
@@ -159,9 +150,9 @@ async def test_a_primitives_error_of_that_name_is_the_same(run_anywhere: Any) ->
     from pyrag_sandbox import PrimitiveError
 
     async def refuse(call: Call) -> Any:
-        raise PrimitiveError("not that", "UnknownAnswerError")
+        raise PrimitiveError("not that", "LostError")
 
-    source = "try:\n    refuse()\nexcept UnknownAnswerError as e:\n    final_answer = str(e)"
+    source = "try:\n    refuse()\nexcept LostError as e:\n    final_answer = str(e)"
     assert (await run_anywhere(source, {"refuse": refuse})).value == "not that"
 
 

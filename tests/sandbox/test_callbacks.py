@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from pyrag_sandbox.dataflow.analyzer import Analyzer
 from pyrag_sandbox.dataflow.vocabulary import CALLED
-from pyrag_sandbox.helpers import HELPERS
 from pyrag_sandbox.policy.offered import OFFERED_BUILTINS, OFFERED_MODULES
 
 from .program_callbacks import CALLABLES, CALLERS, program
@@ -241,7 +240,7 @@ KEYWORDS = sorted(
 
 
 def offered() -> Iterator[tuple[str, Any]]:
-    for name, value in {**OFFERED_BUILTINS, **HELPERS}.items():
+    for name, value in OFFERED_BUILTINS.items():
         if callable(value) and name not in ("property", "staticmethod", "classmethod"):  # of use in classes only
             yield name, value
     for module, members in OFFERED_MODULES.items():
@@ -290,7 +289,7 @@ def called_by(function: Any) -> set[int | str]:
 def test_vocabulary_knows_what_offered_callables_call(name: str, function: Any) -> None:
     """Each argument that was called is in the vocabulary, or the analysis takes the function for anything."""
     analyzer = Analyzer(
-        ast.parse("\n".join(f"import {module}" for module in OFFERED_MODULES)), frozenset(), frozenset(HELPERS)
+        ast.parse("\n".join(f"import {module}" for module in OFFERED_MODULES)), frozenset(), frozenset()
     )
     last = name.rpartition(".")[2]
     if not analyzer.is_pure_function(name) or name.split(".")[0] == "typing":

@@ -119,7 +119,7 @@ RUNS: dict[str, tuple[str, Any]] = {
         "def g():\n    yield 1\n    yield from [2, 3]\nfinal_answer = [sum(g()), next(x for x in g() if x > 1)]",
         [6, 2],
     ),
-    "helpers": ("final_answer = parse_date('3 May 1999').year if 'x' else 0", 1999),
+    "helpers": ("final_answer = shouted('a') if is_present('x') else 0", "A"),
     "getattr": (
         "d = retrieve('q')[0]\n"
         "final_answer = [getattr(d, 'title'), getattr(d, 'no', 5), hasattr(d, 'text'), hasattr(d, 'no')]",

@@ -18,7 +18,7 @@ def ends() -> Iterator[tuple[PipeSession, socket.socket]]:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.setblocking(False)
-        yield PipeSession(Job("", (), Limits()), theirs.fileno(), Reader(theirs.fileno())), ours
+        yield PipeSession(Job("", (), Limits()), theirs.fileno(), Reader(theirs.fileno()), {}), ours
 
 
 def arrived(end: socket.socket) -> list[int]:

@@ -24,7 +24,7 @@ from pyrag.agents.parsing.spans import (
 )
 from pyrag.errors import BadOutputError
 from pyrag.trace.model import UNKNOWN
-from pyrag_sandbox.unknown import is_unknown
+from pyrag_helpers.unknown import is_unknown
 
 __all__ = [
     "MAX_ANSWER",

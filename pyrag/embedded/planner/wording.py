@@ -11,7 +11,7 @@ from dataclasses import replace
 from pyrag.embedded.lexicon import words
 from pyrag.embedded.planner.meaning import Entity, Node, Step
 from pyrag.embedded.relations.relation import Relation
-from pyrag_sandbox.helpers import HELPERS
+from pyrag_helpers import HELPERS
 
 SLOT = re.compile(r"\{(\d)\}")
 

@@ -18,7 +18,9 @@ from pyrag.embedded.reader.people import PageFact, by_cue
 from pyrag.embedded.reader.view import View, view
 from pyrag.embedded.words import content_stem, fold, sentence
 from pyrag.trace.model import Passage
-from pyrag_sandbox.helpers import parse_date, parse_number, same_name
+from pyrag_helpers.dates import parse_date
+from pyrag_helpers.names import same_name
+from pyrag_helpers.numbers import parse_number
 
 _EARLY = r"\b(?:older|oldest|elder|eldest|first|earlier|earliest|before|prior)\b"
 _LATE = r"\b(?:younger|youngest|later|latest|last|newer|newest|recent|recently|after)\b"

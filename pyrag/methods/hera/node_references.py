@@ -16,7 +16,7 @@ from typing import Any
 
 from pyrag.errors import BadOutputError
 from pyrag.methods.hera.topology import PRIMITIVE_OF
-from pyrag_sandbox.helpers import HELPERS
+from pyrag_helpers import HELPERS
 
 REFERENCE = re.compile(r"\{(\w+)\}")
 _TAKEN = frozenset((*dir(builtins), *PRIMITIVE_OF.values(), *HELPERS, *keyword.kwlist, "final_answer"))

@@ -26,7 +26,7 @@ from pyrag.methods.opera.goal_replies import listed_goals
 from pyrag.methods.opera.goal_types import concludes, is_final, kind_of, mentions, same_type
 from pyrag.methods.opera.protocol import Goal
 from pyrag.methods.opera.step_references import ANSWER, PLACEHOLDER, Steps, normalised, normalised_code
-from pyrag_sandbox.helpers import HELPERS
+from pyrag_helpers import HELPERS
 
 MAX_GOALS = 12
 EVIDENCE = "evidence"

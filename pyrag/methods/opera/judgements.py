@@ -21,7 +21,7 @@ from pyrag.agents.parsing.json_values import split_thinking
 from pyrag.agents.parsing.spans import shortened
 from pyrag.errors import BadOutputError
 from pyrag.trace.model import UNKNOWN
-from pyrag_sandbox.unknown import is_unknown
+from pyrag_helpers.unknown import is_unknown
 
 
 @dataclass(frozen=True, slots=True)

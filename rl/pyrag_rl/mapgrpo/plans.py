@@ -19,7 +19,7 @@ from pyrag.methods.opera.goals import EVIDENCE, MAX_GOALS, checked, malformed
 from pyrag.methods.opera.protocol import Goal, planned_goals
 from pyrag.methods.opera.step_references import PLACEHOLDER
 from pyrag.trace.model import Trace
-from pyrag_sandbox.helpers import HELPERS
+from pyrag_helpers import HELPERS
 
 _PRIMITIVES = ("retrieve", "answer")  # what goals are compiled to
 

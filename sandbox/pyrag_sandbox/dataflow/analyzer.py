@@ -31,6 +31,7 @@ from pyrag_sandbox.dataflow.syntax import (
 )
 from pyrag_sandbox.dataflow.trees import Kinds, by_kind, walk
 from pyrag_sandbox.dataflow.vocabulary import (
+    EXCEPTIONS,
     FACTORIES,
     FACTORIES_IMPORTED,
     LAZY,
@@ -47,7 +48,13 @@ _ASYNCHRONOUS = {ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith}
 class Analyzer:
     """Effects of a module's nodes. Function summaries are computed once, to a fixed point."""
 
-    def __init__(self, tree: ast.Module, primitives: frozenset[str], pure: frozenset[str]) -> None:
+    def __init__(
+        self,
+        tree: ast.Module,
+        primitives: frozenset[str],
+        pure: frozenset[str],
+        errors: frozenset[str] = frozenset(),
+    ) -> None:
         everything = by_kind(walk(tree))
         own = by_kind(own_nodes(tree.body))
         declared = [name for node in everything.get(ast.Global, ()) for name in node.names]
@@ -57,10 +64,11 @@ class Analyzer:
         self.deleted = deleted_names(everything)
         self.primitives = frozenset(p for p in primitives if not self.bound[p])
         self.origins = self._origins(own)
-        self.pure = pure
+        self.pure = pure | errors
+        self.exceptions = EXCEPTIONS | errors
         self.functions = self._functions(own)
         self.hopeless = bool(_ASYNCHRONOUS & everything.keys()) or not all(
-            map(harmless_class, everything.get(ast.ClassDef, ()))
+            harmless_class(node, self.exceptions) for node in everything.get(ast.ClassDef, ())
         )
         self.has_comprehensions = bool(COMPREHENSIONS & everything.keys())
         self.reading_mutates = any("defaultdict" in name for name in spelled_names(everything))

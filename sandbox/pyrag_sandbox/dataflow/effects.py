@@ -15,7 +15,7 @@ from typing import Protocol
 from pyrag_sandbox.dataflow.syntax import (
     FunctionNode,
     bound_names,
-    catches_exceptions_only,
+    catches_only,
     dotted,
     is_number,
     parameters,
@@ -26,7 +26,6 @@ from pyrag_sandbox.dataflow.trees import Visitor, walk
 from pyrag_sandbox.dataflow.vocabulary import (
     CALLED,
     CONSUMING_METHODS,
-    EXCEPTIONS,
     LAZY,
     MUTATING_METHODS,
     PURE_BUILTINS,
@@ -73,6 +72,7 @@ class ProgramFacts(Protocol):
 
     primitives: frozenset[str]
     pure: frozenset[str]
+    exceptions: frozenset[str]
     bound: Counter[str]
     functions: dict[str, FunctionNode]
     summaries: dict[str, Effects]
@@ -362,7 +362,7 @@ class EffectVisitor(Visitor):
             self._inside(inner, node.body)
 
     def visit_Try(self, node: ast.Try) -> None:
-        caught = all(catches_exceptions_only(h) for h in node.handlers)
+        caught = all(catches_only(self.a.exceptions, h) for h in node.handlers)
         self.found.ordered |= bool(node.finalbody) or not caught
         for handler in node.handlers:
             if handler.name and handler.name not in self.scope:
@@ -371,7 +371,7 @@ class EffectVisitor(Visitor):
 
     def visit_Raise(self, node: ast.Raise) -> None:
         raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        if not (isinstance(raised, ast.Name) and raised.id in EXCEPTIONS and not self.a.bound[raised.id]):
+        if not (isinstance(raised, ast.Name) and raised.id in self.a.exceptions and not self.a.bound[raised.id]):
             self.found.ordered = True
         self.visit_children(node)
 

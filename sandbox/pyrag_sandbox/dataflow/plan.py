@@ -1,6 +1,6 @@
 """Static half of running a program's independent parts side by side: cuts it into units and rewrites them.
 
-    plan = plan(ast.parse(source), frozenset({"retrieve", "answer"}), frozenset({"year"}))
+    plan = plan(ast.parse(source), frozenset({"fetch", "ask"}), frozenset({"year"}))
 
 A `Plan` is a tree of blocks; a `Block` is a list of `Unit`s in program order. A unit is one module-level statement
 (or a temporary taken out of one) with what it reads, binds and mutates, and the earlier units it has to wait for. Only
@@ -59,16 +59,22 @@ class Step:
     late: bool = False
 
 
-def plan(tree: ast.Module, primitives: frozenset[str], pure_functions: frozenset[str] = frozenset()) -> Plan:
+def plan(
+    tree: ast.Module,
+    primitives: frozenset[str],
+    pure_functions: frozenset[str] = frozenset(),
+    errors: frozenset[str] = frozenset(),
+) -> Plan:
     """Cut a parsed program into a plan.
 
     Args:
         tree: the module; it is changed and must not be used afterwards.
         primitives: names of functions that wait for the host.
         pure_functions: other names of the namespace that neither mutate nor keep their arguments.
+        errors: exception classes of the namespace besides the builtin ones.
     """
     names = _Names()
-    planner = _Planner(Analyzer(tree, primitives, pure_functions), names)
+    planner = _Planner(Analyzer(tree, primitives, pure_functions, errors), names)
     for statement in tree.body:
         planner.aliases.add(statement)
     root = planner.block(tree.body, set(), {})

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from pyrag_sandbox.dataflow.trees import Kinds, children, walk
-from pyrag_sandbox.dataflow.vocabulary import EXCEPTIONS, FRESH, METHODS
+from pyrag_sandbox.dataflow.vocabulary import FRESH, METHODS
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 SCOPES = {ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef}  # what has names of its own
@@ -97,12 +97,17 @@ def root(node: ast.AST) -> ast.AST:
     return node
 
 
-def harmless_class(node: ast.ClassDef) -> bool:
-    """An exception class with nothing of its own."""
+def harmless_class(node: ast.ClassDef, exceptions: frozenset[str]) -> bool:
+    """Return True for an exception class with nothing of its own.
+
+    Args:
+        node: The class.
+        exceptions: Names of exception classes that it may derive from.
+    """
     plain = all(
         isinstance(s, ast.Pass) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)) for s in node.body
     )
-    bases = all(isinstance(b, ast.Name) and b.id in EXCEPTIONS for b in node.bases)
+    bases = all(isinstance(b, ast.Name) and b.id in exceptions for b in node.bases)
     return plain and bases and not node.keywords and not node.decorator_list
 
 
@@ -192,6 +197,12 @@ def fresh_names(own: list[ast.AST], params: frozenset[str]) -> frozenset[str]:
     return frozenset(name for name, count in bindings.items() if count == 0 and name not in params)
 
 
-def catches_exceptions_only(handler: ast.ExceptHandler) -> bool:
+def catches_only(exceptions: frozenset[str], handler: ast.ExceptHandler) -> bool:
+    """Return True if a handler names nothing but these exceptions.
+
+    Args:
+        exceptions: Names of exception classes.
+        handler: The handler; one without a type catches more.
+    """
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return all(isinstance(k, ast.Name) and k.id in EXCEPTIONS for k in kinds)
+    return all(isinstance(k, ast.Name) and k.id in exceptions for k in kinds)

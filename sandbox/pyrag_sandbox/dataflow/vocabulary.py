@@ -92,7 +92,7 @@ FACTORIES_IMPORTED = _words("collections.Counter collections.OrderedDict collect
 READING_METHODS = _words("format translate")
 EXCEPTIONS = _words("""
     ArithmeticError AssertionError AttributeError Exception IndexError KeyError LookupError NameError
-    NotImplementedError OverflowError RuntimeError StopIteration TypeError UnicodeError UnknownAnswerError ValueError
+    NotImplementedError OverflowError RuntimeError StopIteration TypeError UnicodeError ValueError
     ZeroDivisionError
 """)
 PURE_BUILTINS = ATOMIC | COLLECTING | EXCEPTIONS | {"slice", "print"}

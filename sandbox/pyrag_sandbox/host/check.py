@@ -1,4 +1,4 @@
-"""Judge programs: run one file, or a suite of labelled ones, over stub primitives and say what became of each.
+"""Judge programs: run one file, or a suite of labelled programs, over stub primitives and report the outcome of each.
 
 A suite is JSON lines of `id, category, program, expect`, where `expect` is allowed, blocked, error or killed. Modes:
 
@@ -18,14 +18,14 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from pyrag_sandbox.arguments import bind
-from pyrag_sandbox.contract import Call, Limits, Outcome, Primitive, PrimitiveError
+from pyrag_sandbox.contract import Limits, Outcome, Primitive
 from pyrag_sandbox.host.sandbox import Sandbox
 
 Verdict = Literal["allowed", "blocked", "error", "killed"]
@@ -34,7 +34,6 @@ MODES: tuple[Mode, ...] = ("both", "policy", "kernel")
 LIMITS = Limits(own_seconds=2.0, cpu_seconds=2.0)
 GRACE_SECONDS = 0.25
 _VERDICTS: Mapping[str, Verdict] = {"ok": "allowed", "blocked": "blocked", "error": "error", "killed": "killed"}
-_MAX_QUERY_BYTES = 8 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,42 +103,6 @@ def _sample(number: int, line: str) -> Sample:
     return sample
 
 
-# Stubs
-
-
-def _text(name: str, value: Any) -> str:
-    if type(value) is not str:
-        raise PrimitiveError(f"{name} must be text, not {type(value).__name__}", "TypeError")
-    if len(value.encode()) > _MAX_QUERY_BYTES:
-        raise PrimitiveError(f"{name} is longer than {_MAX_QUERY_BYTES} bytes")
-    return value
-
-
-async def retrieve(call: Call) -> list[str]:
-    """`retrieve(query: str, topk: int = 5) -> list`, with made-up results."""
-    given = bind(call, ("query", "topk"), {"topk": 5})
-    query = _text("query", given["query"])
-    topk = given["topk"]
-    if type(topk) is not int:
-        raise PrimitiveError(f"topk must be a whole number, not {type(topk).__name__}", "TypeError")
-    if not 1 <= topk <= 100:
-        raise PrimitiveError("topk must be between 1 and 100")
-    return [f"document {number} about {query[:100]}" for number in range(topk)]
-
-
-async def answer(call: Call) -> str:
-    """`answer(query: str, docs: list | None = None) -> str`, with a made-up result."""
-    given = bind(call, ("query", "docs"), {"docs": None})
-    _text("query", given["query"])
-    docs = given["docs"]
-    if docs is not None and not (isinstance(docs, (list, tuple)) and all(type(doc) is str for doc in docs)):
-        raise PrimitiveError("docs must be a list of documents", "TypeError")
-    return "1969"
-
-
-STUBS: Mapping[str, Primitive] = {"retrieve": retrieve, "answer": answer}
-
-
 # Judging
 
 
@@ -159,36 +122,45 @@ def _canaries() -> Iterator[list[str]]:
 
 
 async def judge(
-    samples: Iterable[Sample], *, mode: Mode = "both", limits: Limits = LIMITS, sandbox: Sandbox | None = None
+    samples: Iterable[Sample],
+    primitives: Mapping[str, Primitive],
+    *,
+    mode: Mode = "both",
+    limits: Limits = LIMITS,
+    helpers: str = "",
+    sandbox: Sandbox | None = None,
 ) -> AsyncIterator[Judgement]:
     """Run each sample by itself and yield its judgement.
 
     Args:
-        samples: the suite.
-        mode: "both" walls, or one of them alone; without the kernel wall, samples that must be killed are skipped.
-        limits: bounds of each program.
-        sandbox: one to use instead of an own one.
+        samples: The suite.
+        primitives: Functions that the programs may call, as for `Sandbox.run`.
+        mode: "both" walls, or only one; without the kernel wall, samples that must be killed are skipped.
+        limits: Limits of each program.
+        helpers: Module of helpers, as for `Sandbox.run`.
+        sandbox: Sandbox to use; None for a new one, closed at the end.
     """
     own = sandbox or Sandbox(require="policy" if mode == "policy" else "kernel", kernel=mode != "policy")
+    run = partial(own.run, primitives=primitives, limits=limits, helpers=helpers)
     try:
-        await own.run("", {})  # the first program waits until the processes have started: none of these
+        await own.run(
+            "", {}, helpers=helpers
+        )  # the first program waits for the processes to start
         with _canaries() as canaries:
             for sample in samples:
                 if mode == "policy" and sample.expect == "killed":
                     continue
-                yield await _judge_one(own, sample, mode, limits, canaries)
+                yield await _judge_one(run, sample, mode, limits, canaries)
     finally:
         if sandbox is None:
             await own.aclose()
 
 
 async def _judge_one(
-    sandbox: Sandbox, sample: Sample, mode: Mode, limits: Limits, canaries: Sequence[str]
+    run: Callable[..., Awaitable[Outcome]], sample: Sample, mode: Mode, limits: Limits, canaries: Sequence[str]
 ) -> Judgement:
     start = time.perf_counter()
-    outcome = await sandbox.run(
-        sample.program, STUBS, limits=limits, policy=mode != "kernel", concurrent=mode != "kernel"
-    )
+    outcome = await run(sample.program, policy=mode != "kernel", concurrent=mode != "kernel")
     seconds = time.perf_counter() - start
     verdict = _VERDICTS[outcome.status]
     return Judgement(

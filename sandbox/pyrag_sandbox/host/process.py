@@ -42,7 +42,7 @@ class Worker:
     on_gone: Callable[[], None] | None = None
 
 
-def _search_path() -> list[str]:
+def _search_path(helpers: str) -> list[str]:
     """Return the import path of the zygote, which runs without `site`."""
     found = []
     for name in _NEEDED:
@@ -50,13 +50,25 @@ def _search_path() -> list[str]:
         if spec is None or spec.origin is None:
             raise SandboxError(f"the package {name} is not installed: pip install {name.lower()}")
         found.append(str(Path(spec.origin).resolve().parent.parent))
+    if helpers:
+        found.append(_folder_of(helpers))
     return list(dict.fromkeys(found))
 
 
-def _start() -> tuple[subprocess.Popen[bytes], socket.socket]:
+def _folder_of(module: str) -> str:
+    """Return the folder from which a module, or the package that it is in, is imported."""
+    spec = importlib.util.find_spec(module.partition(".")[0])
+    if spec is None or spec.origin is None:
+        raise SandboxError(f"the module of helpers {module!r} is not installed: name one that can be imported")
+    origin = Path(spec.origin).resolve()
+    return str(origin.parents[1] if spec.submodule_search_locations else origin.parent)
+
+
+def _start(helpers: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    path = _search_path(helpers)
     ours, theirs = socket.socketpair()
     script = str(Path(__file__).parents[1] / "worker" / "zygote.py")
-    command = [sys.executable, "-P", "-s", "-S", "-B", script, str(theirs.fileno()), json.dumps(_search_path())]
+    command = [sys.executable, "-P", "-s", "-S", "-B", script, str(theirs.fileno()), json.dumps(path), helpers]
     try:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own file
             command,
@@ -108,17 +120,19 @@ class Zygote:
 
     Attributes:
         pid: Its process.
+        helpers: Module whose functions its programs may call.
         idle: Workers that are ready for a program.
         busy: Workers that have a program, by process.
         failure: The reason of its end; None while it can be used.
     """
 
-    def __init__(self, prefork: int, wall: Wall) -> None:
+    def __init__(self, prefork: int, wall: Wall, helpers: str = "") -> None:
         self.prefork = prefork
+        self.helpers = helpers
         self.owner = os.getpid()
         self.failure: str | None = None
         self.error: type[SandboxError] = SandboxError  # what its end is for those who wait
-        process, self._control = _start()
+        process, self._control = _start(helpers)
         self.pid = process.pid
         self._resources = _Resources(process, self._control, self.owner)
         self._finalizer = weakref.finalize(self, self._resources.release)

@@ -28,7 +28,8 @@ class Sandbox:
     `require="kernel"` (default) refuses to run where the kernel wall cannot be put up; `require="policy"` runs with
     the policy wall and whatever else there is. `kernel=False` leaves the kernel wall down where there is one (it needs
     `require="policy"`), to see what the policy does alone. `limits` are the default of every run. The first run starts
-    the worker factory; closing is tidy but not needed. `zygotes` are the factories, one for each event loop in use.
+    the worker factory; closing is tidy but not needed. `zygotes` are the factories, one for each event loop and
+    module of helpers in use.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Sandbox:
         result: str = "final_answer",
         concurrent: bool = True,
         policy: bool = True,
+        helpers: str = "",
     ) -> Outcome:
         """Run a program to its end, in a worker of its own.
 
@@ -78,6 +80,8 @@ class Sandbox:
             result: global name from which `Outcome.value` is read, at most `limits.value_bytes` (1 MiB).
             concurrent: run independent calls side by side; the outcome is that of a sequential run either way.
             policy: check the text and guard the bytecode; False leaves only the kernel wall and needs that wall.
+            helpers: name of a module with pure functions that programs may call; see `pyrag_sandbox.helpers`. Workers
+                import it before they are locked. Runs with different modules use processes of their own.
 
         Returns:
             The outcome. A refused program, an uncaught exception or an exceeded limit is a status, not an exception.
@@ -99,7 +103,7 @@ class Sandbox:
             "policy": policy,
         }
         wall = kernel.Wall(limits.memory_mb, limits.cpu_seconds, self._kernel_wall(policy))
-        zygote = self._zygote(wall)
+        zygote = self._zygote(wall, helpers)
         worker = await zygote.acquire(wall)
         peer = _WorkerPeer(zygote, worker, limits)
         try:
@@ -128,16 +132,16 @@ class Sandbox:
             raise SandboxError("the policy cannot be switched off where there is no kernel wall")
         return self._kernel
 
-    def _zygote(self, wall: kernel.Wall) -> Zygote:
-        """A living zygote that this loop may use: loops of several threads have one each."""
+    def _zygote(self, wall: kernel.Wall, helpers: str) -> Zygote:
+        """Return a living zygote with these helpers that this loop may use: loops of several threads have one each."""
         loop = asyncio.get_running_loop()
         self._leave_to_parent()
         with self._lock:
             self.zygotes = [zygote for zygote in self.zygotes if zygote.usable]
             for zygote in self.zygotes:
-                if zygote.belongs_to(loop) and zygote.attach(loop):
+                if zygote.helpers == helpers and zygote.belongs_to(loop) and zygote.attach(loop):
                     return zygote
-            zygote = Zygote(self._prefork, wall)
+            zygote = Zygote(self._prefork, wall, helpers)
             self._started += 1
             zygote.attach(loop)
             self.zygotes.append(zygote)

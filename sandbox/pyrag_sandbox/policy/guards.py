@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any, NoReturn, Protocol
 
-from pyrag_sandbox.helpers import ERRORS, HELPERS
+from pyrag_sandbox.helpers import NO_HELPERS, Helpers
 from pyrag_sandbox.policy.offered import (
     CLOCK_ATTRIBUTES,
     FORMAT_ATTRIBUTES,
@@ -80,7 +80,8 @@ class Guards:
 
     _host: Host
 
-    def __init__(self) -> None:
+    def __init__(self, helpers: Helpers = NO_HELPERS) -> None:
+        self.helpers = helpers
         self._own_classes: set[type] = set()
         self._formatter = _Formatter(self.getattr)
         self._facades = {name: facade(name, self._refuse) for name in OFFERED_MODULES}
@@ -90,8 +91,8 @@ class Guards:
             "getattr": self.getattr,
             "hasattr": self.hasattr,
             "hash": stable_hash,
-            **HELPERS,
-            **ERRORS,
+            **helpers.functions,
+            **helpers.errors,
             "__build_class__": builtins.__build_class__,
             "__import__": _loaded,
         }

@@ -11,13 +11,12 @@ import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import CodeType
+from types import CodeType, MappingProxyType
 from typing import Any, NoReturn
 
 from pyrag_sandbox.contract import Limits
 from pyrag_sandbox.dataflow import plan as dataflow
 from pyrag_sandbox.dataflow.units import Plan
-from pyrag_sandbox.helpers import ERRORS, HELPERS
 from pyrag_sandbox.policy.guards import Guards
 from pyrag_sandbox.policy.policy import FILENAME, Refused, check_program, compile_module, compile_open
 from pyrag_sandbox.wire import WireError, decode, encode, encode_counted
@@ -29,7 +28,6 @@ from pyrag_sandbox.worker.values import AbsentValue, RecordValue, TextValue, Val
 _FLUSH_BYTES = 16 * 1024
 _MESSAGE_CHARS = 2000
 _TRACEBACK_LINES = 20
-_HELPER_NAMES = frozenset(HELPERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +56,9 @@ def _is_exhaustion(error: BaseException) -> bool:
 class Session(ABC):
     """One program's side of the conversation with the host."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, errors: Mapping[str, type[Exception]] = MappingProxyType({})) -> None:
         self.job = job
-        self._errors: dict[str, type[Exception]] = {}
+        self._errors = dict(errors)
         self.values = ValueStore(self._error)
         self._output: list[str] = []
         self._pending_bytes = 0
@@ -179,7 +177,7 @@ class Session(ABC):
         known = getattr(builtins, name, None)
         if isinstance(known, type) and issubclass(known, Exception) and known not in _TAKES_MORE:
             return known
-        return ERRORS.get(name) or self._errors.setdefault(name, type(name, (Exception,), {}))
+        return self._errors.get(name) or self._errors.setdefault(name, type(name, (Exception,), {}))
 
     # The last message
 
@@ -218,7 +216,7 @@ def run_job(job: Job, session: Session, guards: Guards) -> dict[str, Any]:
         guards: new ones, not used by another program.
     """
     try:
-        plan = _planned(job)
+        plan = _planned(job, guards)
     except Refused as refused:
         return session.end("blocked", error=session.plain_error("Refused", refused.message, refused.line))
     except SyntaxError as error:
@@ -229,11 +227,11 @@ def run_job(job: Job, session: Session, guards: Guards) -> dict[str, Any]:
     return _executed(job, session, plan, guards)
 
 
-def _planned(job: Job) -> Plan:
+def _planned(job: Job, guards: Guards) -> Plan:
     try:
         tree = _parsed(job)
         compile(tree, FILENAME, "exec", dont_inherit=True)  # for the errors that Python finds in the whole program
-        return dataflow.plan(tree, frozenset(job.primitives), _HELPER_NAMES)
+        return dataflow.plan(tree, frozenset(job.primitives), guards.helpers.names, frozenset(guards.helpers.errors))
     except (RecursionError, MemoryError):
         raise Refused("nested too deeply: split the expression over several statements") from None
 

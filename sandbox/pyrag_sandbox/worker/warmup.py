@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from pyrag_sandbox.contract import Limits
+from pyrag_sandbox.helpers import Helpers
 from pyrag_sandbox.policy.guards import Guards
 from pyrag_sandbox.wire import HEADER, pack_frame, unpack_body
 from pyrag_sandbox.worker.execution import Finished, Job, Session, run_job
@@ -60,12 +61,12 @@ class _WarmupSession(Session):
         raise Finished
 
 
-def warm_up(times: int) -> None:
+def warm_up(times: int, helpers: Helpers) -> None:
     """Run a program that takes the usual paths, from its source to the last message."""
     job = Job(_PROGRAM, ("ask",), Limits())
     for _ in range(times):
         session = _WarmupSession(job)
-        message = run_job(job, session, Guards())
+        message = run_job(job, session, Guards(helpers))
         if message["status"] != "ok":
             raise RuntimeError(f"the warm-up failed: {message['error']}")
         session.send_frame(message)

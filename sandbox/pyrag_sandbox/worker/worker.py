@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import time
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from pyrag_sandbox.contract import Limits
@@ -47,8 +48,8 @@ class PipeSession(Session):
     host, whose turn it then is.
     """
 
-    def __init__(self, job: Job, fd: int, reader: Reader) -> None:
-        super().__init__(job)
+    def __init__(self, job: Job, fd: int, reader: Reader, errors: Mapping[str, type[Exception]]) -> None:
+        super().__init__(job, errors)
         self._fd = fd
         self._reader = reader
         self._unsent = b""
@@ -150,7 +151,7 @@ def serve(
         refusal = _lock(kernel.Wall(*wall), base_memory)
         reader = Reader(fd)
         job = take_job(reader)
-        session = PipeSession(job, fd, reader)
+        session = PipeSession(job, fd, reader, guards.helpers.errors)
         if refusal:
             session.send_frame({"op": "broken", "message": refusal})
             os.kill(os.getpid(), signal.SIGKILL)  # a signal that no locked worker can send: the host believes no other

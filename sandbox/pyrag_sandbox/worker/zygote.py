@@ -1,7 +1,8 @@
 """The process that workers are forked from. Started by file path with nothing: no environment, no descriptors.
 
-It imports what programs may need, then only forks, kills and reaps on request. It never sees a program. It ends when
-its control socket closes, and its children end with it. Everything it is told and tells is one fixed-size record:
+It imports what programs may need and the caller's helpers, then only forks, kills and reaps on request. It never sees
+a program. It ends when its control socket closes, and its children end with it. Requests and reports are fixed-size
+records:
 
     host to zygote   b"fork" 0 wall                 make one more worker, behind this wall
                      b"kill" pid
@@ -37,7 +38,7 @@ REPORT = struct.Struct("<4sIid")
 _FD = struct.Struct("i")
 
 
-def _warm_up() -> Guards:
+def _warm_up(module: str) -> Guards:
     """Import and use once whatever would otherwise be imported in a locked worker, where files do not open."""
     import codecs
     import copy  # noqa: F401 - imported by methods of Counter
@@ -64,11 +65,13 @@ def _warm_up() -> Guards:
         codecs.lookup(encoding)
     with contextlib.suppress(ImportError):  # 3.12 and later
         import _pylong  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
+    from pyrag_sandbox.helpers import load_helpers
     from pyrag_sandbox.policy.guards import Guards
     from pyrag_sandbox.worker.warmup import warm_up
 
-    warm_up(times=_WARMUP_RUNS)
-    return Guards()
+    helpers = load_helpers(module)
+    warm_up(times=_WARMUP_RUNS, helpers=helpers)
+    return Guards(helpers)
 
 
 class Zygote:
@@ -143,7 +146,7 @@ def main() -> None:
     os.close(given)
     sys.path += json.loads(sys.argv[2])
     try:
-        guards = _warm_up()
+        guards = _warm_up(sys.argv[3])
         from pyrag_sandbox.worker import kernel, worker
 
         kernel.prepare()

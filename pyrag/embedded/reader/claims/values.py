@@ -11,7 +11,7 @@ from functools import lru_cache
 from pyrag.embedded.lexicon import MONTHS, NUMBER_WORDS, words
 from pyrag.embedded.reader.spans import DATE, YEAR
 from pyrag.embedded.words import STOPWORDS, UPPER_CLASS, fold, stem
-from pyrag_sandbox.helpers import parse_number
+from pyrag_helpers.numbers import parse_number
 
 _MONTH_NAMES = [name.lower() for name in MONTHS.split("|")]
 _ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")

@@ -18,7 +18,8 @@ from pyrag.methods.hera.embedded.coach import EmbeddedCoach
 from pyrag.methods.hera.embedded.orchestrator import EmbeddedOrchestrator
 from pyrag.methods.hera.protocol import HeraTeam, Reflection, Selection, Validation
 from pyrag.trace.model import UNKNOWN, Passage
-from pyrag_sandbox.helpers import parse_date, parse_number
+from pyrag_helpers.dates import parse_date
+from pyrag_helpers.numbers import parse_number
 
 KEPT = 3  # passages that a selection holds at most
 _READERS = {"date": parse_date, "number": parse_number}

@@ -6,20 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrag_sandbox.helpers import (
-    HELPERS,
-    common,
-    countries,
-    is_known,
-    overlap,
-    parse_date,
-    parse_number,
-    parse_quantity,
-    parse_year,
-    same_entity,
-    same_name,
-    years_between,
-)
+from pyrag_helpers import HELPERS
+from pyrag_helpers.dates import overlap, parse_date, parse_year, years_between
+from pyrag_helpers.known import is_known
+from pyrag_helpers.names import common, countries, same_entity, same_name
+from pyrag_helpers.numbers import parse_number, parse_quantity
 
 DATES = st.dates(min_value=date(1000, 1, 1), max_value=date(2999, 12, 31))
 

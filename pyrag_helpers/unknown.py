@@ -1,9 +1,9 @@
-"""True if a text says that there is no answer. One function for answers, judgements and the values of programs.
+"""Detector of texts that say that there is no answer, for answers, judgements and the values of programs.
 
 The whole text must say so, never a word in it: "Unknown Pleasures" and "Not Available (band)" are answers. Words are
 mapped to the parts they play (`unknown_words`), and a sentence is a refusal where its parts make one: sources that do
 not mention, something that is not stated, nobody who knows. Sentences after it may explain; one that goes on to answer
-may not stand there. Texts are cut to `MAX_SAID` characters, so reading one costs no more than that, whatever it holds.
+may not stand there. Texts are cut to `MAX_CHARS` characters, so reading one costs no more than that, whatever it holds.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from pyrag_sandbox.unknown_words import ENGLISH, FOREIGN, SENTINELS
+from pyrag_helpers.unknown_words import ENGLISH, FOREIGN, SENTINELS
 
-MAX_SAID = 1_200
+MAX_CHARS = 1_200
 _MAX_WORDS = 120  # of a sentence
 
 _SPLIT = re.compile(r"[.!?…]+(?=[\s\"'”’*_)\]]|\Z)|[;:()\[\]|\n（）【】—–]+|\s-+\s|/{2,}")
@@ -104,7 +104,7 @@ _KOREAN = re.compile(
 
 
 def is_unknown(text: str) -> bool:
-    """True if a text, taken as an answer, says that there is none. An empty one does."""
+    """Return True if a text, taken as an answer, is empty or says that there is no answer."""
     text = _EITHER.sub("; ", _NOT_SO.sub(" but not ", _cut(text.replace("’", "'").replace("ʼ", "'"))))
     plain = " ".join(text.casefold().split()).strip(_EDGES)
     if not plain or plain in SENTINELS:
@@ -118,15 +118,15 @@ def is_unknown(text: str) -> bool:
 
 
 def _cut(text: str) -> str:
-    """A text, or its beginning up to the end of a sentence where it is too long to be looked at as a whole."""
-    if len(text) <= MAX_SAID:
+    """Return a text, or its beginning up to the end of a sentence if it is longer than `MAX_CHARS`."""
+    if len(text) <= MAX_CHARS:
         return text
-    begun = text[:MAX_SAID]
+    begun = text[:MAX_CHARS]
     return begun[: begun.rfind(". ") + 1] or begun
 
 
 def _says_unknown(sentences: list[str], language: str) -> bool:
-    """True if the first sentence that is more than an introduction refuses, and none after it goes on to answer."""
+    """Return True if the first sentence after introductions refuses, and no later sentence goes on to answer."""
     for number, sentence in enumerate(sentences):
         if _refuses(sentence, language):
             return all(_is_talk(one, language) for one in sentences[number + 1 :])
@@ -137,7 +137,7 @@ def _says_unknown(sentences: list[str], language: str) -> bool:
 
 
 def _refuses(sentence: str, language: str) -> bool:
-    """True if a sentence says that something is not known, leaving out clauses that introduce it."""
+    """Return True if a sentence says that something is not known, leaving out clauses that introduce it."""
     if sentence.casefold() in SENTINELS:
         return True
     clauses = _CLAUSE.split(sentence)
@@ -155,7 +155,7 @@ def _refuses(sentence: str, language: str) -> bool:
 
 
 def _answers_after(codes: str) -> bool:
-    """True if a "but" is followed by something else than more talk about the sources."""
+    """Return True if a "but" is followed by something else than more talk about the sources."""
     place = codes.find("c", 1)
     return place > 0 and not _TALK.fullmatch(codes[place:])
 
@@ -168,7 +168,7 @@ def _is_talk(sentence: str, language: str) -> bool:
 
 
 def _is_title(sentence: str, codes: str = "O") -> bool:
-    """True if the words are written as in a title, and some of them are no part of a refusal."""
+    """Return True if the words are written as in a title, and some of them are no part of a refusal."""
     words = [word for word in _WORD.findall(sentence) if len(word) > 3]
     capital = len(words) >= 2 and all(word[0].isupper() for word in words) and not sentence.isupper()
     return capital and (bool(set("OE") & set(codes)) or ("w" in codes and not set("siq") & set(codes)))
@@ -188,7 +188,7 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
 
 
 def _matches_foreign(codes: str) -> bool:
-    """The same for languages of other orders of words: which parts occur, not where."""
+    """Return True if words of a language with another word order refuse: which parts occur counts, not where."""
     parts = set(codes)
     denied = bool(parts & set("nzx"))
     if any(one.fullmatch(codes) for one in _foreign_patterns()):
@@ -228,7 +228,7 @@ def _classes(language: str) -> dict[str, str]:
 
 
 def _codes(sentence: str, language: str) -> str:
-    """The parts that the words of a sentence play, a letter each."""
+    """Return the parts that the words of a sentence play, a letter each."""
     classes = _classes(language)
     words = _WORD.findall(sentence.casefold())[:_MAX_WORDS]
     if language != "en":
@@ -254,7 +254,10 @@ def _code(word: str, classes: dict[str, str]) -> str:
 
 
 def _asian(plain: str) -> bool:
-    """Chinese, Japanese and Korean are written without the spaces, or the words, that the grammar needs."""
+    """Return True if a text in Chinese, Japanese or Korean refuses.
+
+    Chinese, Japanese and Korean are written without the spaces, or the words, that the grammar needs.
+    """
     text = re.sub(r"\s+", " ", plain)[:160]
     if any(form in text for form in ("但", "不过", "しかし", "하지만")) and len(text) > 40:
         return False

@@ -1,0 +1,31 @@
+"""Whether a value of a program is known, and the error of those who use one that is not."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from pyrag_helpers.unknown import is_unknown
+
+T = TypeVar("T")
+
+
+class UnknownAnswerError(ValueError):
+    """Use of an answer that was not found. The program is not wrong: evidence is lacking."""
+
+
+def is_known(answer: object) -> bool:
+    """Return False for an answer that was not found, for a text that says so in any words, and for None."""
+    known = getattr(answer, "known", None)
+    if isinstance(known, bool):
+        return known
+    text = str(answer).strip()
+    return text.casefold() not in ("", "none") and not (any(map(str.isalnum, text)) and is_unknown(text))
+
+
+def require_known(value: T) -> T:
+    """Return a value unchanged, or raise `UnknownAnswerError` if it is an answer that was not found."""
+    if value is None or (isinstance(value, str) and str.__str__(value).strip() and not is_known(value)):
+        raise UnknownAnswerError(
+            "the answer to be read is unknown: test it with is_known(…) first, or find it another way"
+        )
+    return value
