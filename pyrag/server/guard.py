@@ -19,7 +19,7 @@ from pyrag.runtime.telemetry import with_caller
 from pyrag.server.config import NOBODY, Access, is_loopback
 from pyrag.server.errors import ApiError
 from pyrag.server.search import SearchService
-from pyrag.trace.html import SCRIPT, STYLESHEET
+from pyrag.trace.html import page_paths
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -31,7 +31,7 @@ MAX_HEAD = 1 << 16  # bytes of a request's line and headers
 _LINGER = 2.0  # seconds in which a client that still sends may read its refusal
 ACCESS = "pyrag.access"  # key of a scope's entry with the caller's `Access`
 _METHODS = ("GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH")
-_OPEN = ("/healthz", "/readyz", "/", f"/{SCRIPT}", f"/{STYLESHEET}")  # a browser asks for pages without a key
+_OPEN = frozenset(("/healthz", "/readyz", *page_paths()))  # a browser asks for pages without a key
 
 
 class Guard:

@@ -1,4 +1,4 @@
-"""The page at `/` for people: its document, script and stylesheet, and the choices that it offers."""
+"""The page at `/` for people: its document, modules and stylesheets, and the choices that it offers."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from pyrag.server.errors import public_text
 from pyrag.server.replies import access_of, json_reply
 from pyrag.server.schemas import OptionsReply
 from pyrag.server.service import QuestionService
-from pyrag.trace.html import DOCUMENT, SCRIPT, STYLESHEET, page_file
+from pyrag.trace.html import page_file, page_paths
 
-_TYPES = {DOCUMENT: "text/html", SCRIPT: "text/javascript", STYLESHEET: "text/css"}
+_TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
@@ -42,7 +42,7 @@ def add_page(app: FastAPI, service: QuestionService) -> None:
         app: the application.
         service: answers what the page asks.
     """
-    for path, name in (("/", DOCUMENT), (f"/{SCRIPT}", SCRIPT), (f"/{STYLESHEET}", STYLESHEET)):
+    for path, name in page_paths().items():
         app.add_route(path, _file_route(name), include_in_schema=False)
     described: dict[int | str, dict[str, Any]] = {200: {"model": OptionsReply}}
 
@@ -52,14 +52,14 @@ def add_page(app: FastAPI, service: QuestionService) -> None:
 
 
 def _file_route(name: str) -> Callable[[Request], Awaitable[Response]]:
-    """Return a route of a file, which is sent again only where the browser has another version."""
+    """Return a route of a file, which is sent again only if the browser has another version."""
     body = page_file(name).encode()
     headers = {**_HEADERS, "ETag": f'"{hashlib.sha256(body).hexdigest()[:20]}"'}
 
     async def route(request: Request) -> Response:
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(status_code=304, headers=headers)
-        return Response(body, headers=headers, media_type=_TYPES[name])
+        return Response(body, headers=headers, media_type=_TYPES[name.rpartition(".")[2]])
 
     return route
 

@@ -11,15 +11,19 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import posixpath
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-DOCUMENT, SCRIPT, STYLESHEET = "page.html", "page.js", "page.css"
+DOCUMENT, SCRIPT = "page.html", "page.js"
 _CHARSET_TAG = '<meta charset="utf-8">\n'
 _SCRIPT_TAG = f'<script type="module" src="{SCRIPT}"></script>'
-_STYLE_TAG = f'<link rel="stylesheet" href="{STYLESHEET}">'
+_STYLE_TAG = re.compile(r'<link rel="stylesheet" href="([^"]+)">\n')
+_IMPORT = re.compile(r'^(?:import|export) \{[^}]*\} from "(\.[^"]+)";[^\n]*\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:class|const|function)\b)", re.MULTILINE)
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _SHOWN_CONFIG = ("method", "topk", "recovery", "joint", "repairs", "max_calls", "max_tokens", "deadline")
 _FRAME_HEIGHT = 760  # pixels; a frame without the rights of its page cannot ask for more
@@ -27,8 +31,44 @@ _FRAME_HEIGHT = 760  # pixels; a frame without the rights of its page cannot ask
 
 @cache
 def page_file(name: str) -> str:
-    """Return the text of a file of the page: `DOCUMENT`, `SCRIPT` or `STYLESHEET`."""
-    return (files("pyrag.trace") / "page" / name).read_text(encoding="utf-8")
+    """Return the text of a file of the page by its path, such as `DOCUMENT` or "scripts/reducer.js"."""
+    return files("pyrag.trace").joinpath("page", *name.split("/")).read_text(encoding="utf-8")
+
+
+@cache
+def page_paths() -> dict[str, str]:
+    """Return the files of the page by the path that a browser requests: the document, its modules, its stylesheets."""
+    return {"/": DOCUMENT, **{f"/{name}": name for name in (*_modules(SCRIPT), *_stylesheets())}}
+
+
+@cache
+def _modules(name: str) -> tuple[str, ...]:
+    """Return a module and all that it imports, each after its own imports."""
+    names: list[str] = []
+    for path in _IMPORT.findall(page_file(name)):
+        imported = posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+        names += [module for module in _modules(imported) if module not in names]
+    return (*names, name)
+
+
+def _stylesheets() -> list[str]:
+    return _STYLE_TAG.findall(page_file(DOCUMENT))
+
+
+@cache
+def joined_script() -> str:
+    """Return the page's modules as one script: browsers load no modules from disk.
+
+    The modules are joined in the order of their imports, without import and export statements, so no two of them may
+    define the same name.
+    """
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", page_file(name))).strip() + "\n" for name in _modules(SCRIPT))
+
+
+@cache
+def joined_style() -> str:
+    """Return the page's stylesheets as one, in the document's order."""
+    return "\n".join(map(page_file, _stylesheets()))
 
 
 def to_html(traces: Sequence[object]) -> str:
@@ -36,16 +76,15 @@ def to_html(traces: Sequence[object]) -> str:
 
     Requests and replies of agents, and settings that name files or servers, are left out.
     """
-    script, style = page_file(SCRIPT), page_file(STYLESHEET)
+    script, style = joined_script(), joined_style()
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
     data = f'<script type="application/json" id="pyrag-traces">{_inert_json(traces)}</script>\n'
-    document = page_file(DOCUMENT).replace(_CHARSET_TAG, _CHARSET_TAG + meta)
-    document = document.replace(_STYLE_TAG, f"<style>{style}</style>")
-    return document.replace(_SCRIPT_TAG, f'{data}<script type="module">{script}</script>')
+    document = _STYLE_TAG.sub("", page_file(DOCUMENT)).replace(_CHARSET_TAG, _CHARSET_TAG + meta)
+    return document.replace(_SCRIPT_TAG, f'<style>{style}</style>\n{data}<script type="module">{script}</script>')
 
 
 def to_frame(trace: object) -> str:

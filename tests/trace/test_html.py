@@ -1,4 +1,4 @@
-"""The page as files, one script and one stylesheet that build no markup from text, and as one document with traces."""
+"""The page as files, modules and stylesheets that build no markup from text, and as one document with traces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pyrag.trace import html as page_module
-from pyrag.trace.html import DOCUMENT, SCRIPT, STYLESHEET, page_file, to_frame, to_html
+from pyrag.trace.html import DOCUMENT, SCRIPT, joined_script, joined_style, page_file, page_paths, to_frame, to_html
 from pyrag.trace.model import Answer, Citation, Exchange, Passage, Program, Step, Trace
 from tests.cli.conftest import Run, pyrag
 
@@ -71,12 +71,22 @@ def trace_of(text: str) -> Trace:
     )
 
 
-def test_page_is_one_script_and_one_stylesheet() -> None:
-    folder = Path(page_module.__file__).parent / "page"
-    assert sorted(one.name for one in folder.iterdir()) == sorted((DOCUMENT, SCRIPT, STYLESHEET))
+FOLDER = Path(page_module.__file__).parent / "page"
+TOP = re.compile(r"^(?:export )?(?:async )?(?:class|const|let|function\*?) (\w+)", re.MULTILINE)
+
+
+def test_page_is_all_files_of_its_folder_in_parts() -> None:
+    held = sorted(str(one.relative_to(FOLDER)) for one in FOLDER.rglob("*") if one.is_file())
+    assert held == sorted(page_paths().values())
+    assert {name: text for name in held if (text := page_file(name)).count("\n") > 400} == {}
+    assert len([name for name in held if name.endswith(".js")]) > 10
+
+
+def test_document_loads_one_module_and_the_stylesheets() -> None:
+    sheets = [name for name in page_paths().values() if name.endswith(".css")]
     found = Elements(page_file(DOCUMENT))
     assert [one for one, _ in found.named("script")] == [{"type": "module", "src": SCRIPT}]
-    assert [one["href"] for one, _ in found.named("link") if one["rel"] == "stylesheet"] == [STYLESHEET]
+    assert [one["href"] for one, _ in found.named("link") if one["rel"] == "stylesheet"] == sheets
     assert not found.named("style")
     assert [name for _, given, _ in found.found for name in given if name.startswith("on") or name == "style"] == []
 
@@ -106,23 +116,49 @@ def test_page_is_one_script_and_one_stylesheet() -> None:
     ],
 )
 def test_script_builds_no_markup_and_no_code_from_text(way: str) -> None:
-    assert way not in page_file(SCRIPT)
+    assert way not in joined_script()
 
 
 def test_script_and_stylesheet_name_no_other_place() -> None:
-    addresses = re.findall(r"https?://[^\s\"'`)]+", page_file(SCRIPT) + page_file(STYLESHEET))
+    addresses = re.findall(r"https?://[^\s\"'`)]+", joined_script() + joined_style())
     assert set(addresses) <= {"http://www.w3.org/2000/svg"}
-    assert "@import" not in page_file(STYLESHEET)
-    assert "url(" not in page_file(STYLESHEET)
-    assert "</" not in page_file(SCRIPT)  # so that it can stand inside of a document
-    assert "</" not in page_file(STYLESHEET)
+    assert "@import" not in joined_style()
+    assert "url(" not in joined_style()
+    assert "</" not in joined_script()  # so that it can stand inside of a document
+    assert "</" not in joined_style()
+
+
+def test_modules_are_joined_whole_each_after_its_imports() -> None:
+    scripts = [name for name in page_paths().values() if name.endswith(".js")]
+    assert scripts[-1] == SCRIPT
+    names = [name for script in scripts for name in TOP.findall(page_file(script))]
+    assert len(names) > 100
+    assert len(set(names)) == len(names)  # one scope holds them all
+    assert TOP.findall(joined_script()) == names
+    assert re.findall(r"^(?:import|export)\b.*", joined_script(), re.MULTILINE) == []
+    statements = re.findall(r"^import\b.*?;$", "\n".join(map(page_file, scripts)), re.MULTILINE | re.DOTALL)
+    assert len(statements) > 50
+    assert all(re.fullmatch(r'import \{[\w,\s]+\} from "\./[\w/]+\.js";', one) for one in statements)
+
+
+def test_modules_import_what_others_define_and_they_use() -> None:
+    problems = []
+    for script in (name for name in page_paths().values() if name.endswith(".js")):
+        text = page_file(script)
+        for names, path in re.findall(r'^import \{([^}]*)\} from "\./([^"]+)";', text, re.MULTILINE):
+            source = page_file(str(Path(script).parent / path))
+            for name in (one.strip() for one in names.split(",") if one.strip()):
+                exported = re.search(rf"^export (?:async )?(?:class|const|function\*?) {name}\b", source, re.MULTILINE)
+                problems += [] if exported else [f"{path} does not export {name}"]
+                problems += [] if len(re.findall(rf"\b{name}\b", text)) > 1 else [f"{script} does not use {name}"]
+    assert problems == []
 
 
 def test_document_holds_script_style_and_traces() -> None:
     found = Elements(to_html([trace_of("plain")]))
     assert [given.get("type") for given, _ in found.named("script")] == ["application/json", "module"]
-    assert found.named("script")[1][1] == page_file(SCRIPT)
-    assert found.named("style")[0][1] == page_file(STYLESHEET)
+    assert found.named("script")[1][1] == joined_script()
+    assert found.named("style")[0][1] == joined_style()
     loading = [given for _, given, _ in found.found if "src" in given or given.get("rel") == "stylesheet"]
     assert loading == []
 

@@ -1,0 +1,82 @@
+// The answer with its sources.
+
+import { View, h } from "./elements.js";
+import { evidenceFor, evidenceIn, markedAnswers } from "./evidence.js";
+import { sentence } from "./reducer.js";
+import { shortened } from "./words.js";
+
+// Given: state, cite(citation).
+export class AnswerView extends View {
+  view() {
+    const { state, cite } = this.given;
+    const { answer, error, trace } = state;
+    const citations = trace?.citations ?? [];
+    const body = [];
+    if (error) body.push(h("p", { class: "problem", key: "error" }, error.message || "The question failed."));
+    if (answer && (!error || answer.known)) {
+      const numbers = citations.map((citation) => [
+        " ",
+        h(
+          "button",
+          {
+            key: citation.number,
+            type: "button",
+            class: "cite",
+            "aria-label": `Source ${citation.number}: ${titleOf(citation, trace)}`,
+            onclick: () => cite(citation),
+          },
+          String(citation.number),
+        ),
+      ]);
+      const said = answer.known ? answer.text : "No answer found";
+      body.push(h("p", { class: "answer", key: "answer", "data-known": String(answer.known) }, said, numbers));
+      const remark = trace?.remark ?? "";
+      if (remark) body.push(h("p", { class: "remark", key: "remark" }, `${sentence(remark)}.`));
+      else if (!answer.known)
+        body.push(h("p", { class: "note", key: "unknown" }, "The passages that were found do not say it."));
+      if (answer.known && answer.confidence !== null && !remark) {
+        body.push(h("p", { class: "note", key: "confidence" }, `Confidence ${answer.confidence.toFixed(2)}`));
+      }
+    }
+    for (const message of state.warnings)
+      body.push(h("p", { class: "warning", key: `warning ${message}` }, sentence(message)));
+    if (citations.length)
+      body.push(
+        h(
+          "ol",
+          { class: "sources", key: "sources", "aria-label": "Sources" },
+          citations.map((one) => this.source(one)),
+        ),
+      );
+    return h("div", { class: "verdict-inner" }, body);
+  }
+
+  source(citation) {
+    const { state, cite } = this.given;
+    const passage = state.trace.passages.get(citation.passage);
+    const { answers, query } = evidenceFor(citation, state.trace);
+    const sentence = passage && evidenceIn(passage.text, answers, query).find((one) => one.isEvidence)?.text;
+    return h(
+      "li",
+      { key: citation.number },
+      h(
+        "button",
+        { type: "button", class: "source", onclick: () => cite(citation) },
+        h(
+          "span",
+          { class: "source-title" },
+          h("span", { class: "source-number" }, String(citation.number)),
+          " ",
+          titleOf(citation, state.trace),
+        ),
+        h(
+          "span",
+          { class: "source-text" },
+          sentence ? markedAnswers(sentence.trim(), answers) : shortened(passage?.text ?? "", 200),
+        ),
+      ),
+    );
+  }
+}
+
+export const titleOf = (citation, trace) => trace.passages.get(citation.passage)?.title || citation.passage;
