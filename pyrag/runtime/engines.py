@@ -60,8 +60,8 @@ class Engines:
     tools: tuple[Tool[..., Any], ...] = ()
 
     def pace(self) -> str:
-        """The measured speed of each model as a clause; empty where nothing is known."""
-        return "; ".join(filter(None, (model.said() for model in self._paced)))
+        """Return the measured speed of each model as a clause; empty if nothing is known."""
+        return "; ".join(filter(None, (model.describe_pace() for model in self._paced)))
 
     async def start(self) -> None:
         """Waits until models of this machine are loaded, which may take minutes and is no question's time. What fails

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from aiohttp import web
 
 from pyrag.errors import RetryableServiceError
+from pyrag.llm import pace
 from pyrag.llm.clients.openai import OpenAIChat
-from pyrag.llm.pace import Pace, PacedChat
+from pyrag.llm.pace import PacedChat
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.settings import Settings
 from tests.llm.conftest import completion
@@ -41,38 +43,48 @@ def paced(server: Any, timeout: float) -> PacedChat:
     return PacedChat(OpenAIChat("tiny", server.url, timeout=timeout, retries=0))
 
 
-def test_a_fast_model_is_named_without_advice() -> None:
-    pace = Pace(max_tokens=1024)
-    pace.add_reply(100, 2.0)
-    assert pace.said("m") == "m writes 50 tokens a second"
+class Timed:
+    """A model whose replies have so many tokens and take so many seconds."""
+
+    name = "m"
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *replies: tuple[int, float] | Exception) -> None:
+        self.now, self.replies = 0.0, list(replies)
+        monkeypatch.setattr(pace.time, "perf_counter", lambda: self.now)
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        reply = self.replies.pop(0)
+        if isinstance(reply, Exception):
+            self.now += 70
+            raise reply
+        self.now += reply[1]
+        return Reply("x", completion_tokens=reply[0])
 
 
-def test_a_slow_model_is_told_what_helps() -> None:
-    pace = Pace(max_tokens=1024)
-    pace.add_reply(10, 4.0)
-    pace.add_reply(10, 4.0)
-    assert pace.said("m") == (
+async def described(model: Timed, max_tokens: int = 1024) -> str:
+    chat = PacedChat(model)  # type: ignore[arg-type]
+    for _ in list(model.replies):
+        with suppress(RetryableServiceError):
+            await chat.complete(ASKED, Sampling(max_tokens=max_tokens))
+    return chat.describe_pace()
+
+
+async def test_a_fast_model_is_named_without_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert await described(Timed(monkeypatch, (100, 2.0))) == "m writes 50 tokens a second"
+    assert await described(Timed(monkeypatch, (5000, 1.0))) == ""
+
+
+async def test_a_slow_model_is_described_with_what_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert await described(Timed(monkeypatch, (10, 4.0), (10, 4.0))) == (
         "m writes 2.5 tokens a second, so that a reply of 1,024 tokens takes 410 s: "
         "ask for shorter ones with --request max_tokens=N"
     )
 
 
-def test_characters_stand_in_for_tokens() -> None:
-    pace = Pace(max_tokens=100)
-    pace.add_pieces(120, 10.0)
-    assert pace.said("m").startswith("m writes 12 characters a second, so that a reply of 100 tokens takes 33 s")
-
-
-def test_the_time_for_the_prompt_is_told_apart() -> None:
-    pace = Pace(max_tokens=100, first_piece=30.0)
-    assert pace.said("m") == "m took 30 s for the prompt: lower --topk, or use a smaller model"
-    pace.add_pieces(40, 10.0)
-    assert pace.said("m").startswith("m writes 4 characters a second after 30 s for the prompt, so that")
-
-
-def test_nothing_measured_is_nothing_said() -> None:
-    assert Pace().said("m") == ""
-    assert Pace(unanswered=70.0).said("m") == "a call to m had no reply after 70 s"
+async def test_a_model_without_replies_is_described_by_its_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = RetryableServiceError("late", service="m", timed_out=True)
+    assert await described(Timed(monkeypatch, (0, 5.0))) == ""
+    assert await described(Timed(monkeypatch, refused)) == "a call to m had no reply after 70 s"
 
 
 @pytest.mark.parametrize(
@@ -96,20 +108,20 @@ async def test_a_stream_may_take_longer_than_a_call(server: Any) -> None:
     reply = await chat.stream(ASKED, Sampling(), pieces.append)
     await chat.aclose()
     assert reply.text == "slow" * 8
-    assert chat.pace.tokens == 3
+    assert chat.tokens == 3
 
 
 async def test_a_stream_that_pauses_says_its_speed(server: Any) -> None:
-    server.script = [streaming(9, 0.01, b"")]
+    server.script = [streaming(8, 0.05, END), streaming(9, 0.01, b"")]
     chat = paced(server, timeout=0.5)
+    await chat.stream(ASKED, Sampling(), lambda text: None)
     with pytest.raises(RetryableServiceError) as caught:
         await chat.stream(ASKED, Sampling(), lambda text: None)
     await chat.aclose()
-    said = str(caught.value)
-    assert "paused for 0.5 s in the middle of a reply" in said
-    assert "--call-timeout or a longer --deadline" in said
-    assert "characters a second" in said
-    assert chat.pace.characters == 32  # after the first piece
+    message = str(caught.value)
+    assert "paused for 0.5 s in the middle of a reply" in message
+    assert "--call-timeout or a longer --deadline" in message
+    assert "tokens a second" in message
 
 
 async def test_a_late_reply_says_the_speed_of_those_before(server: Any) -> None:
@@ -129,21 +141,3 @@ async def test_a_late_reply_says_the_speed_of_those_before(server: Any) -> None:
         await chat.complete(ASKED)
     await chat.aclose()
     assert caught.value.timed_out
-
-
-async def test_a_local_model_is_measured_while_it_writes() -> None:
-    class Local:
-        name = "transformers:tiny"
-        counts_pieces = True
-
-        async def stream(self, messages: Sequence[Message], sampling: Sampling, say: Callable[[str], None]) -> Reply:
-            for word in ["some ", *["words "] * 9]:
-                say(word)
-            await asyncio.sleep(60)
-            return Reply("")
-
-    chat = PacedChat(Local())  # type: ignore[arg-type]
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(chat.complete(ASKED), 0.1)
-    assert chat.pace.characters == 54
-    assert chat.pace.tokens_a_second is not None

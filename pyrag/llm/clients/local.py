@@ -197,11 +197,6 @@ class LocalChat:
         return known_window(self.spec)
 
     @property
-    def counts_pieces(self) -> bool:
-        """True if showing a reply while it is written costs next to nothing."""
-        return self.spec.engine == "transformers"
-
-    @property
     def tokenizer(self) -> str | None:
         """The model's own tokenizer.json, if it is on this machine."""
         file = file_of(self.spec, "tokenizer.json")
