@@ -9,7 +9,6 @@ print(trace.answer.text)
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import pyrag_runtime
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
     from pyrag.api import PyRAG
 
 __version__ = pyrag_runtime.version()
-if _namesake := pyrag_runtime.namesake():
-    warnings.warn(_namesake, RuntimeWarning, stacklevel=2)
 
 __all__ = [
     "AgentFinished",

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import pyrag
-import pyrag_runtime
 from pyrag._io import plugins
 from pyrag.cli.output import print_json
 from pyrag.cli.views.words import counted
@@ -76,8 +75,6 @@ async def _examine(settings: Settings) -> list[Finding]:
 
 
 def _packages() -> Finding:
-    if said := pyrag_runtime.namesake():
-        return Finding("packages", False, said)
     versions = [f"pyrag {pyrag.__version__}"]
     for name in PACKAGES:
         try:

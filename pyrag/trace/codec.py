@@ -1,18 +1,12 @@
-"""Traces as JSON, those of earlier versions included."""
+"""Traces as JSON."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from pyrag.errors import DataError
-from pyrag.trace.event_codec import recorded
 from pyrag.trace.model import TRACE_VERSION, Trace
-from pyrag.trace.old_events import events_from_content
 from pyrag.trace.plain import encoded
-from pyrag.trace.verdict import judged
-
-_WITH_EVENTS = 3  # the first version that has them
 
 
 def to_json(trace: Trace) -> bytes:
@@ -28,19 +22,17 @@ def to_json(trace: Trace) -> bytes:
 
 
 def from_json(data: bytes | str) -> Trace:
-    """Read a trace. Raises `DataError` where the data is no trace of a version that this pyrag reads."""
+    """Read a trace. Raises `DataError` if the data is not a trace of the version that this pyrag reads."""
     import msgspec
 
     try:
         values = msgspec.json.decode(data)
-        written = values.get("version", 1) if isinstance(values, dict) else TRACE_VERSION
-        trace = msgspec.convert(_current(values, written), Trace)
+        version = values.get("version", TRACE_VERSION) if isinstance(values, dict) else TRACE_VERSION
+        if isinstance(version, int) and version != TRACE_VERSION:
+            raise DataError(f"this trace has version {version}; this pyrag reads version {TRACE_VERSION}")
+        return msgspec.convert(values, Trace)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"not a pyrag trace: {error}") from error
-    if trace.version != TRACE_VERSION:
-        raise DataError(f"this trace has version {trace.version}; this pyrag reads versions 1 to {TRACE_VERSION}")
-    trace = with_events(trace) if written < _WITH_EVENTS else trace
-    return trace if "remark" in values else judged(trace)  # earlier versions of pyrag kept no verdict
 
 
 def citations_of(trace: Trace) -> list[dict[str, Any]]:
@@ -62,30 +54,3 @@ def citations_of(trace: Trace) -> list[dict[str, Any]]:
             }
         )
     return found
-
-
-def with_events(trace: Trace) -> Trace:
-    """Return a trace with events made from its content, in the place of any that it has."""
-    return replace(trace, events=recorded(events_from_content(trace), trace))
-
-
-def _current(values: Any, written: Any) -> Any:
-    """Return the values of a trace in the form of this version.
-
-    Version 1 kept OPERA's `goals` and HERA's `topology` as fields of the trace, where version 2 keeps them as the
-    extensions of these methods. Version 3 adds events, wall-clock time, and the versions of pyrag and the index.
-
-    Args:
-        values: The decoded JSON.
-        written: The version that wrote it.
-    """
-    if written not in (1, 2):
-        return values
-    values = {**values, "version": TRACE_VERSION}
-    if written == 1:
-        values["extensions"] = {}
-        if goals := values.pop("goals", None):
-            values["extensions"]["opera"] = {"goals": goals}
-        if topology := values.pop("topology", None):
-            values["extensions"]["hera"] = topology
-    return values

@@ -30,13 +30,12 @@ class _Base:
 
 @dataclass(frozen=True, slots=True)
 class QuestionStarted(_Base):
-    """The first event. `started_at` is wall-clock time; `approximate` marks events made from an old trace."""
+    """The first event. `started_at` is wall-clock time."""
 
     method: str = ""
     engine: str = ""
     retriever: str = ""
     started_at: str = ""
-    approximate: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from pyrag._io.lines import lines_of
 
-TRACE_VERSION = 3
+TRACE_VERSION = 1
 UNKNOWN = "unknown"
 UNPLANNED = "fallback"  # origin of a program that no agent wrote
 BUNDLED_CORPUS = "bundled corpus"  # in the name of the retriever that searches it

@@ -230,11 +230,10 @@ def test_a_real_question_makes_the_same_state(page: Any, site: Site) -> None:
     check(page, kept_events(trace), trace=trace)
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_old_and_damaged_traces_make_the_same_state(page: Any, version: int) -> None:
-    whole = (GOLDEN / f"version_{version}.json").read_bytes()
-    random, opened = Random(version), 0
-    for content in (whole, *(_damaged(whole, random) for _ in range(40))):
+def test_saved_and_damaged_traces_make_the_same_state(page: Any) -> None:
+    whole = (GOLDEN / "version_1.json").read_bytes()
+    random, opened = Random(1), 0
+    for content in (whole, *(_damaged(whole, random) for _ in range(100))):
         try:
             trace = from_json(content)
             events = kept_events(trace)

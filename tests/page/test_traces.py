@@ -157,12 +157,12 @@ def test_files_that_hold_no_trace_are_refused(site: Site, open_page: Open, tmp_p
         assert page.locator("main > .problem").text_content().startswith("odd.json holds no ")
 
 
-def test_traces_of_earlier_versions_open(site: Site, open_page: Open, tmp_path: Path) -> None:
+def test_traces_without_events_open(site: Site, open_page: Open, tmp_path: Path) -> None:
     values = json.loads(to_json(repaired()))
     for name in ("events", "started_at", "pyrag_version", "index"):
         values.pop(name, None)
     path = tmp_path / "old.json"
-    path.write_text(json.dumps({**values, "version": 2}, indent=2))
+    path.write_text(json.dumps({**values, "version": 1}, indent=2))
     page = open_page(site.url)
     open_files(page, path)
     page.wait_for_selector(".run[data-phase=done] .code")
