@@ -7,6 +7,7 @@ from typing import Any
 from pyrag.errors import DataError
 from pyrag.trace.model import TRACE_VERSION, Trace
 from pyrag.trace.plain import encoded
+from pyrag.trace.verdict import judged
 
 
 def to_json(trace: Trace) -> bytes:
@@ -30,9 +31,10 @@ def from_json(data: bytes | str) -> Trace:
         version = values.get("version", TRACE_VERSION) if isinstance(values, dict) else TRACE_VERSION
         if isinstance(version, int) and version != TRACE_VERSION:
             raise DataError(f"this trace has version {version}; this pyrag reads version {TRACE_VERSION}")
-        return msgspec.convert(values, Trace)
+        trace = msgspec.convert(values, Trace)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"not a pyrag trace: {error}") from error
+    return trace if "remark" in values else judged(trace)  # the verdict can be left out
 
 
 def citations_of(trace: Trace) -> list[dict[str, Any]]:

@@ -137,7 +137,7 @@ def test_python_and_saved_traces_carry_the_verdict() -> None:
     assert f"! {unknown.remark}" in str(unknown)
     values = json.loads(to_json(unknown))
     assert (values["weak"], values["remark"]) == (False, unknown.remark)
-    del values["weak"], values["remark"]  # as earlier versions wrote it
+    del values["weak"], values["remark"]  # which can be left out
     opened = from_json(json.dumps(values))
     assert (opened.weak, opened.remark) == (unknown.weak, unknown.remark)
 
